@@ -154,6 +154,27 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeAtTheEnd goes on after the last step of all: a step beside the training is measured, and
+// the weights stay.
+func TestResumeAtTheEnd(t *testing.T) {
+	w := trainable(t, load(t, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 12}})
+	whole, _, err := runFrom(t, w, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, err := runFrom(t, w, nil, 2) // after 24 steps
+	if !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	tr, _, err := runFrom(t, w, decoded(t, last), 0)
+	if err != nil || len(tr.Steps) > 0 || len(tr.Epochs) != 1 || tr.WeightsHash() != whole.WeightsHash() {
+		t.Errorf("%v, %d steps, %d epochs, weights %.12s, want %.12s", err, len(tr.Steps), len(tr.Epochs), tr.WeightsHash(), whole.WeightsHash())
+	}
+	if err := tr.PredictLegs(t.Context()); err != nil || tr.Measured.Main == nil || tr.Measured.Main.Steps != 1 {
+		t.Errorf("nothing is measured: %v", err)
+	}
+}
+
 // TestResumeElsewhere goes on with another lowering, another policy and more epochs; the weights
 // are near those of the undisturbed training.
 func TestResumeElsewhere(t *testing.T) {

@@ -189,7 +189,29 @@ func (t *Trainer) Run(ctx context.Context) error {
 		}
 	}
 	t.Complete = true
-	return t.save()
+	return cmp.Or(t.save(), t.measureOne(ctx))
+}
+
+// measureOne runs a training step beside a training that had none left when it went on, so that
+// there is a schedule to show. The state stays.
+func (t *Trainer) measureOne(ctx context.Context) error {
+	if t.Measured.Main != nil {
+		return nil
+	}
+	kept := newStateCopy(t)
+	defer kept.restore(t.Runner)
+	s, err := t.RunSteps(ctx, 0, 1, t.Images(0, 1), true)
+	if err != nil {
+		return fmt.Errorf("measuring a step: %w", err)
+	}
+	g, p := t.Workload.Program.Graphs[0], plan.Piece{Segment: dag.Segment{Steps: 1}, Recorded: true}
+	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(0, 1, false), nn.BatchOf(g))
+	if err != nil {
+		return err
+	}
+	t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: t.at.Epoch, First: t.feed.stepsDone}, g, p.Segment)
+	t.done = append(t.done, p)
+	return nil
 }
 
 // RunSteps runs steps of one graph over images of the training set or the test set in a

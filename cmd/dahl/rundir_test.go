@@ -45,7 +45,7 @@ func TestVerifySaysWhatGoesOn(t *testing.T) {
 			mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
 		}
 		for _, step := range []int{0, 7} {
-			d, err := rundir.Create(dir, &manifest{Command: "execute"})
+			d, err := rundir.Create(dir, &manifest{Head: rundir.Head{Keep: true}, Command: "execute"})
 			if err != nil {
 				t.Fatal(err)
 			}
