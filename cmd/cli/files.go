@@ -3,9 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"os"
 
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/train/budget"
 )
 
 // CheckWritable reports early that a file of a result could not be made, or would be among those
@@ -26,6 +28,25 @@ func CheckWritable(path string) error {
 
 // CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
 func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
+
+// wholeFactor is how many times the size of a file what is made of it takes, at least.
+const wholeFactor = 4
+
+// CheckWhole is CheckRegular for a file that is read as a whole: it also refuses one that is larger
+// than the memory, such as one with holes.
+func CheckWhole(path string) error {
+	if err := CheckRegular(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // whoever reads it says so
+	}
+	if left := budget.Available(); info.Size() > left.Bytes/wholeFactor {
+		return InputErrorf("%s has %s, and what it describes takes several times as much: %s has %s left", path, budget.Size(info.Size()), left.Of, budget.Size(max(0, left.Bytes)))
+	}
+	return nil
+}
 
 // PrintJSON prints one object.
 func PrintJSON(w io.Writer, v any) error {

@@ -106,7 +106,7 @@ func loadRun(dir string) (*loadedRun, error) {
 
 // readJSON reads a file that holds one object.
 func readJSON[T any](path string) (*T, error) {
-	if err := cli.CheckRegular(path); err != nil {
+	if err := cli.CheckWhole(path); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(path)

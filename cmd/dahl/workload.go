@@ -222,7 +222,7 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 // lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
 // the best tiles what sweepTiles makes of it.
 func (o *options) lowering() (*dag.Lowering, error) {
-	if err := cmp.Or(cli.CheckRegular(o.Plan), cli.CheckRegular(o.Lowering)); err != nil {
+	if err := cmp.Or(cli.CheckWhole(o.Plan), cli.CheckRegular(o.Lowering)); err != nil {
 		return nil, err
 	}
 	switch {
