@@ -85,6 +85,9 @@ func Resume(path string, m Manifest, growing ...string) (*Dir, error) {
 	return d, nil
 }
 
+// WasFinished reports whether a run goes on that had been committed.
+func (d *Dir) WasFinished() bool { return d.again }
+
 // restage copies what the finished run of the directory needs to go on into the stage. The
 // checkpoint comes last, so that the stage of a copy that is cut off cannot be resumed.
 func (d *Dir) restage(growing []string) error {

@@ -94,7 +94,7 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 	}
 	for _, step := range steps {
 		if err = in.read(step); err == nil {
-			if c := in.checkpoint; c.Epoch >= o.Epochs {
+			if c := in.checkpoint; in.dir.WasFinished() && c.Epoch >= o.Epochs {
 				return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), c.Epoch)
 			}
 			return nil
