@@ -2,8 +2,10 @@ package train
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"dahl/nn"
+	"dahl/platform"
 	"dahl/schedule/layout"
 	"dahl/train/budget"
 )
@@ -49,32 +51,19 @@ func (d *Data) streams(left budget.Limit) bool {
 	return bytes > left.Bytes/2
 }
 
-// Bytes per unit of what is neither in the arenas nor data, as measured.
+// Of what is neither in the arenas nor data, as measured.
 const (
-	recordBytes  = 160  // of a span: as noted, in its schedule, and where energy is accounted for
-	compileBytes = 2048 // of a task
+	recordBytes  = 400      // of a span: as predicted, as noted, in its schedule, and where that is written
+	compileBytes = 2048     // of a task
+	fileBytes    = 32 << 20 // figures, and files as they are written
 )
+
+// The options that lower needs.
+const smallerBatch, smallerLimit = "a smaller --batch", "a --limit"
 
 // needs is what the training takes of the host's memory beside what planning has taken.
 func (w *Workload) needs() []budget.Need {
-	var arenas [layout.NumArenas]int64
-	p := w.Platform
-	for m := range p.Memories {
-		if !w.isHere(m) {
-			continue
-		}
-		var most [layout.NumArenas]int64
-		for i := range w.Decision.Graphs {
-			if l := w.Decision.Layouts(i)[m]; l != nil {
-				for a, bytes := range l.ArenaBytes {
-					most[a] = max(most[a], bytes)
-				}
-			}
-		}
-		for a, bytes := range most {
-			arenas[a] += bytes
-		}
-	}
+	arenas := w.hostArenas()
 	kept, order := arenas[layout.NetworkArena], int64(0)
 	if w.Options.KeepEvery == 0 && w.Options.ContinueOnNaN {
 		kept = 0
@@ -84,42 +73,79 @@ func (w *Workload) needs() []budget.Need {
 	}
 	ahead, spans, tasks := int64(0), int64(0), int64(0)
 	for i, g := range w.Program.Graphs {
-		n := 0
+		steps := 0
 		for _, s := range w.Program.Order {
 			if s.Graph == i {
-				n = max(n, s.Steps)
+				steps = max(steps, s.Steps)
 			}
 		}
 		tasks += int64(g.NumTasks())
-		spans = max(spans, min(int64(g.NumTasks())*int64(min(n, w.RecordedSteps())), maxRecordedSpans))
+		spans = max(spans, min(int64(g.NumTasks())*int64(min(steps, w.RecordedSteps())), maxRecordedSpans))
 		if w.Options.Stream {
 			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.ImageBytes()))
 		}
 	}
-	const batch, limit = "a smaller --batch", "a --limit"
 	return []budget.Need{
-		{Bytes: arenas[layout.DataArena], For: "images and labels", Lower: limit},
-		{Bytes: ahead, For: "images read ahead", Lower: batch},
-		{Bytes: order, For: "the order of the images", Lower: limit},
+		{Bytes: arenas[layout.DataArena], For: "images and labels", Lower: smallerLimit},
+		{Bytes: ahead, For: "images read ahead", Lower: smallerBatch},
+		{Bytes: order, For: "the order of the images", Lower: smallerLimit},
 		{Bytes: arenas[layout.NetworkArena], For: "weights and optimiser state"},
 		{Bytes: kept, For: "a copy of these"},
-		{Bytes: arenas[layout.StepArena], For: "activations and gradients", Lower: batch},
+		{Bytes: arenas[layout.StepArena], For: "activations and gradients", Lower: smallerBatch},
 		{Bytes: arenas[layout.ScratchArena], For: "workspace of kernels", Lower: "fewer --workers"},
 		{Bytes: spans * recordBytes, For: "the record of tasks", Lower: "a smaller --record"},
-		{Bytes: tasks * compileBytes, For: "the compiled tasks", Lower: batch},
+		{Bytes: tasks * compileBytes, For: "the compiled tasks", Lower: smallerBatch},
+		{Bytes: fileBytes, For: "files"},
 	}
+}
+
+// hostArenas is the size of each arena, of all memories that are part of the host's.
+func (w *Workload) hostArenas() (sizes [layout.NumArenas]int64) {
+	for m := range w.Platform.Memories {
+		if !w.isHere(m) {
+			continue
+		}
+		var most [layout.NumArenas]int64 // the graphs share them
+		for i := range w.Decision.Graphs {
+			if l := w.Decision.Layouts(i)[m]; l != nil {
+				for a, bytes := range l.ArenaBytes {
+					most[a] = max(most[a], bytes)
+				}
+			}
+		}
+		for a, bytes := range most {
+			sizes[a] += bytes
+		}
+	}
+	return sizes
 }
 
 // isHere reports whether a memory is part of the host's: its own, or that of a device that is made
 // of a core.
 func (w *Workload) isHere(m int) bool {
-	if m == int(w.Platform.HostMemory()) {
-		return true
+	return m == int(w.Platform.HostMemory()) || slices.ContainsFunc(w.Platform.Devices, func(d platform.Device) bool {
+		return int(d.Memory) == m && d.IsEmulated()
+	})
+}
+
+// least refuses a batch or a network whose weights, or one layer of which for the batch, exceed a
+// limit, before a graph is made of them.
+func (w *Workload) least(left budget.Limit) error {
+	layer := 0
+	for _, s := range w.Model.Stages {
+		layer = max(layer, elements(s.In)+elements(s.Out))
 	}
-	for i := range w.Platform.Devices {
-		if d := &w.Platform.Devices[i]; int(d.Memory) == m && d.IsEmulated() {
-			return true
-		}
+	size := w.Options.Type.SizeBytes()
+	return asInput(budget.Check([]budget.Need{
+		{Bytes: size * int64(w.Model.NumWeights()), For: "weights"},
+		{Bytes: size * int64(layer) * int64(w.Options.Batch), For: "the largest layer's input and output", Lower: smallerBatch},
+	}, left))
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, e := range shape {
+		n *= e
 	}
-	return false
+	return n
 }

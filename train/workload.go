@@ -74,15 +74,19 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 func (w *Workload) Lower(n Samples) (err error) {
 	o := &w.Options
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
+	if !o.Elsewhere {
+		left := budget.Available()
+		if err := w.least(left); err != nil {
+			return err
+		}
+		o.Stream = o.Stream || w.Data.streams(left)
+	}
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Adapt != nil {
 			o.Adapt(&l, o.Batch)
 		}
 		w.Lowering = &l
-	}
-	if !o.Elsewhere && w.Data.Train != nil && w.Data.streams(budget.Available()) {
-		o.Stream = true
 	}
 	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,

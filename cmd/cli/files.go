@@ -7,6 +7,7 @@ import (
 
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/train/budget"
 )
 
 // CheckWritable reports early that a file of a result could not be made, or would be among those
@@ -25,11 +26,24 @@ func CheckWritable(path string) error {
 	return AsInput(durable.CheckWritable(path))
 }
 
-// CheckRegular refuses a file to be read that may never end, such as a pipe or a device. It says
-// nothing of one that is not there.
-func CheckRegular(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return InputErrorf("%s is no regular file and may never end; copy what it gives into one", path)
+// CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
+func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
+
+// wholeFactor is how many times the size of a file what is made of it takes, at least.
+const wholeFactor = 4
+
+// CheckWhole is CheckRegular for a file that is read as a whole: it also refuses one that is larger
+// than the memory, such as one with holes.
+func CheckWhole(path string) error {
+	if err := CheckRegular(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // whoever reads it says so
+	}
+	if left := budget.Available(); info.Size() > left.Bytes/wholeFactor {
+		return InputErrorf("%s has %s, and what it describes takes several times as much: %s has %s left", path, budget.Size(info.Size()), left.Of, budget.Size(max(0, left.Bytes)))
 	}
 	return nil
 }

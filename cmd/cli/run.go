@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"dahl/train"
+	"dahl/train/budget"
 )
 
 // Exit codes.
@@ -26,6 +29,10 @@ const (
 
 // Main runs the program's command line and ends it. New builds the tree of commands.
 func Main(root func(args []string) *cobra.Command) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment says nothing else
+		// Garbage is collected before it takes the memory that the run will need.
+		debug.SetMemoryLimit(max(0, budget.Available().Bytes))
+	}
 	os.Exit(Run(withSignals(context.Background()), root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -250,8 +250,11 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform endless.toml --model mlp", "endless.toml is no regular file"},
 	{"simulate --platform laptop --model endless.toml", "endless.toml is no regular file"},
 	{"simulate --platform laptop --graph /dev/zero", "/dev/zero is no regular file"},
+	{"simulate --platform laptop --graph holes.json", "holes.json has 8.8 TB, and what it describes takes several times as much"},
+	{"simulate --platform laptop --model mlp --plan holes.json", "holes.json has 8.8 TB"},
 	{"simulate --platform laptop --model mlp --lowering /dev/zero", "/dev/zero is no regular file"},
 	{"simulate --platform laptop --model mlp --plan /dev/zero", "/dev/zero is no regular file"},
+	{"execute --model dahl-cnn --data synthetic:3x2000x2000:100003 --batch 100003", "TB of memory are needed"},
 	{"execute --model digits-cnn --limit 64 --init /dev/zero", "/dev/zero is no regular file"},
 	{"verify endless", "manifest.json is no regular file"},
 	{"execute --model seven.toml --data digits", "seven.toml:12: the last layer has 7 outputs and the data digits have 10 classes; write outputs = 10"},
@@ -280,6 +283,10 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "seven.toml", strings.Replace(smallNetwork, "outputs = 10", "outputs = 7", 1))
 	writeTestFile(t, "listed/labels.csv", "file,label\n1.png,cat\n")
 	writeTestFile(t, "listed/images/readme", "")
+	writeTestFile(t, "holes.json", "")
+	if err := os.Truncate("holes.json", 1<<43); err != nil {
+		t.Fatal(err)
+	}
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)

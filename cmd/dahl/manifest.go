@@ -144,6 +144,11 @@ func hashInputs(o *options) ([]identity, error) {
 		if in.path == "" || in.noFile {
 			continue
 		}
+		if in.path != o.Init { // of which only what is wanted is read
+			if err := cli.CheckWhole(in.path); err != nil {
+				return nil, err
+			}
+		}
 		sum, err := hashFile(in.path)
 		if err != nil {
 			return nil, err
