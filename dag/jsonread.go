@@ -85,6 +85,7 @@ func (j *jsonReader) object(what string, field func(key string)) {
 	var seen []string
 	for j.err == nil && j.dec.More() {
 		key, _ := j.token().(string)
+		j.checkText(key)
 		if slices.Contains(seen, key) {
 			j.fail("%q is given twice", key)
 		}
@@ -144,7 +145,15 @@ func (j *jsonReader) string(what string) string {
 	if !ok {
 		j.fail("%s is %s; write a string", what, tokenText(t))
 	}
+	j.checkText(s)
 	return s
+}
+
+// checkText refuses control characters, since names reach terminals.
+func (j *jsonReader) checkText(s string) {
+	if hasControl(s) {
+		j.fail("%q holds a control character; write it without", s)
+	}
 }
 
 func (j *jsonReader) integer(what string) int64 {

@@ -98,7 +98,7 @@ func sampleGraph(t testing.TB) *Graph {
 func randomGraph(t testing.TB, seed uint64) *Graph {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
-	odd := []string{"a", "b.c", "d[1]", `q"q`, "e f", "g=h", "i,j", "k#l", "m\\n", "ü", "\t", "<&>", "[", "\ufffd", "p/q@r"}
+	odd := []string{"a", "b.c", "d[1]", `q"q`, "e f", "g=h", "i,j", "k#l", "m\\n", "ü", "\u00a0", "<&>", "[", "\ufffd", "p/q@r"}
 	word := func() string { return odd[rng.IntN(len(odd))] }
 	b := NewBuilder(word())
 	shapes := [][]int{{2, 3, 5}, {7}, {}, {11, 1}, {6, 5}}

@@ -251,6 +251,9 @@ func isBareASCII(s string, isBuffer bool) bool {
 	return s != ""
 }
 
+// hasControl reports characters that a reader refuses, since names reach terminals.
+func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
 // isBare reports whether a character may stand in an unquoted word.
 func isBare(r rune, isBuffer bool) bool {
 	switch r {

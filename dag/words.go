@@ -60,13 +60,16 @@ func (w *words) word(isBuffer bool) string {
 	if w.rest[0] == '"' {
 		quoted, err := strconv.QuotedPrefix(w.rest)
 		if err != nil {
-			w.fail("%s has no closing quote or a bad escape", w.rest)
+			w.fail("%q has no closing quote or a bad escape", w.rest)
 			return ""
 		}
 		w.rest = w.rest[len(quoted):]
 		s, err := strconv.Unquote(quoted)
 		if err != nil || !utf8.ValidString(s) {
-			w.fail("%s is not a UTF-8 string", quoted)
+			w.fail("%q is not a UTF-8 string", quoted)
+		}
+		if hasControl(s) {
+			w.fail("%q holds a control character; write it without", s)
 		}
 		return s
 	}

@@ -55,6 +55,9 @@ const MaxSamples = 1 << 26
 //	DIR                           CIFAR-10, binary version
 //	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
 //	                              or CLASS/*.png, of which every fifth is for the test
+//	DIR                           train/images/*.png with train/labels.csv and the same of
+//	                              test, or images and labels.csv (or .txt), of lines
+//	                              "file,label", of which every fifth is for the test
 //
 // The names in a directory tell its format. A directory that fits none or several of the formats
 // is an error.
@@ -102,6 +105,7 @@ var dirFormats = [...]dirFormat{
 	{"IDX files", fitsIDX, openIDX},
 	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR},
 	{"directories of images", fitsImages, openImages},
+	{"images with a labels file", fitsLabelled, openLabelled},
 }
 
 func openDir(dir string, opt DataOptions) (*Dataset, error) {
@@ -128,7 +132,7 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 	}
 	if found == nil {
 		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
-			"CIFAR-10 binary files (data_batch_1.bin …), or a directory of images per class")
+			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or images in images with labels.csv beside it")
 	}
 	return found.open(dir, opt)
 }

@@ -28,8 +28,11 @@ const maxImageExtent = 1 << 14
 const maxPixelsPerByte = 8 * maxInflation
 
 func isImageFile(_ string, e os.DirEntry) bool {
-	kind := strings.ToLower(filepath.Ext(e.Name()))
-	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, kind) && !strings.HasPrefix(e.Name(), ".") && e.Type()&^fs.ModeSymlink == 0
+	return isPictureName(e.Name()) && !strings.HasPrefix(e.Name(), ".") && e.Type()&^fs.ModeSymlink == 0
+}
+
+func isPictureName(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // isClassDir reports whether the entry at a path is a directory that may hold a class. A symbolic
@@ -45,7 +48,7 @@ func isClassDir(path string, e os.DirEntry) bool {
 // fitsImages looks for a picture one directory down, or two below train and test. It ignores all
 // other directories beside the data.
 func fitsImages(dir string, entries []os.DirEntry) bool {
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+	return !fitsLabelled(dir, entries) && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		path := filepath.Join(dir, e.Name())
 		if !isClassDir(path, e) {
 			return false
@@ -63,14 +66,19 @@ func holdsImage(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
-// openImages loads a directory that has one directory per class. The classes are numbered in the
-// order of their names. The samples alternate between the classes, the first image of each, then
-// the second, so that a limit keeps all classes.
+// openImages opens a directory that has one directory per class. The classes are numbered in the
+// order of their names.
 func openImages(dir string, opt DataOptions) (*Dataset, error) {
 	classes, source, err := findImages(dir, opt.Split)
 	if err != nil {
 		return nil, err
 	}
+	return openPictures(dir, source, classes, opt)
+}
+
+// openPictures opens the files of each class of a split. The samples alternate between the classes,
+// the first image of each, then the second, so that a limit keeps all classes.
+func openPictures(dir, source string, classes [][]string, opt DataOptions) (*Dataset, error) {
 	paths, labels := roundRobin(classes)
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("the directories hold no %s image: %w; put PNG or JPEG files into one directory per class", opt.Split, ErrNoSplit)
@@ -130,7 +138,7 @@ func findImages(dir, split string) (classes [][]string, source string, err error
 	}
 	root := filepath.Join(dir, split)
 	separate := slices.Contains(classDirs, filepath.Join(dir, Train)) || slices.Contains(classDirs, filepath.Join(dir, Test))
-	source = fmt.Sprintf("%s, every %dth image of a class for the test", dir, testStride)
+	source = everyFifthOf(dir)
 	if separate {
 		if !slices.Contains(classDirs, root) {
 			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", root)
@@ -191,6 +199,11 @@ func list(dir string, keep func(path string, e os.DirEntry) bool) ([]string, err
 	return paths, err
 }
 
+// everyFifthOf says where the images of a directory without splits are from.
+func everyFifthOf(dir string) string {
+	return fmt.Sprintf("%s, every %dth image of a class for the test", dir, testStride)
+}
+
 // everyFifth keeps files 4, 9, 14, … or all others.
 func everyFifth(files []string, test bool) []string {
 	var kept []string
@@ -202,14 +215,16 @@ func everyFifth(files []string, test bool) []string {
 	return kept
 }
 
+// roundRobin lists the files of all classes in turn.
 func roundRobin(classes [][]string) (paths []string, labels []int32) {
-	for i, more := 0, true; more; i++ {
-		more = false
-		for class, files := range classes {
-			if i < len(files) {
-				paths, labels = append(paths, files[i]), append(labels, int32(class))
-				more = true
-			}
+	var left []int32 // classes with more than i files
+	for class := range classes {
+		left = append(left, int32(class))
+	}
+	for i := 0; len(left) > 0; i++ {
+		left = slices.DeleteFunc(left, func(class int32) bool { return i >= len(classes[class]) })
+		for _, class := range left {
+			paths, labels = append(paths, classes[class][i]), append(labels, class)
 		}
 	}
 	return paths, labels

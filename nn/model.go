@@ -15,6 +15,10 @@ type Model struct {
 	Input    []int // shape of one sample, C×H×W or a number of features
 	Stages   []Stage
 	Defaults Defaults
+
+	// OutputsAt is the file and line where a model file says how many outputs there are; "" of
+	// any other model, whose outputs are fitted to the data.
+	OutputsAt string
 }
 
 // Stage is a layer in its place: its name and the shapes of one sample before

@@ -64,6 +64,7 @@ func ParseModel(src []byte, file string) (*Model, error) {
 	if defaults != nil {
 		m.Defaults = *defaults
 	}
+	m.OutputsAt = fmt.Sprintf("%s:%d", file, f.Line(fmt.Sprintf("layer[%d].outputs", len(layers)-1)))
 	return m, nil
 }
 

@@ -65,7 +65,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 		}
 		return BusyPower{UnitWatts: real()}
 	}
-	p := &Platform{Name: fmt.Sprintf("näme \"%d\" \\ \t", r.IntN(9)), HostPower: Quantity{real(), source()}}
+	p := &Platform{Name: fmt.Sprintf("näme \"%d\" \\ \u00a0", r.IntN(9)), HostPower: Quantity{real(), source()}}
 	for i := range 1 + r.IntN(4) {
 		p.Memories = append(p.Memories, Memory{Name: fmt.Sprint("m", i), CapacityBytes: maybe(whole()), BandwidthBytesPerSec: real()})
 	}
@@ -91,7 +91,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			d.WakeAfter, d.Wake = time.Duration(whole()), time.Duration(whole())
 		}
 		p.Devices = append(p.Devices, d)
-		p.Models = append(p.Models, Model{Op: "o", Variant: "v\n", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
+		p.Models = append(p.Models, Model{Op: "o", Variant: "v\u00a0", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
 			MedianNs: real(), P95Ns: real(), WarmNs: real(), FarNs: real(), StepNs: real(), FirstNs: real(), Unsteady: r.IntN(2) == 0,
 			Distribution: randomDistribution(r), StepDistribution: randomDistribution(r), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
 	}

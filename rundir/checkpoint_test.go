@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,8 +63,77 @@ func TestCheckpoints(t *testing.T) {
 			if at, err := d.Commit(&m); err != nil || at != "run" || d.Close() != nil {
 				t.Errorf("%s: %v", at, err)
 			}
-			check(t, "run", map[string]files{"training": {}})
+			check(t, "run", map[string]files{"training": {fmt.Sprint("checkpoints/", newest): strings.Repeat("x", newest)}})
 		}
+	}
+}
+
+// TestResumeFinished goes on with a complete run, and cuts the program off at every operation: the
+// run stays whole until the longer one is committed, and one that nothing was added to leaves
+// nothing behind.
+func TestResumeFinished(t *testing.T) {
+	defer func() { durable.Fault = nil }()
+	t.Chdir(t.TempDir())
+	d, err := Create("finished", &note{Text: "short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(d *Dir, keep int64, rows string) error {
+		f, err := d.Append("steps.csv", keep)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(f, rows)
+		return errors.Join(err, f.Sync(), f.Close())
+	}
+	m := &note{Head: Head{Complete: true}, Text: "short"}
+	err = errors.Join(add(d, 0, "1\n2\n"), d.WriteCheckpoint(1, text("a")), d.WriteCheckpoint(2, text("b")))
+	if _, errCommit := d.Commit(m); errors.Join(err, errCommit, d.Close()) != nil {
+		t.Fatal(err, errCommit)
+	}
+	short := files{"checkpoints/2": "b", "steps.csv": "1\n2\n"}
+	long := files{"checkpoints/3": "c", "steps.csv": "1\n2\n3\n"}
+	check(t, "finished", map[string]files{"short": short})
+	goOn := func() error {
+		var m note
+		d, err := Resume("run", &m, "steps.csv")
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		if err := errors.Join(add(d, 4, "3\n"), d.WriteCheckpoint(3, text("c"))); err != nil {
+			return err
+		}
+		m.Complete, m.Text = true, "long"
+		_, err = d.Commit(&m)
+		return err
+	}
+	for n, done := 1, false; !done; n++ {
+		if err := errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("finished"))); err != nil {
+			t.Fatal(err)
+		}
+		operations := failAt(n, true)
+		err := goOn()
+		done = *operations < n
+		durable.Fault = nil
+		if done && err != nil {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		if err := Open("run", new(note)); err != nil {
+			t.Errorf("operation %d: %v", n, err)
+		}
+		if got := check(t, "run", map[string]files{"short": short, "long": long}); got == "short" {
+			if err := goOn(); err != nil {
+				t.Errorf("operation %d: going on after it: %v", n, err)
+			}
+		}
+		check(t, "run", map[string]files{"long": long})
+	}
+	if d, err = Resume("run", m, "steps.csv"); err != nil || d.Close() != nil {
+		t.Fatal(err)
+	}
+	if s := Look("run"); s != (State{}) {
+		t.Errorf("nothing was done, and the directory says %+v", s)
 	}
 }
 
@@ -181,10 +251,7 @@ func TestGrowingFiles(t *testing.T) {
 	if _, err := d.Commit(&m); err != nil || d.Close() != nil {
 		t.Fatal(err)
 	}
-	check(t, "run", map[string]files{"training": {"steps.csv": "step\n1\n2\n3\n4\n"}})
-	if _, err := Resume("run", &m); err == nil || !strings.Contains(err.Error(), "nothing to resume") {
-		t.Errorf("a complete run is resumed: %v", err)
-	}
+	check(t, "run", map[string]files{"training": {"checkpoints/2": "", "steps.csv": "step\n1\n2\n3\n4\n"}})
 }
 
 func TestWithin(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dahl/rundir/durable"
@@ -66,6 +67,19 @@ func (d *Dir) stays(m Manifest) (bool, error) {
 
 // finish makes the files of the run last and lists them in its manifest.
 func (d *Dir) finish(m Manifest) error {
+	if m.head().Complete && d.below == "" {
+		steps, err := d.Checkpoints()
+		if err != nil {
+			return err
+		}
+		for i, step := range steps {
+			if i == 0 { // so that the training can go on
+				d.note(path.Join(checkpointsName, strconv.Itoa(step)))
+			} else if err := d.dir.Remove(d.checkpoint(step)); err != nil {
+				return err
+			}
+		}
+	}
 	var dirs []string
 	for _, name := range d.files {
 		name, ok := strings.CutPrefix(name, d.below)

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"dahl/rundir/durable"
@@ -34,6 +36,7 @@ type stage struct {
 	lock  *durable.File
 	name  string   // stagingName or addingName
 	files []string // written, from the stage on, in their order
+	again bool     // it goes on with the finished run
 }
 
 // Create makes a run directory, or begins a run that will replace the one in it. What runs is
@@ -59,16 +62,17 @@ func Create(path string, start Manifest) (*Dir, error) {
 	return d, nil
 }
 
-// Resume goes on with an interrupted training, of which a checkpoint is kept. It reads what
-// runs into m. Files count as the run's once they are written or appended to.
-func Resume(path string, m Manifest) (*Dir, error) {
+// Resume goes on with an interrupted training, of which a checkpoint is kept, or else with a
+// finished one. It reads what runs into m. Files count as the run's once they are written or
+// appended to; those that grow are named for a finished run, which stays until the next commit.
+func Resume(path string, m Manifest, growing ...string) (*Dir, error) {
 	d, err := open(path, stagingName)
 	if err != nil {
 		return nil, err
 	}
 	steps, err := d.Checkpoints()
 	if err == nil && len(steps) == 0 {
-		err = fmt.Errorf("%s holds no checkpoint; there is nothing to resume", path)
+		err = d.restage(growing)
 	}
 	if err == nil {
 		_, err = read(filepath.Join(path, stagingName), m)
@@ -79,6 +83,41 @@ func Resume(path string, m Manifest) (*Dir, error) {
 	}
 	m.head().Files, m.head().Complete = nil, false
 	return d, nil
+}
+
+// restage copies what the finished run of the directory needs to go on into the stage. The
+// checkpoint comes last, so that the stage of a copy that is cut off cannot be resumed.
+func (d *Dir) restage(growing []string) error {
+	steps, err := checkpointsIn(d.dir.FS(), checkpointsName)
+	if err != nil {
+		return err
+	}
+	if len(steps) == 0 {
+		return fmt.Errorf("%s holds no checkpoint; there is nothing to resume", d.Path())
+	}
+	if err := cmp.Or(d.dir.RemoveAll(stagingName), d.dir.Mkdir(stagingName)); err != nil {
+		return err
+	}
+	for _, name := range append(growing, ManifestName) {
+		if err := d.dir.Create(d.at(name), d.copyOf(name)); err != nil {
+			return err
+		}
+	}
+	d.again = true
+	return d.WriteCheckpoint(steps[0], d.copyOf(path.Join(checkpointsName, strconv.Itoa(steps[0]))))
+}
+
+// copyOf writes a file of the finished run.
+func (d *Dir) copyOf(name string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		f, err := d.dir.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	}
 }
 
 // open holds a run directory that is there.
@@ -125,7 +164,7 @@ func checkOurs(path string) error {
 	}
 	var h Head
 	_, err = read(path, &h)
-	if errors.Is(err, errOlder) {
+	if errors.As(err, new(versionError)) {
 		return fmt.Errorf("output directory %w", err)
 	}
 	if err == nil || isRun(path) {
@@ -205,7 +244,10 @@ func (d *Dir) Close() error {
 	if _, err := d.dir.Lstat(addingName); err == nil && d.stage.name == addingName {
 		d.dir.RemoveAll(addingName) // what was not added; whoever adds next removes it too
 	}
-	return errors.Join(d.lock.Close(), d.dir.Close())
+	if d.again && len(d.files) == 0 {
+		d.dir.RemoveAll(stagingName) // a copy; whoever goes on makes another
+	}
+	return errors.Join(d.lock.Unlock(), d.dir.Close())
 }
 
 // Inside is a run of its own that lies in that of d, whose files it belongs to. It has to be

@@ -29,7 +29,8 @@
 // manifest means that everything is at its place. Adding files to a run is a commit in which only
 // they and the manifest lie in .commit.
 //
-// A run that did not come to its end takes no complete one's place: it stays in .staging.
+// A run that did not come to its end takes no complete one's place: it stays in .staging. One
+// that did keeps its last checkpoint, so that it can go on further.
 //
 // # Units
 //

@@ -11,15 +11,26 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"dahl/rundir/durable"
 )
 
 // Format is that of the manifests that this package writes, and the only one that it reads.
 const Format = "dahl-run 2"
 
-// errOlder is what the format before has come to: its files are without hashes.
-var errOlder = errors.New("it is a run of an older dahl, which this one does not read: repeat it, and remove it or name another directory")
+// family is how the formats of all versions begin.
+const family = "dahl-run "
 
-const olderFormat = "dahl-run 1"
+// versionError says that a run was made by another version of dahl.
+type versionError struct{ format string }
+
+func (e versionError) Error() string {
+	if e.format == family+"1" { // whose files have no hashes
+		return "it is a run of an older dahl, which this one does not read: repeat it, and remove it or name another directory"
+	}
+	return fmt.Sprintf("it is a run of another dahl, of format %q; this one reads %q", e.format, Format)
+}
 
 // ManifestName is the file that says what a run is. A directory is a run if it holds one.
 const ManifestName = "manifest.json"
@@ -90,8 +101,8 @@ func (h *Head) sealed(data []byte) bool {
 // read reads a manifest into m, which may be a Head alone, and returns its bytes.
 func read(dir string, m Manifest) ([]byte, error) {
 	path := filepath.Join(dir, ManifestName)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file and may never end", path)
+	if err := durable.CheckRegular(path); err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,8 +118,8 @@ func read(dir string, m Manifest) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case is.Format == olderFormat:
-		return nil, fmt.Errorf("%s: %w", dir, errOlder)
+	case strings.HasPrefix(is.Format, family) && is.Format != Format:
+		return nil, fmt.Errorf("%s: %w", dir, versionError{is.Format})
 	case is.Format != Format:
 		return nil, fmt.Errorf("%s: format %q, want %q", path, is.Format, Format)
 	}
@@ -120,7 +131,7 @@ func isRun(dir string) bool {
 	return slices.ContainsFunc([]string{"", stagingName, commitName}, func(sub string) bool {
 		var h Head
 		_, err := read(filepath.Join(dir, sub), &h)
-		return err == nil || errors.Is(err, errOlder)
+		return err == nil || errors.As(err, new(versionError))
 	})
 }
 

@@ -1,9 +1,6 @@
 package rundir
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -85,62 +82,4 @@ func Look(dir string) (s State) {
 		s.Step = steps[0]
 	}
 	return s
-}
-
-// Verify compares every file of a run with its manifest, and the manifest with its seal. It
-// names what is damaged, missing, or in the directory without being the run's.
-func Verify(dir string) error {
-	var h Head
-	data, err := read(dir, &h)
-	if err != nil {
-		return err
-	}
-	var found []error
-	if !h.sealed(data) {
-		found = append(found, fmt.Errorf("damaged: %s: it is not as it was written", ManifestName))
-	}
-	d, err := durable.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	for _, f := range h.Files {
-		if err := f.verify(d); err != nil {
-			found = append(found, fmt.Errorf("damaged: %s: %w", f.Name, err))
-		}
-	}
-	err = fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && (name == stagingName || name == commitName || name == addingName || name == checkpointsName && filepath.Base(dir) == stagingName):
-			return fs.SkipDir
-		case !e.IsDir() && name != ManifestName && name != lockName && !h.Lists(name):
-			found = append(found, fmt.Errorf("%s is not the run's: its manifest does not list it", name))
-		}
-		return nil
-	})
-	return errors.Join(append(found, err)...)
-}
-
-// verify compares one file with what the manifest says.
-func (f *File) verify(d *durable.Dir) error {
-	if info, err := d.Lstat(f.Name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("it is no regular file")
-	}
-	file, err := d.Open(f.Name)
-	if err != nil {
-		return durable.Cause(err)
-	}
-	defer file.Close()
-	got, err := hashFile(file, f.Name)
-	switch {
-	case err != nil:
-		return durable.Cause(err)
-	case got.Bytes != f.Bytes:
-		return fmt.Errorf("it has %d bytes, the manifest says %d", got.Bytes, f.Bytes)
-	case got.SHA256 != f.SHA256:
-		return fmt.Errorf("its hash is %.12s, the manifest says %.12s", got.SHA256, f.SHA256)
-	}
-	return nil
 }

@@ -36,6 +36,9 @@ func OpenData(name string, limit, offset int) (d Data, err error) {
 	if err != nil {
 		return d, asInput(err)
 	}
+	if l := d.Train.Labels; limit == 0 && offset == 0 && slices.Min(l) == slices.Max(l) {
+		return d, oneClass(d.Train)
+	}
 	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test, Later: true})
 	if errors.Is(err, nn.ErrNoSplit) {
 		return d, nil
@@ -44,6 +47,11 @@ func OpenData(name string, limit, offset int) (d Data, err error) {
 		err = d.alike()
 	}
 	return d, asInput(err)
+}
+
+// oneClass is the error of data that teach nothing.
+func oneClass(d *nn.Dataset) error {
+	return inputErrorf("data %s: all images have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
 }
 
 // fill reads all images into the memory of a runner, where they are kept from then on.
@@ -82,7 +90,7 @@ func (d *Data) alike() error {
 
 // DefaultData names the built-in data that have the model's shape.
 func DefaultData(m *nn.Model) string {
-	if slices.Equal(m.Input, []int{1, 8, 8}) {
+	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
 	if len(m.Input) == 3 {
@@ -92,8 +100,16 @@ func DefaultData(m *nn.Model) string {
 }
 
 // Fit adapts the first and the last layer of a network to its data. A network that begins
-// with features sees the pixels of an image as a vector.
+// with features sees the pixels of an image as a vector. A model file that has fewer outputs
+// than the data have classes is refused, and so are data of one class.
 func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
+	if d.Classes < 2 {
+		return nil, oneClass(d)
+	}
+	if m.OutputsAt != "" && m.Classes() < d.Classes {
+		return nil, inputErrorf("%s: the last layer has %d outputs and the data %s have %d classes; write outputs = %d",
+			m.OutputsAt, m.Classes(), d.Name, d.Classes, d.Classes)
+	}
 	shape := d.Shape[:]
 	if len(m.Input) == 1 {
 		shape = []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}

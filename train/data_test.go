@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/nn"
 )
 
 // writeIDX writes the two files of a split of grey images that are all black.
@@ -49,6 +51,55 @@ func TestOpenDataComparesSplits(t *testing.T) {
 		if bad := (InputError{}); c.want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("error %v, want one of the input with %q", err, c.want)
 		}
+	}
+}
+
+// TestFitOutputs: a network fits its last layer to the classes of the data, of which there are at
+// least two. One that a file describes keeps its outputs, which may not be fewer.
+func TestFitOutputs(t *testing.T) {
+	const file = "name = \"m\"\ninput = [1, 8, 8]\n[[layer]]\nkind = \"flatten\"\n[[layer]]\nkind = \"dense\"\noutputs = 7\n"
+	written, err := nn.ParseModel([]byte(file), "m.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := nn.New("m", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		m       *nn.Model
+		classes int
+		want    int
+		err     string
+	}{
+		{built, 10, 10, ""}, {built, 5, 7, ""}, {written, 7, 7, ""}, {written, 5, 7, ""},
+		{written, 10, 0, "m.toml:7: the last layer has 7 outputs and the data d have 10 classes; write outputs = 10"},
+		{built, 1, 0, "data d: all images have the label 0, one class: nothing to learn"},
+	} {
+		m, err := Fit(c.m, &nn.Dataset{Name: "d", Labels: []int32{0}, Shape: [3]int{1, 8, 8}, Classes: c.classes})
+		bad := InputError{}
+		switch {
+		case c.err == "" && (err != nil || m.Classes() != c.want):
+			t.Errorf("%d classes: %v, want %d outputs", c.classes, err, c.want)
+		case c.err != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%d classes: error %v, want one of the input with %q", c.classes, err, c.err)
+		}
+	}
+	if got := DefaultData(written); got != "synthetic:1x8x8:2000:7" {
+		t.Errorf("by default it is trained on %s", got)
+	}
+}
+
+// TestOneClass: images of one class teach nothing, whatever its number. With a limit they may be
+// the first of several classes.
+func TestOneClass(t *testing.T) {
+	dir := t.TempDir()
+	writeIDX(t, dir, "train", 7, 5, 3, 3, 3)
+	if _, err := OpenData(dir, 0, 0); err == nil || !strings.Contains(err.Error(), "the label 3, one class: nothing to learn") {
+		t.Errorf("images of one class: %v", err)
+	}
+	if _, err := OpenData(dir, 1, 0); err != nil {
+		t.Errorf("the first image: %v", err)
 	}
 }
 

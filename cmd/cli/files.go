@@ -26,14 +26,8 @@ func CheckWritable(path string) error {
 	return AsInput(durable.CheckWritable(path))
 }
 
-// CheckRegular refuses a file to be read that may never end, such as a pipe or a device. It says
-// nothing of one that is not there.
-func CheckRegular(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return InputErrorf("%s is no regular file and may never end; copy what it gives into one", path)
-	}
-	return nil
-}
+// CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
+func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
 
 // wholeFactor is how many times the size of a file what is made of it takes, at least.
 const wholeFactor = 4

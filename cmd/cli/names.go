@@ -84,7 +84,7 @@ var foreignModels = map[string]string{
 
 // LoadPlatform reads a platform file, or one that ships with dahl by its name.
 func LoadPlatform(name string) (*platform.Platform, error) {
-	if err := CheckRegular(name); err != nil {
+	if err := CheckWhole(name); err != nil {
 		return nil, err
 	}
 	p, err := platforms.Load(name)
@@ -108,7 +108,7 @@ func LoadModel(name string) (*nn.Model, error) {
 		return nil, InputErrorf("--model %s: files of %s cannot be read as a network; write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)
 	}
 	if IsModelFile(name) {
-		if err := CheckRegular(name); err != nil {
+		if err := CheckWhole(name); err != nil {
 			return nil, err
 		}
 		m, err := nn.LoadModel(name)

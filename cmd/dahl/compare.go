@@ -56,13 +56,13 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if err := cli.CheckWritable(picture); err != nil && !inRun {
 		return err
 	}
-	if measured.schedule.World != schedule.Measured {
+	if measured.Schedule.World != schedule.Measured {
 		return cli.InputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
-	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
+	problem, decision, predicted := measured.Problem, measured.Decision, (*schedule.Schedule)(nil)
 	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
-		if predicted, err = measured.predicted(); err != nil {
+		if predicted, err = measured.Predicted(); err != nil {
 			return err
 		}
 		if predicted == nil {
@@ -73,28 +73,28 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		if err != nil {
 			return err
 		}
-		if other.problem.Graph.Hash() != problem.Graph.Hash() {
+		if other.Problem.Graph.Hash() != problem.Graph.Hash() {
 			return cli.InputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type, data and platform (whose caches decide the lowering)", predictedDir, measuredDir)
 		}
-		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
-			return cli.InputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
+		if len(other.Problem.Platform.Workers) != len(problem.Platform.Workers) {
+			return cli.InputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.Problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
-		problem, decision = other.problem, other.decision
+		problem, decision = other.Problem, other.Decision
 		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
 			return err
 		}
 	}
-	c, err := plan.Compare(ctx, decision, predicted, measured.schedule)
+	c, err := plan.Compare(ctx, decision, predicted, measured.Schedule)
 	if err != nil {
 		return err
 	}
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
-	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.Schedule, measured.summary.Load)
 	if picture != "" {
 		draw := func(w io.Writer) error {
-			return drawComparison(w, problem, predicted, measured.schedule, measured.summary)
+			return drawComparison(w, problem, predicted, measured.Schedule, measured.summary)
 		}
 		if inRun {
 			err = extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
@@ -116,11 +116,11 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 // recorded, and recorded ones take longer, that of recorded steps by the same plan and what
 // one that is not recorded takes.
 func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, unrecordedS float64, err error) {
-	timed := slices.ContainsFunc(r.problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
-	if r.schedule.World != schedule.Simulated || !timed {
-		return r.schedule, 0, nil
+	timed := slices.ContainsFunc(r.Problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
+	if r.Schedule.World != schedule.Simulated || !timed {
+		return r.Schedule, 0, nil
 	}
-	s, err = plan.Simulate(ctx, r.decision, 0, r.schedule.Steps, simulate.Options{Timed: true})
+	s, err = plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
 	return s, r.summary.PeriodS, err
 }
 

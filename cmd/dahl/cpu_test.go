@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"dahl/rundir"
 )
 
 // otherCPU tells the test's own process that it is the one with fewer features.
@@ -32,7 +34,7 @@ func TestPredictionOnOtherCPU(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"avx2", "none"} {
-		for _, name := range []string{planFile, scheduleFile, energyFile, summaryFile} {
+		for _, name := range []string{rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, summaryFile} {
 			sameFiles(t, name, "all", dir)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/rundir"
 )
 
 // randomFiles writes a machine of three memories, of which one may be small and one may limit
@@ -93,8 +94,8 @@ func TestOneDecisionInFiles(t *testing.T) {
 			}
 			if policy == "heft" {
 				mustRun(t, append(run, "--plan", "heft/plan.json", "--out", "again")...)
-				sameFiles(t, planFile, "heft", "again")
-				sameFiles(t, scheduleFile, "heft", "again")
+				sameFiles(t, rundir.PlanFile, "heft", "again")
+				sameFiles(t, rundir.ScheduleFile, "heft", "again")
 			}
 		}
 	}

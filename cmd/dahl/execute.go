@@ -18,7 +18,6 @@ import (
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/durable"
-	"dahl/schedule"
 	"dahl/train"
 )
 
@@ -67,8 +66,14 @@ weights and optimiser state is kept. --continue-on-nan goes on instead.
 The training is saved every minute: parameters, optimiser state and how far it is, in
 the directory .staging of the run's. One that was killed goes on with --resume DIR, and
 comes to the weights that it would have had, on any number of cores. A signal, a lost
-terminal or a closed pipe ends a training between two steps, with a checkpoint. Whatever
-ends it, an earlier run in the same directory stays until the new one is complete.
+terminal or a closed pipe ends a training between two steps, with a checkpoint and exit
+code 128 + the signal's number; a SIGINT (Ctrl-C) or SIGTERM after that ends it at once.
+A run that is complete goes on with --resume DIR and more --epochs.
+
+The files of a run appear when it ends, all at once, and until then those of an earlier
+one stay. A run that does not come to its end takes no complete one's place: it stays in
+.staging there, and the next run removes it, unless it went on for a minute and can be
+resumed. Weights go to --save as well, whatever becomes of the directory.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
@@ -76,9 +81,6 @@ from the last step whose weights were kept, with the same data in the same order
 run then keeps them on the host after every step, or every n with =n: until they are
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
-
-SIGINT (Ctrl-C), SIGTERM, SIGHUP and a pipe that nobody reads any more end a training
-early: what was done is written, and the exit code is 128 and the signal's number.
 
 ` + recordHelp + `
 
@@ -244,11 +246,10 @@ func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
 		return err
 	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
-	err := d.Write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
-	if err != nil {
+	if err := d.WritePredicted(l.Predicted.Main, p.Graph, p.Platform); err != nil {
 		return err
 	}
-	err = d.Write(compareFile, func(out io.Writer) error {
+	err := d.Write(compareFile, func(out io.Writer) error {
 		return drawComparison(out, p, l.Predicted.Main, l.Measured.Main, s)
 	})
 	if errors.Is(err, plots.ErrNoData) {

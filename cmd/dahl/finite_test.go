@@ -14,6 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 )
 
 // divergingNetwork has a dense layer after a dense layer, so that weights of 1e20 make sums
@@ -133,7 +134,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	}
 	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
-	for _, name := range []string{"gantt.svg", "compare.svg", predictedFile} {
+	for _, name := range []string{"gantt.svg", "compare.svg", rundir.PredictedFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

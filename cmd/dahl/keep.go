@@ -55,9 +55,6 @@ func (k *keeper) checkpoint(t *train.Trainer, c *train.Checkpoint) error {
 }
 
 func (k *keeper) write(t *train.Trainer, c *train.Checkpoint) error {
-	if t.Complete {
-		return nil // the run is committed next, and is over
-	}
 	if err := k.tables(t); err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func kernelTimes(path string) (rows []kernelTime, title string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %d steps", path, r.schedule.World, r.problem.Platform.Name, r.schedule.Steps), nil
+		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %d steps", path, r.Schedule.World, r.Problem.Platform.Name, r.Schedule.Steps), nil
 	}
 	p, err := cli.LoadPlatform(path)
 	if err != nil {
@@ -221,9 +221,9 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		op, typ, shape string
 		device         platform.DeviceID
 	}
-	g, p := r.problem.Graph, r.problem.Platform
+	g, p := r.Problem.Graph, r.Problem.Platform
 	first := map[key]dag.TaskID{}
-	times, _ := plan.TimesOf(r.schedule.Spans, func(s *schedule.Span) (key, time.Duration) {
+	times, _ := plan.TimesOf(r.Schedule.Spans, func(s *schedule.Span) (key, time.Duration) {
 		task := &g.Tasks[s.Task]
 		k := key{task.Op, task.Type.String(), task.Shape, p.Workers[s.Worker].Device}
 		if _, ok := first[k]; !ok {
@@ -235,7 +235,7 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 	for k, durations := range times {
 		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
 			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
-		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
+		if c, ok := r.Problem.Costs.Of(first[k], k.device); ok {
 			row.Variant = c.Variant
 		}
 		task := &g.Tasks[first[k]]

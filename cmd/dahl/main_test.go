@@ -257,6 +257,11 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model dahl-cnn --data synthetic:3x2000x2000:100003 --batch 100003", "TB of memory are needed"},
 	{"execute --model digits-cnn --limit 64 --init /dev/zero", "/dev/zero is no regular file"},
 	{"verify endless", "manifest.json is no regular file"},
+	{"execute --model seven.toml --data digits", "seven.toml:12: the last layer has 7 outputs and the data digits have 10 classes; write outputs = 10"},
+	{"simulate --platform laptop --model seven.toml --data digits", "seven.toml:12: the last layer has 7 outputs"},
+	{"execute --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
+	{"simulate --platform laptop --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
+	{"execute --model mlp --data listed", "labels.csv:2: there is no file "},
 }
 
 // TestBadInput holds every command to one clear line, exit code 2 and no trace in
@@ -275,6 +280,9 @@ func TestBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	writeTestFile(t, "seven.toml", strings.Replace(smallNetwork, "outputs = 10", "outputs = 7", 1))
+	writeTestFile(t, "listed/labels.csv", "file,label\n1.png,cat\n")
+	writeTestFile(t, "listed/images/readme", "")
 	writeTestFile(t, "holes.json", "")
 	if err := os.Truncate("holes.json", 1<<43); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/platforms"
+	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/place"
 )
@@ -45,12 +46,12 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 		}
 	}
 	do("simulate", "s", "--plan", "p/plan.json")
-	sameFiles(t, planFile, "p", "s")
-	sameFiles(t, scheduleFile, "p", "s")
+	sameFiles(t, rundir.PlanFile, "p", "s")
+	sameFiles(t, rundir.ScheduleFile, "p", "s")
 	do("execute", "e", "--plan", "p/plan.json", "--epochs", "2")
 
 	planned, ran := mustLoad(t, "p"), mustLoad(t, "e")
-	a, b := *planned.decision.PlanOf(0, nil), *ran.decision.PlanOf(0, nil)
+	a, b := *planned.Decision.PlanOf(0, nil), *ran.Decision.PlanOf(0, nil)
 	a.Variants, a.Arenas = b.Variants, b.Arenas // the GPU's workspace is that of all graphs
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the plan of the run is not the one that it was given")
@@ -64,10 +65,10 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	if reasons[place.ReasonPrefetch] == 0 || reasons[place.ReasonEvict] == 0 || reasons[place.ReasonReload] == 0 || a.Spill == nil {
 		t.Errorf("copies by reason %v, spills %v: the test tests little", reasons, a.Spill)
 	}
-	if ran.schedule.World != schedule.Measured {
-		t.Errorf("the run is %s", ran.schedule.World)
+	if ran.Schedule.World != schedule.Measured {
+		t.Errorf("the run is %s", ran.Schedule.World)
 	}
-	if err := ran.schedule.FollowsCopies(ran.decision.Placed, 0); err != nil {
+	if err := ran.Schedule.FollowsCopies(ran.Decision.Placed, 0); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"p", "s", "e"} {
@@ -118,7 +119,7 @@ func testCompareCopies(t *testing.T) {
 
 // testPlansRefused changes the plan in p so that it contradicts itself or the platform.
 func testPlansRefused(t *testing.T, network []string) {
-	data, err := os.ReadFile("p/" + planFile)
+	data, err := os.ReadFile("p/" + rundir.PlanFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,13 +69,13 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		return err
 	}
 	in := plots.Input{}
-	if in.Run, err = newPlotRun(r.problem, r.schedule, r.summary); err != nil {
+	if in.Run, err = newPlotRun(r.Problem, r.Schedule, r.summary); err != nil {
 		return err
 	}
 	in.Run.ColourBy = by
-	predicted, err := r.predicted()
+	predicted, err := r.Predicted()
 	if err == nil && predicted != nil {
-		in.Predicted, err = newPlotRun(r.problem, predicted, r.summary)
+		in.Predicted, err = newPlotRun(r.Problem, predicted, r.summary)
 	}
 	if err != nil {
 		return err

@@ -69,15 +69,15 @@ func checkRecordedFiles(t *testing.T, dir string, r *recordSummary, steps int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	predicted, err := run.predicted()
+	predicted, err := run.Predicted()
 	if err != nil || predicted == nil {
 		t.Fatalf("the run has no prediction (%v)", err)
 	}
-	if run.schedule.Steps != steps || predicted.Steps != steps {
-		t.Errorf("the schedule has %d steps, its prediction %d; want %d", run.schedule.Steps, predicted.Steps, steps)
+	if run.Schedule.Steps != steps || predicted.Steps != steps {
+		t.Errorf("the schedule has %d steps, its prediction %d; want %d", run.Schedule.Steps, predicted.Steps, steps)
 	}
-	if report, err := energy.FromSchedule(run.schedule, run.problem); err != nil || math.Abs(r.JoulesPerStep/(report.MeanWatts*r.StepS)-1) > 1e-9 || r.StepS != plan.StepTime(run.schedule).Seconds() {
-		t.Errorf("%v J per recorded step, want %v W times %v (%v)", r.JoulesPerStep, report.MeanWatts, plan.StepTime(run.schedule), err)
+	if report, err := energy.FromSchedule(run.Schedule, run.Problem); err != nil || math.Abs(r.JoulesPerStep/(report.MeanWatts*r.StepS)-1) > 1e-9 || r.StepS != plan.StepTime(run.Schedule).Seconds() {
+		t.Errorf("%v J per recorded step, want %v W times %v (%v)", r.JoulesPerStep, report.MeanWatts, plan.StepTime(run.Schedule), err)
 	}
 	epochs, err := os.ReadFile(dir + "/" + epochsFile)
 	if err != nil || bytes.Count(epochs, []byte(",,\n")) != 2 {

@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/schedule"
 )
 
@@ -107,7 +108,7 @@ func (m *manifest) repeatable(dir string) error {
 	default:
 		return cli.InputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
 	}
-	path := filepath.Join(dir, platformFile)
+	path := filepath.Join(dir, rundir.PlatformFile)
 	p, err := platform.Load(path)
 	if err != nil {
 		return cli.AsInput(err)
@@ -146,7 +147,7 @@ func (m *manifest) repeatable(dir string) error {
 // an execution on the platform that it calibrated.
 func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	o := m.Options
-	o.args, o.Platform = m.Args, filepath.Join(dir, platformFile)
+	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
 	if m.Command == "simulate" || m.Command == "plan" {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
@@ -168,19 +169,19 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 		{what: "graphs", same: slices.Equal(old.Graphs, now.Graphs)},
 		{what: "kernel variants", same: slices.Equal(old.Variants, now.Variants)},
 	}
-	files := []string{graphFile, planFile, scheduleFile, energyFile, summaryFile}
+	files := []string{rundir.GraphFile, rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, summaryFile}
 	if old.Command == "execute" || old.Command == "demo" {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
 			repeatRow{what: "final loss", same: old.FinalLoss.same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
-		files = []string{graphFile, stepsFile}
+		files = []string{rundir.GraphFile, stepsFile}
 		if len(old.Resumed) == 0 { // else the prediction is of what came last
-			files = append(files, predictedFile)
+			files = append(files, rundir.PredictedFile)
 		}
 		if static, err := old.Options.planned(); err != nil {
 			return nil, err
 		} else if static {
-			files = append(files, planFile)
+			files = append(files, rundir.PlanFile)
 		}
 	}
 	for _, name := range files {

@@ -52,7 +52,7 @@ func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, 
 	}
 	in := &interrupted{manifest: new(manifest)}
 	var err error
-	if in.dir, err = rundir.Resume(dir, in.manifest); err != nil {
+	if in.dir, err = rundir.Resume(dir, in.manifest, stepsFile, epochsFile); err != nil {
 		return nil, cli.AsInput(err)
 	}
 	if err = in.load(o, cmd, given); err != nil {
@@ -94,6 +94,9 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 	}
 	for _, step := range steps {
 		if err = in.read(step); err == nil {
+			if c := in.checkpoint; c.Epoch >= o.Epochs {
+				return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), c.Epoch)
+			}
 			return nil
 		}
 		slog.Warn("a checkpoint cannot be read; the one before it is looked for", "after_step", step, "error", err)

@@ -101,6 +101,23 @@ func TestResumeRun(t *testing.T) {
 	}
 }
 
+// TestResumeFinishedRun trains some more epochs after the last one: the weights are those of a
+// training that was to have so many from the begin.
+func TestResumeFinishedRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	start := strings.Fields(shortTraining)
+	mustRun(t, append(start, "--out", "whole")...)
+	mustRun(t, append(start, "--out", "run", "--epochs", "3")...)
+	wantRefused(t, "execute --resume run", "all 3 epochs are done; to go on, ask for more with --epochs")
+	wantVerified(t, "run")
+	mustRun(t, "execute", "--resume", "run", "--epochs", "4")
+	if a, b := manifestOf(t, "run"), manifestOf(t, "whole"); a.WeightsHash != b.WeightsHash {
+		t.Errorf("weights %.12s, want %.12s", a.WeightsHash, b.WeightsHash)
+	}
+	sameFiles(t, stepsFile, "run", "whole")
+	wantVerified(t, "run")
+}
+
 // TestResumeOtherwise goes on with other tiles, which is said, and is kept in the manifest.
 func TestResumeOtherwise(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -83,14 +83,14 @@ func TestSimulatedRuns(t *testing.T) {
 	}
 	mustRun(t, at("simulate", "a")...)
 	mustRun(t, at("simulate", "b")...)
-	for _, name := range []string{scheduleFile, planFile, energyFile, summaryFile, graphFile, platformFile, rundir.ManifestName, "gantt.svg"} {
+	for _, name := range []string{rundir.ScheduleFile, rundir.PlanFile, rundir.EnergyFile, summaryFile, rundir.GraphFile, rundir.PlatformFile, rundir.ManifestName, "gantt.svg"} {
 		sameFiles(t, name, "a", "b")
 	}
 	if out := mustRun(t, at("plan", "p")...); !strings.Contains(out, "cpu.0") {
 		t.Errorf("plan does not say what cpu.0 does:\n%s", out)
 	}
 	mustRun(t, at("simulate", "replayed", "--plan", "p/plan.json")...)
-	sameFiles(t, scheduleFile, "a", "replayed")
+	sameFiles(t, rundir.ScheduleFile, "a", "replayed")
 
 	for _, dir := range []string{"a", "p", "replayed"} {
 		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
@@ -118,7 +118,7 @@ func testTampering(t *testing.T) {
 		}
 		writeTestFile(t, path, strings.Replace(string(data), old, with, 1))
 	}
-	edit("a/"+energyFile, ": 0.", ": 1.")
+	edit("a/"+rundir.EnergyFile, ": 0.", ": 1.")
 	r := dahl(t, t.Context(), "verify", "a")
 	if r.code != cli.ExitFailed || !strings.Contains(r.stdout, "other joules") {
 		t.Errorf("verify of changed joules: exit code %d\n%s", r.code, r.stdout)
@@ -127,12 +127,12 @@ func testTampering(t *testing.T) {
 	if r.code != cli.ExitFailed || !strings.Contains(r.stdout, "DIFFERENT") {
 		t.Errorf("rerun of changed joules: exit code %d\n%s", r.code, r.stdout)
 	}
-	edit("p/"+planFile, "heft", "hift") // an input of the run "replayed"
+	edit("p/"+rundir.PlanFile, "heft", "hift") // an input of the run "replayed"
 	r = dahl(t, t.Context(), "rerun", "replayed")
 	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has changed") {
 		t.Errorf("rerun with a changed plan: exit code %d, %q", r.code, r.stderr)
 	}
-	writeTestFile(t, "p/"+scheduleFile, "{}")
+	writeTestFile(t, "p/"+rundir.ScheduleFile, "{}")
 	if r := dahl(t, t.Context(), "verify", "p"); r.code != cli.ExitFailed || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("verify of an empty schedule: exit code %d, %q", r.code, r.stderr)
 	}
@@ -239,7 +239,7 @@ func TestExecutedRun(t *testing.T) {
 	}
 	platform := []string{"--platform", "e/platform.toml"}
 	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
-	sameFiles(t, graphFile, "e", "p")
+	sameFiles(t, rundir.GraphFile, "e", "p")
 	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
 	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "p", "replayed", "--json"), &c)

@@ -18,6 +18,7 @@ const asDahl = "DAHL_TEST_DAHL"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asDahl) != "" {
+		killItself()
 		main()
 	}
 	os.Exit(m.Run())

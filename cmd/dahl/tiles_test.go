@@ -56,7 +56,7 @@ func TestLoweringBest(t *testing.T) {
 	simulate("file", "--lowering", "tiles.toml")
 	simulate("replayed", "--plan", "best/plan.json")
 	for _, dir := range []string{"file", "replayed"} {
-		sameFiles(t, scheduleFile, "best", dir)
+		sameFiles(t, rundir.ScheduleFile, "best", dir)
 	}
 	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
 		t.Errorf("rerun:\n%s", out)
@@ -124,7 +124,7 @@ func TestTilings(t *testing.T) {
 func recordedLowering(t *testing.T, dir string) *dag.Lowering {
 	t.Helper()
 	var read [2]struct{ Lowering *dag.Lowering }
-	for i, name := range []string{planFile, rundir.ManifestName} {
+	for i, name := range []string{rundir.PlanFile, rundir.ManifestName} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

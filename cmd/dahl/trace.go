@@ -49,7 +49,7 @@ func traceRun(stdout io.Writer, path, format string) error {
 	if err != nil {
 		return err
 	}
-	run, err := newPlotRun(r.problem, r.schedule, r.summary)
+	run, err := newPlotRun(r.Problem, r.Schedule, r.summary)
 	if err != nil {
 		return err
 	}

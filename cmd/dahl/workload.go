@@ -18,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/place"
 	"dahl/train"
@@ -169,7 +170,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 		if strings.EqualFold(filepath.Ext(o.Graph), ".txt") {
 			read = dag.ParseText
 		}
-		g, err := openAs(o.Graph, read)
+		g, err := rundir.ReadAs(o.Graph, read)
 		if err == nil {
 			g, err = dag.Expand(g)
 		}
@@ -249,8 +250,8 @@ func (w *workload) decide() (err error) {
 		return cli.AsInput(err)
 	}
 	if w.opts.Plan != "" {
-		if w.Options.Plan, err = loadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {
-			return err
+		if w.Options.Plan, err = rundir.ReadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {
+			return cli.AsInput(err)
 		}
 	}
 	return w.hintRoom(w.Choose())

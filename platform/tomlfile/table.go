@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/BurntSushi/toml"
 )
@@ -67,7 +68,31 @@ func Parse(src []byte, name string) (*File, *Table, error) {
 		return nil, nil, fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 	}
 	f.lines = indexLines(text)
-	return f, &Table{File: f, Keys: top}, nil
+	f.checkTexts("", top)
+	return f, &Table{File: f, Keys: top}, f.Err
+}
+
+// checkTexts refuses control characters in keys and texts, which reach terminals.
+func (f *File) checkTexts(path string, v any) {
+	switch v := v.(type) {
+	case string:
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			f.FailAt(path, "", fmt.Sprintf("%q holds a control character; write it without", Clip(v)))
+		}
+	case []any:
+		for _, e := range v {
+			f.checkTexts(path, e)
+		}
+	case []map[string]any:
+		for i, e := range v {
+			f.checkTexts(fmt.Sprintf("%s[%d]", path, i), e)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			f.checkTexts(path, key)
+			f.checkTexts((&Table{Path: path}).Join(key), v[key])
+		}
+	}
 }
 
 // tooDeep returns the first line on which more brackets are open than any file

@@ -1,6 +1,9 @@
 package tomlfile
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestErrors reads one key of a file, badly: the first mistake is told with its line.
 func TestErrors(t *testing.T) {
@@ -43,5 +46,25 @@ func TestAbsent(t *testing.T) {
 	}
 	if top.Done(""); f.Err != nil {
 		t.Error(f.Err)
+	}
+}
+
+// TestControlCharacters: an escape sequence (ESC 0x1b, CSI 0x9b), a tab or a new line in a key or a
+// text is refused before anybody reads it, with its line and never as it is.
+func TestControlCharacters(t *testing.T) {
+	for src, want := range map[string]string{
+		"a = 1\nb = \"x\\u001b[2J\"":                   `f:2: "x\x1b[2J" holds a control character; write it without`,
+		"a = 1\nb = \"\u009b2J\"":                      `f:2: "\u009b2J" holds a control character`,
+		"a = \"x\ty\"":                                 `f:1: "x\ty" holds`,
+		"[[a]]\n[[a]]\nb = [\"c\", \"\"\"d\ne\"\"\"]":  `f:3: "d\ne" holds`,
+		"[[a]]\n[[a]]\n[a.b]\nc = { d = \"\\u0007\" }": `f:4: "\a" holds`,
+		"a = 1\n\"\\u001b\" = 2":                       `f:1: "\x1b" holds`, // a key that is written so has no line of its own
+	} {
+		if _, _, err := Parse([]byte(src), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", src, err, want)
+		}
+	}
+	if _, _, err := Parse([]byte("a = \"näme\" # \t\n"), "f"); err != nil {
+		t.Error(err)
 	}
 }

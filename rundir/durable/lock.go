@@ -13,8 +13,8 @@ type HeldError struct{ By string } // as the holder wrote it; empty: it has not 
 
 func (e HeldError) Error() string { return "it is in use by " + cmp.Or(e.By, "another process") }
 
-// Lock takes the lock of a file, which holds a line about its holder and stays when the lock is
-// given back. The lock ends with the process too. Where the system or the file system has none,
+// Lock takes the lock of a file, which holds a line about its holder, and is left empty when
+// [File.Unlock] gives the lock back. The lock ends with the process too. Where the system or the file system has none,
 // nothing is locked.
 func (d *Dir) Lock(name, holder string) (*File, error) {
 	f := &File{path: d.join(name)}
@@ -30,15 +30,22 @@ func (d *Dir) Lock(name, holder string) (*File, error) {
 		}
 		return HeldError{holderOf(f.f)}
 	})
-	if err == nil {
-		if err = f.cut(0); err == nil {
-			_, err = io.WriteString(f, holder)
+	if err != nil {
+		if f.f != nil {
+			f.f.Close()
 		}
+		return nil, err
 	}
-	if err != nil && f.f != nil {
-		f.f.Close()
+	if f.cut(0) == nil { // the line is for messages: a full disk is no reason to lock nothing
+		io.WriteString(f, holder)
 	}
-	return f, err
+	return f, nil
+}
+
+// Unlock gives a lock back, so that nothing tells who has held it.
+func (f *File) Unlock() error {
+	f.cut(0) // the line is for messages
+	return f.Close()
 }
 
 // Holder says who holds the lock of a file; ok is false where nobody does.
