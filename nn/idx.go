@@ -81,7 +81,7 @@ func findIDX(dir, split string) (imagePath, labelPath string, err error) {
 	first := func(prefix, kind string) string {
 		for _, name := range idxNames(prefix, kind) {
 			path := filepath.Join(dir, name)
-			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				return path
 			}
 		}

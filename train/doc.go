@@ -15,7 +15,17 @@
 //
 // # Limits
 //
-// A training lies in memory: its data, its state and its copy. Package train reads no file
-// but data sets and initial weights, and writes none: whoever keeps a run takes what is in
-// the [Trainer].
+// A training lies in memory: its state, its copy, and its data where they fit. What it needs is
+// added up before it is taken, and compared with what the machine, control groups and resource
+// limits leave ([Workload.Afford], package budget): data that are too large are streamed, and a
+// training that is too large even so is an [InputError]. Streamed images are read a few batches
+// ahead of the steps, in the order that they have in memory, so that losses and weights are the same
+// to the last bit. Labels, and the order of an epoch, are always in memory: 8 bytes per image.
+// Compressed images that are streamed lie decompressed in a temporary file beside theirs.
+//
+// A training that goes on without a device has the memory of both legs while it begins the second;
+// this is not added up.
+//
+// Package train reads no file but data sets and initial weights, and writes none but that temporary
+// one: whoever keeps a run takes what is in the [Trainer].
 package train

@@ -54,6 +54,11 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+What the run needs of the memory is added up before it is taken; above what the machine,
+control groups and ulimit leave, one line says what needs how much and which flag lowers
+it. Data that do not fit are read while the run goes on, a few batches ahead, with the
+same losses and weights; compressed ones lie in a temporary file beside theirs meanwhile.
+
 A loss that is NaN or infinite ends the run, with the step and the layer in which the
 first such number came up; the weights are then the last finite ones. For this a copy of
 weights and optimiser state is kept. --continue-on-nan goes on instead.
