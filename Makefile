@@ -135,7 +135,7 @@ cuda-driver:
 
 cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl ./bench/dahlbench
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl ./bench/dahlbench ./train
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA .
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.

@@ -74,14 +74,14 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	}
 	w.printPlan(stdout, predicted)
 
-	t, err := newTrainer(w, nil, nil)
+	t, err := newTrainer(ctx, w, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	t.Predicted = predicted
 	k := &keeper{dir: dir, ctx: ctx}
-	if k.manifest, err = t.begins("demo"); err != nil {
+	if k.manifest, err = t.begins(ctx, "demo"); err != nil {
 		return err
 	}
 	runErr := t.run(ctx)

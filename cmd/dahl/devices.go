@@ -124,7 +124,7 @@ func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.St
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
-	t, err := newTrainer(w, nil, nil)
+	t, err := newTrainer(ctx, w, nil, nil)
 	if err != nil {
 		return plan.StepFigures{}, err
 	}

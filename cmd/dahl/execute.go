@@ -133,7 +133,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	t, err := newTrainer(w, progress, f.from)
+	t, err := newTrainer(ctx, w, progress, f.from)
 	if err != nil {
 		return err
 	}

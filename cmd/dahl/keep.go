@@ -172,7 +172,7 @@ func (k *keeper) outcome(t *trainer, m *manifest) error {
 
 // keeper begins the run directory of a training, or goes on with it.
 func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) {
-	m, err := t.begins("execute")
+	m, err := t.begins(ctx, "execute")
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +191,8 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 }
 
 // begins is the manifest of a training as it begins.
-func (t *trainer) begins(command string) (m *manifest, err error) {
+func (t *trainer) begins(ctx context.Context, command string) (m *manifest, err error) {
 	m = t.w.newManifest(command)
-	m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test)
+	m.Data, err = hashData(ctx, t.w.Data.Train, t.w.Data.Test)
 	return m, err
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -173,18 +175,31 @@ func hashFile(path string) (string, error) {
 }
 
 // hashData identifies images and labels of both splits; test may be nil.
-func hashData(train, test *nn.Dataset) (*identity, error) {
-	h := sha256.New()
+func hashData(ctx context.Context, train, test *nn.Dataset) (*identity, error) {
+	h := until{ctx, sha256.New()}
 	for _, d := range []*nn.Dataset{train, test} {
 		if d == nil {
 			continue
 		}
 		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
-		cli.Must(binary.Write(h, binary.LittleEndian, extents))
+		cli.Must(binary.Write(h.Hash, binary.LittleEndian, extents))
 		if _, err := d.WriteTo(h); err != nil {
 			return nil, fmt.Errorf("reading the data for their hash: %w", err)
 		}
-		cli.Must(binary.Write(h, binary.LittleEndian, d.Labels))
+		cli.Must(binary.Write(h.Hash, binary.LittleEndian, d.Labels))
 	}
 	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}, nil
+}
+
+// until is a hash that refuses what is written when its context has ended.
+type until struct {
+	ctx context.Context
+	hash.Hash
+}
+
+func (u until) Write(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.Hash.Write(p)
 }

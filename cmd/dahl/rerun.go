@@ -45,7 +45,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := old.repeatable(dir); err != nil {
+	if err := old.repeatable(ctx, dir); err != nil {
 		return err
 	}
 	forget := out == ""
@@ -96,7 +96,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 }
 
 // repeatable refuses a run that was not completed or whose inputs have changed.
-func (m *manifest) repeatable(dir string) error {
+func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if m.ended() {
 		return cli.InputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
 	}
@@ -133,7 +133,7 @@ func (m *manifest) repeatable(dir string) error {
 	if err != nil {
 		return err
 	}
-	now, err := hashData(d.Train, d.Test)
+	now, err := hashData(ctx, d.Train, d.Test)
 	if err != nil {
 		return cli.AsInput(err)
 	}

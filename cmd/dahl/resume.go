@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -122,12 +123,12 @@ func (in *interrupted) read(step int) error {
 }
 
 // resume gives a trainer that goes on what it had come to, where the workload is one for it.
-func (in *interrupted) resume(w *workload) (*train.Trainer, error) {
+func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer, error) {
 	t, err := w.Resume(in.checkpoint)
 	if err != nil {
 		return nil, err
 	}
-	data, err := hashData(w.Data.Train, w.Data.Test)
+	data, err := hashData(ctx, w.Data.Train, w.Data.Test)
 	if err == nil && (in.manifest.Data == nil || *data != *in.manifest.Data) {
 		err = cli.InputErrorf("the data %s have changed since the training began", w.opts.Data)
 	}

@@ -29,7 +29,7 @@ type trainer struct {
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
 // epoch; nil: none. An interrupted training goes on; nil: it begins.
-func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
+func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
 	if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, e
 	if from == nil {
 		t.Trainer, err = w.Start()
 	} else {
-		t.Trainer, err = from.resume(w)
+		t.Trainer, err = from.resume(ctx, w)
 		done, t.resumedAfter = from.checkpoint.Epoch, from.checkpoint.Steps
 	}
 	if err != nil {
