@@ -197,12 +197,12 @@ bench-tasks: bin/dahl-bench
 	@sh bench/starpu/run.sh bin/dahl-bench bin
 
 # Thousands of steps of training, on cores and on an emulated GPU beside one, during which
-# nothing may grow; and trainings that are killed KILLS times and come to their weights all
-# the same: some minutes each.
+# nothing may grow; trainings that are killed KILLS times and come to their weights all the
+# same; and every file operation failing once: some minutes each.
 KILLS ?= 500
 
 soak: bin/dahl-bench
-	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^TestKilled$$' -count=1 -v -timeout 0
+	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
 	./bin/dahl-bench soak
 	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
 

@@ -278,7 +278,8 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 				return m, err
 			}
 			if t.enough.Err() != nil {
-				return m, cmp.Or(t.save(), context.Cause(t.enough))
+				err := t.save() // before the cause is told, and beside it
+				return m, errors.Join(context.Cause(t.enough), err)
 			}
 		}
 	}

@@ -141,6 +141,9 @@ func (k *keeper) commit(t *trainer, runErr error) error {
 		}
 		return fmt.Errorf("%w, since %s keeps the complete run before it", err, k.dir.Path())
 	}
+	if steps, _ := k.dir.Checkpoints(); err != nil && len(steps) > 0 {
+		err = fmt.Errorf("%w; the training goes on after step %d with dahl execute --resume %s", err, steps[0], k.dir.Path())
+	}
 	return errors.Join(runErr, err)
 }
 

@@ -19,6 +19,9 @@ import (
 	"dahl/rundir/durable"
 )
 
+// soak is the variable that asks for long tests: the number of processes to kill.
+const soak = "DAHL_SOAK"
+
 // killBefore tells a process that is dahl before which of its file operations, from 1, it kills
 // itself as kill −9 does.
 const killBefore = "DAHL_TEST_KILL_BEFORE"
@@ -73,7 +76,7 @@ func killedTrainings() []killedTraining {
 // that was in the directory before is whole until the new one takes its place.
 func TestKilled(t *testing.T) {
 	kills := 12
-	if text := os.Getenv("DAHL_SOAK"); text != "" {
+	if text := os.Getenv(soak); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
