@@ -73,20 +73,10 @@ func (e CheckpointEvery) period(took time.Duration) time.Duration {
 
 // ParseCheckpointEvery reads "100steps", "5min", or a duration as Go writes it.
 func ParseCheckpointEvery(text string) (e CheckpointEvery, err error) {
-	number, isSteps := text, false
-	for _, unit := range []string{"steps", "step"} {
-		if before, found := strings.CutSuffix(text, unit); found {
-			number, isSteps = before, true
-			break
-		}
-	}
-	if isSteps {
+	if number, ok := strings.CutSuffix(strings.TrimSuffix(text, "s"), "step"); ok {
 		e.Steps, err = strconv.Atoi(number)
 	} else {
-		if before, found := strings.CutSuffix(text, "min"); found {
-			text = before + "m"
-		}
-		e.Time, err = time.ParseDuration(text)
+		e.Time, err = time.ParseDuration(strings.TrimSuffix(text, "in")) // which knows minutes as m
 	}
 	if err != nil || e.Steps < 0 || e.Time < 0 || e == (CheckpointEvery{}) {
 		return CheckpointEvery{}, inputErrorf("write steps or a time, such as 100steps or 5min")

@@ -87,7 +87,8 @@ starts again. What came after a loss is a run directory of its own in that of th
 ` + bestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
-  dahl execute --model mlp --policy eager --workers 2 --json`,
+  dahl execute --model mlp --policy eager --workers 2 --json
+  dahl execute --resume dahl-execute --epochs 20`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := cmd.OutOrStdout()

@@ -31,12 +31,12 @@ type trainer struct {
 // epoch; nil: none. An interrupted training goes on; nil: it begins.
 func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
-	if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
-		return nil, err
-	}
 	t := &trainer{w: w}
 	done := 0 // epochs, before it goes on
 	if from == nil {
+		if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
+			return nil, err
+		}
 		t.Trainer, err = w.Start()
 	} else {
 		t.Trainer, err = from.resume(ctx, w)
