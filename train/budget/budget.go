@@ -41,6 +41,9 @@ func Sum(needs []Need) (sum int64) {
 	return sum
 }
 
+// worthLowering is the part of all needs that one is lowered for.
+const worthLowering = 10
+
 // Check refuses needs that exceed a limit: it says what needs how much, the most first, and what
 // lowers it.
 func Check(needs []Need, of Limit) error {
@@ -56,7 +59,7 @@ func Check(needs []Need, of Limit) error {
 			continue
 		}
 		each = append(each, n.For+" "+Size(n.Bytes))
-		if n.Lower != "" && !slices.Contains(lower, n.Lower) {
+		if n.Lower != "" && n.Bytes >= sum/worthLowering && !slices.Contains(lower, n.Lower) {
 			lower = append(lower, n.Lower)
 		}
 	}

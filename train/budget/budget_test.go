@@ -37,15 +37,16 @@ func TestSystemFiles(t *testing.T) {
 	}
 }
 
-// TestCheck: 3 + 5 + 1 GB fit 9 GB and not a byte less. The most is said first.
+// TestCheck: 3 + 5 + 1 GB and 7 bytes fit as much and not a byte less. The most is said first, and
+// nobody is sent to lower the 7 bytes.
 func TestCheck(t *testing.T) {
 	const gb = 1_000_000_000
-	needs := []Need{{3 * gb, "images", "a --limit"}, {5 * gb, "a step", "a smaller --batch"}, {0, "nothing", "nothing"}, {gb, "workspace", "a smaller --batch"}}
-	if err := Check(needs, Limit{9 * gb, "the machine"}); err != nil {
+	needs := []Need{{3 * gb, "images", "a --limit"}, {5 * gb, "a step", "a smaller --batch"}, {0, "nothing", "nothing"}, {gb, "workspace", "a smaller --batch"}, {7, "labels", "another file"}}
+	if err := Check(needs, Limit{9*gb + 7, "the machine"}); err != nil {
 		t.Error(err)
 	}
-	err := Check(needs, Limit{9*gb - 1, "the machine"})
-	const want = "9.0 GB of memory are needed and the machine has 9.0 GB left: a step 5.0 GB, images 3.0 GB, workspace 1.0 GB; take a smaller --batch or a --limit"
+	err := Check(needs, Limit{9*gb + 6, "the machine"})
+	const want = "9.0 GB of memory are needed and the machine has 9.0 GB left: a step 5.0 GB, images 3.0 GB, workspace 1.0 GB, labels 7 B; take a smaller --batch or a --limit"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
