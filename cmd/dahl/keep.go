@@ -181,7 +181,7 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 	}
 	k := &keeper{manifest: m, begun: time.Now(), ctx: ctx}
 	if in := f.from; in != nil {
-		k.dir, k.kept, k.lost = in.dir, in.kept, in.checkpoint.Losses
+		k.dir, k.kept, k.lost = in.dir, in.kept, in.progress.Losses
 		m.Keep, m.Resumed = in.manifest.Keep, append(in.manifest.Resumed, in.since(m))
 		err = k.dir.Restate(m)
 	} else {

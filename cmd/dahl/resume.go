@@ -21,8 +21,9 @@ import (
 // interrupted is a training that goes on.
 type interrupted struct {
 	dir        *rundir.Dir
-	manifest   *manifest // as it began
-	checkpoint *train.Checkpoint
+	manifest   *manifest         // as it began
+	checkpoint *train.Checkpoint // nil: the training goes on, and has its state
+	progress   train.Progress    // of the checkpoint
 	kept       keptTables
 }
 
@@ -95,8 +96,8 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 	}
 	for _, step := range steps {
 		if err = in.read(step); err == nil {
-			if c := in.checkpoint; in.dir.WasFinished() && c.Epoch >= o.Epochs {
-				return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), c.Epoch)
+			if done := in.progress.Epoch; in.dir.WasFinished() && done >= o.Epochs {
+				return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), done)
 			}
 			return nil
 		}
@@ -119,6 +120,7 @@ func (in *interrupted) read(step int) error {
 	if in.checkpoint, err = train.DecodeCheckpoint(f, info.Size()); err != nil {
 		return err
 	}
+	in.progress = in.checkpoint.Progress
 	return json.Unmarshal(in.checkpoint.Note, &in.kept)
 }
 
@@ -128,6 +130,7 @@ func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer,
 	if err != nil {
 		return nil, err
 	}
+	in.checkpoint = nil
 	data, err := hashData(ctx, w.Data.Train, w.Data.Test)
 	if err == nil && (in.manifest.Data == nil || *data != *in.manifest.Data) {
 		err = cli.InputErrorf("the data %s have changed since the training began", w.opts.Data)
@@ -147,12 +150,12 @@ func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer,
 
 // since says where the training goes on, and what is another way than before.
 func (in *interrupted) since(now *manifest) resumption {
-	return resumption{AfterStep: in.checkpoint.Steps, Alike: slices.Equal(now.Graphs, in.manifest.Graphs) && slices.Equal(now.Variants, in.manifest.Variants)}
+	return resumption{AfterStep: in.progress.Steps, Alike: slices.Equal(now.Graphs, in.manifest.Graphs) && slices.Equal(now.Variants, in.manifest.Variants)}
 }
 
 // print says that the training goes on.
 func (in *interrupted) print(out io.Writer, now *manifest) {
-	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.checkpoint.Steps, in.checkpoint.Epoch+1)
+	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.progress.Steps, in.progress.Epoch+1)
 	if !in.since(now).Alike {
 		var what []string
 		if !slices.Equal(now.Graphs, in.manifest.Graphs) {
@@ -161,6 +164,6 @@ func (in *interrupted) print(out io.Writer, now *manifest) {
 		if !slices.Equal(now.Variants, in.manifest.Variants) {
 			what = append(what, "other kernels")
 		}
-		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights will differ in their last bits from those of one that nothing disturbed")
+		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights may differ in their last bits from those of one that nothing disturbed")
 	}
 }

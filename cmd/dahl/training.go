@@ -40,7 +40,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 		t.Trainer, err = w.Start()
 	} else {
 		t.Trainer, err = from.resume(ctx, w)
-		done, t.resumedAfter = from.checkpoint.Epoch, from.checkpoint.Steps
+		done, t.resumedAfter = from.progress.Epoch, from.progress.Steps
 	}
 	if err != nil {
 		return nil, err
