@@ -202,7 +202,7 @@ bench-tasks: bin/dahl-bench
 KILLS ?= 500
 
 soak: bin/dahl-bench
-	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
+	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestKilledAtEveryStep|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
 	./bin/dahl-bench soak
 	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
 

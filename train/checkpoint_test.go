@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 // trainable is a workload of digits-cnn over 53 training and 17 test images: per epoch 7 steps of 7
 // images, one of 4, and as many batches of the test as fit.
-func trainable(t *testing.T, p *platform.Platform, o Options) *Workload {
+func trainable(t testing.TB, p *platform.Platform, o Options) *Workload {
 	t.Helper()
 	m, err := nn.ModelByName("digits-cnn")
 	if err != nil {
@@ -254,22 +255,45 @@ func TestCheckpointEvery(t *testing.T) {
 	}
 }
 
-// FuzzDecodeCheckpoint: no bytes make the reader fail but with an error.
-func FuzzDecodeCheckpoint(f *testing.F) {
-	var b bytes.Buffer
-	c := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
-	if err := c.Encode(&b); err != nil {
-		f.Fatal(err)
+// FuzzResume: no bytes make the reader fail but with an error, and what is taken for a checkpoint of
+// a training is one: its state fills the storages, and its position is where its steps end.
+func FuzzResume(f *testing.F) {
+	w := trainable(f, load(f, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5}})
+	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
+	whole := &Checkpoint{Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
+	for i := range whole.state {
+		a := &whole.state[i]
+		n := int(a.Type.SizeBytes())
+		for _, e := range a.Shape {
+			n *= e
+		}
+		a.Data = make([]byte, n)
 	}
-	f.Add(b.Bytes())
+	for _, c := range []*Checkpoint{small, whole} {
+		var b bytes.Buffer
+		if err := c.Encode(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := DecodeCheckpoint(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
 		}
-		var again bytes.Buffer
-		if err := c.Encode(&again); err != nil {
+		if err := c.Encode(io.Discard); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		if w.follows(c) != nil {
+			return
+		}
+		for i, a := range stateOf(w.Program) {
+			if k := slices.IndexFunc(c.state, func(b nn.Array) bool { return b.Name == a.Name }); len(c.state[k].Data) != len(whole.state[i].Data) {
+				t.Errorf("%s has %d bytes, want %d", a.Name, len(c.state[k].Data), len(whole.state[i].Data))
+			}
+		}
+		if steps := 8*c.Epoch + []int{0, 7, 8, 8}[c.Segment] + []int{c.Within, c.Within, 0, 0}[c.Segment]; steps != c.Steps || c.Epoch > 3 {
+			t.Errorf("%+v is taken for step %d", c.Progress, steps)
 		}
 	})
 }

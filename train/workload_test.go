@@ -129,7 +129,7 @@ func newError(m *nn.Model, d Data, p *platform.Platform, o Options) error {
 }
 
 // load reads a machine that ships with dahl.
-func load(t *testing.T, name string) *platform.Platform {
+func load(t testing.TB, name string) *platform.Platform {
 	t.Helper()
 	p, err := platform.Load("../platforms/" + name + ".toml")
 	if err != nil {

@@ -105,6 +105,42 @@ func TestKilled(t *testing.T) {
 	t.Log(sum)
 }
 
+// TestKilledAtEveryStep kills a training that is saved after each step before each of its file
+// operations, so also at each boundary between two steps, and goes on with it.
+func TestKilledAtEveryStep(t *testing.T) {
+	if os.Getenv(soak) == "" {
+		t.Skip("takes minutes: make soak")
+	}
+	t.Chdir(t.TempDir())
+	k := killedTraining{name: "every step", args: "execute --model digits-cnn --data synthetic:1x8x8:100:10 --batch 31 --epochs 2 --seed 7 --checkpoint every=1steps --out run"}
+	k.undisturbed(t)
+	var sum killCounts
+	boundaries := map[int]bool{} // steps after which it went on
+	for n := 1; n <= k.operations && !t.Failed(); n++ {
+		if err := os.RemoveAll("run"); err != nil {
+			t.Fatal(err)
+		}
+		sum.trainings++
+		if out, killed := k.start(t, strings.Fields(k.args), n, false, nil, &sum); !killed {
+			t.Fatalf("operation %d was not reached:\n%s", n, out)
+		}
+		args, after := strings.Fields(k.args), rundir.Look("run").Step
+		if after > 0 {
+			args = strings.Fields("execute --resume run")
+			boundaries[after] = true
+		} else if m, err := readManifest("run"); err == nil && m.Complete {
+			k.check(t, 0)
+			continue
+		}
+		k.start(t, args, 0, false, nil, &sum)
+		k.check(t, after)
+	}
+	if len(boundaries) != 8 { // 2 epochs of 3 whole batches and one of 7
+		t.Errorf("it went on after the steps %v, want all 8", boundaries)
+	}
+	t.Logf("killed before each of %d file operations; it went on after each of %d steps", sum.byOperation, len(boundaries))
+}
+
 // undisturbed runs the training as it is to be.
 func (k *killedTraining) undisturbed(t *testing.T) {
 	t.Helper()
@@ -181,19 +217,28 @@ func savedUntil(out string) (steps int) {
 	return steps
 }
 
-// process runs dahl, which may be killed.
+// process runs dahl, which may be killed at random.
 func (k *killedTraining) process(t *testing.T, r *rand.Rand, args []string, kill bool, sum *killCounts) (out string, killed bool) {
+	operation := 0 // never
+	if kill && r.IntN(2) == 0 {
+		operation = 1 + r.IntN(k.operations)
+	}
+	return k.start(t, args, operation, kill && operation == 0, r, sum)
+}
+
+// start runs dahl, which may be killed before one of its file operations, from 1, or at a random
+// moment.
+func (k *killedTraining) start(t *testing.T, args []string, operation int, anytime bool, r *rand.Rand, sum *killCounts) (out string, killed bool) {
 	cmd := dahlProcess(t, args...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
-	byOperation := kill && r.IntN(2) == 0
-	if byOperation {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", killBefore, 1+r.IntN(k.operations)))
+	if operation > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", killBefore, operation))
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if kill && !byOperation { // any moment is as good as another
+	if anytime { // one moment is as good as another
 		timer := time.AfterFunc(time.Duration(r.Int64N(int64(k.took))), func() { cmd.Process.Kill() })
 		defer timer.Stop()
 	}
@@ -202,9 +247,9 @@ func (k *killedTraining) process(t *testing.T, r *rand.Rand, args []string, kill
 	switch {
 	case err == nil:
 		return text.String(), false
-	case !failed || exit.ExitCode() >= 0 || !kill:
+	case !failed || exit.ExitCode() >= 0 || operation == 0 && !anytime:
 		t.Fatalf("dahl %v: %v\n%s", args, err, &text)
-	case byOperation:
+	case operation > 0:
 		sum.byOperation++
 	default:
 		sum.byTime++
