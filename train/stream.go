@@ -26,7 +26,7 @@ func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(
 // StreamedText says how images reach the steps of a batch where they are streamed.
 func (d *Data) StreamedText(batch int) string {
 	bytes := batch * d.Train.ImageBytes()
-	text := fmt.Sprintf("the images are larger than the memory allows; %d batches, %s, are read ahead", ahead(bytes), budget.Size(aheadBytes(bytes)))
+	text := fmt.Sprintf("the images do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), budget.Size(aheadBytes(bytes)))
 	unzipped := d.Train.UnzippedBytes()
 	if d.Test != nil {
 		unzipped += d.Test.UnzippedBytes()

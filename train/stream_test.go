@@ -233,7 +233,7 @@ func TestAfford(t *testing.T) {
 		t.Errorf("%d bytes streamed and %d in memory, of which %d are images", streamed, held, images)
 	}
 	err := w.afford(budget.Limit{Bytes: streamed - 1, Of: "the test"})
-	if !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), "the test has") || !strings.Contains(err.Error(), "a smaller --batch") {
-		t.Errorf("error %v, want one of the input that says what lowers the need", err)
+	if !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), "the test has") || !strings.Contains(err.Error(), "weights and optimiser state") {
+		t.Errorf("error %v, want one of the input that says what needs how much", err)
 	}
 }

@@ -65,6 +65,10 @@ type options struct {
 	// suggest.
 	Record int `json:"record,omitempty"`
 
+	// Stream is no flag: it says that the data did not fit the memory, so that whatever goes on
+	// from the run or repeats it has the same task graph.
+	Stream bool `json:"stream,omitempty"`
+
 	args []string // the command line, for the manifest
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.

@@ -144,7 +144,9 @@ func newWorkload(ctx context.Context, o *options, m *nn.Model, p *platform.Platf
 	if err := w.decide(); err != nil {
 		return nil, err
 	}
-	return w, w.Afford()
+	err = w.Afford()
+	o.Stream = w.Options.Stream
+	return w, err
 }
 
 // build makes the program, with the tiles that are best where these are asked for.
@@ -201,7 +203,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 // training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
-		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
+		Devices: o.Devices, Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
 			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)
