@@ -199,9 +199,12 @@ func (v *verification) checkSchedule(name string) {
 	}
 }
 
-// checkEnergy integrates the powers over the schedule again.
+// checkEnergy integrates the powers over the schedule again, in two ways.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
 	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
+	if err == nil {
+		err = report.Check(s, p)
+	}
 	if err != nil {
 		return err
 	}
