@@ -12,9 +12,6 @@ import (
 	"dahl/platform"
 )
 
-// ProcessorsMeter names what RAPL covers: the packages of all processors.
-const ProcessorsMeter = "processors"
-
 // Meters are those of a platform's devices, which run beside a training; without a meter
 // they do nothing.
 type Meters struct {
@@ -36,7 +33,7 @@ func StartMeters(p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
 	var metered []energy.Metered
 	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
-		metered = append(metered, energy.Metered{Of: ProcessorsMeter, Meter: rapl})
+		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl})
 	}
 	if m.gpus != nil {
 		for i := range p.Devices {
