@@ -28,7 +28,7 @@
 // # Invariants
 //
 //   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
-//     integral of Traces.
+//     integral of Traces. Report.Check verifies it, by an integration of its own.
 //   - A modelled joule is never shown as measured.
 //
 // # Units

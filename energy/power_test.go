@@ -148,6 +148,9 @@ func TestJoulesAddUp(t *testing.T) {
 			}
 			return all
 		}
+		if err := r.Check(s, prob); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
 		running := r.Causes.Busy + r.Causes.Transfer
 		for what, pair := range map[string][2]float64{
 			"total and definition": {r.TotalJoules, slow},

@@ -80,7 +80,7 @@ func readCounter(path string) (uint64, error) {
 
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("read RAPL: %w: the counters are for root only; run as root, or let root do chmod a+r on energy_uj", err)
+		return fmt.Errorf("read RAPL: %w: the counters are for root only; run as root, or allow it until the next start with: sudo chmod a+r %s/intel-rapl:*/energy_uj", err, PowercapRoot)
 	}
 	return fmt.Errorf("read RAPL: %w", err)
 }

@@ -35,8 +35,10 @@ type Report struct {
 	Sources []PowerSource `json:"sources"` // where each power comes from
 	Missing []string      `json:"missing"` // devices, links and host whose power is not known
 
-	// Readings are joules that meters counted over the run.
-	Readings []Reading `json:"readings"`
+	// Readings are joules that meters counted beside the run, and Metered has the model's over the
+	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
+	Readings []Reading    `json:"readings"`
+	Metered  []MeterError `json:"metered,omitempty"`
 
 	Images         int64   `json:"images,omitempty"`
 	JoulesPerImage float64 `json:"joules_per_image,omitempty"`
@@ -202,13 +204,14 @@ func (r *Report) addLabels(a *account) {
 }
 
 // Best is the number to show first, and its basis: the sum of the meters if there are any, else
-// the total of the model. Meters may cover less than the model, such as the processors alone.
+// the total of the model. Meters may cover less than the model, such as the processors alone. Their
+// mean power over the time that they were read counts for the run.
 func (r *Report) Best() (joules float64, basis Basis) {
 	if len(r.Readings) == 0 {
 		return r.TotalJoules, r.Basis
 	}
 	for _, m := range r.Readings {
-		joules += m.Joules
+		joules += float64(m.Joules / cmp.Or(m.Seconds, r.MakespanSeconds) * r.MakespanSeconds)
 	}
 	return joules, Measured
 }

@@ -412,3 +412,39 @@ func TestGrounds(t *testing.T) {
 		}
 	}
 }
+
+// The example's cores draw 117 J in 10 s and its GPU 890 J. Over 20 s that is 234 J where RAPL
+// counted 200, 17 % more, and over 5 s 445 J where the GPU's meter counted 500, 11 % less. What no
+// device is, or is not to be compared, or counted nothing, is only noted.
+func TestAddReadings(t *testing.T) {
+	s, prob := handExample(t)
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := []Reading{
+		{Of: ProcessorsMeter, Meter: "RAPL", Joules: 200, Seconds: 20}, {Of: "gpu", Meter: "NVML", Joules: 500, Seconds: 5},
+		{Of: "fan", Meter: "NVML", Joules: 1, Seconds: 1}, {Of: "gpu", Meter: "NVML", Seconds: 1}}
+	r.AddReadings(prob.Platform, readings, []string{ProcessorsMeter, "gpu", "fan"})
+	if !reflect.DeepEqual(r.Readings, readings) || r.TotalJoules != 1369 || len(r.Metered) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	for i, want := range []MeterError{{ProcessorsMeter, "RAPL", 20, 200, 234, 17}, {"gpu", "NVML", 5, 500, 445, -11}} {
+		got := r.Metered[i]
+		if !near(got.ModelJoules, want.ModelJoules) || !near(got.ErrorPercent, want.ErrorPercent) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if got.ModelJoules, got.ErrorPercent = want.ModelJoules, want.ErrorPercent; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	// 10 W of the cores and 100 W of the GPU over the 10 s of the run.
+	r.Readings = readings[:2]
+	if joules, basis := r.Best(); !near(joules, 1100) || basis != Measured {
+		t.Errorf("best is %g J %s, want 1100 J by meters", joules, basis)
+	}
+	r.Metered = nil
+	if r.AddReadings(prob.Platform, readings, []string{"gpu"}); len(r.Metered) != 1 || r.Metered[0].Of != "gpu" {
+		t.Errorf("only the GPU is to be compared: %+v", r.Metered)
+	}
+}

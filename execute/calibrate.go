@@ -20,8 +20,8 @@ type CalibrateOptions struct {
 	Units    map[string]int     // by device to measure: at most so many of its units; nil: all devices
 	Variants []string           // nil: all variants, except the reference where there is another
 	MaxTime  time.Duration      // about, for all devices together; 0: 10 s
-	// Energy measures the joules of calls on a device by running them again and again. Nil, or ok
-	// false, means that the device has no meter.
+	// Energy measures the joules of calls on a device by running them again and again. On a
+	// processor the meter is that of all processors. Nil, or ok false, means that there is no meter.
 	Energy func(ctx context.Context, device string, calls func() (int, error)) (e CallEnergy, ok bool, err error)
 	// Far also measures calls whose operands all caches have lost. It takes longer, since it has
 	// to prepare operands of more than the third-level cache.
@@ -49,6 +49,8 @@ type Calibration struct {
 	Refused []error
 	// Devices are the results for devices with memories of their own, apart from their models.
 	Devices []DeviceCalibration
+	// Powers are those of processors that a meter has shown.
+	Powers []PowerCalibration
 }
 
 const (
@@ -143,6 +145,9 @@ func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) e
 		if err := c.measureMachine(); err != nil {
 			return err
 		}
+	}
+	if err := c.measurePower(); err != nil {
+		return fmt.Errorf("measure the power of %q: %w", c.cpu.Name, err)
 	}
 	points := pointsOf(specs, c.opt.Variants, c.cpu.Kind, 0)
 	return c.measurePoints(c.cpu, points, c.measureCall)

@@ -87,7 +87,12 @@ func putPower(dev *platform.Device, e *CallEnergy) {
 	if dev.Count != 1 || e.Watts < e.IdleWatts {
 		return
 	}
-	dev.IdleWatts, dev.Busy, dev.PowerSource = e.IdleWatts, platform.BusyPower{UnitWatts: e.Watts}, platform.Measured
+	setPower(dev, e.IdleWatts, platform.BusyPower{UnitWatts: e.Watts}, e.Meter, 0)
+}
+
+// setPower makes measured watts those of a device and of the clock that is in force.
+func setPower(dev *platform.Device, idle float64, busy platform.BusyPower, meter string, spread float64) {
+	dev.IdleWatts, dev.Busy, dev.PowerSource, dev.PowerMeter, dev.PowerSpread = idle, busy, platform.Measured, meter, spread
 	if len(dev.Clocks) > 0 {
 		dev.Clocks = slices.Clone(dev.Clocks)
 		dev.Clocks[0].Idle, dev.Clocks[0].Busy = dev.IdleWatts, dev.Busy

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -32,7 +33,9 @@ type Comparison struct {
 
 	StepJoules Pair   `json:"joules_per_step"` // mean power times the step
 	Grounds    string `json:"joules_grounds"`  // what they rest on
-	Peak       Pair   `json:"peak_bytes"`      // in the host's memory
+	// Metered has what meters counted over the measured run, beside the model over the same span.
+	Metered []energy.MeterError `json:"metered,omitempty"`
+	Peak    Pair                `json:"peak_bytes"` // in the host's memory
 
 	// The error of the step in parts, in percent: what vanishes when the simulator is
 	// given the measured durations of the tasks was the kernel models', what vanishes when

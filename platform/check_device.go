@@ -99,6 +99,12 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	if text := d.checkFault(); text != "" {
 		return bad("fault", "fault = { after = %d, kind = %q }: %s", d.Fault.After, clip(d.Fault.Kind), text)
 	}
+	if d.PowerSource != Measured && (d.PowerMeter != "" || d.PowerSpread != 0) {
+		return bad("power", "a meter or a spread of a power that is not measured; write source = %q, or leave meter and spread out", Measured)
+	}
+	if !amount(d.PowerSpread) {
+		return bad("power", "spread = %g: want a number that is not negative, relative to the power", d.PowerSpread)
+	}
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
 }
 

@@ -95,6 +95,8 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	f.inline("power", d.PowerSource != "", func(f *form) {
 		f.powers(d.Count, &d.IdleWatts, &d.Busy)
 		f.source(&d.PowerSource)
+		f.text("meter", &d.PowerMeter)
+		f.number("spread", &d.PowerSpread)
 	})
 	d.clockKeys(f)
 }

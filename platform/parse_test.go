@@ -43,7 +43,7 @@ copy_engines = { in = 1, out = 2 }
 streams = 4
 placed_only = true
 unreachable = true
-power = { idle = "20 W", busy = "250 W" }
+power = { idle = "20 W", busy = "250 W", source = "measured", meter = "NVML (counter)", spread = 0.02 }
 whole = 5
 [[link]]
 name = "pcie0"
@@ -88,7 +88,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 				L2Bytes: 1e6, L3Bytes: 32 << 20, Dispatch: 300, IdleWatts: 2, Busy: base, PowerSource: Datasheet,
 				Clocks: []Clock{{"base", 1, 2, base}, {"slow", 0.5, 1, BusyPower{UnitWatts: 4}}}},
 			{Name: "gpu0", Kind: "cuda", Count: 1, Whole: 5, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
-				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Guess},
+				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Measured, PowerMeter: "NVML (counter)", PowerSpread: 0.02},
 		},
 		Workers: []Worker{{"cpu.0", 0, 0}, {"cpu.1", 0, 1}, {"cpu.2", 0, 2}, {"gpu0", 1, 0}},
 		Links: []Link{{"pcie0", 12e9, 8000, Duplex, 1, 3, Guess},
@@ -153,6 +153,8 @@ func TestParseErrors(t *testing.T) {
 		{`float64 = "30 GF/s"`, `float16 = "30 GF/s"`, `n.toml:18: device "cpu": speed: float16: unknown key; known are float32, float64, int32, int64, uint8`},
 		{`source = "datasheet"`, `source = "web"`, `n.toml:21: device "cpu": power: source = "web": write "measured", "datasheet" or "guess"`},
 		{`["93.3 W", "200 W"]`, `["93.3 W"]`, `n.toml:21: device "cpu": power: busy = [93.3 W]: want two powers of the whole device, ["one unit busy", "all busy"]`},
+		{`source = "measured", meter`, `meter`, `n.toml:36: device "gpu0": a meter or a spread of a power that is not measured; write source = "measured", or leave meter and spread out`},
+		{`spread = 0.02`, `spread = -0.02`, `n.toml:36: device "gpu0": spread = -0.02: want a number that is not negative, relative to the power`},
 		{`scale = 0.5`, `scale = -1`, `n.toml:25: device "cpu": clock "slow": scale = -1: want a positive number, 1 for the speed of the device`},
 		{`name = "slow"`, `name = "base"`, `n.toml:24: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
 		{`name = "gpu0"`, `name = "cpu.1"`, `n.toml:14: device "cpu": its unit "cpu.1" has the name of another device or unit`},

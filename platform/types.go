@@ -108,6 +108,8 @@ type Device struct {
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
 	PowerSource Source    // empty: no power is known
+	PowerMeter  string    // that measured the power; empty: not said
+	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; 0: not said
 
 	// Clocks are the settings of the device. The first is the one in force: its scale is 1, and
 	// its powers are the two above. Empty: one setting without a name.

@@ -77,6 +77,9 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			PlacedOnly: r.IntN(2) == 0, FirstUse: FirstUse{time.Duration(maybe(whole())), time.Duration(maybe(whole())), real() * float64(r.IntN(2))}}
 		if r.IntN(4) > 0 {
 			d.IdleWatts, d.Busy, d.PowerSource = real(), busy(d.Count), source()
+			if d.PowerSource == Measured && r.IntN(2) == 0 {
+				d.PowerMeter, d.PowerSpread = `RAPL "x" (2 packages)`, r.Float64()
+			}
 			if r.IntN(2) == 0 {
 				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
 			}

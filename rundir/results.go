@@ -3,6 +3,7 @@ package rundir
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -110,6 +111,17 @@ func (l *Loaded) Predicted() (*schedule.Schedule, error) {
 		return nil, nil
 	}
 	return l.readSchedule(PredictedFile)
+}
+
+// Energy is the energy of the schedule, with what meters counted beside it.
+func (l *Loaded) Energy() (*energy.Report, error) {
+	return ReadAs(filepath.Join(l.dir, EnergyFile), func(f io.Reader, name string) (*energy.Report, error) {
+		r := new(energy.Report)
+		if err := json.NewDecoder(f).Decode(r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return r, nil
+	})
 }
 
 func (l *Loaded) readSchedule(name string) (*schedule.Schedule, error) {

@@ -12,9 +12,6 @@ import (
 	"dahl/platform"
 )
 
-// ProcessorsMeter names what RAPL covers: the packages of all processors.
-const ProcessorsMeter = "processors"
-
 // Meters are those of a platform's devices, which run beside a training; without a meter
 // they do nothing.
 type Meters struct {
@@ -36,7 +33,7 @@ func StartMeters(p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
 	var metered []energy.Metered
 	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
-		metered = append(metered, energy.Metered{Of: ProcessorsMeter, Meter: rapl})
+		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl})
 	}
 	if m.gpus != nil {
 		for i := range p.Devices {
@@ -138,23 +135,31 @@ func (m *GPUMeters) putPowers(p *platform.Platform) {
 // CallEnergy measures what calls on a device draw; ok is false where it has no meter.
 type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
 
-// CallEnergy measures with the meters of a platform's GPUs, for about so long each: many
-// times the updates of the slowest meter, if the figure is to say much; nil: there are
-// none, or no time.
-func (m *GPUMeters) CallEnergy(p *platform.Platform, target time.Duration) CallEnergy {
-	if m == nil || target == 0 {
+// MeasureEnergy measures with the meters of a platform's GPUs and with that of all its processors,
+// nil: none. Each takes about so long, which is many times the updates of the slowest meter if the
+// figure is to say much; the repeats on processors share the time. Nil: there are no meters, or no
+// time.
+func MeasureEnergy(p *platform.Platform, gpus *GPUMeters, processors energy.Meter, target time.Duration) CallEnergy {
+	if gpus == nil && processors == nil || target == 0 {
 		return nil
 	}
-	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
 	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
-		g := (*energy.GPUMeters)(nil)
-		if id, ok := p.DeviceByName(device); ok {
-			g = m.Of(&p.Devices[id])
-		}
-		if g == nil {
+		id, ok := p.DeviceByName(device)
+		if !ok {
 			return execute.CallEnergy{}, false, nil
 		}
-		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
+		var meter energy.Meter
+		var repeat energy.Repeat
+		if d := &p.Devices[id]; d.IsProcessor() {
+			each := max(1, target/execute.PowerRepeats)
+			meter, repeat = processors, energy.Repeat{Busy: each, Idle: each}
+		} else if g := gpus.Of(d); g != nil {
+			meter, repeat = g.Metered(device).Meter, energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
+		}
+		if meter == nil {
+			return execute.CallEnergy{}, false, nil
+		}
+		e, err := energy.MeasureCalls(ctx, meter, repeat, calls)
 		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
 			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
 	}

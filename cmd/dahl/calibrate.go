@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/energy"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
@@ -68,8 +69,9 @@ grows: after an interruption, what was measured is in it, and the same command g
 on from there.
 Models are kept until --force measures them anew; do so after a new version of dahl.
 Calls whose times do not settle, or while others use the cores, are measured up to
-five times and then marked as unsteady. Powers of processors are guesses unless the
-file is edited: no sensor of theirs is read.`,
+five times and then marked as unsteady. Where RAPL may be read, the power of a processor
+is measured idle, and with a matrix product on one core and on all, each three times;
+otherwise it is a guess unless the file is edited.`,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
   dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
   dahl calibrate --out here.toml --sweep
@@ -92,7 +94,7 @@ file is edited: no sensor of theirs is read.`,
 	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
 	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
-	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and to idle beside it, for its joules (0: no joules)")
+	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
 	exclude(cmd, "sweep", "model")
@@ -124,7 +126,8 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	}
 	meters := train.OpenGPUs(p)
 	defer meters.Close()
-	f.energy, f.sum.Platform = meters.CallEnergy(p, f.joules), p
+	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
+	f.energy, f.sum.Platform = train.MeasureEnergy(p, meters, processors, f.joules), p
 	err = f.measure(ctx, o)
 	if err = cmp.Or(err, f.file.close()); err != nil && f.file.models > 0 {
 		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, f.file.models)
@@ -143,6 +146,9 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	}
 	if n := len(sum.Refused); n > 0 {
 		fmt.Fprintf(stdout, "%d calls were not measured: their libraries refuse them, such as %v\n", n, sum.Refused[0])
+	}
+	if f.joules > 0 {
+		f.printPowers(stdout, noMeter)
 	}
 	for i := range sum.Devices {
 		printDevice(stdout, sum.Platform, &sum.Devices[i], meters)
@@ -234,7 +240,7 @@ func (f *calibrateFlags) add(title string, o *options, measure func(execute.Cali
 		sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
 		sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
 		sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
-		sum.Devices = append(sum.Devices, c.Devices...)
+		sum.Devices, sum.Powers = append(sum.Devices, c.Devices...), append(sum.Powers, c.Powers...)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -45,6 +46,33 @@ func checkCores(p *platform.Platform, units map[string]int) error {
 		return cli.InputErrorf("%d cores of %q are to be measured, and this machine has %d; choose them with --devices, such as %s:%d", wanted, p.Name, most, here.Devices[0].Name, most)
 	}
 	return nil
+}
+
+// printPowers says what the meter of the processors showed, or why their powers stay; noMeter says
+// that it could not be read.
+func (f *calibrateFlags) printPowers(out io.Writer, noMeter error) {
+	p := f.sum.Platform
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if !d.IsProcessor() || f.units[d.Name] == 0 {
+			continue
+		}
+		at := slices.IndexFunc(f.sum.Powers, func(c execute.PowerCalibration) bool { return c.Device == d.Name })
+		switch {
+		case at >= 0:
+			m := &f.sum.Powers[at]
+			note := ""
+			if m.Disturbed {
+				note = "; other processes ran meanwhile"
+			}
+			fmt.Fprintf(out, "%s: idle %s W, a product on one core %s W, on all %s W, by %s; %d repeats within %.1f %%%s\n", d.Name,
+				cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, execute.PowerRepeats, 100*m.Spread, note)
+		case noMeter != nil:
+			fmt.Fprintf(out, "%s: its power stays (%s): %s\n", d.Name, cmp.Or(string(d.PowerSource), "not known"), cli.OneLine(noMeter))
+		case d.PowerSource != platform.Measured:
+			fmt.Fprintf(out, "%s: its power stays (%s): the meter counts all cores, so that none may be left out, and must show more when they are busy\n", d.Name, cmp.Or(string(d.PowerSource), "not known"))
+		}
+	}
 }
 
 // printDevice says what was found of a device with a memory of its own.

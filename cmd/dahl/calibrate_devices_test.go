@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -82,6 +83,37 @@ func TestPrintMeasuredPower(t *testing.T) {
 		"rows of 4 KiB 1.25 times", "beside the other devices 1.70 times", "several in a row", "idle 41 W, largest product 330 W (0.5 ± 0.01 J) by counter", "clock 1410 MHz of 1980, limit 700 W, 43 °C, as found"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+}
+
+// TestPrintPowers: what was measured is shown with its meter and spread, and where a power stays,
+// one line says why.
+func TestPrintPowers(t *testing.T) {
+	device := func(source platform.Source) platform.Device {
+		return platform.Device{Name: "cpu", Kind: "cpu", Count: 4, PowerSource: source}
+	}
+	denied := errors.New("read RAPL: permission denied:\nrun as root")
+	for _, c := range []struct {
+		words   string
+		device  platform.Device
+		powers  []execute.PowerCalibration
+		noMeter error
+		want    string
+	}{
+		{"measured", device(platform.Measured), []execute.PowerCalibration{{Device: "cpu", IdleWatts: 21, OneWatts: 43, AllWatts: 72.25, Spread: 0.021, Meter: "RAPL (1 package)"}}, nil,
+			"cpu: idle 21 W, a product on one core 43 W, on all 72.2 W, by RAPL (1 package); 3 repeats within 2.1 %\n"},
+		{"disturbed", device(platform.Measured), []execute.PowerCalibration{{Device: "cpu", IdleWatts: 1, OneWatts: 2, AllWatts: 3, Meter: "M", Disturbed: true}}, nil,
+			"cpu: idle 1 W, a product on one core 2 W, on all 3 W, by M; 3 repeats within 0.0 %; other processes ran meanwhile\n"},
+		{"may not be read", device(platform.Guess), nil, denied, "cpu: its power stays (guess): read RAPL: permission denied:; run as root\n"},
+		{"some cores", device(""), nil, nil, "cpu: its power stays (not known): the meter counts all cores, so that none may be left out, and must show more when they are busy\n"},
+		{"measured before", device(platform.Measured), nil, nil, ""},
+	} {
+		f := &calibrateFlags{units: map[string]int{"cpu": 4}}
+		f.sum.Platform, f.sum.Powers = &platform.Platform{Devices: []platform.Device{c.device, {Name: "gpu", Kind: "cuda"}}}, c.powers
+		var out strings.Builder
+		if f.printPowers(&out, c.noMeter); out.String() != c.want {
+			t.Errorf("%s: %q, want %q", c.words, out.String(), c.want)
 		}
 	}
 }

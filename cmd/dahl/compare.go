@@ -29,7 +29,8 @@ func newCompare([]string) *cobra.Command {
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
-is split by giving the simulator the measured durations.
+is split by giving the simulator the measured durations. What meters counted over the
+measured run is laid beside the joules of the platform's powers over the same time.
 
 An executed run holds its own prediction: name its directory alone.`,
 		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
@@ -91,6 +92,11 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
+	kept, err := measured.Energy()
+	if err != nil {
+		return cli.AsInput(err)
+	}
+	c.Metered = kept.Metered
 	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.Schedule, measured.summary.Load)
 	if picture != "" {
 		draw := func(w io.Writer) error {
@@ -162,6 +168,9 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, cli.ShowTime)
 	}
 	row("J per step", c.StepJoules, cli.ThreeDigits, "  (", c.Grounds, ")")
+	for _, m := range c.Metered {
+		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), cli.ThreeDigits, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
+	}
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	for _, b := range c.Workers {
 		row("busy "+b.Worker, b.Busy, cli.ShowTime)

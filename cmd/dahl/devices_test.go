@@ -9,7 +9,6 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
-	"dahl/train"
 )
 
 // unlikePlatform is a processor and a GPU with memories of their own.
@@ -127,10 +126,10 @@ func TestCovers(t *testing.T) {
 		}
 		return r
 	}
-	if covers(nil, p) || covers(of(train.ProcessorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
+	if covers(nil, p) || covers(of(energy.ProcessorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
 		t.Error("a device without a meter is covered")
 	}
-	if !covers(of(train.ProcessorsMeter, "g0", "g1"), p) {
+	if !covers(of(energy.ProcessorsMeter, "g0", "g1"), p) {
 		t.Error("all devices have meters and are not covered")
 	}
 	p.Devices[0].PlacedOnly = true
@@ -156,7 +155,7 @@ func TestMeasuredFigures(t *testing.T) {
 		t.Errorf("modelled: %+v", f)
 	}
 	// 60 J in 4 s are 15 W.
-	reading := energy.Reading{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}
+	reading := energy.Reading{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}
 	if f := w.figures(result, reading); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
 		t.Errorf("measured: %+v", f)
 	}
@@ -169,7 +168,7 @@ func TestMeasuredFigures(t *testing.T) {
 
 func TestReadingsText(t *testing.T) {
 	got := readingsText([]energy.Reading{
-		{Of: train.ProcessorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
+		{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
 		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &energy.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
 	})
 	want := []string{"12.3 ± 0.012 J of processors by RAPL", "560 ± 11 J of gpu0 by counter (500 J by power: +12.0 %)"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,28 +10,28 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
-	"dahl/train"
 )
 
 // meteredWatts is the mean power of what a meter may cover, by the platform's powers.
 // Processors are left out where some of their units are: the meter counts those, too.
 func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
-	watts := map[string]float64{}
-	for i, e := range r.ByDevice {
-		of := meterOf(&w.Platform.Devices[i])
-		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
-			watts[of] += cli.Ratio(e.Joules, r.MakespanSeconds)
-		}
+	watts := r.MeterWatts(w.Platform)
+	if w.opts.Devices != "" || w.opts.Workers != 0 {
+		delete(watts, energy.ProcessorsMeter)
 	}
 	return watts
 }
 
-// meterOf is what a meter of a device reads: of processors those of all packages.
-func meterOf(d *platform.Device) string {
-	if d.IsProcessor() {
-		return train.ProcessorsMeter
+// withReadings is the report of a run's schedule with what meters counted over the run, beside the
+// model where the run followed one plan on all that the meters cover.
+func (w *workload) withReadings(r *energy.Report, readings []energy.Reading, lost bool) *energy.Report {
+	var compared []string
+	if !lost {
+		compared = slices.Collect(maps.Keys(w.meteredWatts(r)))
 	}
-	return d.Name
+	with := *r
+	with.AddReadings(w.Platform, readings, compared)
+	return &with
 }
 
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
@@ -53,7 +54,7 @@ func (t *trainer) metered() []plan.MeteredStep {
 // their sum stands for the run.
 func covers(readings []energy.Reading, p *platform.Platform) bool {
 	missing := func(d platform.Device) bool {
-		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == meterOf(&d) })
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == energy.MeterOf(&d) })
 	}
 	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
 }

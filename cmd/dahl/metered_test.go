@@ -1,12 +1,17 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
@@ -20,7 +25,7 @@ func TestMeteredSteps(t *testing.T) {
 	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
 	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
 		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
-	readings := []energy.Reading{{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
+	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{
 		"":       "processors 0.000375 J per step (predicted 0.000125 J, -66.7 %), g0 0.000155 J per step (predicted 0.000155 J, +0.0 %)",
@@ -39,5 +44,57 @@ func TestMeteredSteps(t *testing.T) {
 		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)
 		}
+	}
+}
+
+// TestReadingsOfRun gives a run readings: its energy file has them beside the model, verify derives
+// the model again and takes the readings as they are, and compare prints both. A processor of 2 W
+// idle and 5 W busy draws 4 to 10 J in 2 s by the model.
+func TestReadingsOfRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", emulatedNode)
+	mustRun(t, append(slices.Clone(recordedTraining), "--out", "run")...)
+	run, err := loadRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := run.Energy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Readings) != 0 && len(report.Metered) == 0 {
+		t.Errorf("the readings of this machine are not compared: %+v", report.Readings)
+	}
+	w := &workload{opts: new(options), Workload: train.Workload{Platform: run.Problem.Platform}}
+	report.Readings, report.Metered = nil, nil
+	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 8, Seconds: 2}, {Of: "g0", Meter: "NVML", Joules: 50, Seconds: 2}}
+	if lost := w.withReadings(report, readings, true); len(lost.Readings) != 2 || len(lost.Metered) != 0 {
+		t.Errorf("after a loss: %+v", lost)
+	}
+	with := w.withReadings(report, readings, false)
+	if len(with.Metered) != 2 || with.Metered[0].ModelJoules < 4 || with.Metered[0].ModelJoules > 10 {
+		t.Fatalf("beside the model: %+v", with.Metered)
+	}
+	put := func(r *energy.Report) {
+		t.Helper()
+		err := extendRun("run", func(d *rundir.Dir) error {
+			return d.Write(rundir.EnergyFile, func(out io.Writer) error { return json.NewEncoder(out).Encode(r) })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(with)
+	mustRun(t, "verify", "run")
+	text := mustRun(t, "compare", "run")
+	for _, want := range []string{"J processors ", "(model and RAPL over 2 s of the measured run)", "J g0 ", " 50 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("compare lacks %q:\n%s", want, text)
+		}
+	}
+	with.Metered[1].ModelJoules *= 1.001
+	put(with)
+	if r := dahl(t, t.Context(), "verify", "run"); r.code == cli.ExitOK || !strings.Contains(r.stdout, "give other joules") {
+		t.Errorf("the model's joules are wrong: code %d\n%s", r.code, r.stdout)
 	}
 }
