@@ -86,9 +86,6 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	if err := checkWorkers(p); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	if clocks := p.ClocksText(); clocks != "" {
-		return nil, fmt.Errorf("calibrate: models are measured at the first clock of a device; take clock_in_force (%s) out of platform %q", clocks, p.Name)
-	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}
 	specs, err := specsOf(graphs)
 	if err = cmp.Or(err, ctx.Err()); err != nil {

@@ -94,15 +94,14 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	return &q, nil
 }
 
-// ClocksText lists the devices that do not run at their first clock, as "gpu0=slow".
-func (p *Platform) ClocksText() string {
-	var parts []string
+// ClocksInForce lists the devices that do not run at their first clock, each as "gpu0=slow".
+func (p *Platform) ClocksInForce() (all []string) {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.AtClock > 0 {
-			parts = append(parts, d.Name+"="+d.ClockInForce().Name)
+			all = append(all, d.Name+"="+d.ClockInForce().Name)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return all
 }
 
 // AtClock is the time, at the clock in force, of a call that takes so long at the first clock of
