@@ -104,9 +104,9 @@ func (p *Platform) ClocksInForce() (all []string) {
 	return all
 }
 
-// AtClock is the time, at the clock in force, of a call that takes so long at the first clock of
+// TimeAtClock is the time, at the clock in force, of a call that takes so long at the first clock of
 // its device. Its compute part is found by the work of the query.
-func (p *Platform) AtClock(takes time.Duration, q Query) time.Duration {
+func (p *Platform) TimeAtClock(takes time.Duration, q Query) time.Duration {
 	d := &p.Devices[q.Device]
 	return roundUpNs(float64(float64(takes) * d.stretch(p.computeShare(d, q.Type, q.Flops, q.MovedBytes, 1))))
 }

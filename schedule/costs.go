@@ -196,7 +196,7 @@ func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned
 			if at != 0 || givenAtClock(task.Costs, device, name, variant) {
 				continue
 			}
-			cost.Duration, cost.Joules = p.AtClock(cost.Duration, platform.Query{Type: task.Type.String(), Device: d, Flops: task.Flops, MovedBytes: task.MovedBytes}), 0
+			cost.Duration, cost.Joules = p.TimeAtClock(cost.Duration, platform.Query{Type: task.Type.String(), Device: d, Flops: task.Flops, MovedBytes: task.MovedBytes}), 0
 		}
 		if pinned != "" && variant == pinned {
 			order++
