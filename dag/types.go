@@ -221,7 +221,8 @@ type Labels struct {
 // Cost is a duration and energy that the graph itself gives for a task.
 type Cost struct {
 	// Key is "device or kind[/variant][@clock]". "*" in place of the device
-	// stands for every device, and gives way to a key that names one.
+	// stands for every device, and gives way to a key that names one. Without a clock it is of
+	// the first one of a device.
 	Key    string
 	Ns     int64
 	Joules float64 // 0: take the platform's power

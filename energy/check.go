@@ -226,7 +226,7 @@ func (r *replay) draw(piece time.Duration) {
 				plain++
 			}
 		}
-		idle := float64(waiting) * r.p.Platform.Devices[c.device].IdleWatts
+		idle := float64(waiting) * r.p.Platform.Devices[c.device].ClockInForce().Idle
 		c.idleJ += float64(idle * secs)
 		c.activeJ += float64((r.p.Platform.BusyTotal(c.device, plain) + above - idle) * secs)
 	}

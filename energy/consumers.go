@@ -130,6 +130,7 @@ func (a *account) integrateDevices() {
 // integrateDevice adds up one device over its spans.
 func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	d := &a.p.Platform.Devices[id]
+	idleWatts := d.ClockInForce().Idle
 	in := make([]interval, len(spans))
 	for k, i := range spans {
 		in[k] = interval{a.s.Spans[i].Start, a.s.Spans[i].End}
@@ -157,14 +158,14 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		}
 		secs := (to - from).Seconds()
 		total := a.p.Platform.BusyTotal(id, modelledBusy)
-		a.devices[id].IdleJoules += float64(float64(float64(d.Count-busy)*d.IdleWatts) * secs)
+		a.devices[id].IdleJoules += float64(float64(float64(d.Count-busy)*idleWatts) * secs)
 		aboveIdle := 0.0 // of one unit
 		if modelledBusy > 0 {
 			aboveIdle = (total - a.p.Platform.BusyTotal(id, 0)) / float64(modelledBusy)
 		}
 		for _, k := range active {
 			u := unit(k)
-			watts := d.IdleWatts / float64(running[u])
+			watts := idleWatts / float64(running[u])
 			if joules := a.spanCallJ[spans[k]]; joules != 0 {
 				watts += joules / (in[k].end - in[k].start).Seconds()
 			} else {

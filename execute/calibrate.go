@@ -16,7 +16,7 @@ import (
 
 // CalibrateOptions says what to measure, and for how long.
 type CalibrateOptions struct {
-	Platform *platform.Platform // this machine; its numbers are replaced; nil: Detect
+	Platform *platform.Platform // this machine, at its first clocks; its numbers are replaced; nil: Detect
 	Units    map[string]int     // by device to measure: at most so many of its units; nil: all devices
 	Variants []string           // nil: all variants, except the reference where there is another
 	MaxTime  time.Duration      // about, for all devices together; 0: 10 s

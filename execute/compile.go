@@ -96,6 +96,10 @@ func checkWorkers(p *platform.Platform) error {
 		d := &p.Devices[w.Device]
 		here := &kinds[d.Memory]
 		switch {
+		case d.AtClock > 0 && !d.IsEmulated():
+			name := d.ClockInForce().Name
+			return fmt.Errorf("platform %q: the clock of device %q cannot be set from here; set it to %q with the system's tools, and describe the machine at that clock (clock_name = %q)",
+				p.Name, d.Name, name, name)
 		case d.IsProcessor() && d.Memory != host:
 			such := p.Memories[host].Name
 			if cores := coresOf(p); cores != nil {

@@ -18,6 +18,10 @@ import (
 type Comparison struct {
 	Graph string `json:"graph"`
 
+	// The clocks of devices that did not run at their first, as "device=clock".
+	PredictedClocks []string `json:"predicted_clocks,omitempty"`
+	MeasuredClocks  []string `json:"measured_clocks,omitempty"`
+
 	Step Pair `json:"step_s"`
 	// Causes says why the prediction of the step is far off, where whoever measured it knows.
 	Causes []string `json:"causes,omitempty"`

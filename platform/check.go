@@ -281,7 +281,7 @@ func (m *Model) checkNumbers(i int, who string) *fault {
 		value float64
 		most  float64
 	}{
-		{"p95", m.P95Ns, maxWhole}, {"warm", m.WarmNs, maxWhole}, {"far", m.FarNs, maxWhole}, {"in_step", m.StepNs, maxWhole}, {"first_step", m.FirstNs, maxWhole}, {"joules", m.Joules, maxReal}, {"flops", m.Flops, maxReal},
+		{"compute", m.Compute, 1}, {"p95", m.P95Ns, maxWhole}, {"warm", m.WarmNs, maxWhole}, {"far", m.FarNs, maxWhole}, {"in_step", m.StepNs, maxWhole}, {"first_step", m.FirstNs, maxWhole}, {"joules", m.Joules, maxReal}, {"flops", m.Flops, maxReal},
 		{"bytes", float64(m.MovedBytes), maxWhole}, {"workspace", float64(m.WorkspaceBytes), maxWhole},
 		{"count", float64(m.Count), math.MaxInt32}, {"active", float64(m.Active), maxUnits},
 	} {

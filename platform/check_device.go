@@ -138,10 +138,13 @@ func checkPower(i int, key, who string, s Source, idle float64, b BusyPower) *fa
 // checkClocks checks that the first clock is the device's own setting and the
 // others have names and speeds of their own.
 func checkClocks(i int, d *Device) *fault {
+	who := owner("device", d.Name)
+	if d.AtClock < 0 || d.AtClock >= max(1, len(d.Clocks)) {
+		return &fault{at("device", i, clockInForceKey), who, "the clock in force is none of the device's"}
+	}
 	if len(d.Clocks) == 0 {
 		return nil
 	}
-	who := owner("device", d.Name)
 	if c := &d.Clocks[0]; c.Scale != 1 || c.Idle != d.IdleWatts || c.Busy != d.Busy {
 		return &fault{at("device", i, "clock"), who, "the first clock is not the device's own setting: scale 1 and its powers"}
 	}

@@ -26,6 +26,6 @@
 //
 // # Limits
 //
-// At most 64 memories, one machine in a file. Models are chosen at the clock in force, which is
-// the device's first; [Platform.WithClock] puts another one in force.
+// At most 64 memories, one machine in a file. A device has one clock in force for a whole run: its
+// first, or the one that [Platform.WithClock] chose.
 package platform

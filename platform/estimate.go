@@ -44,7 +44,8 @@ func (m *Model) cacheTimes() CacheTimes {
 	return CacheTimes{roundUpNs(cmp.Or(m.WarmNs, m.MedianNs)), roundUpNs(m.MedianNs), roundUpNs(cmp.Or(m.FarNs, m.MedianNs))}
 }
 
-// Estimate answers from the models of the clock in force, in this order:
+// Estimate answers at the clock in force, from the models of that clock and, for the calls that
+// have none, from those of the device's first clock, whose compute part it stretches. In this order:
 //
 //   - a measurement of the very shape, with the number of busy units nearest to the device's
 //     count: its mean inside real steps, else its median
@@ -52,14 +53,15 @@ func (m *Model) cacheTimes() CacheTimes {
 //   - a roofline
 //
 // Without a variant it takes the one that is fastest by itself at the shape with all units of the
-// machine, else the fastest fit, else a roofline without a variant's name. ok is false where
+// machine at the first clock, else the fastest fit, else a roofline without a variant's name. ok is false where
 // nothing is known, and for a variant without any model.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	d := &p.Devices[q.Device]
-	models := p.modelsFor(&q, d.Count)
-	if q.Variant == "" && d.Whole != 0 {
-		whole, known := p.fastest(&q, p.modelsFor(&q, d.Whole))
-		models = slices.DeleteFunc(models, func(m *Model) bool { return !known || m.Variant != whole.Variant })
+	models := p.modelsFor(&q, d.Count, d.AtClock)
+	if q.Variant == "" && (d.Whole != 0 || d.AtClock != 0) {
+		if own, known := p.fastest(&q, p.modelsFor(&q, cmp.Or(d.Whole, d.Count), 0)); known {
+			models = slices.DeleteFunc(models, func(m *Model) bool { return m.Variant != own.Variant })
+		}
 	}
 	if e, ok = p.fastest(&q, models); ok {
 		return e, true
@@ -91,17 +93,21 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 	return e, false
 }
 
-// modelsFor returns the models that can answer a query, by variant, then shape. Each is the one
-// measured with a number of busy units nearest to that of units (the larger of two). Models that
-// name the device replace those that name its kind.
-func (p *Platform) modelsFor(q *Query, units int) []*Model {
+// modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each is
+// the one measured with a number of busy units nearest to that of units (the larger of two), at
+// that clock if any was. Models that name the device replace those that name its kind.
+func (p *Platform) modelsFor(q *Query, units, clock int) []*Model {
 	d := &p.Devices[q.Device]
+	answers := func(m *Model) bool {
+		at := d.ClockIndex(m.Clock)
+		return at == 0 || at == clock
+	}
 	var byName, byKind []*Model
 	for i := range p.Models {
 		m := &p.Models[i]
 		switch {
 		case m.Op != q.Op || m.Type != q.Type || q.Variant != "" && m.Variant != q.Variant:
-		case m.Clock != "" && m.Clock != d.clockName():
+		case !answers(m):
 		case m.Device == d.Name:
 			byName = append(byName, m)
 		case m.Device == d.Kind:
@@ -113,11 +119,18 @@ func (p *Platform) modelsFor(q *Query, units int) []*Model {
 		found = byKind
 	}
 	off := func(m *Model) int { return max(m.Active-units, units-m.Active) }
+	elsewhere := func(m *Model) int { return min(1, clock-d.ClockIndex(m.Clock)) } // 1: only of the first clock
 	slices.SortStableFunc(found, func(a, b *Model) int {
-		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Shape, b.Shape),
+		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Shape, b.Shape), cmp.Compare(elsewhere(a), elsewhere(b)),
 			cmp.Compare(off(a), off(b)), cmp.Compare(b.Active, a.Active))
 	})
-	return slices.CompactFunc(found, func(a, b *Model) bool { return a.Variant == b.Variant && a.Shape == b.Shape })
+	found = slices.CompactFunc(found, func(a, b *Model) bool { return a.Variant == b.Variant && a.Shape == b.Shape })
+	for i, m := range found {
+		if elsewhere(m) != 0 {
+			found[i] = p.stretched(d, m)
+		}
+	}
+	return found
 }
 
 // measured answers from the model of the very shape. Variants are ranked by their times by
@@ -130,7 +143,7 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 				e.First, e.Spread = roundUpNs(m.FirstNs), m.StepDistribution.relative()
 			} else {
 				e.Spread = m.Distribution.relative()
-				if alone := p.aloneOf(m); alone != nil && m.WarmNs+m.FarNs > 0 {
+				if alone := p.aloneOf(&p.Devices[q.Device], m); alone != nil && m.WarmNs+m.FarNs > 0 {
 					e.Busy, e.Alone = m.cacheTimes(), alone.cacheTimes()
 				}
 			}
@@ -141,10 +154,13 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 }
 
 // aloneOf is the model of a call while the other units rest; nil: not measured.
-func (p *Platform) aloneOf(m *Model) *Model {
+func (p *Platform) aloneOf(d *Device, m *Model) *Model {
 	for i := range p.Models {
 		o := &p.Models[i]
 		if o.Active == 1 && o.Op == m.Op && o.Variant == m.Variant && o.Type == m.Type && o.Shape == m.Shape && o.Device == m.Device && o.Clock == m.Clock {
+			if d.ClockIndex(o.Clock) != d.AtClock {
+				return p.stretched(d, o)
+			}
 			return o
 		}
 	}
@@ -189,9 +205,12 @@ func (p *Platform) roofline(q *Query) (Estimate, bool) {
 	return Estimate{Duration: roundUpNs(secs * 1e9), Variant: q.Variant, Source: "roofline"}, true
 }
 
-// speed is the speed for an element type. Integer types that are not listed run at the speed of
+// speed is the speed for an element type at the clock in force. Integer types that are not listed run at the speed of
 // float32. A floating-point type that is not listed cannot run.
-func (d *Device) speed(elem string) float64 {
+func (d *Device) speed(elem string) float64 { return d.ownSpeed(elem) * d.ClockInForce().Scale }
+
+// ownSpeed is the speed at the first clock.
+func (d *Device) ownSpeed(elem string) float64 {
 	v, ok := d.FlopsPerSec[elem]
 	if !ok && elem != "float64" {
 		v = d.FlopsPerSec["float32"]

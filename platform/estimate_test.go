@@ -77,10 +77,10 @@ func TestEstimateKeepsToTheClock(t *testing.T) {
 		t.Errorf("slow: %v", e.Duration)
 	}
 	d := slow.Devices[0]
-	if d.FlopsPerSec["float32"] != 4e9 || d.IdleWatts != 3 || slow.BusyTotal(0, 1) != 14 || d.Clocks[0].Scale != 1 || d.Clocks[1].Scale != 2.5 {
+	if d.speed("float32") != 4e9 || d.ClockInForce().Idle != 3 || slow.BusyTotal(0, 1) != 14 || d.Clocks[0].Name != "fast" {
 		t.Errorf("the slow clock is not in force: %+v", d)
 	}
-	if p.Devices[0].FlopsPerSec["float32"] != 10e9 || p.Devices[0].Clocks[0].Name != "fast" {
+	if p.Devices[0].speed("float32") != 10e9 || p.Devices[0].ClockInForce().Name != "fast" {
 		t.Error("WithClock changed its receiver")
 	}
 	if _, err := p.WithClock("big", "warp"); err == nil {

@@ -104,7 +104,14 @@ func (f *form) count(key string, least, most, otherwise int, v *int) {
 
 // number is a number without a unit, written with a point or an exponent.
 func (f *form) number(key string, v *float64) {
-	f.key(key, *v == 0, func() { *v = f.in.Number(key, 0) }, func() string {
+	positive := f.positive
+	f.positive = false
+	f.key(key, *v == 0, func() {
+		given, ok := f.in.Keys[key]
+		if *v = f.in.Number(key, 0); ok && positive && *v == 0 {
+			f.in.Fail(key, given, notZero)
+		}
+	}, func() string {
 		s := fmt.Sprint(*v)
 		if !strings.ContainsAny(s, ".e") {
 			s += ".0"
@@ -127,6 +134,9 @@ func (f *form) size(key string, v *int64) {
 	f.key(key, *v == 0, func() { *v = int64(f.read(key, &bytesScale)) }, func() string { return quote(bytesScale.format(float64(*v))) })
 }
 
+// notZero is what to write instead of a zero.
+const notZero = "want more than zero; leave the key out where it is not known or not limited"
+
 // read takes a number with a unit; 0 if absent.
 func (f *form) read(key string, s *scale) float64 {
 	positive := f.positive
@@ -137,7 +147,7 @@ func (f *form) read(key string, s *scale) float64 {
 	}
 	amount := f.measure(key, v, s)
 	if amount == 0 && positive {
-		f.in.Fail(key, v, "want more than zero; leave the key out where it is not known or not limited")
+		f.in.Fail(key, v, notZero)
 	}
 	if s == &bytesScale && amount != math.Trunc(amount) {
 		f.in.Fail(key, v, "not a whole number of bytes")

@@ -101,30 +101,6 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	d.clockKeys(f)
 }
 
-// defaultClock names a device's own setting where further clocks are listed.
-const defaultClock = "nominal"
-
-func (d *Device) clockKeys(f *form) {
-	own, further := d.clockName(), d.Clocks[min(1, len(d.Clocks)):]
-	f.text("clock_name", &own)
-	tables(f, "device.clock", &further, func(c *Clock, f *form) {
-		f.need(`"slow"`).text("name", &c.Name)
-		f.need("0.5").number("scale", &c.Scale)
-		if f.in != nil {
-			c.Idle, c.Busy = d.IdleWatts, d.Busy
-		}
-		f.inline("power", d.PowerSource != "", func(of *form) {
-			of.powers(d.Count, &c.Idle, &c.Busy)
-			if d.PowerSource == "" {
-				f.in.File.FailAt(f.in.Path, f.in.Owner, "a power for a clock, and none for the device; add power = { … } to the device")
-			}
-		})
-	})
-	if f.in != nil && len(further) > 0 {
-		d.Clocks = slices.Insert(further, 0, Clock{Name: cmp.Or(own, defaultClock), Scale: 1, Idle: d.IdleWatts, Busy: d.Busy})
-	}
-}
-
 // powers are idle and busy watts: busy of one unit, or of the whole device with one unit busy and
 // with all.
 func (f *form) powers(count int, idle *float64, busy *BusyPower) {
@@ -233,6 +209,7 @@ func (m *Model) keys(f *form) {
 	f.need(some).text("type", &m.Type)
 	f.need(some).text("device", &m.Device)
 	f.text("clock", &m.Clock)
+	f.above0().number("compute", &m.Compute)
 	f.need(some).text("shape", &m.Shape)
 	f.count("active", 1, maxUnits, 1, &m.Active)
 	f.need(`"12.3 us"`).above0().quantity("median", &nsScale, &m.MedianNs)

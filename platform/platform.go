@@ -130,7 +130,8 @@ func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out boo
 // ones included.
 func (p *Platform) BusyTotal(d DeviceID, busyUnits int) float64 {
 	v := &p.Devices[d]
-	return totalWatts(v.Count, v.IdleWatts, v.Busy, busyUnits)
+	c := v.ClockInForce()
+	return totalWatts(v.Count, c.Idle, c.Busy, busyUnits)
 }
 
 func totalWatts(count int, idle float64, b BusyPower, busy int) float64 {
@@ -144,41 +145,6 @@ func totalWatts(count int, idle float64, b BusyPower, busy int) float64 {
 	}
 	share := float64(busy-1) / float64(count-1)
 	return b.FirstWatts + float64((b.AllWatts-b.FirstWatts)*share)
-}
-
-// clockName is the name of the clock in force; empty when the device has only one.
-func (d *Device) clockName() string {
-	if len(d.Clocks) == 0 {
-		return ""
-	}
-	return d.Clocks[0].Name
-}
-
-// WithClock returns a platform on which another clock of a device is in force. That clock sets
-// the device's powers and scales its speeds. The receiver is not changed.
-func (p *Platform) WithClock(device, clock string) (*Platform, error) {
-	id, ok := p.DeviceByName(device)
-	if !ok {
-		return nil, fmt.Errorf("platform %q: set a clock: no device %q", p.Name, device)
-	}
-	q := *p
-	q.Devices = slices.Clone(p.Devices)
-	d := &q.Devices[id]
-	at := slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == clock })
-	if at < 0 {
-		return nil, fmt.Errorf("platform %q: device %q has no clock %q", p.Name, device, clock)
-	}
-	chosen := d.Clocks[at]
-	d.Clocks = slices.Insert(slices.Delete(slices.Clone(d.Clocks), at, at+1), 0, chosen)
-	for i := range d.Clocks {
-		d.Clocks[i].Scale /= chosen.Scale
-	}
-	speeds := make(map[string]float64, len(d.FlopsPerSec))
-	for t, v := range d.FlopsPerSec {
-		speeds[t] = v * chosen.Scale
-	}
-	d.FlopsPerSec, d.IdleWatts, d.Busy = speeds, chosen.Idle, chosen.Busy
-	return &q, nil
 }
 
 // Spread reports whether tasks run in several memories.

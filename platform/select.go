@@ -161,7 +161,7 @@ func (p *Platform) keepHost(keep []int) {
 // shrink leaves a device n units. The idle watts of the others become the host's.
 func (p *Platform) shrink(id DeviceID, n int) {
 	d := &p.Devices[id]
-	idle := float64(float64(d.Count-n) * d.IdleWatts)
+	idle := float64(float64(d.Count-n) * d.ClockInForce().Idle)
 	if idle > 0 {
 		p.HostPower = Quantity{p.HostPower.Value + idle, leastTrusted(p.HostPower, d.PowerSource)}
 	}

@@ -150,6 +150,13 @@ func TestSelectKeepsThePower(t *testing.T) {
 				d.Busy.FirstWatts += least
 				d.Busy.AllWatts += least
 			}
+			for j := range d.Clocks {
+				c := &d.Clocks[j]
+				if least := float64(d.Count) * c.Idle; c.Busy.WholeDevice {
+					c.Busy.FirstWatts += least
+					c.Busy.AllWatts += least
+				}
+			}
 			if len(d.Clocks) > 0 {
 				d.Clocks[0].Busy = d.Busy
 			}

@@ -111,9 +111,11 @@ type Device struct {
 	PowerMeter  string    // that measured the power; empty: not said
 	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; 0: not said
 
-	// Clocks are the settings of the device. The first is the one in force: its scale is 1, and
-	// its powers are the two above. Empty: one setting without a name.
+	// Clocks are the settings of the device. The first is its own: its scale is 1, its powers are
+	// the two above, and speeds are those at it. Empty: one setting without a name.
 	Clocks []Clock
+	// AtClock is the index of the clock in force, see Platform.WithClock.
+	AtClock int
 }
 
 // FirstUse is the price paid once before a device works; zeros: nothing, or not measured.
@@ -195,9 +197,11 @@ type Route struct {
 type Model struct {
 	Op, Variant, Type string
 	Device            string // name or kind
-	Clock             string
+	Clock             string // "": the first of the device
 	Shape             string
-	Active            int // units of the device that were busy while it was measured
+	// Compute is the part of the time that follows the clock, up to 1. 0: by work and roofline.
+	Compute float64
+	Active  int // units of the device that were busy while it was measured
 
 	// MedianNs and P95Ns are times by itself, for comparing variants, with operands that the
 	// second-level cache has lost.

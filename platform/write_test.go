@@ -82,6 +82,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			}
 			if r.IntN(2) == 0 {
 				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
+				d.AtClock = r.IntN(3)
 			}
 		}
 		if d.Kind == "emulated" && r.IntN(2) == 0 {
@@ -94,7 +95,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			d.WakeAfter, d.Wake = time.Duration(whole()), time.Duration(whole())
 		}
 		p.Devices = append(p.Devices, d)
-		p.Models = append(p.Models, Model{Op: "o", Variant: "v\u00a0", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
+		p.Models = append(p.Models, Model{Op: "o", Variant: "v\u00a0", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Compute: float64(r.IntN(2)) * r.Float64(), Active: 1 + r.IntN(9),
 			MedianNs: real(), P95Ns: real(), WarmNs: real(), FarNs: real(), StepNs: real(), FirstNs: real(), Unsteady: r.IntN(2) == 0,
 			Distribution: randomDistribution(r), StepDistribution: randomDistribution(r), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
 	}

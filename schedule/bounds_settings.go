@@ -97,15 +97,12 @@ func unitCounts(units int, models []platform.Model) []int {
 }
 
 // atClocks is a platform of one device with each of its clocks in force.
-func atClocks(alone *platform.Platform) []*platform.Platform {
-	all := []*platform.Platform{alone}
-	device := &alone.Devices[0]
-	for i := 1; i < len(device.Clocks); i++ {
-		at, err := alone.WithClock(device.Name, device.Clocks[i].Name)
-		if err != nil {
-			panic("schedule: " + err.Error())
-		}
-		all = append(all, at)
+func atClocks(alone *platform.Platform) (all []*platform.Platform) {
+	for i := range max(1, len(alone.Devices[0].Clocks)) {
+		at := *alone
+		at.Devices = slices.Clone(alone.Devices)
+		at.Devices[0].AtClock = i
+		all = append(all, &at)
 	}
 	return all
 }

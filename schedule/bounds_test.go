@@ -10,15 +10,15 @@ import (
 	"dahl/platform"
 )
 
-// machine is four cores on a memory of a byte per ns, which compute an operation per ns or, at
-// their other clock, two, and a device with a memory of its own of 40 bytes.
+// machine is four cores on a memory of a byte per ns, which compute an operation per ns, and a
+// device with a memory of its own of 40 bytes.
 func machine(t *testing.T) *platform.Platform {
 	t.Helper()
 	speed := map[string]float64{"float32": 1e9}
 	p := &platform.Platform{Name: "machine",
 		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "vram", CapacityBytes: 40, BandwidthBytesPerSec: 1e9}},
 		Devices: []platform.Device{
-			{Name: "cpu", Kind: "cpu", Count: 4, FlopsPerSec: speed, PowerSource: platform.Guess, Clocks: []platform.Clock{{Name: "base", Scale: 1}, {Name: "turbo", Scale: 2}}},
+			{Name: "cpu", Kind: "cpu", Count: 4, FlopsPerSec: speed, PowerSource: platform.Guess},
 			{Name: "e0", Kind: "emulated", Count: 1, Memory: 1, Dispatch: 2, Timing: 30, PowerSource: platform.Guess},
 		},
 		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
@@ -47,11 +47,24 @@ func machine(t *testing.T) *platform.Platform {
 // priced prices a graph that is given by the lines of its text form after the first.
 func priced(t *testing.T, lines string, target Target) *Priced {
 	t.Helper()
+	return pricedOn(t, machine(t), lines, target)
+}
+
+// withTurbo is the machine whose cores have another clock, which computes twice as fast.
+func withTurbo(t *testing.T) *platform.Platform {
+	t.Helper()
+	p := machine(t)
+	p.Devices[0].Clocks = []platform.Clock{{Name: "base", Scale: 1}, {Name: "turbo", Scale: 2}}
+	return p
+}
+
+func pricedOn(t *testing.T, p *platform.Platform, lines string, target Target) *Priced {
+	t.Helper()
 	g, err := dag.ParseText(strings.NewReader("graph g\n"+lines), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, machine(t), target)
+	c, err := Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +132,6 @@ func TestLowerBoundTimes(t *testing.T) {
 		{"12 bytes: one core alone has the whole bandwidth", alike(1, "op=move type=float32", " work bytes=12\n"+onCPU), Unbound, 12},
 		{"8·12 bytes: however many cores share the bandwidth; a time of 4 cores is rounded up and may be 1 less: 8·(48−1)/4",
 			alike(8, "op=move type=float32", " work bytes=12\n"+onCPU), Unbound, 94},
-		{"20 operations: 10 at the other clock", alike(1, "op=add type=float32", " work flops=20\n"+onCPU), Unbound, 10},
-		{"8·10 on four cores", alike(8, "op=add type=float32", " work flops=20\n"+onCPU), Unbound, 20},
-		{"a cost for the other clock", alike(1, "", " costs cpu=20 cpu@turbo=7"), Unbound, 7},
 		{"avx2 is slower by itself and not chosen, and a plan may say otherwise", alike(1, "op=pinned "+s, onCPU), Unbound, 50},
 		{"a target that has nothing but go", alike(1, "op=pinned "+s, onCPU), oneOffer{"go"}, 90},
 		{"operands in the cache, one core busy", alike(1, "op=cached "+s, onCPU), Unbound, 12},
@@ -134,6 +144,33 @@ func TestLowerBoundTimes(t *testing.T) {
 	}
 }
 
+// TestLowerBoundAtAnyClock derives by hand what tasks take at least at the better of two clocks,
+// whichever is in force.
+func TestLowerBoundAtAnyClock(t *testing.T) {
+	const onCPU = " place device=cpu"
+	for _, c := range []struct {
+		words, lines string
+		want         time.Duration
+	}{
+		{"20 operations: 10 at the other clock", alike(1, "op=add type=float32", " work flops=20\n"+onCPU), 10},
+		{"8·10 on four cores", alike(8, "op=add type=float32", " work flops=20\n"+onCPU), 20},
+		{"a cost for the other clock", alike(1, "", " costs cpu=20 cpu@turbo=7"), 7},
+		{"a cost of the first clock: half of it", alike(1, "", " costs cpu=20"), 10},
+		{"half of that cost follows the clock: 10 + 10/2", alike(1, "type=float32", " costs cpu=20\n work flops=5 bytes=5"), 15},
+		{"a model of the first clock with one core busy: half of 10", alike(1, "op=busy type=float32 shape=s", onCPU), 5},
+	} {
+		for _, clock := range []string{"base", "turbo"} {
+			p, err := withTurbo(t).WithClock("cpu", clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := pricedOn(t, p, c.lines, Unbound).LowerBound(0, 1); got != c.want {
+				t.Errorf("%s, %s in force: %d, want %d", c.words, clock, got, c.want)
+			}
+		}
+	}
+}
+
 // TestLowerBoundOfSome: the bound of a part of the machine is of what that part can do. 23 busy
 // tasks take 10 each with one or two cores selected and 30 with three or four, so that no number
 // of cores does more than two in 10. An odd one takes 40 and 30. Those of 20 operations take 10 at
@@ -142,7 +179,7 @@ func TestLowerBoundTimes(t *testing.T) {
 // no others.
 func TestLowerBoundOfSome(t *testing.T) {
 	busy := priced(t, alike(23, "op=busy type=float32 shape=s", " place device=cpu"), Unbound)
-	add := priced(t, alike(24, "op=add type=float32", " work flops=20\n place device=cpu"), Unbound)
+	add := pricedOn(t, withTurbo(t), alike(24, "op=add type=float32", " work flops=20\n place device=cpu"), Unbound)
 	either := priced(t, alike(1, "", " costs cpu=4 e0=5"), Unbound)
 	odd := priced(t, alike(1, "op=odd type=float32 shape=s", " place device=cpu"), Unbound)
 	move := priced(t, alike(80, "op=move type=float32", " work bytes=12\n place device=cpu"), Unbound)

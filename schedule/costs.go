@@ -124,7 +124,7 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	}
 	switch {
 	case len(task.Costs) > 0:
-		cost, ok = givenCost(task.Costs, &p.Devices[d], pinned)
+		cost, ok = givenCost(task, p, d, pinned)
 	case task.Op == "" && task.Flops == 0 && task.MovedBytes == 0:
 		return Cost{Source: FromGraph}, true // a point in the order of others, no work
 	default:
@@ -174,10 +174,11 @@ func (c *Cost) withoutTiming(timing time.Duration) {
 
 // givenCost finds the cost that the graph gives for a device: a key that names
 // the device wins over its kind, the kind over any device, a pinned variant over
-// others, and then the fastest wins.
-func givenCost(costs []dag.Cost, device *platform.Device, pinned string) (best Cost, found bool) {
-	bestOrder := 0
-	for _, c := range costs {
+// others, and then the fastest wins. A cost of the device's first clock answers at another
+// one, stretched, where the graph gives none for that; its joules do not.
+func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned string) (best Cost, found bool) {
+	bestOrder, device := 0, &p.Devices[d]
+	for _, c := range task.Costs {
 		name, variant, clock := dag.SplitCostKey(c.Key)
 		order := 0
 		switch name {
@@ -190,18 +191,29 @@ func givenCost(costs []dag.Cost, device *platform.Device, pinned string) (best C
 		default:
 			continue
 		}
-		if clock != "" && (len(device.Clocks) == 0 || device.Clocks[0].Name != clock) {
-			continue
+		cost := Cost{Duration: time.Duration(c.Ns), Joules: c.Joules, Variant: variant, Source: FromGraph}
+		if at := device.ClockIndex(clock); at != device.AtClock {
+			if at != 0 || givenAtClock(task.Costs, device, name, variant) {
+				continue
+			}
+			cost.Duration, cost.Joules = p.TimeAtClock(cost.Duration, platform.Query{Type: task.Type.String(), Device: d, Flops: task.Flops, MovedBytes: task.MovedBytes}), 0
 		}
 		if pinned != "" && variant == pinned {
 			order++
 		}
-		d := time.Duration(c.Ns)
-		if order > bestOrder || order == bestOrder && d < best.Duration {
-			best, bestOrder = Cost{Duration: d, Joules: c.Joules, Variant: variant, Source: FromGraph}, order
+		if order > bestOrder || order == bestOrder && cost.Duration < best.Duration {
+			best, bestOrder = cost, order
 		}
 	}
 	return best, bestOrder > 0
+}
+
+// givenAtClock reports whether some cost is of the clock in force.
+func givenAtClock(costs []dag.Cost, device *platform.Device, name, variant string) bool {
+	return slices.ContainsFunc(costs, func(c dag.Cost) bool {
+		n, v, clock := dag.SplitCostKey(c.Key)
+		return n == name && v == variant && device.ClockIndex(clock) == device.AtClock
+	})
 }
 
 // mayRunOn reports whether a task may run on some worker of a device by its placement.

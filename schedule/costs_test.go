@@ -74,6 +74,42 @@ func TestGivenCosts(t *testing.T) {
 	}
 }
 
+// TestGivenCostsAtAClock: at the slow clock of e1, half as fast, a cost of the first clock answers,
+// stretched, where there is none of the slow one for the same key. Its joules do not hold there.
+func TestGivenCostsAtAClock(t *testing.T) {
+	base := mixed(t)
+	base.Devices[2].Clocks = append(base.Devices[2].Clocks, platform.Clock{Name: "slow", Scale: 0.5}, platform.Clock{Name: "turbo", Scale: 2})
+	base.Devices[2].FlopsPerSec = map[string]float64{"float32": 1e9}
+	p, err := base.WithClock("e1", "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		words  string
+		costs  []dag.Cost
+		moves  int64
+		joules float64
+		want   time.Duration // -1: it cannot run
+	}{
+		{"twice as long", []dag.Cost{{Key: "e1", Ns: 20, Joules: 3}}, 0, 0, 40},
+		{"the first by its name", []dag.Cost{{Key: "e1@fast", Ns: 20, Joules: 3}}, 0, 0, 40},
+		{"of any device", []dag.Cost{{Key: "*", Ns: 20}}, 0, 0, 40},
+		{"one of the clock comes first, though it is longer", []dag.Cost{{Key: "e1", Ns: 20, Joules: 3}, {Key: "e1@slow", Ns: 70, Joules: 2}}, 0, 2, 70},
+		{"of another variant", []dag.Cost{{Key: "e1/a", Ns: 20}, {Key: "e1/b@slow", Ns: 70}}, 0, 0, 40},
+		{"a device wins over its kind at the clock", []dag.Cost{{Key: "e1", Ns: 20}, {Key: "emulated@slow", Ns: 70}}, 0, 0, 40},
+		{"not of a third clock", []dag.Cost{{Key: "e1@turbo", Ns: 20}, {Key: "cpu", Ns: 1}}, 0, 0, -1},
+		{"10 operations at 1 per ns, 30 bytes at 1 per ns: a quarter follows the clock", []dag.Cost{{Key: "e1", Ns: 20}}, 30, 0, 25},
+	} {
+		costs, err := newCosts(oneTask(t, dag.Task{Op: "f", Type: dag.Float32, Flops: 10, MovedBytes: c.moves, Costs: c.costs}), p, costOptions{target: Unbound})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := costs.Of(0, 2); got.Duration != c.want || got.Joules != c.joules {
+			t.Errorf("%s: %v and %g J, want %d and %g", c.words, got.Duration, got.Joules, c.want, c.joules)
+		}
+	}
+}
+
 // TestModelCosts: without costs of its own a task takes the platform's: the
 // faster of two measured variants, the pinned one, or for an unknown operation
 // 50 flops at 1 GF/s, 50 ns.

@@ -23,7 +23,6 @@
 //
 // # Limits
 //
-// A device runs at the clock in force; its other clocks are for planners. Streams are noted and
-// not modelled: a unit runs one task at a time, beside its copies. A link serves any number of
-// transfers at once.
+// A device runs at one clock in all of a run. Streams are noted and not modelled: a unit runs one
+// task at a time, beside its copies. A link serves any number of transfers at once.
 package simulate

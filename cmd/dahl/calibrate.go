@@ -177,8 +177,14 @@ func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
 	if err == nil {
 		here, err = cli.WithWorkers(here, o.Workers)
 	}
-	if err != nil || f.force {
-		return here, err
+	if err != nil {
+		return nil, err
+	}
+	if clocks := here.ClocksInForce(); clocks != nil { // models without a clock would be taken for the first one's
+		return nil, cli.InputErrorf("%s: calibrate measures devices at their first clocks; take clock_in_force (%s) out", o.Platform, strings.Join(clocks, ", "))
+	}
+	if f.force {
+		return here, nil
 	}
 	p, err := platform.Load(f.out)
 	if errors.Is(err, fs.ErrNotExist) {

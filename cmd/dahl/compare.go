@@ -97,6 +97,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return cli.AsInput(err)
 	}
 	c.Metered = kept.Metered
+	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), measured.Problem.Platform.ClocksInForce()
 	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.Schedule, measured.summary.Load)
 	if picture != "" {
 		draw := func(w io.Writer) error {
@@ -148,6 +149,9 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	if shown != nil && shown.String() != "" {
 		fmt.Fprintf(w, "measured are %s\n", shown)
 	}
+	if c.PredictedClocks != nil || c.MeasuredClocks != nil {
+		fmt.Fprintf(w, "clocks: predicted at %s, measured at %s\n", shownClocks(c.PredictedClocks), shownClocks(c.MeasuredClocks))
+	}
 	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
 	row := func(what string, p plan.Pair, show func(float64) string, notes ...any) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
@@ -184,6 +188,10 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	printWaits(w, c.PredictedWaits)
 	fmt.Fprintln(w, "measured")
 	printWaits(w, c.MeasuredWaits)
+}
+
+func shownClocks(clocks []string) string {
+	return cmp.Or(strings.Join(clocks, ", "), "the first of each device")
 }
 
 // printKernels writes a line for each kernel. Times of a step are sums of spans, so that

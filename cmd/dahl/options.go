@@ -28,6 +28,8 @@ type options struct {
 	Variant  string `json:"variant,omitempty"`
 	DType    string `json:"dtype"`
 
+	Clocks []string `json:"clocks,omitempty"` // "device=clock"
+
 	// Precision is that of products: one of kernels.Precisions, "" for the finest.
 	Precision string `json:"precision,omitempty"`
 
@@ -158,6 +160,17 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 			return fmt.Errorf("it is given twice; write one list: %s,%s", o.Devices, list)
 		}
 		o.Devices = list
+		return nil
+	})
+	f.Func("clock", "run a `device=clock` at one of its [[device.clock]] (repeat it for several devices; default: at its first)", func(setting string) error {
+		device, clock, ok := strings.Cut(setting, "=")
+		if !ok || device == "" || clock == "" {
+			return fmt.Errorf("write the names of a device and of one of its clocks, such as gpu0=slow")
+		}
+		if slices.ContainsFunc(o.Clocks, func(c string) bool { return strings.HasPrefix(c, device+"=") }) {
+			return fmt.Errorf("device %q is given two clocks; it keeps one for all of a run", device)
+		}
+		o.Clocks = append(o.Clocks, setting)
 		return nil
 	})
 	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+cli.OneOf(cli.PolicyNames()))

@@ -148,6 +148,7 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	o := m.Options
 	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
+	o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
 	if m.Command == "simulate" || m.Command == "plan" {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}

@@ -36,7 +36,7 @@ type resumption struct {
 
 // resumeFlags are those that may be given to a training that goes on. They say where and how it
 // runs, and not what is computed.
-var resumeFlags = []string{"resume", "platform", "devices", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
+var resumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
 	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "save", "json"}
 
 // openInterrupted opens the directory of an interrupted training, whose options become those of
@@ -74,6 +74,8 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 			o.Devices, o.Workers, o.Plan = asked.Devices, 0, ""
 		case "workers":
 			o.Devices, o.Workers, o.Plan = "", asked.Workers, ""
+		case "clock": // likewise
+			o.Clocks = asked.Clocks
 		case "policy":
 			o.Policy, o.Plan = asked.Policy, ""
 		default:

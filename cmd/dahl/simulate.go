@@ -234,8 +234,16 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 	if flops := g.TotalFlops(); flops > 0 {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
-	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers; policy %s, steps %d\n",
-		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), s.Policy, s.Steps)
+	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers%s; policy %s, steps %d\n",
+		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), s.Policy, s.Steps)
+}
+
+// clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
+func clocksText(p *platform.Platform) string {
+	if clocks := p.ClocksInForce(); clocks != nil {
+		return ", clock " + strings.Join(clocks, ", ")
+	}
+	return ""
 }
 
 // printDetails prints what a simulated run consists of.

@@ -49,13 +49,19 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return cli.WithWorkers(p, o.Workers)
 }
 
-// selected is the platform with the devices that --devices names; all without it. Some of
-// them have to be of a kind for which --variant is. Its models are those of the variants that
+// selected is the platform at the clocks of --clock, with the devices that --devices names; all
+// without it. Some of them have to be of a kind for which --variant is. Its models are those of the variants that
 // --precision allows, so that no other is chosen for being fast; what a plan says runs
 // whatever its precision.
 func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
+	var err error
+	for _, setting := range o.Clocks {
+		device, clock, _ := strings.Cut(setting, "=")
+		if p, err = p.WithClock(device, clock); err != nil {
+			return nil, cli.InputErrorf("--clock %s: %w", setting, err)
+		}
+	}
 	if o.Devices != "" {
-		var err error
 		if p, err = p.Select(o.Devices); err != nil {
 			return nil, cli.InputErrorf("--devices: %w", err)
 		}

@@ -1,0 +1,149 @@
+package platform
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// clocked is a processor of four cores that do 10 operations per ns and share a memory of 40 bytes
+// per ns, at half and at twice its speed too.
+func clocked(t *testing.T, at string, models ...Model) *Platform {
+	t.Helper()
+	p := &Platform{Name: "clocked", Memories: []Memory{{Name: "ram", BandwidthBytesPerSec: 40e9}}, Models: models,
+		Devices: []Device{{Name: "cpu", Kind: "cpu", Count: 4, FlopsPerSec: map[string]float64{"float32": 10e9}, IdleWatts: 2, Busy: BusyPower{UnitWatts: 9}, PowerSource: Guess,
+			Clocks: []Clock{{"base", 1, 2, BusyPower{UnitWatts: 9}}, {"slow", 0.5, 1, BusyPower{UnitWatts: 3}}, {"fast", 2, 3, BusyPower{UnitWatts: 20}}}}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	q, err := p.WithClock("cpu", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// A model without a clock is of the first one. At another its compute part is divided by the
+// scale: of 400 ns with as much arithmetic as traffic, half of it.
+func TestModelsAtOtherClocks(t *testing.T) {
+	for _, c := range []struct {
+		words            string
+		active           int
+		flops            float64
+		bytes            int64
+		compute          float64
+		base, slow, fast time.Duration
+	}{
+		{"no work known: all is compute", 4, 0, 0, 0, 400, 800, 200},
+		{"operations alone", 4, 1000, 0, 0, 400, 800, 200},
+		{"bytes alone", 4, 0, 1000, 0, 400, 400, 400},
+		{"1000/10 ns of operations, 1000/(40/4) ns of bytes", 4, 1000, 1000, 0, 400, 600, 300},
+		{"alone, a core has all of the bandwidth: 100 and 4000/40 ns", 1, 1000, 4000, 0, 400, 600, 300},
+		{"100 and 3000/(40/4) ns: a quarter is compute", 4, 1000, 3000, 0, 400, 500, 350},
+		{"a part that the model states counts, whatever its work", 4, 1000, 1000, 0.75, 400, 700, 250},
+	} {
+		m := model("go", "cpu", "a", c.active, 400)
+		m.Flops, m.MovedBytes, m.Compute, m.Joules = c.flops, c.bytes, c.compute, 7
+		for clock, want := range map[string]time.Duration{"base": c.base, "slow": c.slow, "fast": c.fast} {
+			e, ok := clocked(t, clock, m).Estimate(Query{Op: "dense", Type: "float32", Shape: "a"})
+			if !ok || e.Duration != want || e.Source != "measured" {
+				t.Errorf("%s, %s: %+v, want %v", c.words, clock, e, want)
+			}
+			if joules := e.Joules; (joules == 7) != (clock == "base") || clock != "base" && joules != 0 {
+				t.Errorf("%s, %s: %g J; those of the first clock hold at it alone", c.words, clock, joules)
+			}
+		}
+	}
+}
+
+// The slow clock has a time of its own for shape a with one core busy, and none for b: a is
+// 450 there, though the first clock has models nearer to four busy cores, and b is twice its 100.
+// The choice of a variant is that of the first clock, go, though at the slow one ref is measured
+// to be faster: results do not depend on the clock. Timing by the host, 40 of the 100 ns of b,
+// takes as long at any clock: 40 + 2·60.
+func TestModelsOfTheClockComeFirst(t *testing.T) {
+	at := func(clock string, m Model) Model {
+		m.Clock = clock
+		return m
+	}
+	p := clocked(t, "slow", model("go", "cpu", "a", 4, 200), at("slow", model("go", "cpu", "a", 1, 450)), at("base", model("go", "cpu", "b", 4, 100)),
+		model("ref", "cpu", "a", 4, 300), at("slow", model("ref", "cpu", "a", 4, 250)), at("fast", model("go", "cpu", "b", 4, 1)))
+	for _, c := range []struct {
+		shape, variant string
+		timing, want   time.Duration
+	}{{"a", "", 0, 450}, {"a", "ref", 0, 250}, {"b", "", 0, 200}, {"b", "", 40, 160}} {
+		p.Devices[0].Timing = c.timing
+		e, ok := p.Estimate(Query{Op: "dense", Variant: c.variant, Type: "float32", Shape: c.shape})
+		if !ok || e.Duration != c.want || c.variant == "" && e.Variant != "go" {
+			t.Errorf("%s of %q: %+v, want %v", c.shape, c.variant, e, c.want)
+		}
+	}
+}
+
+// All times of a call are stretched alike, so that its distribution about the mean stays. A fit
+// goes through stretched times: 1000 + 3·flops becomes twice that.
+func TestAllTimesFollowTheClock(t *testing.T) {
+	m := model("go", "cpu", "a", 4, 100)
+	m.WarmNs, m.FarNs = 80, 160
+	inSteps := model("go", "cpu", "b", 4, 100)
+	inSteps.StepNs, inSteps.FirstNs = 120, 200
+	inSteps.StepDistribution = NewDistribution([]time.Duration{60, 180})
+	alone := model("go", "cpu", "a", 1, 50)
+	p := clocked(t, "slow", m, inSteps, alone)
+	e, _ := p.Estimate(Query{Op: "dense", Type: "float32", Shape: "a"})
+	if want := (CacheTimes{160, 200, 320}); e.Duration != 200 || e.Busy != want || e.Alone != (CacheTimes{100, 100, 100}) {
+		t.Errorf("by itself: %+v", e)
+	}
+	e, _ = p.Estimate(Query{Op: "dense", Type: "float32", Shape: "b"})
+	if e.Duration != 240 || e.First != 400 || e.Spread[0] != 0.5 || e.Spread[DistributionParts-1] != 1.5 {
+		t.Errorf("in steps: %+v", e)
+	}
+	var shapes []Model
+	for i, work := range []float64{10, 20, 40} {
+		m := model("go", "cpu", string(rune('a'+i)), 4, 1000+3*work)
+		m.Flops = work
+		shapes = append(shapes, m)
+	}
+	e, ok := clocked(t, "slow", shapes...).Estimate(Query{Op: "dense", Type: "float32", Shape: "z", Flops: 100})
+	if !ok || e.Source != "fit" || e.Duration < 2600 || e.Duration > 2601 {
+		t.Errorf("fit: %+v, want 2600 ns", e)
+	}
+}
+
+// The choice survives the file, and one that is not there is refused with those that are.
+func TestClockInForceInFiles(t *testing.T) {
+	for _, clock := range []string{"base", "slow", "fast"} {
+		p := clocked(t, clock)
+		var b strings.Builder
+		if err := p.WriteTOML(&b); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse([]byte(b.String()), clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Devices[0].ClockInForce() != p.Devices[0].ClockInForce() || again.Hash() != p.Hash() || strings.Contains(b.String(), clockInForceKey) != (clock != "base") {
+			t.Errorf("%s comes back as %+v from\n%s", clock, again.Devices[0], b.String())
+		}
+		if back, err := again.WithClock("cpu", "base"); err != nil || back.Hash() != clocked(t, "base").Hash() {
+			t.Errorf("%s and back to base: another platform (%v)", clock, err)
+		}
+	}
+	p := clocked(t, "base")
+	for _, c := range [][3]string{{"gpu", "slow", `no device "gpu"; it has cpu (cpu, 4 units)`}, {"cpu", "warp", `no clock "warp"; it has base, slow, fast`}} {
+		if _, err := p.WithClock(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%s=%s: error %v, want one with %q", c[0], c[1], err, c[2])
+		}
+	}
+}
+
+// Three of four idle cores at the slow clock, 1 W each, become the host's.
+func TestSelectAtAClock(t *testing.T) {
+	p, err := clocked(t, "slow").Select("cpu:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.HostPower.Value != 3 || p.BusyTotal(0, 0) != 1 || p.BusyTotal(0, 1) != 3 {
+		t.Errorf("host %g W, one core idle %g W and busy %g W; want 3, 1 and 3", p.HostPower.Value, p.BusyTotal(0, 0), p.BusyTotal(0, 1))
+	}
+}
