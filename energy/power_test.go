@@ -33,6 +33,10 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 		},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 1, To: 2, Links: []platform.LinkID{0, 1}}},
 	}
+	units := &p.Devices[1]
+	units.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: units.IdleWatts, Busy: units.Busy},
+		{Name: "slow", Scale: 0.5, Idle: 3 * r.Float64(), Busy: platform.BusyPower{UnitWatts: 15 * r.Float64()}}}
+	units.AtClock = r.IntN(2)
 	for l := range p.Links {
 		p.Links[l].Sharing = platform.Sharing(r.IntN(3))
 	}
