@@ -40,7 +40,7 @@ func TestGate(t *testing.T) {
 // decide at run time, on cores and with devices, recorded and not. The weights are then those of
 // as many steps on one core, and those of all steps after the rest has run.
 func TestRunUntil(t *testing.T) {
-	const steps, seeds = 150, 4
+	const steps, seeds = 100, 3
 	prog := testProgram(t)
 	reference := map[int]string{}
 	want := func(n int) string {
@@ -64,7 +64,7 @@ func TestRunUntil(t *testing.T) {
 		for seed := range uint64(seeds) {
 			name := fmt.Sprintf("case %d (%s, %d workers), seed %d", i, c.Policy, len(c.Platform.Workers), seed)
 			rng := rand.New(rand.NewPCG(seed, 43))
-			at, record := int64(rng.IntN(30)), seed%2 == 0
+			at, record := int64(rng.IntN(20)), seed%2 == 0
 			enough, end := context.WithCancel(t.Context())
 			var before int // steps of earlier runs
 			var begun atomic.Int64
