@@ -142,9 +142,9 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	return r.RunUntil(ctx, context.Background(), graph, steps, record)
 }
 
-// RunUntil is Run, and when enough ends, the furthest step that any worker has begun is the last:
-// it is done whole, and the schedule, which has as many steps as ran, comes without an error. The
-// first step always runs.
+// RunUntil is Run, but when enough ends, the run ends at a step: the furthest one that any worker
+// has begun is done whole and is the last. Then there is no error, and the schedule has as many
+// steps as ran. The first step always runs.
 func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record bool) (*schedule.Schedule, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,7 @@ const ManifestName = "manifest.json"
 type Head struct {
 	Format   string `json:"format"`
 	Complete bool   `json:"complete"` // false: still running, interrupted, failed or diverged
-	// Keep says that a training which was interrupted may not be replaced by another run.
+	// Keep says that no other run may replace this one in the stage, once it is interrupted.
 	Keep  bool   `json:"keep,omitempty"`
 	Files []File `json:"files"`
 	// Seal is the hash of the manifest as it is written, with an empty seal.

@@ -51,7 +51,7 @@ type CheckpointEvery struct {
 // Saving is what checkpoints cost.
 type Saving struct {
 	Count int
-	Drain time.Duration // from the moment at which one was due until all workers rested, the rest of a step with it
+	Drain time.Duration // from the time at which one was due until all workers rested
 	Write time.Duration
 }
 
@@ -214,8 +214,8 @@ func (t *Trainer) nextSave() time.Time {
 	return t.savedAt.Add(t.Workload.Options.Checkpoint.period(t.saveTook))
 }
 
-// untilSaved ends at a wish to end a run at a step: that of the training, or that a checkpoint is
-// due.
+// untilSaved is a context that ends when a run is to end at a step: the training is to end, or a
+// checkpoint is due.
 func (t *Trainer) untilSaved() (context.Context, context.CancelFunc) {
 	if t.OnCheckpoint == nil || t.Workload.Options.Checkpoint.Steps > 0 {
 		return context.WithCancel(t.enough)

@@ -106,8 +106,13 @@ starts again. What came after a loss is a run directory of its own in that of th
 			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
 	}
-	addWorkFlags(cmd, &o)
-	addTrainFlags(cmd, &o)
+	addExecuteFlags(cmd, &o, &f)
+	return cmd
+}
+
+func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
+	addWorkFlags(cmd, o)
+	addTrainFlags(cmd, o)
 	exclude(cmd, "devices", "workers")
 	cli.Must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
@@ -120,7 +125,6 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
-	return cmd
 }
 
 // runTraining runs one training from options to files. On an interruption or a

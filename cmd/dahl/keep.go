@@ -39,12 +39,11 @@ type keptTable struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// worthKeeping is how long a training goes on before no other may take its place in the
-// directory without being told so.
+// worthKeeping is the age from which an interrupted training is not replaced by the next run.
 const worthKeeping = time.Minute
 
-// checkpoint keeps one. Where it cannot, the checkpoints before it stay and the training goes on,
-// unless it is to end there.
+// checkpoint keeps a checkpoint. Where it cannot, the older ones stay, and the training goes on
+// unless it is to end.
 func (k *keeper) checkpoint(t *train.Trainer, c *train.Checkpoint) error {
 	err := k.write(t, c)
 	if err != nil && k.ctx.Err() == nil {
@@ -120,7 +119,7 @@ func rowsOf[T any](d *rundir.Dir, name string, kept keptTable, read func(io.Read
 // have ended with an error: it returns that, or its own.
 func (k *keeper) commit(t *trainer, runErr error) error {
 	m := t.w.newManifest(k.manifest.Command) // of the last leg
-	m.Keep, m.Data, m.Resumed = k.manifest.Keep, k.manifest.Data, k.manifest.Resumed
+	m.Keep, m.Data, m.Resumed = k.manifest.Keep && !t.Complete, k.manifest.Data, k.manifest.Resumed
 	at, err := "", t.PredictLegs(context.WithoutCancel(k.ctx))
 	if err == nil {
 		err = k.outcome(t, m)

@@ -30,7 +30,7 @@ type interrupted struct {
 // resumption is where a training went on.
 type resumption struct {
 	AfterStep int `json:"after_step"`
-	// Alike says that graphs and kernels were those from the begin, so that the weights are too.
+	// Alike says that graphs and kernels were those of before, so that the weights are too.
 	Alike bool `json:"alike"`
 }
 
@@ -39,8 +39,8 @@ type resumption struct {
 var resumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
 	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "save", "json"}
 
-// openInterrupted opens the directory of an interrupted training, whose options become those of
-// the command but for the flags that are given.
+// openInterrupted opens the directory of an interrupted training. The options of that training
+// become those of the command, but for the flags that are given.
 func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, error) {
 	given := map[string]string{}
 	var refused error
@@ -88,8 +88,12 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 		if file.Name != o.Model {
 			continue
 		}
-		if sum, err := hashFile(file.Name); err != nil || sum != file.SHA256 {
-			return cli.InputErrorf("%s has changed since the training began (%v)", file.Name, err)
+		sum, err := hashFile(file.Name)
+		if err == nil && sum != file.SHA256 {
+			err = cli.InputErrorf("%s has changed since the training began", file.Name)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	steps, err := in.dir.Checkpoints()
@@ -126,7 +130,7 @@ func (in *interrupted) read(step int) error {
 	return json.Unmarshal(in.checkpoint.Note, &in.kept)
 }
 
-// resume gives a trainer that goes on what it had come to, where the workload is one for it.
+// resume makes the trainer that goes on, with the steps and epochs of before.
 func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer, error) {
 	t, err := w.Resume(in.checkpoint)
 	if err != nil {
@@ -150,7 +154,7 @@ func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer,
 	return t, nil
 }
 
-// since says where the training goes on, and what is another way than before.
+// since says where the training goes on, and whether it does so in the same way.
 func (in *interrupted) since(now *manifest) resumption {
 	return resumption{AfterStep: in.progress.Steps, Alike: slices.Equal(now.Graphs, in.manifest.Graphs) && slices.Equal(now.Variants, in.manifest.Variants)}
 }

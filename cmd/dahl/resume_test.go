@@ -156,5 +156,5 @@ func TestResumeRefused(t *testing.T) {
 	refuse("--checkpoint 7: write every=100steps", "--model", "mlp", "--checkpoint", "7")
 	refuse("--checkpoint every=0steps: write steps or a time", "--model", "mlp", "--checkpoint", "every=0steps")
 	writeTestFile(t, "small.toml", strings.Replace(smallNetwork, "filters = 3", "filters = 5", 1))
-	refuse("small.toml has changed since the training began", "--resume", "cut")
+	refuse("small.toml has changed since the training began\n", "--resume", "cut")
 }
