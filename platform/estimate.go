@@ -53,8 +53,8 @@ func (m *Model) cacheTimes() CacheTimes {
 //   - a roofline
 //
 // Without a variant it takes the one that is fastest by itself at the shape with all units of the
-// machine at the first clock, else the fastest fit, else a roofline without a variant's name. ok is false where
-// nothing is known, and for a variant without any model.
+// machine at the first clock, else the fastest fit, else a roofline without a variant's name. ok is
+// false where nothing is known, and for a variant without any model.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	d := &p.Devices[q.Device]
 	models := p.modelsFor(&q, d.Count, d.AtClock)

@@ -252,15 +252,20 @@ func (e *Engine) EndAtStep() (last int32) {
 	return e.begun
 }
 
+// exists reports whether an instance is of the graph, and of a step that has not ended.
+func (e *Engine) exists(i dag.Instance) bool {
+	return i.Task >= 0 && int(i.Task) < len(e.p.Graph.Tasks) && i.Step >= e.steps.First() && int(i.Step) < e.p.Steps
+}
+
 // dropped takes an instance away that became ready for a step that will not run, and reports
 // whether it has.
 func (e *Engine) dropped(i dag.Instance) bool {
-	if !e.steps.IsCut(i.Step) {
-		return false
+	if !e.steps.IsCut(i.Step) || !e.exists(i) {
+		return false // where it does not exist, handing it out says so
 	}
 	x := &e.instances[e.steps.Slot(i)]
 	if x.phase != untaken {
-		return false // handing it out says that it is not ready
+		return false
 	}
 	x.phase = taken
 	e.ready--
@@ -326,8 +331,7 @@ func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 
 // handOut gives a worker the instance that the policy chose for it.
 func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []Command {
-	if i.Task < 0 || int(i.Task) >= len(e.p.Graph.Tasks) || i.Step < e.steps.First() || int(i.Step) >= e.p.Steps ||
-		e.instances[e.steps.Slot(i)].phase != untaken {
+	if !e.exists(i) || e.instances[e.steps.Slot(i)].phase != untaken {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
 		return cmds
 	}

@@ -206,6 +206,7 @@ func TestErrors(t *testing.T) {
 		"which is not ready":             by(how{policy: rogue{dag.Instance{Task: 1}}}),
 		"task -1 of step 0":              by(how{policy: rogue{dag.Instance{Task: -1}}}),
 		"task 0 of step 7":               by(how{policy: rogue{dag.Instance{Task: 0, Step: 7}}}),
+		"task 99 of step 7":              by(how{policy: rogue{dag.Instance{Task: 99, Step: 7}}}),
 		`worker "gpu", which cannot`:     by(how{policy: assigner{1}}),
 		"worker 9, which does not exist": by(how{policy: assigner{9}}),
 		"leaves out":                     by(how{plan: &schedule.Plan{}}),
