@@ -21,6 +21,9 @@ func (p *Platform) checkDevices() *fault {
 		if f := checkClocks(i, d); f != nil {
 			return f
 		}
+		if f := d.checkStates(i); f != nil {
+			return f
+		}
 		if f := p.checkOrdinal(i, d); f != nil {
 			return f
 		}

@@ -52,12 +52,7 @@ func (d *Device) ownClock() Clock {
 
 // ClockInForce is the setting at which the device runs. It has no name where the device has only
 // one.
-func (d *Device) ClockInForce() Clock {
-	if d.AtClock > 0 {
-		return d.Clocks[d.AtClock]
-	}
-	return d.ownClock()
-}
+func (d *Device) ClockInForce() Clock { return d.ClockAt(d.AtClock) }
 
 // ClockIndex finds a clock: an empty name is the first, and -1 is none.
 func (d *Device) ClockIndex(name string) int {

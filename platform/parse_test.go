@@ -91,7 +91,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Measured, PowerMeter: "NVML (counter)", PowerSpread: 0.02},
 		},
 		Workers: []Worker{{"cpu.0", 0, 0}, {"cpu.1", 0, 1}, {"cpu.2", 0, 2}, {"gpu0", 1, 0}},
-		Links: []Link{{"pcie0", 12e9, 8000, Duplex, 1, 3, Guess},
+		Links: []Link{{"pcie0", 12e9, 8000, Duplex, 1, 3, Guess, nil},
 			{Name: "bus", BandwidthBytesPerSec: 40e9}},
 		Routes: []Route{{0, 1, []LinkID{1, 0}, true}},
 		Models: []Model{{Op: "dense", Variant: "go", Type: "float32", Device: "cpu", Shape: "n8 i3 o5", Active: 3,
