@@ -55,7 +55,7 @@ var passes = []struct {
 	run  func(*Decision, *Choice) error
 }{
 	{"check", checkProblems},
-	{"fix the variants of plans of", fixVariants},
+	{"fix the variants and clocks of plans of", fixPlans},
 	{"plan", planGraphs},
 	{"place", placePlans},
 	{"lay out", layOutDemand},
@@ -106,13 +106,24 @@ func checkProblems(d *Decision, choice *Choice) error {
 	})
 }
 
-// fixVariants prices the graphs anew whose plans fix variants.
-func fixVariants(d *Decision, choice *Choice) (err error) {
-	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
+// fixPlans prices the graphs anew whose plans fix variants or clocks.
+func fixPlans(d *Decision, choice *Choice) (err error) {
+	clocks, sleeps := make([][]int32, len(d.Graphs)), make([][]int32, len(d.Graphs))
+	err = d.forGraphs(func(i int, g *dag.Graph) (err error) {
+		if plan := choice.Plans[i]; plan != nil {
+			clocks[i], sleeps[i], err = plan.States.resolve(g, d.Priced.Platform, plan.Order)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if d.Priced, err = d.Priced.fixing(choice.Plans, clocks); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
 		problem := d.Priced.Problem(i, 1)
+		problem.Clocks, problem.Sleeps = clocks[i], sleeps[i]
 		problem.Seed, problem.eligible = choice.Seed, d.Priced.graphs[i].eligible
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}

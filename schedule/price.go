@@ -64,7 +64,7 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 	}
 	c := &Priced{Program: prog, Platform: p, target: target}
 	for _, g := range prog.Graphs {
-		priced, err := c.price(g, nil)
+		priced, err := c.price(g, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -75,11 +75,11 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 }
 
 // price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine;
-// nil: none are.
-func (c *Priced) price(g *dag.Graph, variants Variants) (priced pricedGraph, err error) {
-	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants})
+// nil: none are. Clocks are those of a plan.
+func (c *Priced) price(g *dag.Graph, variants Variants, clocks []int32) (priced pricedGraph, err error) {
+	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks})
 	if err == nil && slices.ContainsFunc(c.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) {
-		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, timed: true})
+		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks, timed: true})
 	} else {
 		priced.timed = priced.untimed
 	}
@@ -127,7 +127,7 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	}
 	view := &Priced{Program: c.Program, Platform: p, target: c.target, whole: whole}
 	for i, g := range c.Program.Graphs {
-		priced, err := view.price(g, whole.graphs[i].untimed.Variants(g, whole.Platform))
+		priced, err := view.price(g, whole.graphs[i].untimed.Variants(g, whole.Platform), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -137,16 +137,22 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	return view, nil
 }
 
-// fixing is the same with the variants of plans; plans are by graph, and may be nil.
-func (c *Priced) fixing(plans []*Plan) (*Priced, error) {
+// fixing is the same with the variants of plans, and with clocks as in Problem.Clocks. Both are by
+// graph, and may be nil. Without variants of a plan, those without its clocks hold, so that results
+// do not depend on clocks.
+func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (*Priced, error) {
 	fixed := *c
 	fixed.graphs = slices.Clone(c.graphs)
 	for i, plan := range plans {
-		if plan == nil || len(plan.Variants) == 0 {
+		if plan == nil || len(plan.Variants) == 0 && clocks[i] == nil {
 			continue
 		}
+		g, variants := c.Program.Graphs[i], plan.Variants
+		if len(variants) == 0 {
+			variants = c.Costs(i).Variants(g, c.Platform)
+		}
 		var err error
-		if fixed.graphs[i], err = c.price(c.Program.Graphs[i], plan.Variants); err != nil {
+		if fixed.graphs[i], err = c.price(g, variants, clocks[i]); err != nil {
 			return nil, err
 		}
 	}

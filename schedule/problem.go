@@ -21,6 +21,11 @@ type Problem struct {
 	Reuse     []dag.Edge
 	ReuseNext []dag.Edge
 
+	// Clocks and Sleeps are what a plan says of tasks: the clock of each, and the sleep state that its
+	// unit enters after it, as an index plus 1. 0 is the device's clock in force, and no sleep. Nil:
+	// the plan says nothing.
+	Clocks, Sleeps []int32
+
 	Seed uint64 // for policies that draw random numbers
 
 	// Layouts, by memory, say where the storages lie in the whole run. The host's memory apart,
@@ -73,8 +78,8 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	return cost, cost.Duration >= 0
 }
 
-// least is the shortest time of a task, whatever runs beside it and before it.
-func (c *Cost) least() time.Duration {
+// Least is the shortest time of a task, whatever runs beside it and before it.
+func (c *Cost) Least() time.Duration {
 	if !c.byCaches() {
 		return c.Duration
 	}

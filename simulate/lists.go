@@ -64,6 +64,13 @@ func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 // complete makes the schedule of the origin. That takes room itself, so it first leaves what
 // the run no longer needs to the garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
+	if r.states != nil { // transfers may have passed each other
+		inOrder := make([]schedule.ListItem, len(r.copies))
+		for i, item := range r.copies {
+			inOrder[r.transferOf[i]] = item
+		}
+		r.copies = inOrder
+	}
 	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
 	return r.out, r.out.CompletePlaced(r.p, r.placed, r.copies)
 }
