@@ -58,7 +58,12 @@ func (r *listRun) begin(items []schedule.ListItem) {
 // move starts a copy for a task of some step.
 func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 	r.copies = append(r.copies, item)
-	r.transfer(int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now}))
+	id, t := int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now})
+	if m.Anywhere { // no transfer of the schedule
+		r.simulation.move(id, t)
+		return
+	}
+	r.transfer(id, t)
 }
 
 // complete makes the schedule of the origin. That takes room itself, so it first leaves what

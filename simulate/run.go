@@ -182,7 +182,7 @@ func (s *simulation) handle(e event) {
 		t := &s.out.Transfers[s.transferOf[e.id]]
 		t.End = s.now
 		if s.states != nil {
-			s.states.transferEnded(t)
+			s.states.transferEnded(e.id, t)
 		}
 		s.driver.copyEnds(e.id)
 	}

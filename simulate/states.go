@@ -29,6 +29,7 @@ type states struct {
 	units   []napping // by worker
 	links   []napping
 	flows   []int32         // by link: transfers that have started and not ended
+	moving  map[int32]bool  // copies whose transfers they are
 	domain  []int32         // by worker: the first worker of its clock domain
 	clocks  []int32         // by domain: its clock
 	settled []time.Duration // by domain: when its clock has changed
@@ -65,7 +66,7 @@ func newStates(s *simulation) *states {
 		return nil
 	}
 	n := len(p.Workers)
-	st := &states{simulation: s, links: make([]napping, len(p.Links)), flows: make([]int32, len(p.Links)), domain: make([]int32, n),
+	st := &states{simulation: s, links: make([]napping, len(p.Links)), flows: make([]int32, len(p.Links)), moving: map[int32]bool{}, domain: make([]int32, n),
 		clocks: make([]int32, n), settled: make([]time.Duration, n), running: make([]int32, n), drains: make([]bool, n)}
 	for i, w := range p.Workers {
 		d := &p.Devices[w.Device]
@@ -212,11 +213,17 @@ func (st *states) startTransfer(r *request) bool {
 		from = max(from, link.from)
 	}
 	r.moves.Start = from
+	st.moving[r.id] = true
 	st.move(r.id, r.moves)
 	return true
 }
 
-func (st *states) transferEnded(t *schedule.Transfer) {
+// transferEnded notes that a copy has ended. What is no transfer of the schedule has used no link.
+func (st *states) transferEnded(copy int32, t *schedule.Transfer) {
+	if !st.moving[copy] {
+		return
+	}
+	delete(st.moving, copy)
 	uses := st.p.Platform.LinkUses(t.From, t.To)
 	st.draw.moves(uses, -1)
 	for _, use := range uses {
