@@ -89,6 +89,25 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	return &q, nil
 }
 
+// AtClocks is the platform with a clock in force, by its index, on the devices that have so many. A
+// negative index, or the one in force everywhere, changes nothing.
+func (p *Platform) AtClocks(clock int32) *Platform {
+	has := func(d Device) bool {
+		return clock >= 0 && int(clock) < max(1, len(d.Clocks)) && d.AtClock != int(clock)
+	}
+	if !slices.ContainsFunc(p.Devices, has) {
+		return p
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	for i := range q.Devices {
+		if d := &q.Devices[i]; has(*d) {
+			d.AtClock = int(clock)
+		}
+	}
+	return &q
+}
+
 // ClocksInForce lists the devices that do not run at their first clock, each as "gpu0=slow".
 func (p *Platform) ClocksInForce() (all []string) {
 	for i := range p.Devices {

@@ -96,8 +96,12 @@ func (c *audit) history(works []work, clock int, states []platform.SleepState, o
 			continue
 		}
 		// A task of no duration at the moment of such a change was before it if it fits the clock.
+		clock := func(span *Span) int32 {
+			clock, _ := c.statesOf(span)
+			return clock
+		}
 		before := func(w *work) bool {
-			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || c.clockOf(w.span) == r.clock)
+			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || clock(w.span) == r.clock)
 		}
 		for next < len(works) && before(&works[next]) {
 			if works[next].end > ch.Start {
@@ -164,22 +168,17 @@ func (c *audit) works(r *unitHistory, w *work) error {
 		if err := r.asleepBy(w.span.Ready); err != nil {
 			return err
 		}
-		if want := c.clockOf(w.span); want != r.clock {
+		if want, _ := c.statesOf(w.span); want != r.clock {
 			return fmt.Errorf("task %s ran at clock %d, the plan says %d", c.name(w.span.Task, w.span.Step), r.clock, want)
 		}
-		if c.p.Sleeps != nil {
-			r.planned = c.p.Sleeps[w.span.Task]
-		}
+		_, r.planned = c.statesOf(w.span)
 	}
 	r.since = max(r.since, w.end)
 	return nil
 }
 
-func (c *audit) clockOf(span *Span) int32 {
-	if c.p.Clocks != nil && c.p.Clocks[span.Task] > 0 {
-		return c.p.Clocks[span.Task] - 1
-	}
-	return int32(c.p.Platform.Devices[c.p.Platform.Workers[span.Worker].Device].AtClock)
+func (c *audit) statesOf(span *Span) (clock, sleeps int32) {
+	return c.p.StatesOf(span.Task, c.p.Platform.Workers[span.Worker].Device)
 }
 
 // asleepBy verifies that what idles in a simulation is in the sleep in which it has to be at a time.

@@ -89,6 +89,19 @@ func (c *Cost) Least() time.Duration {
 // byCaches reports whether the duration depends on where the operands are.
 func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
 
+// StatesOf is the clock at which a task runs on a device, by the plan or in force, and the sleep state
+// of its unit after it, as an index plus 1.
+func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock, sleeps int32) {
+	clock = int32(p.Platform.Devices[d].AtClock)
+	if p.Clocks != nil && p.Clocks[t] > 0 {
+		clock = p.Clocks[t] - 1
+	}
+	if p.Sleeps != nil {
+		sleeps = p.Sleeps[t]
+	}
+	return clock, sleeps
+}
+
 // occupies is how long a task keeps a worker: dispatch and kernel. The worker
 // must be able to run it.
 func (p *Problem) occupies(t dag.TaskID, w platform.WorkerID) time.Duration {

@@ -99,7 +99,8 @@ func (st *states) start(r *request) bool {
 	if r.worker < 0 {
 		return st.startTransfer(r)
 	}
-	domain, clock := st.domain[r.worker], st.clockOf(r)
+	domain := st.domain[r.worker]
+	clock, _ := st.p.StatesOf(r.i.Task, st.p.Platform.Workers[r.worker].Device)
 	switch {
 	case st.units[r.worker].busy || st.drains[domain]:
 		return false
@@ -121,14 +122,6 @@ func (st *states) start(r *request) bool {
 	return true
 }
 
-// clockOf is the clock at which a task runs.
-func (st *states) clockOf(r *request) int32 {
-	if clocks := st.p.Clocks; clocks != nil && clocks[r.i.Task] > 0 {
-		return clocks[r.i.Task] - 1
-	}
-	return int32(st.p.Platform.Devices[st.p.Platform.Workers[r.worker].Device].AtClock)
-}
-
 // switchClock changes the clock of a worker's domain and returns when that has happened.
 func (st *states) switchClock(w platform.WorkerID, clock int32, from time.Duration) time.Duration {
 	id := st.p.Platform.Workers[w].Device
@@ -148,10 +141,8 @@ func (st *states) wake(n *resting) {
 
 // taskEnded notes that the task of a worker has ended.
 func (st *states) taskEnded(w platform.WorkerID) {
-	unit, planned := &st.units[w], int32(0)
-	if st.p.Sleeps != nil {
-		planned = st.p.Sleeps[unit.task]
-	}
+	unit := &st.units[w]
+	_, planned := st.p.StatesOf(unit.task, st.p.Platform.Workers[w].Device)
 	unit.busy = false
 	unit.Idle(st.now, planned)
 	st.running[st.domain[w]]--
