@@ -373,7 +373,7 @@ func TestInForce(t *testing.T) {
 		p = must(p.WithClock(name, "slow"))
 	}
 	p = must(p.WithClock("cpu", "none"))
-	if got := InForce(p); !slices.Equal(got, []Setting{{0, 3}, {1, 1}}) || got[0].Text(p) != "cpu=none" || got[1].Text(p) != "gpu=slow at 0.9 GHz" {
+	if got := InForce(p); !slices.Equal(got, []Setting{{0, 3}, {1, 1}}) || got[0].Name(p) != "cpu=none" || got[1].Text(p) != "gpu=slow at 0.9 GHz" {
 		t.Errorf("%v", got)
 	}
 	if got := InForce(must(p.Select("toy"))); !slices.Equal(got, []Setting{{0, 3}}) { // a core stays for the work of the program

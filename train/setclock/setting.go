@@ -26,14 +26,15 @@ func InForce(p *platform.Platform) (all []Setting) {
 	return all
 }
 
-// Text names a setting: "cpu=slow at 1.2 GHz".
-func (s Setting) Text(p *platform.Platform) string {
+// Name names a setting: "cpu=slow".
+func (s Setting) Name(p *platform.Platform) string {
 	d := &p.Devices[s.Device]
-	text := d.Name + "=" + d.Clocks[s.Clock].Name
-	if hz := d.Clocks[s.Clock].FrequencyHz; hz > 0 {
-		text += " at " + ghz(hz)
-	}
-	return text
+	return d.Name + "=" + d.Clocks[s.Clock].Name
+}
+
+// Text is its name and frequency: "cpu=slow at 1.2 GHz".
+func (s Setting) Text(p *platform.Platform) string {
+	return s.Name(p) + " at " + ghz(p.Devices[s.Device].Clocks[s.Clock].FrequencyHz)
 }
 
 func ghz(hz float64) string { return fmt.Sprintf("%g GHz", hz/1e9) }
