@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/execute"
 	"dahl/platform"
 	"dahl/train/setclock"
 )
@@ -23,6 +26,8 @@ func (f *clockFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.ignore, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
 	exclude(cmd, "set-clocks", "ignore-clocks")
 }
+
+var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
 
 // machineClocks is what became of the clocks of processors and GPUs that a run wanted.
 type machineClocks struct {
@@ -55,7 +60,7 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 	w.Options.AnyClock = w.opts.anyClock
 	switch {
 	case f.set && wanted == nil:
-		return nil, cli.InputErrorf("--set-clocks: the platform file says no frequency of a processor or a GPU; write clock_frequency there, or frequency in a [[device.clock]] and --clock")
+		return nil, errNoFrequency
 	case f.set:
 		w.clocks = &machineClocks{Set: set}
 		return setClocks(w.Platform, wanted)
@@ -111,4 +116,35 @@ func recoverClocks() {
 	if err := here.Recover(); err != nil {
 		slog.Warn("the clocks of this machine may not be its own", "error", cli.OneLine(err))
 	}
+}
+
+// measureAtClocks is measure with the devices that are measured set to their own clocks. Then it
+// measures the watts of processors at their further ones.
+func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *options) error {
+	p := f.sum.Platform
+	measured := func(s setclock.Setting) bool { return f.units[p.Devices[s.Device].Name] > 0 }
+	own := slices.DeleteFunc(setclock.InForce(p), func(s setclock.Setting) bool { return !measured(s) })
+	if own == nil && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool {
+		return d.IsProcessor() && f.units[d.Name] > 0 && slices.ContainsFunc(d.Clocks, func(c platform.Clock) bool { return c.FrequencyHz > 0 })
+	}) {
+		return errNoFrequency
+	}
+	h, err := holdClocks()
+	if err != nil {
+		return err
+	}
+	defer restoreClocks(h)
+	set := func(d platform.DeviceID, clock int) error {
+		others := slices.DeleteFunc(slices.Clone(own), func(s setclock.Setting) bool { return s.Device == d })
+		return cli.AsInput(h.Set(p, append(others, setclock.Setting{Device: d, Clock: clock})))
+	}
+	if err := h.Set(p, own); err != nil {
+		return cli.InputErrorf("--set-clocks: %w", err)
+	}
+	if err := f.measure(ctx, o); err != nil {
+		return err
+	}
+	return f.add("clocks", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) {
+		return execute.CalibrateClocks(ctx, c, set)
+	})
 }

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/execute"
@@ -160,7 +165,7 @@ func TestSetClocksRefused(t *testing.T) {
 		{"--clock cpu=slow", "dahl: cpu=slow: the clock of a processor or a GPU is set only with --set-clocks, which needs root or the right to set it" + wayOut},
 		{"--platform forced.toml", "dahl: cpu=slow: the clock"},
 		{"--clock cpu=vague --set-clocks", `--set-clocks: clock "vague" of device "cpu" says no frequency to be set to; write frequency = "1.2 GHz" there; --ignore-clocks runs`},
-		{"--platform bare.toml --set-clocks", "--set-clocks: the platform file says no frequency of a processor or a GPU"},
+		{"--platform bare.toml --set-clocks", "--set-clocks: the platform file says no frequency for the clocks in force"},
 		{"--set-clocks --ignore-clocks", "--set-clocks and --ignore-clocks exclude each other"},
 	} {
 		r := dahl(t, t.Context(), strings.Fields(clockedTraining+c[0])...)
@@ -204,5 +209,79 @@ func TestClocksAfterSignals(t *testing.T) {
 			}
 		}
 		wantClock(t, dir, signal.String(), "800000", "3000000")
+	}
+}
+
+// A calibration at set clocks. The meter shows, for the frequency f in GHz to which the core is set
+// while it is asked, f W idle and f² W with a busy core: 2.4 and 5.76 W, at the slow clock 1.2 and
+// 1.44 W. The third clock says no frequency and keeps the power of the device.
+func TestCalibrateClocks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "core.toml", clockedCore)
+	dir := newClockTree(t)
+	p, err := platform.Load("core.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &calibrateFlags{out: "c.toml", models: []string{"mlp"}, batches: []int{16}, perModel: time.Millisecond, clocks: true, units: map[string]int{"cpu": 1}, stderr: io.Discard,
+		file: &growingFile{path: "c.toml", period: time.Hour}}
+	f.sum.Platform = p
+	f.energy = func(_ context.Context, _ string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
+		ghz := 0.0
+		for _, cpu := range treeCPUs(t) {
+			for _, file := range []string{"scaling_min_freq", "scaling_max_freq"} {
+				text, err := os.ReadFile(cpuFile(dir, cpu, file))
+				khz, errN := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+				if err := errors.Join(err, errN); err != nil || ghz != 0 && khz != 1e6*ghz {
+					t.Errorf("%s of cpu%d holds %q (%v)", file, cpu, text, err)
+				}
+				ghz = khz / 1e6
+			}
+		}
+		_, err := calls()
+		return execute.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
+	}
+	if err := errors.Join(f.measureAtClocks(t.Context(), &options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()); err != nil {
+		t.Fatal(err)
+	}
+	wantClock(t, dir, "after the calibration", "800000", "3000000")
+	if p, err = platform.Load("c.toml"); err != nil {
+		t.Fatal(err)
+	}
+	d := &p.Devices[0]
+	for k, want := range [][2]float64{{2.4, 5.76}, {1.2, 1.44}, {2, 5}} {
+		if c := d.Clocks[k]; math.Abs(c.Idle-want[0]) > 1e-9 || math.Abs(c.Busy.UnitWatts-want[1]) > 1e-9 {
+			t.Errorf("clock %s: %+v, want %g W idle and %g W busy", c.Name, c, want[0], want[1])
+		}
+	}
+	var out strings.Builder
+	f.printPowers(&out, nil)
+	const want = `cpu: idle 2.4 W, a product on one core 5.76 W, on all 5.76 W, by RAPL (1 package); 3 repeats within 0.0 %
+cpu at clock slow: idle 1.2 W, a product on one core 1.44 W, on all 1.44 W, by RAPL (1 package); 3 repeats within 0.0 %
+`
+	var shown strings.Builder // without what others did on the cores
+	for line := range strings.Lines(out.String()) {
+		shown.WriteString(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "; other processes ran meanwhile") + "\n")
+	}
+	if shown.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// Without a frequency there is nothing to set, and a machine whose clocks cannot be set is said.
+func TestCalibrateClocksRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "core.toml", clockedCore)
+	writeTestFile(t, "bare.toml", strings.NewReplacer("clock_frequency = \"2.4 GHz\"\n", "", "frequency = \"1.2 GHz\"\n", "").Replace(clockedCore))
+	newClockTree(t)
+	fakeClocks(t.TempDir())
+	for file, want := range map[string]string{
+		"bare.toml": "dahl: --set-clocks: the platform file says no frequency for the clocks in force",
+		"core.toml": `dahl: --set-clocks: device "cpu" cannot be set to its clock "base": the system sets no clock of cpu`,
+	} {
+		r := dahl(t, t.Context(), strings.Fields("calibrate --set-clocks --out c.toml --model mlp --platform "+file)...)
+		if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, want) {
+			t.Errorf("%s: exit code %d, %q; want %q", file, r.code, r.stderr, want)
+		}
 	}
 }

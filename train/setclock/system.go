@@ -136,9 +136,9 @@ type target struct {
 	mhz  int
 }
 
-// Set puts devices to clocks, after it has saved what was before. Emulated devices obey the clock
-// in force by themselves, and are left out. With an error some clocks may be set, and Restore gives
-// them back.
+// Set puts devices to clocks, after it has saved what was before, and all others to what that was.
+// Emulated devices obey the clock in force by themselves, and are left out. With an error some
+// clocks may be set, and Restore gives them back.
 func (h *Held) Set(p *platform.Platform, settings []Setting) error {
 	if err := check(p, settings); err != nil {
 		return err
@@ -154,6 +154,11 @@ func (h *Held) Set(p *platform.Platform, settings []Setting) error {
 			return fmt.Errorf("device %q cannot be set to its clock %q: %w", d.Name, d.Clocks[s.Clock].Name, err)
 		}
 		targets = append(targets, t)
+	}
+	if !h.saved.empty() {
+		if err := h.restore(); err != nil {
+			return err
+		}
 	}
 	if err := h.save(targets); err != nil {
 		return err
@@ -190,12 +195,12 @@ func (h *Held) target(p *platform.Platform, s Setting) (t target, err error) {
 	return t, nil
 }
 
-// save adds what is not saved yet to the file, which lasts when save returns.
+// save writes what is to be set as it is now into the file, which lasts when save returns.
 func (h *Held) save(targets []target) error {
 	for _, t := range targets {
 		for _, want := range t.cpus {
 			if slices.ContainsFunc(h.saved.CPUs, func(l limits) bool { return l.CPU == want.CPU }) {
-				continue
+				continue // its device is named twice
 			}
 			now, err := h.system.limitsOf(want.CPU)
 			if err != nil {
