@@ -227,6 +227,43 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Two processors whose CPUs share one clock can be set to the same frequency and not to two.
+func TestSharedClock(t *testing.T) {
+	p := machine()
+	p.Devices[0].Name = "big"
+	p.Devices = append(p.Devices, p.Devices[0])
+	p.Devices[3].Name = "little"
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	first := execute.CPUsOf(p, 0)[0]
+	at := slices.IndexFunc(execute.CPUsOf(p, 3), func(cpu int) bool { return cpu != first })
+	if at < 0 {
+		t.Skip("needs two CPUs")
+	}
+	s, _ := newFake(t)
+	for _, cpu := range execute.CPUsOf(p, 3) {
+		if cpu == first {
+			continue
+		}
+		os.RemoveAll(s.cpufreq(cpu, ""))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(s.cpufreq(cpu, "")), 0o777), os.Symlink(s.cpufreq(first, ""), s.cpufreq(cpu, ""))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := must(s.Begin())
+	if err := h.Set(p, []Setting{{0, 1}, {3, 1}}); err != nil {
+		t.Error(err)
+	}
+	if err := h.Set(p, []Setting{{0, 1}, {3, 0}}); err == nil || !strings.Contains(err.Error(), "shares its clock with one that was set to another: 1200000 kHz, and then 2400000") {
+		t.Errorf("one clock was set to two frequencies: %v", err)
+	}
+	if err := h.Restore(); err != nil {
+		t.Error(err)
+	}
+	wantLimits(t, s, "given back", "800000", "3000000")
+}
+
 // Root may write every file, so that the message is tested on the error itself.
 func TestPermission(t *testing.T) {
 	err := explain(&fs.PathError{Op: "open", Path: "/x/scaling_max_freq", Err: fs.ErrPermission})

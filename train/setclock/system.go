@@ -175,6 +175,22 @@ func (h *Held) Set(p *platform.Platform, settings []Setting) error {
 			}
 		}
 	}
+	return h.system.together(targets)
+}
+
+// together refuses CPUs that share one clock and were set to several.
+func (s *System) together(targets []target) error {
+	for _, t := range targets {
+		for _, want := range t.cpus {
+			now, err := s.limitsOf(want.CPU)
+			if err == nil && now != want {
+				err = fmt.Errorf("cpu%d shares its clock with one that was set to another: %d kHz, and then %d", want.CPU, want.MaxKHz, now.MaxKHz)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -200,7 +216,7 @@ func (h *Held) save(targets []target) error {
 	for _, t := range targets {
 		for _, want := range t.cpus {
 			if slices.ContainsFunc(h.saved.CPUs, func(l limits) bool { return l.CPU == want.CPU }) {
-				continue // its device is named twice
+				continue // two devices share the core, or one is named twice
 			}
 			now, err := h.system.limitsOf(want.CPU)
 			if err != nil {
