@@ -43,7 +43,7 @@ func (r *Runner) prepare() error {
 	if err := checkWorkers(r.platform); err != nil {
 		return err
 	}
-	if err := checkClocks(r.platform); err != nil && !r.opt.AnyClock {
+	if err := checkClocks(r.platform, r.decision.ClocksUsed()); err != nil && !r.opt.AnyClock {
 		return err
 	}
 	r.spread = r.platform.Spread()
@@ -88,10 +88,13 @@ func (r *Runner) take() error {
 }
 
 // checkClocks refuses clocks that nobody sets: emulated devices obey theirs.
-func checkClocks(p *platform.Platform) error {
-	for _, w := range p.Workers {
-		if d := &p.Devices[w.Device]; d.AtClock > 0 && !d.IsEmulated() {
-			return fmt.Errorf("platform %q: device %q is to run at its clock %q, which is for the caller to set; see Options.AnyClock", p.Name, d.Name, d.ClockInForce().Name)
+func checkClocks(p *platform.Platform, used [][]int32) error {
+	for id, clocks := range used {
+		d := &p.Devices[id]
+		for _, clock := range clocks {
+			if clock > 0 && !d.IsEmulated() {
+				return fmt.Errorf("platform %q: device %q is to run at its clock %q, which is for the caller to set; see Options.AnyClock", p.Name, d.Name, d.ClockAt(int(clock)).Name)
+			}
 		}
 	}
 	return nil

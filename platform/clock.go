@@ -92,6 +92,15 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	return &q, nil
 }
 
+// ClocksUsed lists for each device the clock in force, as the only one at which it runs.
+func (p *Platform) ClocksUsed() [][]int32 {
+	used := make([][]int32, len(p.Devices))
+	for d := range p.Devices {
+		used[d] = []int32{int32(p.Devices[d].AtClock)}
+	}
+	return used
+}
+
 // AtClocks is the platform with a clock in force, by its index, on the devices that have so many. A
 // negative index, or the one in force everywhere, changes nothing.
 func (p *Platform) AtClocks(clock int32) *Platform {

@@ -17,7 +17,9 @@ func TestModelSleep(t *testing.T) {
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	span := func(w platform.WorkerID, start, end time.Duration) Span { return Span{Worker: w, Start: start, End: end} }
+	span := func(w platform.WorkerID, start, end time.Duration) Span {
+		return Span{Worker: w, Start: start, End: end}
+	}
 	s := &Schedule{World: Measured, Makespan: 200, Spans: []Span{span(0, 0, 20), span(1, 0, 200), span(0, 100, 120), span(0, 138, 150)}}
 	s.ModelSleep(&Problem{Platform: p, Graph: &dag.Graph{}})
 	want := []Change{{FallAsleep, 0, 0, -1, 0, 30, 34}, {WakeUp, 0, 0, -1, 0, 94, 100}, {FallAsleep, 0, 0, -1, 0, 160, 164}}

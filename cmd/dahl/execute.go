@@ -148,7 +148,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	release, err := f.clocks.hold(w, setclock.InForce(w.Platform))
+	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package setclock
 
 import (
 	"fmt"
-	"slices"
 
 	"dahl/platform"
 )
@@ -13,14 +12,18 @@ type Setting struct {
 	Clock  int
 }
 
-// InForce lists the settings that a platform wants for a whole run: of every device that has units
-// and is not emulated, the clock in force, if that is not the first or says its frequency.
-func InForce(p *platform.Platform) (all []Setting) {
-	for _, w := range p.Workers {
-		d := &p.Devices[w.Device]
-		s := Setting{w.Device, d.AtClock}
-		if !d.IsEmulated() && (d.AtClock > 0 || d.ClockInForce().FrequencyHz > 0) && !slices.Contains(all, s) {
-			all = append(all, s)
+// InForce lists the settings that a platform wants for a whole run, see [Used].
+func InForce(p *platform.Platform) []Setting { return Used(p, p.ClocksUsed()) }
+
+// Used lists the settings at which devices run, from their clocks: of every device that is not
+// emulated, those that are not the first or say their frequency.
+func Used(p *platform.Platform, clocks [][]int32) (all []Setting) {
+	for id := range p.Devices {
+		d := &p.Devices[id]
+		for _, clock := range clocks[id] {
+			if !d.IsEmulated() && (clock > 0 || d.ClockAt(int(clock)).FrequencyHz > 0) {
+				all = append(all, Setting{platform.DeviceID(id), int(clock)})
+			}
 		}
 	}
 	return all
