@@ -76,7 +76,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	if err != nil {
 		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
 	}
-	s.ModelSleep(p)
+	s.ModelStates(p)
 	return s, nil
 }
 

@@ -57,7 +57,8 @@ func (c *audit) change(ch *Change) error {
 	}
 	if ch.Device >= 0 {
 		d := &p.Devices[ch.Device]
-		ofUnit := d.Count > 1 && (ch.Kind != SwitchClock || d.UnitClocks)
+		seen := c.s.World == Simulated || d.IsEmulated() // else see ModelStates
+		ofUnit := d.Count > 1 && (ch.Kind != SwitchClock || d.UnitClocks || !seen)
 		if ofUnit != (ch.Unit >= 0) || int(ch.Unit) >= d.Count {
 			return fmt.Errorf("%s changes for unit %d, of %d", ch.Kind, ch.Unit, d.Count)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -283,5 +284,61 @@ func TestCalibrateClocksRefused(t *testing.T) {
 		if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, want) {
 			t.Errorf("%s: exit code %d, %q; want %q", file, r.code, r.stderr, want)
 		}
+	}
+}
+
+// A plan that names clocks of a core's tasks asks for them like --clock: one for all of the run can
+// be set, two cannot. The plan is of the training steps alone.
+func TestPlannedClocksOfACore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "core.toml", clockedCore)
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	newClockTree(t)
+	mustRun(t, strings.Fields(clockedTraining+"--out plain")...)
+	read, err := readJSON[map[string]any](filepath.Join("plain", "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := *read
+	tasks := plan["devices"].(map[string]any)["cpu"].([]any)
+	planned := func(name string, slow []any) {
+		clocks := map[string]string{}
+		for _, task := range slow {
+			clocks[task.(string)] = "slow"
+		}
+		plan["clocks"] = clocks
+		text, err := json.Marshal(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeTestFile(t, name, string(text))
+	}
+	planned("all.json", tasks)
+	planned("some.json", tasks[len(tasks)/2:])
+	for _, c := range []struct {
+		flags, refused string
+		set, ignored   []string
+	}{
+		{"--clock cpu=slow --plan all.json --set-clocks --out set", "", []string{"cpu=slow at 1.2 GHz"}, nil},
+		{"--plan all.json --out refused", "cpu=slow: the clock of a processor or a GPU is set only with --set-clocks", nil, nil},
+		{"--plan some.json --set-clocks --out refused", `device "cpu" is to change between its clocks "base" and "slow" within the run, and is set to one for all of it; --ignore-clocks runs`, nil, nil},
+		{"--plan some.json --ignore-clocks --out ignored", "", nil, []string{"cpu=slow"}},
+	} {
+		r := dahl(t, t.Context(), strings.Fields(clockedTraining+c.flags)...)
+		if c.refused != "" {
+			if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.refused) {
+				t.Errorf("%s: exit %d, %s", c.flags, r.code, r.stderr)
+			}
+			continue
+		}
+		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
+		m, err := readManifest(run)
+		if err != nil || r.code != 0 {
+			t.Fatalf("%s: exit %d, %v: %s", c.flags, r.code, err, r.stderr)
+		}
+		if !slices.Equal(m.MachineClocks.Set, c.set) || !slices.Equal(m.MachineClocks.Ignored, c.ignored) {
+			t.Errorf("%s: recorded is %+v", c.flags, m.MachineClocks)
+		}
+		wantVerified(t, run)
 	}
 }
