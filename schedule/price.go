@@ -162,6 +162,17 @@ func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (*Priced, error) {
 // Costs are those of one graph in steps whose tasks are not timed.
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
+// CostsAt are the costs of one graph with a clock in force, by its index, on the devices that have so
+// many. The variants are those of Costs.
+func (c *Priced) CostsAt(graph, clock int) (*Costs, error) {
+	p := c.Platform.AtClocks(int32(clock))
+	if p == c.Platform {
+		return c.Costs(graph), nil
+	}
+	g := c.Program.Graphs[graph]
+	return newCosts(g, p, costOptions{target: c.target, variants: c.Costs(graph).Variants(g, c.Platform)})
+}
+
 // Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run
 // are. They are Costs itself where being timed takes no time.
 func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }

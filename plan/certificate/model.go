@@ -1,0 +1,334 @@
+package certificate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Model is one step of a graph on some devices, as far as bounds know it: everything in it is no more
+// than what the simulator charges.
+type Model struct {
+	Objective Objective
+	Tasks     []Task
+	Devices   []Device
+	Memories  []Memory
+	Edges     []Edge
+	Versions  []Version
+	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
+	FloorWatts float64
+
+	shares           []int32   // by task: the column of its first option; and one past the last
+	after, before    [][]int32 // by task: those that follow it, and that it follows, at once
+	firstEdge        []int     // by task: of the edges from it
+	reached, leading map[int32]set
+}
+
+// Objective is what is to be small.
+type Objective string
+
+// The objectives that bounds are for.
+const (
+	Time   Objective = "time"   // makespan, nanoseconds
+	Energy Objective = "energy" // joules of everything over the makespan, nanojoules here
+)
+
+// Task is the ways to run a task.
+type Task struct{ Options []Option }
+
+// Option is a device and a clock on which a task can run.
+type Option struct {
+	Device, Clock int
+	Nanos         int64   // for which it keeps a unit, dispatch included
+	AwakeNanos    int64   // of those, in which its device draws AwakeWatts
+	Nanojoules    float64 // above what the unit adds to Model.FloorWatts, and without AwakeWatts
+}
+
+// Device is a pool of equal units at a memory.
+type Device struct {
+	Units, Memory int
+	AwakeWatts    float64 // beside those of units, while any of them runs
+}
+
+// Memory is how fast bytes get into a memory at best.
+type Memory struct {
+	BytesPerNano      float64 // all links into it together; 0: not limited
+	NanojoulesPerByte float64 // of links above idle
+}
+
+// Edge says that a task follows another, and needs so many bytes from it.
+type Edge struct {
+	From, To int32
+	Bytes    int64
+	Nanos    []int64 // by memory: how long these bytes take at least to get there from elsewhere
+}
+
+// Version is contents that one task writes, or that are somewhere before the step, and tasks read.
+type Version struct {
+	Writer  int32 // -1: Home has them before the step
+	Home    int
+	Bytes   int64
+	Readers []int32
+}
+
+// NewModel makes the model of a step of a graph that runs alone. It fails where a device draws less
+// busy than idle, or a task can run nowhere.
+func NewModel(c *schedule.Priced, graph int, o Objective) (*Model, error) {
+	p := c.Platform
+	m := &Model{Objective: o, FloorWatts: p.HostPower.Value}
+	for i := range p.Devices {
+		if err := m.addDevice(&p.Devices[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.Links {
+		m.FloorWatts += leastAsleep(p.Links[i].IdleWatts, p.Links[i].Sleeps)
+	}
+	for to := range p.Memories {
+		m.Memories = append(m.Memories, memoryOf(p, platform.MemoryID(to)))
+	}
+	if err := m.addTasks(c, graph); err != nil {
+		return nil, err
+	}
+	m.addData(c.Program.Graphs[graph], p)
+	m.link()
+	return m, nil
+}
+
+func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
+	for i := range sleeps {
+		idle = min(idle, sleeps[i].Watts)
+	}
+	return idle
+}
+
+// addDevice adds a device. With n units busy it draws what all draw idle, AwakeWatts, and n times the
+// watts of a unit, at each of its clocks: the power is linear from one busy unit to all.
+func (m *Model) addDevice(d *platform.Device) error {
+	awake := math.Inf(1)
+	for clock := range max(1, len(d.Clocks)) {
+		awake = min(awake, awakeWatts(d, clock))
+		if unitWatts(d, clock) < 0 {
+			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
+		}
+	}
+	floor := float64(float64(d.Count) * floorWatts(d))
+	if d.MayBeOff {
+		floor = min(floor, d.OffWatts)
+	}
+	m.FloorWatts += floor
+	m.Devices = append(m.Devices, Device{Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
+	return nil
+}
+
+// floorWatts is the least that a unit draws.
+func floorWatts(d *platform.Device) float64 {
+	least := math.Inf(1)
+	for clock := range max(1, len(d.Clocks)) {
+		least = min(least, leastAsleep(d.ClockAt(clock).Idle, d.Sleeps))
+	}
+	return least
+}
+
+// unitWatts is what one more busy unit draws above its idle watts.
+func unitWatts(d *platform.Device, clock int) float64 {
+	if d.Count == 1 {
+		return d.WattsAboveIdle(clock, 1)
+	}
+	all := float64(float64(d.Count) * d.WattsAboveIdle(clock, d.Count))
+	return (all - d.WattsAboveIdle(clock, 1)) / float64(d.Count-1)
+}
+
+// awakeWatts is what the first busy unit draws beside that.
+func awakeWatts(d *platform.Device, clock int) float64 {
+	return d.WattsAboveIdle(clock, 1) - unitWatts(d, clock)
+}
+
+// addTasks prices the tasks at every clock. Each option takes its shortest time, whatever is in the
+// caches and whoever runs beside it.
+func (m *Model) addTasks(c *schedule.Priced, graph int) error {
+	g, p := c.Program.Graphs[graph], c.Platform
+	clocks := 1
+	for i := range p.Devices {
+		clocks = max(clocks, len(p.Devices[i].Clocks))
+	}
+	m.Tasks = make([]Task, len(g.Tasks))
+	for clock := range clocks {
+		costs, err := c.CostsAt(graph, clock)
+		if err != nil {
+			return err
+		}
+		for t := range m.Tasks {
+			for id := range p.Devices {
+				d := &p.Devices[id]
+				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
+				if !ok || clock >= max(1, len(d.Clocks)) {
+					continue
+				}
+				least := int64(cost.Least())
+				o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
+				extra := d.ClockAt(clock).Idle - floorWatts(d)
+				if cost.Joules != 0 {
+					o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
+				} else {
+					o.Nanojoules = below(float64((extra + unitWatts(d, clock)) * float64(least)))
+				}
+				m.Tasks[t].Options = append(m.Tasks[t].Options, o)
+			}
+		}
+	}
+	return nil
+}
+
+// below and above are numbers a little below and above one that was rounded a few times.
+func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
+func above(x float64) float64 { return x + math.Abs(x)*1e-12 }
+
+// addData finds what tasks follow, what they read from whom, and what has to get into memories.
+func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
+	type edge struct{ from, to int32 }
+	bytes := map[edge]int64{}
+	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
+	version := slices.Repeat([]int32{-1}, g.NumAtoms()) // the version that an atom has now
+	for t := range g.Tasks {
+		for _, before := range g.Tasks[t].After {
+			bytes[edge{int32(before), int32(t)}] += 0
+		}
+		for k, a := range g.Tasks[t].Accesses {
+			for _, atom := range g.Atoms(dag.TaskID(t), k) {
+				size := g.AtomBytes(dag.AtomID(atom))
+				if a.Mode.Reads() {
+					m.read(g, p, int32(t), atom, writer[atom], &version[atom], size)
+					if w := writer[atom]; w >= 0 && w != int32(t) {
+						bytes[edge{w, int32(t)}] += size
+					}
+				}
+				if a.Mode.Writes() {
+					writer[atom], version[atom] = int32(t), -1
+				}
+			}
+		}
+	}
+	for e, n := range bytes {
+		to := Edge{From: e.from, To: e.to, Bytes: n, Nanos: make([]int64, len(p.Memories))}
+		for at := range p.Memories {
+			to.Nanos[at] = leastNanos(p, platform.MemoryID(at), n)
+		}
+		m.Edges = append(m.Edges, to)
+	}
+	slices.SortFunc(m.Edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	m.mergeVersions()
+}
+
+// mergeVersions makes one of all versions with the same writer, home and readers: they go together.
+func (m *Model) mergeVersions() {
+	slices.SortStableFunc(m.Versions, func(a, b Version) int {
+		return cmp.Or(cmp.Compare(a.Writer, b.Writer), cmp.Compare(a.Home, b.Home), slices.Compare(a.Readers, b.Readers))
+	})
+	kept := m.Versions[:0]
+	for _, v := range m.Versions {
+		if n := len(kept); n > 0 && kept[n-1].Writer == v.Writer && kept[n-1].Home == v.Home && slices.Equal(kept[n-1].Readers, v.Readers) {
+			kept[n-1].Bytes += v.Bytes
+			continue
+		}
+		kept = append(kept, v)
+	}
+	m.Versions = kept
+}
+
+// read notes that a task reads an atom: versions are made for those that somebody reads. What no task
+// writes and has no home is everywhere.
+func (m *Model) read(g *dag.Graph, p *platform.Platform, t, atom, writer int32, version *int32, bytes int64) {
+	storage := g.AtomStorage(dag.AtomID(atom))
+	home := -1
+	if writer < 0 {
+		b := &g.Buffers[storage]
+		if b.Home == "" && !g.WrittenStorages()[storage] {
+			return
+		}
+		at := p.HostMemory()
+		if id, ok := p.MemoryByName(b.Home); ok {
+			at = id
+		}
+		home = int(at)
+	}
+	if *version < 0 {
+		*version = int32(len(m.Versions))
+		m.Versions = append(m.Versions, Version{Writer: writer, Home: home, Bytes: bytes})
+	}
+	v := &m.Versions[*version]
+	if !slices.Contains(v.Readers, t) {
+		v.Readers = append(v.Readers, t)
+	}
+}
+
+// leastNanos is how long bytes take at least into a memory from any other.
+func leastNanos(p *platform.Platform, to platform.MemoryID, bytes int64) int64 {
+	least := int64(platform.Unreachable)
+	for from := range p.Memories {
+		if from := platform.MemoryID(from); from != to {
+			least = min(least, int64(p.RouteTime(from, to, bytes)))
+		}
+	}
+	return least
+}
+
+// memoryOf finds how fast bytes can get into a memory, and for how little. A bandwidth limits them if
+// all ways in cross one link that flows share.
+func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
+	m := Memory{NanojoulesPerByte: math.Inf(1)}
+	crossed := map[platform.LinkID]int{}
+	ways := 0
+	for from := range p.Memories {
+		from := platform.MemoryID(from)
+		if _, ok := p.Route(from, to); !ok || from == to {
+			continue
+		}
+		ways++
+		perByte := 0.0
+		for _, use := range p.LinkUses(from, to) {
+			l := &p.Links[use.Link]
+			capacity := l.BandwidthBytesPerSec
+			if l.Sharing == platform.Duplex {
+				capacity *= 2
+			}
+			perByte += float64((l.BusyWatts - l.IdleWatts) / capacity * 1e9 * float64(use.Times))
+			if l.Sharing != platform.Fatpipe {
+				crossed[use.Link]++
+			}
+		}
+		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, perByte)))
+	}
+	for l, n := range crossed {
+		if perNano := above(p.Links[l].BandwidthBytesPerSec / 1e9); n == ways && (m.BytesPerNano == 0 || perNano < m.BytesPerNano) {
+			m.BytesPerNano = perNano
+		}
+	}
+	if ways == 0 {
+		m.NanojoulesPerByte = 0
+	}
+	return m
+}
+
+// link lists the edges by task and numbers the columns.
+func (m *Model) link() {
+	n := len(m.Tasks)
+	m.after, m.before, m.firstEdge = make([][]int32, n), make([][]int32, n), make([]int, n)
+	m.reached, m.leading = map[int32]set{}, map[int32]set{}
+	for i, e := range m.Edges {
+		if len(m.after[e.From]) == 0 {
+			m.firstEdge[e.From] = i
+		}
+		m.after[e.From] = append(m.after[e.From], e.To)
+		m.before[e.To] = append(m.before[e.To], e.From)
+	}
+	m.shares = make([]int32, n+1)
+	for t := range m.Tasks {
+		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))
+	}
+}

@@ -1,0 +1,106 @@
+package certificate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// chain is the worked example of doc.go: b of 4 ns after a of 3 ns, on one device of 10 W busy and 2 W
+// idle, with a host of 1 W.
+func chain(t *testing.T, o Objective) *Model {
+	t.Helper()
+	b := dag.NewBuilder("chain")
+	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 3}}})
+	b.Task(dag.Task{Name: "b", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 4}}, After: []dag.TaskID{0}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 1, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 10}, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewModel(priced, 0, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func example(scale float64) []Multiplied {
+	return []Multiplied{
+		{Row{Family: Precede, From: 0, To: 1}, scale}, {Row{Family: Finish, To: 1}, scale},
+		{Row{Family: Assign, To: 0}, 3 * scale}, {Row{Family: Assign, To: 1}, 4 * scale},
+	}
+}
+
+// Time: 7 ns. Energy: 7 ns at 3 W of host and idle are 21 nJ, and the tasks draw 8 W more for 7 ns, 56
+// nJ: 77 nJ, which the assign rows prove with 8 W · 3 ns and 8 W · 4 ns on top. Watts are taken a little
+// low, by a part in 10^12.
+func TestWorkedExample(t *testing.T) {
+	p := Proof{Value: 9, Rows: example(1)}
+	if got, err := p.Bound(chain(t, Time)); err != nil || got != 7 {
+		t.Errorf("time %v, %v, want 7", got, err)
+	}
+	m := chain(t, Energy)
+	rows := example(3 * (1 - 1e-12))
+	rows[2].Multiplier += 24 * (1 - 1e-12)
+	rows[3].Multiplier += 32 * (1 - 1e-12)
+	p = Proof{Value: 80, Rows: rows}
+	if got, err := p.Bound(m); err != nil || math.Abs(got-77) > 1e-9 || got > 77 {
+		t.Errorf("energy %v, %v, want 77 nJ", got, err)
+	}
+	// A bound above a known plan only says that the plan is the best.
+	p = Proof{Value: 6, Rows: example(1)}
+	if got, err := p.Bound(chain(t, Time)); err != nil || got != 6 {
+		t.Errorf("a plan of 6 ns is said to exist: bound %v, %v", got, err)
+	}
+}
+
+// Multipliers that are off cost what the bounds of columns allow, and never give more than 7. More than
+// needed of y = 1 costs nothing, since y is at most 1 anyway.
+func TestWrongMultipliersProveLess(t *testing.T) {
+	m := chain(t, Time)
+	for i := range 4 {
+		for _, by := range []float64{-0.5, -1e-9, 1e-9, 0.5} {
+			rows := example(1)
+			rows[i].Multiplier += by
+			p := Proof{Value: 9, Rows: rows}
+			got, err := p.Bound(m)
+			if err != nil || got > 7 || i < 2 && got == 7 {
+				t.Errorf("multiplier %d off by %g: %v, %v", i, by, got, err)
+			}
+		}
+	}
+}
+
+func TestBadProofs(t *testing.T) {
+	m := chain(t, Time)
+	for _, c := range []struct {
+		p    Proof
+		want string
+	}{
+		{Proof{}, "without the value of a plan"},
+		{Proof{Value: math.NaN()}, "without the value of a plan"},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Finish, To: 0}, -1}}}, `row "finish" has the multiplier -1; want a number that is not negative`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Precede, From: 1, To: 0}, 1}}}, `the model has no row "precede" from 1 to 0`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: "magic"}, 1}}}, `no row "magic"`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Between, From: 1, To: 0}, 1}}}, `no row "between"`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Chain, Chain: []int32{1, 0}}, 1}}}, `no row "chain"`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Area, Where: 1}, 1}}}, `no row "area"`},
+	} {
+		if _, err := c.p.Bound(m); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.p, err, c.want)
+		}
+	}
+}

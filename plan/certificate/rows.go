@@ -1,0 +1,266 @@
+package certificate
+
+import (
+	"fmt"
+	"math"
+)
+
+// Family is a kind of inequality that every plan fulfils.
+type Family string
+
+// The families. S is the start of a task, d its time on the device and clock that it has, T the
+// makespan, y the share of a task on an option, z of a version in a memory, A the time in which some
+// unit of a device runs; sums over y go over the options of a task on the device or at the memory.
+const (
+	// Assign: every task runs. Σ y = 1.
+	Assign Family = "assign"
+	// Precede: a task follows another. S_to − S_from − d_from ≥ 0.
+	Precede Family = "precede"
+	// Deliver: what a task reads moves into its memory if the writer is elsewhere.
+	// S_to − S_from − d_from − (y_to at the memory − y_from at the memory)·nanos ≥ 0.
+	Deliver Family = "deliver"
+	// Finish: T − S − d ≥ 0.
+	Finish Family = "finish"
+	// Area: the units of a device have T each. units·T − Σ d·y ≥ 0.
+	Area Family = "area"
+	// Awake: a device is awake as long as its units share their work. units·A − Σ kernel·y ≥ 0.
+	Awake Family = "awake"
+	// Span: T − A ≥ 0.
+	Span Family = "span"
+	// Chain: tasks in a chain do not run at once, so a device is awake for all that it runs of them.
+	// A − Σ over the chain of kernel·y ≥ 0.
+	Chain Family = "chain"
+	// Copy: a memory gets a version if a reader is there and the writer is not.
+	// z − y_reader at the memory + y_writer at the memory ≥ 0.
+	Copy Family = "copy"
+	// Inflow: the links into a memory carry what it gets. T·bandwidth − Σ bytes·z ≥ 0.
+	Inflow Family = "inflow"
+	// Tail: what follows a task runs between its end and the end of all.
+	// units·(T − S − d) − Σ over followers of d·y on the device ≥ 0.
+	Tail Family = "tail"
+	// Head: what comes before a task runs before its start. units·S − Σ d·y ≥ 0.
+	Head Family = "head"
+	// Between: what follows one task and precedes another runs between them.
+	// units·(S_to − S_from − d_from) − Σ d·y ≥ 0.
+	Between Family = "between"
+)
+
+// Row is one inequality of a model. Which of its fields say what depends on the family.
+type Row struct {
+	Family   Family  `json:"row"`
+	From, To int32   `json:"-"` // tasks; of Copy the version and the reader
+	Where    int     `json:"-"` // device or memory
+	Chain    []int32 `json:"-"` // tasks
+}
+
+// Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.
+type Form struct {
+	Columns      []int32
+	Coefficients []float64
+	Least        float64
+	Equal        bool
+}
+
+func (f *Form) add(column int, coefficient float64) {
+	if coefficient != 0 {
+		f.Columns, f.Coefficients = append(f.Columns, int32(column)), append(f.Coefficients, coefficient)
+	}
+}
+
+// Columns of a model, in this order: y by task and option, S by task, T, A by device, z by version and
+// memory.
+func (m *Model) NumColumns() int { return m.columnCopy(len(m.Versions), 0) }
+
+func (m *Model) columnShare(task int32) int { return int(m.shares[task]) }
+func (m *Model) columnStart(task int32) int { return int(m.shares[len(m.Tasks)]) + int(task) }
+func (m *Model) columnSpan() int            { return m.columnStart(int32(len(m.Tasks))) }
+func (m *Model) columnAwake(device int) int { return m.columnSpan() + 1 + device }
+func (m *Model) columnCopy(version, memory int) int {
+	return m.columnAwake(len(m.Devices)) + version*len(m.Memories) + memory
+}
+
+// Upper is the upper bound of a column, for plans of at most some makespan; all are at least 0.
+func (m *Model) Upper(column int, horizon float64) float64 {
+	if column >= m.columnStart(0) && column < m.columnCopy(0, 0) {
+		return horizon
+	}
+	return 1
+}
+
+// Cost is the objective's coefficient of every column.
+func (m *Model) Cost() []float64 {
+	cost := make([]float64, m.NumColumns())
+	if m.Objective == Time {
+		cost[m.columnSpan()] = 1
+		return cost
+	}
+	cost[m.columnSpan()] = below(m.FloorWatts)
+	for t := range m.Tasks {
+		for k, o := range m.Tasks[t].Options {
+			cost[m.columnShare(int32(t))+k] = o.Nanojoules
+		}
+	}
+	for d := range m.Devices {
+		cost[m.columnAwake(d)] = below(m.Devices[d].AwakeWatts)
+	}
+	for v := range m.Versions {
+		for at := range m.Memories {
+			cost[m.columnCopy(v, at)] = below(float64(float64(m.Versions[v].Bytes) * m.Memories[at].NanojoulesPerByte))
+		}
+	}
+	return cost
+}
+
+// addTime adds a task's time, times a factor.
+func (m *Model) addTime(f *Form, task int32, factor float64) {
+	for k, o := range m.Tasks[task].Options {
+		f.add(m.columnShare(task)+k, float64(factor*float64(o.Nanos)))
+	}
+}
+
+// addWork takes away the time of tasks on a device, as nanos counts it.
+func (m *Model) addWork(f *Form, tasks func(yield func(int32) bool), device int, nanos func(*Option) int64) {
+	for t := range tasks {
+		for k := range m.Tasks[t].Options {
+			if o := &m.Tasks[t].Options[k]; o.Device == device {
+				f.add(m.columnShare(t)+k, -float64(nanos(o)))
+			}
+		}
+	}
+}
+
+// addAt adds the share of a task at a memory, times a factor.
+func (m *Model) addAt(f *Form, task int32, memory int, factor float64) {
+	for k := range m.Tasks[task].Options {
+		if m.Devices[m.Tasks[task].Options[k].Device].Memory == memory {
+			f.add(m.columnShare(task)+k, factor)
+		}
+	}
+}
+
+func nanosOf(o *Option) int64 { return o.Nanos }
+func awakeOf(o *Option) int64 { return o.AwakeNanos }
+
+// Form is what a row says in numbers. It fails for a row that the model does not have.
+func (m *Model) Form(r *Row) (f Form, err error) {
+	if err := m.has(r); err != nil {
+		return f, err
+	}
+	units := 0.0
+	if r.Where < len(m.Devices) {
+		units = float64(m.Devices[r.Where].Units)
+	}
+	from, to := m.columnStart(r.From), m.columnStart(r.To)
+	switch r.Family {
+	case Assign:
+		for k := range m.Tasks[r.To].Options {
+			f.add(m.columnShare(r.To)+k, 1)
+		}
+		f.Least, f.Equal = 1, true
+	case Precede, Deliver:
+		f.add(to, 1)
+		f.add(from, -1)
+		m.addTime(&f, r.From, -1)
+		if r.Family == Deliver {
+			nanos := float64(m.edge(r.From, r.To).Nanos[r.Where])
+			m.addAt(&f, r.To, r.Where, -nanos)
+			m.addAt(&f, r.From, r.Where, nanos)
+		}
+	case Finish:
+		f.add(m.columnSpan(), 1)
+		f.add(to, -1)
+		m.addTime(&f, r.To, -1)
+	case Area:
+		f.add(m.columnSpan(), units)
+		m.addWork(&f, m.all, r.Where, nanosOf)
+	case Awake:
+		f.add(m.columnAwake(r.Where), units)
+		m.addWork(&f, m.all, r.Where, awakeOf)
+	case Span:
+		f.add(m.columnSpan(), 1)
+		f.add(m.columnAwake(r.Where), -1)
+	case Chain:
+		f.add(m.columnAwake(r.Where), 1)
+		m.addWork(&f, listed(r.Chain), r.Where, awakeOf)
+	case Copy:
+		v := &m.Versions[r.From]
+		f.add(m.columnCopy(int(r.From), r.Where), 1)
+		m.addAt(&f, r.To, r.Where, -1)
+		if v.Writer >= 0 {
+			m.addAt(&f, v.Writer, r.Where, 1)
+		}
+	case Inflow:
+		f.add(m.columnSpan(), m.Memories[r.Where].BytesPerNano)
+		for v := range m.Versions {
+			if m.Versions[v].Home != r.Where {
+				f.add(m.columnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
+			}
+		}
+	case Tail:
+		f.add(m.columnSpan(), units)
+		f.add(from, -units)
+		m.addTime(&f, r.From, -units)
+		m.addWork(&f, m.following(r.From), r.Where, nanosOf)
+	case Head:
+		f.add(to, units)
+		m.addWork(&f, m.preceding(r.To), r.Where, nanosOf)
+	case Between:
+		f.add(to, units)
+		f.add(from, -units)
+		m.addTime(&f, r.From, -units)
+		m.addWork(&f, m.between(r.From, r.To), r.Where, nanosOf)
+	}
+	return f, nil
+}
+
+// has verifies that the model has a row.
+func (m *Model) has(r *Row) error {
+	task := func(t int32) bool { return t >= 0 && int(t) < len(m.Tasks) }
+	device := r.Where >= 0 && r.Where < len(m.Devices)
+	memory := r.Where >= 0 && r.Where < len(m.Memories)
+	ok := false
+	switch r.Family {
+	case Assign, Finish:
+		ok = task(r.To)
+	case Precede:
+		ok = m.edge(r.From, r.To) != nil
+	case Deliver:
+		ok = memory && m.edge(r.From, r.To) != nil
+	case Area, Awake, Span:
+		ok = device
+	case Chain:
+		ok = device && m.isChain(r.Chain)
+	case Copy:
+		ok = memory && r.From >= 0 && int(r.From) < len(m.Versions) && m.Versions[r.From].reads(r.To, r.Where)
+	case Inflow:
+		ok = memory && m.Memories[r.Where].BytesPerNano > 0
+	case Tail:
+		ok = device && task(r.From)
+	case Head:
+		ok = device && task(r.To)
+	case Between:
+		ok = device && task(r.From) && task(r.To) && m.reach(r.From).has(r.To)
+	}
+	if !ok {
+		return fmt.Errorf("the model has no row %q from %d to %d at %d", r.Family, r.From, r.To, r.Where)
+	}
+	return nil
+}
+
+// reads reports whether a task reads a version, at a memory where it does not lie from the start.
+func (v *Version) reads(t int32, memory int) bool {
+	for _, u := range v.Readers {
+		if u == t {
+			return v.Writer >= 0 && v.Writer != t || v.Writer < 0 && v.Home != memory
+		}
+	}
+	return false
+}
+
+// Horizon is a makespan that no plan exceeds whose objective is below a value.
+func (m *Model) Horizon(value float64) float64 {
+	if m.Objective == Time {
+		return value
+	}
+	return math.Nextafter(value/below(m.FloorWatts), math.Inf(1))
+}
