@@ -89,3 +89,6 @@ func (m *Model) isChain(tasks []int32) bool {
 	}
 	return len(tasks) > 0
 }
+
+// Precedes reports whether a task follows another, at once or through others.
+func (m *Model) Precedes(from, to int32) bool { return m.reach(from).has(to) }

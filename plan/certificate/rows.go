@@ -69,19 +69,19 @@ func (f *Form) add(column int, coefficient float64) {
 
 // Columns of a model, in this order: y by task and option, S by task, T, A by device, z by version and
 // memory.
-func (m *Model) NumColumns() int { return m.columnCopy(len(m.Versions), 0) }
+func (m *Model) NumColumns() int { return m.ColumnCopy(len(m.Versions), 0) }
 
-func (m *Model) columnShare(task int32) int { return int(m.shares[task]) }
-func (m *Model) columnStart(task int32) int { return int(m.shares[len(m.Tasks)]) + int(task) }
-func (m *Model) columnSpan() int            { return m.columnStart(int32(len(m.Tasks))) }
-func (m *Model) columnAwake(device int) int { return m.columnSpan() + 1 + device }
-func (m *Model) columnCopy(version, memory int) int {
-	return m.columnAwake(len(m.Devices)) + version*len(m.Memories) + memory
+func (m *Model) ColumnShare(task int32) int { return int(m.shares[task]) }
+func (m *Model) ColumnStart(task int32) int { return int(m.shares[len(m.Tasks)]) + int(task) }
+func (m *Model) ColumnSpan() int            { return m.ColumnStart(int32(len(m.Tasks))) }
+func (m *Model) ColumnAwake(device int) int { return m.ColumnSpan() + 1 + device }
+func (m *Model) ColumnCopy(version, memory int) int {
+	return m.ColumnAwake(len(m.Devices)) + version*len(m.Memories) + memory
 }
 
 // Upper is the upper bound of a column, for plans of at most some makespan; all are at least 0.
 func (m *Model) Upper(column int, horizon float64) float64 {
-	if column >= m.columnStart(0) && column < m.columnCopy(0, 0) {
+	if column >= m.ColumnStart(0) && column < m.ColumnCopy(0, 0) {
 		return horizon
 	}
 	return 1
@@ -91,21 +91,21 @@ func (m *Model) Upper(column int, horizon float64) float64 {
 func (m *Model) Cost() []float64 {
 	cost := make([]float64, m.NumColumns())
 	if m.Objective == Time {
-		cost[m.columnSpan()] = 1
+		cost[m.ColumnSpan()] = 1
 		return cost
 	}
-	cost[m.columnSpan()] = below(m.FloorWatts)
+	cost[m.ColumnSpan()] = below(m.FloorWatts)
 	for t := range m.Tasks {
 		for k, o := range m.Tasks[t].Options {
-			cost[m.columnShare(int32(t))+k] = o.Nanojoules
+			cost[m.ColumnShare(int32(t))+k] = o.Nanojoules
 		}
 	}
 	for d := range m.Devices {
-		cost[m.columnAwake(d)] = below(m.Devices[d].AwakeWatts)
+		cost[m.ColumnAwake(d)] = below(m.Devices[d].AwakeWatts)
 	}
 	for v := range m.Versions {
 		for at := range m.Memories {
-			cost[m.columnCopy(v, at)] = below(float64(float64(m.Versions[v].Bytes) * m.Memories[at].NanojoulesPerByte))
+			cost[m.ColumnCopy(v, at)] = below(float64(float64(m.Versions[v].Bytes) * m.Memories[at].NanojoulesPerByte))
 		}
 	}
 	return cost
@@ -114,7 +114,7 @@ func (m *Model) Cost() []float64 {
 // addTime adds a task's time, times a factor.
 func (m *Model) addTime(f *Form, task int32, factor float64) {
 	for k, o := range m.Tasks[task].Options {
-		f.add(m.columnShare(task)+k, float64(factor*float64(o.Nanos)))
+		f.add(m.ColumnShare(task)+k, float64(factor*float64(o.Nanos)))
 	}
 }
 
@@ -123,7 +123,7 @@ func (m *Model) addWork(f *Form, tasks func(yield func(int32) bool), device int,
 	for t := range tasks {
 		for k := range m.Tasks[t].Options {
 			if o := &m.Tasks[t].Options[k]; o.Device == device {
-				f.add(m.columnShare(t)+k, -float64(nanos(o)))
+				f.add(m.ColumnShare(t)+k, -float64(nanos(o)))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (m *Model) addWork(f *Form, tasks func(yield func(int32) bool), device int,
 func (m *Model) addAt(f *Form, task int32, memory int, factor float64) {
 	for k := range m.Tasks[task].Options {
 		if m.Devices[m.Tasks[task].Options[k].Device].Memory == memory {
-			f.add(m.columnShare(task)+k, factor)
+			f.add(m.ColumnShare(task)+k, factor)
 		}
 	}
 }
@@ -150,11 +150,11 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	if r.Where < len(m.Devices) {
 		units = float64(m.Devices[r.Where].Units)
 	}
-	from, to := m.columnStart(r.From), m.columnStart(r.To)
+	from, to := m.ColumnStart(r.From), m.ColumnStart(r.To)
 	switch r.Family {
 	case Assign:
 		for k := range m.Tasks[r.To].Options {
-			f.add(m.columnShare(r.To)+k, 1)
+			f.add(m.ColumnShare(r.To)+k, 1)
 		}
 		f.Least, f.Equal = 1, true
 	case Precede, Deliver:
@@ -167,37 +167,37 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 			m.addAt(&f, r.From, r.Where, nanos)
 		}
 	case Finish:
-		f.add(m.columnSpan(), 1)
+		f.add(m.ColumnSpan(), 1)
 		f.add(to, -1)
 		m.addTime(&f, r.To, -1)
 	case Area:
-		f.add(m.columnSpan(), units)
+		f.add(m.ColumnSpan(), units)
 		m.addWork(&f, m.all, r.Where, nanosOf)
 	case Awake:
-		f.add(m.columnAwake(r.Where), units)
+		f.add(m.ColumnAwake(r.Where), units)
 		m.addWork(&f, m.all, r.Where, awakeOf)
 	case Span:
-		f.add(m.columnSpan(), 1)
-		f.add(m.columnAwake(r.Where), -1)
+		f.add(m.ColumnSpan(), 1)
+		f.add(m.ColumnAwake(r.Where), -1)
 	case Chain:
-		f.add(m.columnAwake(r.Where), 1)
+		f.add(m.ColumnAwake(r.Where), 1)
 		m.addWork(&f, listed(r.Chain), r.Where, awakeOf)
 	case Copy:
 		v := &m.Versions[r.From]
-		f.add(m.columnCopy(int(r.From), r.Where), 1)
+		f.add(m.ColumnCopy(int(r.From), r.Where), 1)
 		m.addAt(&f, r.To, r.Where, -1)
 		if v.Writer >= 0 {
 			m.addAt(&f, v.Writer, r.Where, 1)
 		}
 	case Inflow:
-		f.add(m.columnSpan(), m.Memories[r.Where].BytesPerNano)
+		f.add(m.ColumnSpan(), m.Memories[r.Where].BytesPerNano)
 		for v := range m.Versions {
 			if m.Versions[v].Home != r.Where {
-				f.add(m.columnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
+				f.add(m.ColumnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
 			}
 		}
 	case Tail:
-		f.add(m.columnSpan(), units)
+		f.add(m.ColumnSpan(), units)
 		f.add(from, -units)
 		m.addTime(&f, r.From, -units)
 		m.addWork(&f, m.following(r.From), r.Where, nanosOf)

@@ -1,0 +1,178 @@
+package relax
+
+import (
+	"fmt"
+
+	"dahl/plan/certificate"
+	"dahl/plan/lp"
+)
+
+// quotient is the linear program of a model in which the columns of a colour are one, and the rows of a
+// class are one: their mean.
+type quotient struct {
+	m       *certificate.Model
+	colours *colours
+	column  []int32 // by column of the model: of the program
+	program *lp.Problem
+	classes []class
+	has     map[string]bool // keys of classes
+}
+
+// class is rows of the model that are one row of the program.
+type class struct{ rows []certificate.Row }
+
+// newQuotient makes the columns.
+func newQuotient(m *certificate.Model, horizon float64) (*quotient, error) {
+	q := &quotient{m: m, colours: refine(m), program: new(lp.Problem), has: map[string]bool{}}
+	n := m.NumColumns()
+	q.column = make([]int32, n)
+	cost := m.Cost()
+	like := q.like()
+	total := make([]float64, n)
+	for j := range n {
+		total[like[j]] += cost[j]
+	}
+	for j := range n {
+		if like[j] != int32(j) {
+			q.column[j] = q.column[like[j]]
+			continue
+		}
+		at, err := q.program.AddColumn(total[j], 0, m.Upper(j, horizon))
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
+		q.column[j] = int32(at)
+	}
+	return q, nil
+}
+
+// like is the first column of the same colour, for each column of the model.
+func (q *quotient) like() []int32 {
+	like := make([]int32, q.m.NumColumns())
+	for j := range like {
+		like[j] = int32(j)
+	}
+	same := func(a, b int32) { like[b] = a }
+	for _, tasks := range q.colours.tasks {
+		for _, t := range tasks[1:] {
+			for k := range q.m.Tasks[t].Options {
+				same(int32(q.m.ColumnShare(tasks[0])+k), int32(q.m.ColumnShare(t)+k))
+			}
+			same(int32(q.m.ColumnStart(tasks[0])), int32(q.m.ColumnStart(t)))
+		}
+	}
+	for _, versions := range q.colours.versions {
+		for _, v := range versions[1:] {
+			for at := range q.m.Memories {
+				same(int32(q.m.ColumnCopy(int(versions[0]), at)), int32(q.m.ColumnCopy(int(v), at)))
+			}
+		}
+	}
+	return like
+}
+
+// add adds a class of rows under a key, if there is none yet.
+func (q *quotient) add(key string, rows []certificate.Row) error {
+	if q.has[key] {
+		return nil
+	}
+	q.has[key] = true
+	sums := map[int32]float64{}
+	var order []int32
+	var least float64
+	equal := false
+	for i := range rows {
+		f, err := q.m.Form(&rows[i])
+		if err != nil {
+			return err
+		}
+		for k, j := range f.Columns {
+			at := q.column[j]
+			if _, ok := sums[at]; !ok {
+				order = append(order, at)
+			}
+			sums[at] += f.Coefficients[k]
+		}
+		least, equal = least+f.Least, f.Equal
+	}
+	n := float64(len(rows))
+	terms := make([]lp.Term, 0, len(order))
+	for _, at := range order {
+		if sums[at] != 0 {
+			terms = append(terms, lp.Term{Column: int(at), Value: sums[at] / n})
+		}
+	}
+	most := lp.Infinity
+	if equal {
+		most = least / n
+	}
+	if _, err := q.program.AddRow(least/n, most, terms); err != nil {
+		return err
+	}
+	q.classes = append(q.classes, class{rows})
+	return nil
+}
+
+// addAlways adds the rows that every program has.
+func (q *quotient) addAlways() error {
+	m := q.m
+	type group struct {
+		key  string
+		rows []certificate.Row
+	}
+	var groups []*group
+	at := map[string]*group{}
+	put := func(key string, r certificate.Row) {
+		g, ok := at[key]
+		if !ok {
+			g = &group{key: key}
+			at[key], groups = g, append(groups, g)
+		}
+		g.rows = append(g.rows, r)
+	}
+	leads := make([]bool, len(m.Tasks))
+	for i := range m.Edges {
+		e := &m.Edges[i]
+		leads[e.From] = true
+		key := fmt.Sprint(q.colours.task[e.From], q.colours.task[e.To], e.Nanos)
+		put("precede "+key, certificate.Row{Family: certificate.Precede, From: e.From, To: e.To})
+		for memory := range m.Memories {
+			if e.Bytes > 0 && len(m.Memories) > 1 {
+				put(fmt.Sprintf("deliver %d %s", memory, key), certificate.Row{Family: certificate.Deliver, From: e.From, To: e.To, Where: memory})
+			}
+		}
+	}
+	for t := range int32(len(m.Tasks)) {
+		put(fmt.Sprint("assign ", q.colours.task[t]), certificate.Row{Family: certificate.Assign, To: t})
+		if !leads[t] {
+			put(fmt.Sprint("finish ", q.colours.task[t]), certificate.Row{Family: certificate.Finish, To: t})
+		}
+	}
+	for d := range m.Devices {
+		put(fmt.Sprint("area ", d), certificate.Row{Family: certificate.Area, Where: d})
+		put(fmt.Sprint("awake ", d), certificate.Row{Family: certificate.Awake, Where: d})
+		put(fmt.Sprint("span ", d), certificate.Row{Family: certificate.Span, Where: d})
+	}
+	for memory := range m.Memories {
+		if len(m.Memories) == 1 {
+			break
+		}
+		for v := range m.Versions {
+			for _, t := range m.Versions[v].Readers {
+				r := certificate.Row{Family: certificate.Copy, From: int32(v), To: t, Where: memory}
+				if _, err := m.Form(&r); err == nil {
+					put(fmt.Sprintf("copy %d %d %d", memory, q.colours.version[v], q.colours.task[t]), r)
+				}
+			}
+		}
+		if m.Memories[memory].BytesPerNano > 0 {
+			put(fmt.Sprint("inflow ", memory), certificate.Row{Family: certificate.Inflow, Where: memory})
+		}
+	}
+	for _, g := range groups {
+		if err := q.add(g.key, g.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package relax
+
+import (
+	"context"
+	"fmt"
+
+	"dahl/plan/certificate"
+	"dahl/plan/lp"
+)
+
+// maxRounds is how often rows are added to a program and it is solved again.
+const maxRounds = 12
+
+// Bound finds a proof of a lower bound of a model, with the value of a plan that is known. Iterations
+// limit each solution of the linear program.
+func Bound(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
+	q, err := newQuotient(m, m.Horizon(value))
+	if err != nil {
+		return nil, err
+	}
+	if err := q.addAlways(); err != nil {
+		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	solver := lp.NewSolver(q.program)
+	proof := &certificate.Proof{Value: value}
+	for range maxRounds {
+		r, err := solver.Solve(ctx, iterations)
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
+		if r.Status != lp.Optimal {
+			break
+		}
+		proof.Rows = q.multiplied(r.Y)
+		added, err := q.separate(r.X)
+		if err != nil {
+			return nil, err
+		}
+		if added == 0 {
+			break
+		}
+	}
+	return proof, nil
+}
+
+// multiplied gives each row of a class its part of the multiplier.
+func (q *quotient) multiplied(y []float64) (rows []certificate.Multiplied) {
+	for i, c := range q.classes {
+		if y[i] == 0 {
+			continue
+		}
+		part := y[i] / float64(len(c.rows))
+		for _, r := range c.rows {
+			equal := r.Family == certificate.Assign
+			if part > 0 || equal {
+				rows = append(rows, certificate.Multiplied{Row: r, Multiplier: part})
+			}
+		}
+	}
+	return rows
+}
