@@ -91,7 +91,8 @@ func (s *Solver) multiplyRow() {
 	row := &s.pivotRow
 	row.empty(s.columns + s.rows)
 	for _, i := range s.unit.index {
-		subtract(row.value, -s.unit.value[i], &s.byRow, i)
+		index, value := s.byRow.at(i)
+		subtract(row.value, -s.unit.value[i], index, value)
 	}
 	for j := range int32(s.columns) {
 		if x := row.value[j]; s.position[j] >= 0 || math.Abs(x) < tiny {
@@ -113,7 +114,7 @@ func (s *Solver) multiplyRow() {
 func (s *Solver) enter(q, row int32) bool {
 	s.entering.empty(s.rows)
 	s.subtractColumn(s.entering.value, -1, q)
-	s.factor.solve(s.entering.value)
+	s.factor.solve(s.entering.value, true)
 	s.entering.gather()
 	if row < 0 {
 		return true
@@ -138,7 +139,7 @@ func (s *Solver) flip() {
 	if !moved {
 		return
 	}
-	s.factor.solve(s.change.value)
+	s.factor.solve(s.change.value, false)
 	s.change.gather()
 	for _, i := range s.change.index {
 		s.value[s.head[i]] += s.change.value[i]
@@ -159,7 +160,7 @@ func (s *Solver) exchange(row, q int32, step, fall float64) {
 	}
 	s.value[q] += step
 	s.reweigh(row)
-	s.factor.replace(row, &s.entering)
+	s.factor.replace(row)
 	s.head[row], s.position[q], s.position[leaving] = q, row, -1
 	for _, i := range s.entering.index {
 		s.judge(i)
@@ -171,7 +172,7 @@ func (s *Solver) exchange(row, q int32, step, fall float64) {
 func (s *Solver) reweigh(row int32) {
 	s.change.empty(s.rows)
 	copy(s.change.value, s.unit.value)
-	s.factor.solve(s.change.value)
+	s.factor.solve(s.change.value, false)
 	at, norm := s.entering.value[row], s.weight[row]
 	for _, i := range s.entering.index {
 		if i == row {

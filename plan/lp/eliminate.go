@@ -193,10 +193,10 @@ func (e *eliminator) subtract(slot int32, x float64, rows []int32, factors []flo
 	for k, i := range e.index[slot] {
 		e.place[i] = int32(k) + 1
 	}
-	value, fill := e.value[slot], len(e.index[slot])
+	fill := len(e.index[slot])
 	for k, i := range rows {
 		if at := e.place[i]; at > 0 {
-			value[at-1] -= float64(x * factors[k])
+			e.value[slot][at-1] -= float64(x * factors[k])
 			continue
 		}
 		e.add(slot, i, -x*factors[k])

@@ -245,7 +245,7 @@ func (s *Solver) price(shift bool) {
 			s.subtractColumn(b, x, int32(j))
 		}
 	}
-	s.factor.solve(b)
+	s.factor.solve(b, false)
 	for i, j := range s.head {
 		s.value[j] = b[i]
 		s.judge(int32(i))
@@ -260,7 +260,8 @@ func (s *Solver) reduceCosts() {
 	}
 	s.factor.solveTransposed(y)
 	for j := range int32(s.columns) {
-		s.reduced[j] = s.shifted[j] - dot(y, &s.byColumn, j)
+		index, value := s.byColumn.at(j)
+		s.reduced[j] = s.shifted[j] - dot(y, index, value)
 	}
 	for i, x := range y {
 		s.reduced[s.columns+i] = s.shifted[s.columns+i] + x
@@ -276,7 +277,8 @@ func (s *Solver) subtractColumn(b []float64, x float64, j int32) {
 		b[i] += x
 		return
 	}
-	subtract(b, x, &s.byColumn, j)
+	index, value := s.byColumn.at(j)
+	subtract(b, x, index, value)
 }
 
 // judge finds how far the basic variable at a row lies outside its bounds.
