@@ -142,6 +142,39 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 	}
 }
 
+// TestEntryBesideTheFirstStep: one engine brings a's v of 40 bytes, the w of 200 for which b
+// waits behind a, and x of 40, which the host makes for a in 10 ns. Though w could come from the
+// beginning on, x comes before it: v to 50, x to 100, w to 310. a runs at 100, b at 310, to 320.
+// In the second step x alone comes: it is made at 20, may come when a has read the first at 110,
+// and the engine is free at 310; w comes once.
+func TestEntryBesideTheFirstStep(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Devices[1].CopyEnginesIn = 1
+	b := dag.NewBuilder("entry")
+	buffer := func(name string, bytes int, role dag.Role, home string) dag.BufferID {
+		return b.Buffer(dag.Buffer{Name: name, Shape: []int{bytes}, Type: dag.Uint8, Role: role, Home: home})
+	}
+	v, w, x := buffer("v", 40, dag.Input, "host"), buffer("w", 200, dag.Input, "host"), buffer("x", 40, dag.Activation, "")
+	cpu, gpu := []dag.Cost{{Key: "cpu", Ns: 10}}, []dag.Cost{{Key: "gpu", Ns: 10}}
+	b.Task(dag.Task{Name: "make", Costs: cpu, Accesses: []dag.Access{whole(x, dag.Write)}})
+	b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(v, dag.Read), whole(x, dag.Read)}})
+	b.Task(dag.Task{Name: "b", Costs: gpu, Accesses: []dag.Access{whole(w, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for steps, want := range map[int]string{1: "v enter 0-50, x prefetch 50-100, w enter 100-310", 2: "v enter 0-50, x prefetch 50-100, w enter 100-310, x prefetch 310-360"} {
+		p := problem(t, g, pl, steps)
+		s, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(p); err != nil || moves(p, s) != want || s.FirstStep != 320 {
+			t.Errorf("%d steps: %s, the first in %v; want %s, 320ns (%v)", steps, moves(p, s), s.FirstStep, want, err)
+		}
+	}
+}
+
 // TestManyEngines: with more engines than there are copies a run is the same as with
 // engines without number, and with one each it stands up to Check.
 func TestManyEngines(t *testing.T) {
