@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"dahl/platform"
-	"dahl/schedule/place"
 	"dahl/schedule/ready"
 )
 
@@ -17,7 +16,8 @@ import (
 // devices takes only an engine of its destination if its route does not pass the host's memory.
 //
 // Copies that somebody waits for start first: by step, then by the order of tasks, then by the
-// order of requests. Prefetches follow in the same order. A copy without room or engine holds up
+// order of requests. Prefetches for tasks that were given to a worker follow in the same order, and
+// then those for tasks that are not ready. A copy without room or engine holds up
 // the copies behind it from the same source to the same destination, and no others.
 type copyQueue struct {
 	p       *Problem
@@ -145,18 +145,13 @@ func (f *flight) Before(g *flight) bool {
 		cmp.Compare(f.place, g.place), cmp.Compare(f.ticket, g.ticket)) < 0
 }
 
-// early is 1 for a copy that nobody waits for yet.
-func (f *flight) early() int {
-	if f.Reason == place.ReasonPrefetch {
-		return 1
-	}
-	return 0
-}
+// early is 0 for a copy that somebody waits for, and grows with the time that others have.
+func (f *flight) early() int { return max(0, int(f.urgency)-int(evicting)) }
 
 // expected is 0 for a copy that is expected to start before the early ones.
 func (f *flight) expected() int {
 	if f.awaited {
 		return 0
 	}
-	return f.early()
+	return min(1, f.early())
 }

@@ -44,9 +44,9 @@ func TestDemandFirst(t *testing.T) {
 	}
 }
 
-// TestEnginesByDirection: an engine for each direction. The gpu writes w and reads x;
-// then the cpu reads w while the gpu fetches y: the two copies do not wait for each
-// other. With the same engines, two copies out of the gpu do.
+// TestEnginesByDirection: an engine for each direction. While y comes for the last task of the
+// gpu, which alone can run it, the cpu fetches v: the two copies do not wait for each other. With
+// the same engines, two copies out of the gpu do.
 func TestEnginesByDirection(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Devices[1].CopyEnginesIn, pl.Devices[1].CopyEnginesOut = 1, 1
@@ -63,7 +63,7 @@ func TestEnginesByDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	want := "v fetch 10-60, y fetch 10-60, w fetch 60-110"
+	want := "y prefetch 0-50, v fetch 10-60, w fetch 60-110"
 	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

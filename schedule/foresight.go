@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/place"
+)
+
+// foresight asks for operands of tasks that are not ready yet. Where a task will run is known
+// beforehand if all workers that can run it are at one memory. What it reads can then move there
+// as soon as it is written: the weights of the next step, what was there before the first step,
+// and results for which the task still waits for others.
+//
+// Such a copy starts after all others that wait, and while no other moves on its way. It neither
+// comes to a memory that may overflow, nor out of one: those have no room for what nobody needs
+// yet, and their engines are needed for what has to leave.
+type foresight struct {
+	readings []reading // by the order of the readers
+	by       dag.Rows  // by writer, and for what is there before the first step: indices of readings
+}
+
+// reading is an atom that a task reads in a memory that is known beforehand.
+type reading struct {
+	writer   int32
+	reader   dag.TaskID
+	atom     int32
+	nextStep bool // what it reads was written in the step before
+	memory   platform.MemoryID
+}
+
+// newForesight finds all that can be asked for before its reader is ready; nil: there is nothing.
+// Order is the place of each task in the order of tasks.
+func newForesight(p *Problem, r *residency, e *eligibility, order []int32) *foresight {
+	only := make([]platform.MemoryID, len(e.workers)) // by class; negative: workers at several memories
+	known := false
+	for c, workers := range e.workers {
+		set := uint64(0)
+		for _, w := range workers {
+			set |= 1 << p.Platform.MemoryOf(w)
+		}
+		only[c] = platform.MemoryID(bits.TrailingZeros64(set))
+		if set&(set-1) != 0 || r.evictors[only[c]] != nil {
+			only[c] = -1
+		}
+		known = known || only[c] >= 0
+	}
+	if !known {
+		return nil
+	}
+	f := &foresight{}
+	place.EachReading(p.Graph, func(writer int32, reader dag.TaskID, atom int32, nextStep bool) {
+		if m := only[e.class[reader]]; m >= 0 {
+			f.readings = append(f.readings, reading{writer, reader, atom, nextStep, m})
+		}
+	})
+	slices.SortStableFunc(f.readings, func(a, b reading) int { return cmp.Compare(order[a.reader], order[b.reader]) })
+	edges := make([]dag.Edge, len(f.readings))
+	for k := range f.readings {
+		edges[k] = dag.Edge{From: dag.TaskID(f.readings[k].writer), To: dag.TaskID(k)}
+	}
+	f.by = dag.NewRows(len(p.Graph.Tasks)+1, edges)
+	return f
+}
+
+// foresee asks for what an instance that ended has written. One past the last task stands for what
+// was there before the first step.
+func (e *Engine) foresee(ended dag.Instance) {
+	if e.foresight == nil {
+		return
+	}
+	var of dag.Instance // the batch
+	e.copies.batch = e.copies.batch[:0]
+	for _, k := range e.foresight.by.Row(int32(ended.Task)) {
+		f := &e.foresight.readings[k]
+		i := dag.Instance{Task: f.reader, Step: ended.Step}
+		if f.nextStep {
+			i.Step++
+		}
+		if e.err != nil || !e.exists(i) || e.steps.IsCut(i.Step) || e.instances[e.steps.Slot(i)].phase != blocked {
+			continue // once it is ready, more is known
+		}
+		valid := e.resident.valid[f.atom]
+		if valid == 0 || valid&(1<<f.memory) != 0 {
+			continue
+		}
+		from := e.resident.source(f.atom, f.memory, e.resident.bytes(f.atom))
+		if e.resident.evictors[from] != nil {
+			continue
+		}
+		if i != of {
+			of, e.copies.batch = i, e.copies.batch[:0]
+		}
+		e.err = e.copies.ask(i, f.atom, from, f.memory, foreseeing)
+	}
+}
