@@ -41,7 +41,7 @@ type Engine struct {
 	// Nil where the only memory can hold everything: then all contents are valid there.
 	resident  *residency
 	copies    *copies
-	foresight *foresight            // nil where no task has its memory known beforehand
+	foresight *foresight            // nil where some task may run at several memories
 	evictions []Eviction            // of the event in progress
 	workersAt [][]platform.WorkerID // by memory
 }

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -10,10 +9,11 @@ import (
 	"dahl/schedule/place"
 )
 
-// foresight asks for operands of tasks that are not ready yet. Where a task will run is known
-// beforehand if all workers that can run it are at one memory. What it reads can then move there
-// as soon as it is written: the weights of the next step, what was there before the first step,
-// and results for which the task still waits for others.
+// foresight asks for operands of tasks that are not ready yet, where the memory of every task is
+// known beforehand, since no task has workers at several. What a task reads then moves as soon as it
+// is written: the weights of the next step, what was there before the first step, and results that the
+// task needs beside others. Where a policy still chooses, copies of which it does not know would
+// change what it expects of the engines.
 //
 // Such a copy starts after all others that wait, and while no other moves on its way. It neither
 // comes to a memory that may overflow, nor out of one: those have no room for what nobody needs
@@ -32,28 +32,19 @@ type reading struct {
 	memory   platform.MemoryID
 }
 
-// newForesight finds all that can be asked for before its reader is ready; nil: there is nothing.
-// Order is the place of each task in the order of tasks.
+// newForesight finds all that can be asked for before its reader is ready; nil where some task may
+// run at several memories. Order is the place of each task in the order of tasks.
 func newForesight(p *Problem, r *residency, e *eligibility, order []int32) *foresight {
-	only := make([]platform.MemoryID, len(e.workers)) // by class; negative: workers at several memories
-	known := false
+	at := make([]platform.MemoryID, len(e.workers)) // by class
 	for c, workers := range e.workers {
-		set := uint64(0)
-		for _, w := range workers {
-			set |= 1 << p.Platform.MemoryOf(w)
+		at[c] = p.Platform.MemoryOf(workers[0])
+		if slices.ContainsFunc(workers, func(w platform.WorkerID) bool { return p.Platform.MemoryOf(w) != at[c] }) {
+			return nil
 		}
-		only[c] = platform.MemoryID(bits.TrailingZeros64(set))
-		if set&(set-1) != 0 || r.evictors[only[c]] != nil {
-			only[c] = -1
-		}
-		known = known || only[c] >= 0
-	}
-	if !known {
-		return nil
 	}
 	f := &foresight{}
 	place.EachReading(p.Graph, func(writer int32, reader dag.TaskID, atom int32, nextStep bool) {
-		if m := only[e.class[reader]]; m >= 0 {
+		if m := at[e.class[reader]]; r.evictors[m] == nil {
 			f.readings = append(f.readings, reading{writer, reader, atom, nextStep, m})
 		}
 	})

@@ -44,8 +44,25 @@ func partBytes(p *platform.Platform) int64 {
 	return int64(size)
 }
 
-// inParts replaces moves that pass the host memory on their way by their parts. staged has the
-// atoms that come to the host memory in parts.
+// staged marks the atoms of a writer that go in parts, since they pass the host memory on their way
+// to a reader; nil: there are none.
+func (t *traffic) staged(to []push, writer dag.TaskID) map[int32]bool {
+	if t.partBytes <= 0 || writer < 0 {
+		return nil
+	}
+	staged, from := map[int32]bool(nil), t.memoryOf(writer)
+	for _, p := range to {
+		if t.p.Passes(from, t.memoryOf(p.reader), t.host) {
+			if staged == nil {
+				staged = map[int32]bool{}
+			}
+			staged[p.atom] = true
+		}
+	}
+	return staged
+}
+
+// inParts replaces moves of staged atoms by their parts.
 func (t *traffic) inParts(moves []*Move, staged map[int32]bool) []*Move {
 	var cut []*Move
 	for _, m := range moves {

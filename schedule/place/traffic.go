@@ -119,7 +119,7 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 	for _, p := range to {
 		t.reached[p.atom] = 0
 	}
-	staged := map[int32]bool(nil) // atoms that come to the host memory on their way to others
+	staged := t.staged(to, like.Writer)
 	for len(to) > 0 {
 		first, order := len(moves), to[0].order // moves for this reader
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
@@ -137,19 +137,13 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 			for _, like.To = range hops {
 				if t.reached[atom]&(1<<like.To) == 0 {
 					t.reached[atom] |= 1 << like.To
-					if like.To == t.host && len(hops) > 1 && t.partBytes > 0 && like.Writer >= 0 {
-						if staged == nil {
-							staged = map[int32]bool{}
-						}
-						staged[atom] = true
-					}
 					moves = t.load(moves, first, &like, atom)
 				}
 				like.From = like.To
 			}
 		}
 		sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
-		if len(staged) > 0 {
+		if staged != nil {
 			moves = append(moves[:first], t.inParts(moves[first:], staged)...)
 		}
 	}
