@@ -17,11 +17,12 @@ import (
 //
 // Copies that somebody waits for start first: by step, then by the order of tasks, then by the
 // order of requests. Prefetches for tasks that were given to a worker follow in the same order, and
-// then those for tasks that are not ready. A copy without room or engine holds up
+// then those for tasks that are not ready, by an order of their own. A copy without room or engine holds up
 // the copies behind it from the same source to the same destination, and no others.
 type copyQueue struct {
 	p       *Problem
 	order   []int32   // by task
+	turn    []int32   // by task: the order for those that are not ready; nil: nobody asks for them
 	ways    []waiting // by source and destination
 	used    []int32   // indices of the ways that have had a copy
 	engines []engines // by memory
@@ -63,6 +64,9 @@ func (q *copyQueue) way(from, to platform.MemoryID) *waiting {
 
 func (q *copyQueue) add(f *flight) {
 	f.ticket, f.place = q.tickets, q.order[f.For]
+	if f.urgency == foreseeing {
+		f.place = q.turn[f.For]
+	}
 	q.tickets++
 	w := q.way(f.From, f.To)
 	if !w.used {

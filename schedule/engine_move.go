@@ -13,7 +13,7 @@ func (e *Engine) prepareCopies() {
 	e.resident.makeEvictors()
 	_, order := e.steps.Order()
 	e.copies = newCopies(e.p, e.resident, order)
-	e.foresight = newForesight(e.p, e.resident, e.eligible, order)
+	e.foresight = newForesight(e.p, e.resident, e.eligible, e.copies.queue)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
 		m := e.p.Platform.MemoryOf(platform.WorkerID(w))

@@ -15,11 +15,12 @@ import (
 // task needs beside others. Where a policy still chooses, copies of which it does not know would
 // change what it expects of the engines.
 //
-// Such a copy starts after all others that wait, and while no other moves on its way. It neither
+// Such a copy starts after all others that wait, and while no other moves on its way; first those
+// whose readers follow the fewest tasks one after the other. It neither
 // comes to a memory that may overflow, nor out of one: those have no room for what nobody needs
 // yet, and their engines are needed for what has to leave.
 type foresight struct {
-	readings []reading // by the order of the readers
+	readings []reading // by the turn of the readers
 	by       dag.Rows  // by writer, and for what is there before the first step: indices of readings
 }
 
@@ -33,8 +34,8 @@ type reading struct {
 }
 
 // newForesight finds all that can be asked for before its reader is ready; nil where some task may
-// run at several memories. Order is the place of each task in the order of tasks.
-func newForesight(p *Problem, r *residency, e *eligibility, order []int32) *foresight {
+// run at several memories. It tells the queue of copies in which order they come.
+func newForesight(p *Problem, r *residency, e *eligibility, q *copyQueue) *foresight {
 	at := make([]platform.MemoryID, len(e.workers)) // by class
 	for c, workers := range e.workers {
 		at[c] = p.Platform.MemoryOf(workers[0])
@@ -42,19 +43,38 @@ func newForesight(p *Problem, r *residency, e *eligibility, order []int32) *fore
 			return nil
 		}
 	}
-	f := &foresight{}
+	f, turn := &foresight{}, turns(p.Graph, q.order)
 	place.EachReading(p.Graph, func(writer int32, reader dag.TaskID, atom int32, nextStep bool) {
 		if m := at[e.class[reader]]; r.evictors[m] == nil {
 			f.readings = append(f.readings, reading{writer, reader, atom, nextStep, m})
 		}
 	})
-	slices.SortStableFunc(f.readings, func(a, b reading) int { return cmp.Compare(order[a.reader], order[b.reader]) })
+	slices.SortStableFunc(f.readings, func(a, b reading) int { return cmp.Compare(turn[a.reader], turn[b.reader]) })
 	edges := make([]dag.Edge, len(f.readings))
 	for k := range f.readings {
 		edges[k] = dag.Edge{From: dag.TaskID(f.readings[k].writer), To: dag.TaskID(k)}
 	}
 	f.by = dag.NewRows(len(p.Graph.Tasks)+1, edges)
+	q.turn = turn
 	return f
+}
+
+// turns is the place of every task when they are sorted by how many they follow one after the
+// other, and then as in another order.
+func turns(g *dag.Graph, order []int32) []int32 {
+	depth, sorted := make([]int32, len(g.Tasks)), make([]dag.TaskID, len(g.Tasks))
+	for t := range dag.TaskID(len(g.Tasks)) {
+		for _, before := range g.Preds(t) {
+			depth[t] = max(depth[t], depth[before]+1)
+		}
+		sorted[order[t]] = t
+	}
+	slices.SortStableFunc(sorted, func(a, b dag.TaskID) int { return cmp.Compare(depth[a], depth[b]) })
+	turn := make([]int32, len(sorted))
+	for at, t := range sorted {
+		turn[t] = int32(at)
+	}
+	return turn
 }
 
 // foresee asks for what an instance that ended has written. One past the last task stands for what
