@@ -156,12 +156,12 @@ func (m *Move) partName() string {
 	return fmt.Sprintf(" as part %0*d of %d", len(fmt.Sprint(m.Parts)), m.Part+1, m.Parts)
 }
 
-// inShares is what the tasks and copies do with shares of atoms, of which every memory has so many
-// as there are copies of it. The first share of an atom has its number, and the others have
-// further ones.
+// inShares is what the tasks and copies do with the shares of atoms that go in shares; a task uses
+// all of them. In each memory the first share of an atom has the atom's number, and the others have
+// numbers beyond all atoms.
 func (pg *Graph) inShares(body *dag.Body) *dag.Body {
+	of := map[int32]int32{}      // by atom: its shares
 	further := map[int32]int32{} // by atom: the number of its second share in the first memory
-	of := map[int32]int32{}
 	next := int32(body.Atoms)
 	memories := int32(len(pg.p.Memories))
 	for _, m := range pg.moves {
