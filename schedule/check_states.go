@@ -97,7 +97,7 @@ func (c *audit) history(works []work, clock int, states []platform.SleepState, o
 		}
 		// A task of no duration at the moment of such a change was before it if it fits the clock.
 		before := func(w *work) bool {
-			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || c.clockOf(w.span) == r.clock)
+			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || c.p.ClockOf(w.span.Task, w.span.Worker) == r.clock)
 		}
 		for next < len(works) && before(&works[next]) {
 			if works[next].end > ch.Start {
@@ -164,7 +164,7 @@ func (c *audit) works(r *unitHistory, w *work) error {
 		if err := r.asleepBy(w.span.Ready); err != nil {
 			return err
 		}
-		if want := c.clockOf(w.span); want != r.clock {
+		if want := c.p.ClockOf(w.span.Task, w.span.Worker); want != r.clock {
 			return fmt.Errorf("task %s ran at clock %d, the plan says %d", c.name(w.span.Task, w.span.Step), r.clock, want)
 		}
 		if c.p.Sleeps != nil {
@@ -173,13 +173,6 @@ func (c *audit) works(r *unitHistory, w *work) error {
 	}
 	r.since = max(r.since, w.end)
 	return nil
-}
-
-func (c *audit) clockOf(span *Span) int32 {
-	if c.p.Clocks != nil && c.p.Clocks[span.Task] > 0 {
-		return c.p.Clocks[span.Task] - 1
-	}
-	return int32(c.p.Platform.Devices[c.p.Platform.Workers[span.Worker].Device].AtClock)
 }
 
 // asleepBy verifies that what idles in a simulation is in the sleep in which it has to be at a time.

@@ -89,6 +89,14 @@ func (c *Cost) Least() time.Duration {
 // byCaches reports whether the duration depends on where the operands are.
 func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
 
+// ClockOf is the clock at which a worker runs a task: the plan's, else the one in force.
+func (p *Problem) ClockOf(t dag.TaskID, w platform.WorkerID) int32 {
+	if p.Clocks != nil && p.Clocks[t] > 0 {
+		return p.Clocks[t] - 1
+	}
+	return int32(p.Platform.Devices[p.Platform.Workers[w].Device].AtClock)
+}
+
 // occupies is how long a task keeps a worker: dispatch and kernel. The worker
 // must be able to run it.
 func (p *Problem) occupies(t dag.TaskID, w platform.WorkerID) time.Duration {

@@ -110,7 +110,7 @@ func (st *states) start(r *request) bool {
 	if r.worker < 0 {
 		return st.startTransfer(r)
 	}
-	domain, clock := st.domain[r.worker], st.clockOf(r)
+	domain, clock := st.domain[r.worker], st.p.ClockOf(r.i.Task, r.worker)
 	switch {
 	case st.units[r.worker].busy || st.drains[domain]:
 		return false
@@ -130,14 +130,6 @@ func (st *states) start(r *request) bool {
 	st.running[domain]++
 	st.begin(r.i, r.as, r.worker, r.ready, max(unit.from, st.settled[domain]))
 	return true
-}
-
-// clockOf is the clock at which a task runs.
-func (st *states) clockOf(r *request) int32 {
-	if clocks := st.p.Clocks; clocks != nil && clocks[r.i.Task] > 0 {
-		return clocks[r.i.Task] - 1
-	}
-	return int32(st.p.Platform.Devices[st.p.Platform.Workers[r.worker].Device].AtClock)
 }
 
 // switchClock changes the clock of a worker's domain and returns when that has happened.
