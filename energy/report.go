@@ -34,6 +34,7 @@ type Report struct {
 
 	Sources []PowerSource `json:"sources"`            // where each power comes from
 	Missing []string      `json:"missing"`            // devices, links and host whose power is not known
+	Caps    []Cap         `json:"caps,omitempty"`     // of the machine, then of devices
 	LeftOff []string      `json:"left_off,omitempty"` // devices that were not selected and are off; the host's joules have theirs
 
 	// Readings are joules that meters counted beside the run, and Metered has the model's over the
@@ -91,7 +92,7 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
-	r.Causes.Host, r.LeftOff = a.hostJ, prob.Platform.LeftOff
+	r.Causes.Host, r.Caps, r.LeftOff = a.hostJ, a.caps(), prob.Platform.LeftOff
 	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 	if s.Makespan > 0 {
 		r.MeanWatts = r.TotalJoules / r.MakespanSeconds

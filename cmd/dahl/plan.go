@@ -65,12 +65,23 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			unused++
 			continue
 		}
-		count := map[string]int{}
+		count, states := map[string]int{}, map[string]int{}
 		for _, t := range decided.Order[i] {
-			count[w.Program.Graphs[0].Tasks[t].Op]++
+			task := &w.Program.Graphs[0].Tasks[t]
+			count[task.Op]++
+			if clock := decided.Clocks[task.Name]; clock != "" {
+				states["at clock "+clock]++
+			}
+			if state := decided.Sleeps[task.Name]; state != "" {
+				states["then asleep in "+state]++
+			}
+		}
+		text := mostFrequent(count, 4)
+		if len(states) > 0 {
+			text += "; " + mostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
-			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), mostFrequent(count, 4))
+			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
 	}
 	if unused > 0 {
 		fmt.Fprintf(out, "%d workers get no task\n", unused)
