@@ -37,6 +37,10 @@ type Report struct {
 	Caps    []Cap         `json:"caps,omitempty"`     // of the machine, then of devices
 	LeftOff []string      `json:"left_off,omitempty"` // devices that were not selected and are off; the host's joules have theirs
 
+	// SleepModelled names devices and links whose sleep in a measured run nobody has seen: it is the
+	// platform's description of what they do in the gaps.
+	SleepModelled []string `json:"sleep_modelled,omitempty"`
+
 	// Readings are joules that meters counted beside the run, and Metered has the model's over the
 	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
 	Readings []Reading    `json:"readings"`
@@ -89,6 +93,9 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 		return nil, err
 	}
 	r := &Report{Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
+	if s.World == schedule.Measured {
+		r.SleepModelled = prob.SleepModelled()
+	}
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
@@ -252,6 +259,9 @@ func (r *Report) Grounds() string {
 	text := string(r.Basis) + ", watts " + strings.Join(words, " and ")
 	if slices.Contains(r.Missing, "host") {
 		text += ", without the host"
+	}
+	if len(r.SleepModelled) > 0 {
+		text += ", sleep of " + strings.Join(r.SleepModelled, ", ") + " not seen but modelled"
 	}
 	return text
 }

@@ -80,7 +80,8 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 	uses, busy, others := map[key]*ClockUse{}, map[platform.DeviceID]float64{}, map[platform.DeviceID]bool{}
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		k := key{p.Platform.Workers[span.Worker].Device, p.ClockOf(span.Task, span.Worker)}
+		k := key{device: p.Platform.Workers[span.Worker].Device}
+		k.clock, _ = p.StatesOf(span.Task, k.device)
 		if uses[k] == nil {
 			d := &p.Platform.Devices[k.device]
 			uses[k] = &ClockUse{Device: d.Name, Clock: d.ClockAt(int(k.clock)).Name}

@@ -165,6 +165,9 @@ func checkClocks(i int, d *Device) *fault {
 		if !amount(c.Scale) || c.Scale == 0 {
 			return &fault{at("device", i, key+".scale"), who, fmt.Sprintf("clock %q: scale = %g: want a positive number, 1 for the speed of the device", c.Name, c.Scale)}
 		}
+		if !amount(c.FrequencyHz) {
+			return &fault{at("device", i, key+".frequency"), who, fmt.Sprintf("clock %q: a frequency of %g Hz; want a positive one", c.Name, c.FrequencyHz)}
+		}
 		if f := checkPower(i, key+".power", who, d.PowerSource, c.Idle, c.Busy); f != nil {
 			return f
 		}

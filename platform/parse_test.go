@@ -86,7 +86,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Devices: []Device{
 			{Name: "cpu", Kind: "cpu", Count: 3, FlopsPerSec: map[string]float64{"float32": 60e9, "float64": 30e9},
 				L2Bytes: 1e6, L3Bytes: 32 << 20, Dispatch: 300, IdleWatts: 2, Busy: base, PowerSource: Datasheet,
-				Clocks: []Clock{{"base", 1, 2, base}, {"slow", 0.5, 1, BusyPower{UnitWatts: 4}}}},
+				Clocks: []Clock{{Name: "base", Scale: 1, Idle: 2, Busy: base}, {Name: "slow", Scale: 0.5, Idle: 1, Busy: BusyPower{UnitWatts: 4}}}},
 			{Name: "gpu0", Kind: "cuda", Count: 1, Whole: 5, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
 				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Measured, PowerMeter: "NVML (counter)", PowerSpread: 0.02},
 		},
@@ -156,6 +156,9 @@ func TestParseErrors(t *testing.T) {
 		{`source = "measured", meter`, `meter`, `n.toml:36: device "gpu0": a meter or a spread of a power that is not measured; write source = "measured", or leave meter and spread out`},
 		{`spread = 0.02`, `spread = -0.02`, `n.toml:36: device "gpu0": spread = -0.02: want a number that is not negative, relative to the power`},
 		{`scale = 0.5`, `scale = -1`, `n.toml:25: device "cpu": clock "slow": scale = -1: want a positive number, 1 for the speed of the device`},
+		{`scale = 0.5`, "scale = 0.5\nfrequency = \"0 GHz\"", `n.toml:26: device "cpu": clock "slow": frequency = "0 GHz": want more than zero; leave the key out where it is not known or not limited`},
+		{`scale = 0.5`, "scale = 0.5\nfrequency = \"3 W\"", `n.toml:26: device "cpu": clock "slow": frequency = "3 W": unknown unit "W" for a frequency; write one of GHz, MHz, kHz, Hz`},
+		{`clock_name = "base"`, `clock_frequency = 3`, `n.toml:22: device "cpu": clock_frequency = 3: a unit is missing; write "3 GHz"`},
 		{`name = "slow"`, `name = "base"`, `n.toml:24: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
 		{`count = 3`, "count = 3\nclock_in_force = \"warp\"", `n.toml:17: device "cpu": clock_in_force = "warp": no clock of the device has this name; clocks are base, slow`},
 		{`name = "gpu0"`, "name = \"gpu0\"\nclock_in_force = \"slow\"", `n.toml:30: device "gpu0": clock_in_force = "slow": no clock of the device has this name; clocks are none`},

@@ -121,7 +121,7 @@ power = { idle = "40 W", busy = "300 W", off = "3 W" }
 // for four, so 28 W for two: (28 − 8)/2 = 10 W above idle each.
 func TestPowersOfUnitsAddUp(t *testing.T) {
 	d := Device{Count: 4, IdleWatts: 2, Busy: BusyPower{FirstWatts: 20, AllWatts: 44, WholeDevice: true}}
-	d.Clocks = []Clock{{"base", 1, 2, d.Busy}, {"slow", 0.5, 1, BusyPower{UnitWatts: 3}}}
+	d.Clocks = []Clock{{Name: "base", Scale: 1, Idle: 2, Busy: d.Busy}, {Name: "slow", Scale: 0.5, Idle: 1, Busy: BusyPower{UnitWatts: 3}}}
 	for n, want := range []float64{0, 12, 10, (36.0 - 8) / 3, 9} {
 		if got := d.WattsAboveIdle(0, n); got != want {
 			t.Errorf("%d busy: %v W above idle each, want %v", n, got, want)

@@ -170,6 +170,9 @@ type Clock struct {
 	Scale float64 // of speed, relative to the first clock
 	Idle  float64 // watts of one unit
 	Busy  BusyPower
+	// FrequencyHz is what a device that is not emulated is set to, see package
+	// [dahl/train/setclock]; 0: not said, so that nobody can set it.
+	FrequencyHz float64
 }
 
 // Worker is one unit of a device: a core, a GPU. It runs one task at a time.

@@ -117,8 +117,8 @@ func (r *Run) clocks() (all []clock) {
 	p := r.Problem.Platform
 	for d := range p.Devices {
 		device := &p.Devices[d]
-		units := 1
-		if device.UnitClocks {
+		units := 1 // that tell the clock
+		if slices.ContainsFunc(r.Schedule.Changes, func(x schedule.Change) bool { return int(x.Device) == d && x.Unit >= 0 }) {
 			units = device.Count
 		}
 		for u := range units {
@@ -139,13 +139,14 @@ func (r *Run) clocks() (all []clock) {
 
 // clockName names the clock of a span, where its device has several.
 func (r *Run) clockName(span *schedule.Span) string {
-	d := &r.Problem.Platform.Devices[r.Problem.Platform.Workers[span.Worker].Device]
-	return d.ClockAt(int(r.Problem.ClockOf(span.Task, span.Worker))).Name
+	device := r.Problem.Platform.Workers[span.Worker].Device
+	clock, _ := r.Problem.StatesOf(span.Task, device)
+	return r.Problem.Platform.Devices[device].ClockAt(int(clock)).Name
 }
 
 // otherClock names the clock of a span that ran at another one than the first of its device.
 func (r *Run) otherClock(span *schedule.Span) string {
-	if r.Problem.ClockOf(span.Task, span.Worker) == 0 {
+	if clock, _ := r.Problem.StatesOf(span.Task, r.Problem.Platform.Workers[span.Worker].Device); clock == 0 {
 		return ""
 	}
 	return r.clockName(span)

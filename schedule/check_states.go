@@ -57,7 +57,8 @@ func (c *audit) change(ch *Change) error {
 	}
 	if ch.Device >= 0 {
 		d := &p.Devices[ch.Device]
-		ofUnit := d.Count > 1 && (ch.Kind != SwitchClock || d.UnitClocks)
+		seen := c.s.World == Simulated || d.IsEmulated() // else see ModelStates
+		ofUnit := d.Count > 1 && (ch.Kind != SwitchClock || d.UnitClocks || !seen)
 		if ofUnit != (ch.Unit >= 0) || int(ch.Unit) >= d.Count {
 			return fmt.Errorf("%s changes for unit %d, of %d", ch.Kind, ch.Unit, d.Count)
 		}
@@ -96,8 +97,12 @@ func (c *audit) history(works []work, clock int, states []platform.SleepState, o
 			continue
 		}
 		// A task of no duration at the moment of such a change was before it if it fits the clock.
+		clock := func(span *Span) int32 {
+			clock, _ := c.statesOf(span)
+			return clock
+		}
 		before := func(w *work) bool {
-			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || c.p.ClockOf(w.span.Task, w.span.Worker) == r.clock)
+			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || clock(w.span) == r.clock)
 		}
 		for next < len(works) && before(&works[next]) {
 			if works[next].end > ch.Start {
@@ -164,15 +169,17 @@ func (c *audit) works(r *unitHistory, w *work) error {
 		if err := r.asleepBy(w.span.Ready); err != nil {
 			return err
 		}
-		if want := c.p.ClockOf(w.span.Task, w.span.Worker); want != r.clock {
+		if want, _ := c.statesOf(w.span); want != r.clock {
 			return fmt.Errorf("task %s ran at clock %d, the plan says %d", c.name(w.span.Task, w.span.Step), r.clock, want)
 		}
-		if c.p.Sleeps != nil {
-			r.planned = c.p.Sleeps[w.span.Task]
-		}
+		_, r.planned = c.statesOf(w.span)
 	}
 	r.since = max(r.since, w.end)
 	return nil
+}
+
+func (c *audit) statesOf(span *Span) (clock, sleeps int32) {
+	return c.p.StatesOf(span.Task, c.p.Platform.Workers[span.Worker].Device)
 }
 
 // asleepBy verifies that what idles in a simulation is in the sleep in which it has to be at a time.

@@ -59,7 +59,7 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 		if !ok {
 			class = int32(len(c.ByClass))
 			classes[key] = class
-			row, err := costRow(g, dag.TaskID(t), atClock(p, key.clock), opt)
+			row, err := costRow(g, dag.TaskID(t), p.AtClocks(key.clock-1), opt)
 			if err != nil {
 				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
 			}
@@ -68,22 +68,6 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 		c.Class[t] = class
 	}
 	return c, nil
-}
-
-// atClock is a platform with a clock in force, given as in Problem.Clocks, on the devices that have
-// so many.
-func atClock(p *platform.Platform, clock int32) *platform.Platform {
-	if clock == 0 {
-		return p
-	}
-	at := *p
-	at.Devices = slices.Clone(p.Devices)
-	for i := range at.Devices {
-		if d := &at.Devices[i]; int(clock) <= len(d.Clocks) {
-			d.AtClock = int(clock) - 1
-		}
-	}
-	return &at
 }
 
 // sameCosts reports whether two tasks surely share a class.

@@ -212,6 +212,34 @@ func (d *Decision) Problem(graph, steps int, timed bool) *Problem {
 	return &p
 }
 
+// ClocksUsed lists the clocks, ascending, at which the tasks of each device run: those of plans, and the
+// one in force where nothing else is said.
+func (d *Decision) ClocksUsed() [][]int32 {
+	p := d.Priced.Platform
+	used := make([][]int32, len(p.Devices))
+	for i := range d.Graphs {
+		decided := &d.Graphs[i]
+		if decided.Plan == nil || decided.Problem.Clocks == nil {
+			for id := range p.Devices {
+				used[id] = append(used[id], int32(p.Devices[id].AtClock))
+			}
+			continue
+		}
+		for w, list := range decided.Plan.Order {
+			id := p.Workers[w].Device
+			for _, t := range list {
+				clock, _ := decided.Problem.StatesOf(t, id)
+				used[id] = append(used[id], clock)
+			}
+		}
+	}
+	for id := range used {
+		slices.Sort(used[id])
+		used[id] = slices.Compact(used[id])
+	}
+	return used
+}
+
 // PolicyName is what a schedule of a graph says decided it.
 func (d *Decision) PolicyName(graph int) string {
 	if plan := d.Graphs[graph].Plan; plan != nil {

@@ -89,12 +89,17 @@ func (c *Cost) Least() time.Duration {
 // byCaches reports whether the duration depends on where the operands are.
 func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
 
-// ClockOf is the clock at which a worker runs a task: the plan's, else the one in force.
-func (p *Problem) ClockOf(t dag.TaskID, w platform.WorkerID) int32 {
+// StatesOf is the clock at which a task runs on a device, by the plan or in force, and the sleep state
+// of its unit after it, as an index plus 1.
+func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock, sleeps int32) {
+	clock = int32(p.Platform.Devices[d].AtClock)
 	if p.Clocks != nil && p.Clocks[t] > 0 {
-		return p.Clocks[t] - 1
+		clock = p.Clocks[t] - 1
 	}
-	return int32(p.Platform.Devices[p.Platform.Workers[w].Device].AtClock)
+	if p.Sleeps != nil {
+		sleeps = p.Sleeps[t]
+	}
+	return clock, sleeps
 }
 
 // occupies is how long a task keeps a worker: dispatch and kernel. The worker

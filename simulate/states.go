@@ -26,8 +26,8 @@ import (
 // Links sleep like units. They have no clocks.
 type states struct {
 	*simulation
-	units   []napping // by worker
-	links   []napping
+	units   []resting // by worker
+	links   []resting
 	flows   []int32         // by link: transfers that have started and not ended
 	moving  map[int32]bool  // copies whose transfers they are
 	domain  []int32         // by worker: the first worker of its clock domain
@@ -48,15 +48,12 @@ type request struct {
 	moves  schedule.Transfer
 }
 
-// napping is what goes to sleep when it idles.
-type napping struct {
-	states []platform.SleepState
-	change schedule.Change // without kind, state and times: what sleeps
-	busy   bool
-	task   dag.TaskID    // of a unit: the last one
-	since  time.Duration // the end of its last task or transfer
-	in     int           // the state it is in or enters: 0: awake, else its index plus 1
-	from   time.Duration // when it is in that state
+// resting is what goes to sleep when it idles.
+type resting struct {
+	schedule.Sleeper
+	busy  bool
+	task  dag.TaskID    // of a unit: the last one
+	awake time.Duration // when it could begin its last work
 }
 
 // newStates returns nil where nothing ever changes.
@@ -66,7 +63,7 @@ func newStates(s *simulation) *states {
 		return nil
 	}
 	n := len(p.Workers)
-	st := &states{simulation: s, links: make([]napping, len(p.Links)), flows: make([]int32, len(p.Links)), moving: map[int32]bool{}, domain: make([]int32, n),
+	st := &states{simulation: s, links: make([]resting, len(p.Links)), flows: make([]int32, len(p.Links)), moving: map[int32]bool{}, domain: make([]int32, n),
 		clocks: make([]int32, n), settled: make([]time.Duration, n), running: make([]int32, n), drains: make([]bool, n)}
 	for i, w := range p.Workers {
 		d := &p.Devices[w.Device]
@@ -74,21 +71,13 @@ func newStates(s *simulation) *states {
 		if !d.UnitClocks {
 			st.domain[i] -= int32(w.Index)
 		}
-		st.units = append(st.units, napping{states: d.Sleeps, change: schedule.Change{Device: w.Device, Unit: unitOf(d, w.Index), Link: -1}})
+		st.units = append(st.units, resting{Sleeper: schedule.NewSleeper(d.Sleeps, w.Device, schedule.UnitOfChange(p, platform.WorkerID(i)), -1)})
 	}
 	for l := range p.Links {
-		st.links[l] = napping{states: p.Links[l].Sleeps, change: schedule.Change{Device: -1, Unit: -1, Link: platform.LinkID(l)}}
+		st.links[l].Sleeper = schedule.NewSleeper(p.Links[l].Sleeps, -1, -1, platform.LinkID(l))
 	}
 	st.draw = newDraw(s.p, st.clocks)
 	return st
-}
-
-// unitOf is the unit of a change: a device of one unit changes as a whole.
-func unitOf(d *platform.Device, index int) int32 {
-	if d.Count == 1 {
-		return -1
-	}
-	return int32(index)
 }
 
 // serve starts the requests that can start.
@@ -110,7 +99,8 @@ func (st *states) start(r *request) bool {
 	if r.worker < 0 {
 		return st.startTransfer(r)
 	}
-	domain, clock := st.domain[r.worker], st.p.ClockOf(r.i.Task, r.worker)
+	domain := st.domain[r.worker]
+	clock, _ := st.p.StatesOf(r.i.Task, st.p.Platform.Workers[r.worker].Device)
 	switch {
 	case st.units[r.worker].busy || st.drains[domain]:
 		return false
@@ -125,10 +115,10 @@ func (st *states) start(r *request) bool {
 	unit.task = r.i.Task
 	if clock != st.clocks[domain] {
 		st.clocks[domain] = clock
-		st.settled[domain] = st.switchClock(r.worker, clock, unit.from)
+		st.settled[domain] = st.switchClock(r.worker, clock, unit.awake)
 	}
 	st.running[domain]++
-	st.begin(r.i, r.as, r.worker, r.ready, max(unit.from, st.settled[domain]))
+	st.begin(r.i, r.as, r.worker, r.ready, max(unit.awake, st.settled[domain]))
 	return true
 }
 
@@ -138,57 +128,25 @@ func (st *states) switchClock(w platform.WorkerID, clock int32, from time.Durati
 	d := &st.p.Platform.Devices[id]
 	c := schedule.Change{Kind: schedule.SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + d.Switch.Takes}
 	if d.UnitClocks {
-		c.Unit = unitOf(d, st.p.Platform.Workers[w].Index)
+		c.Unit = schedule.UnitOfChange(st.p.Platform, w)
 	}
 	st.out.Changes = append(st.out.Changes, c)
 	return c.End
 }
 
-// rest adds what something did by itself until a time, since it became idle.
-func (st *states) rest(n *napping, until time.Duration) {
-	for k := n.in; k < len(n.states); k++ {
-		s := &n.states[k]
-		at := max(n.since+s.After, n.from)
-		if s.After > 0 && at < until {
-			st.fallAsleep(n, k, at)
-		}
-	}
-}
-
-func (st *states) fallAsleep(n *napping, state int, at time.Duration) {
-	c := n.change
-	c.Kind, c.To, c.Start, c.End = schedule.FallAsleep, int32(state), at, at+n.states[state].Enter.Takes
-	st.out.Changes = append(st.out.Changes, c)
-	n.in, n.from = state+1, c.End
-}
-
 // wake ends the idle time of something now.
-func (st *states) wake(n *napping) {
-	n.busy = true
-	st.rest(n, st.now)
-	if n.in == 0 {
-		n.from = st.now
-		return
-	}
-	c := n.change
-	c.Kind, c.To, c.Start = schedule.WakeUp, int32(n.in-1), max(st.now, n.from)
-	c.End = c.Start + n.states[c.To].Leave.Takes
-	st.out.Changes = append(st.out.Changes, c)
-	n.in, n.from = 0, c.End
+func (st *states) wake(n *resting) {
+	n.busy, n.awake = true, n.Wake(st.now)
 }
-
-// idle notes that something has nothing to do from now on.
-func (n *napping) idle(now time.Duration) { n.busy, n.since, n.from = false, now, now }
 
 // taskEnded notes that the task of a worker has ended.
 func (st *states) taskEnded(w platform.WorkerID) {
 	unit := &st.units[w]
-	unit.idle(st.now)
+	_, planned := st.p.StatesOf(unit.task, st.p.Platform.Workers[w].Device)
+	unit.busy = false
+	unit.Idle(st.now, planned)
 	st.running[st.domain[w]]--
 	st.draw.ended(w)
-	if sleeps := st.p.Sleeps; sleeps != nil && sleeps[unit.task] > 0 {
-		st.fallAsleep(unit, int(sleeps[unit.task]-1), st.now)
-	}
 }
 
 func (st *states) startTransfer(r *request) bool {
@@ -202,7 +160,7 @@ func (st *states) startTransfer(r *request) bool {
 		if st.flows[use.Link]++; st.flows[use.Link] == 1 {
 			st.wake(link)
 		}
-		from = max(from, link.from)
+		from = max(from, link.awake)
 	}
 	r.moves.Start = from
 	st.moving[r.id] = true
@@ -220,7 +178,9 @@ func (st *states) transferEnded(copy int32, t *schedule.Transfer) {
 	st.draw.moves(uses, -1)
 	for _, use := range uses {
 		if st.flows[use.Link]--; st.flows[use.Link] == 0 {
-			st.links[use.Link].idle(st.now)
+			link := &st.links[use.Link]
+			link.busy = false
+			link.Idle(st.now, 0)
 		}
 	}
 }
@@ -231,11 +191,12 @@ func (st *states) complete() {
 	for i := range st.out.Spans {
 		end = max(end, st.out.Spans[i].End)
 	}
-	for _, list := range [][]napping{st.units, st.links} {
+	for _, list := range [][]resting{st.units, st.links} {
 		for i := range list {
 			if !list[i].busy {
-				st.rest(&list[i], end)
+				list[i].Rest(end)
 			}
+			st.out.Changes = append(st.out.Changes, list[i].Changes...)
 		}
 	}
 }
