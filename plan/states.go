@@ -14,7 +14,7 @@ import (
 // States says what clocks, sleep and caps did in a schedule. Times and joules are per step, and
 // times are those of all units together.
 type States struct {
-	Clocks   []ClockUse    `json:"clocks,omitempty"`   // of devices that did not keep to their first
+	Clocks   []ClockUse    `json:"clocks,omitempty"`   // of devices that did not keep to the one in force
 	Switches []SwitchUse   `json:"switches,omitempty"` // of these clocks
 	Sleeps   []SleepUse    `json:"sleeps,omitempty"`
 	Joules   energy.Causes `json:"joules_per_step"`
@@ -47,7 +47,7 @@ type SleepUse struct {
 }
 
 // StatesOf sums the states of a schedule with a report of its energy. It is nil where nothing has a
-// cap, is off, changes its state or runs at another clock than the first.
+// cap, is off, changes its state or runs at another clock than the one in force.
 func StatesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *States {
 	st := &States{Caps: r.Caps, Off: slices.Clone(r.LeftOff)}
 	for _, e := range r.ByDevice {
@@ -85,7 +85,7 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 		if uses[k] == nil {
 			d := &p.Platform.Devices[k.device]
 			uses[k] = &ClockUse{Device: d.Name, Clock: d.ClockAt(int(k.clock)).Name}
-			others[k.device] = others[k.device] || k.clock > 0
+			others[k.device] = others[k.device] || int(k.clock) != d.AtClock
 		}
 		took := (span.End - span.Start).Seconds() / float64(s.Steps)
 		uses[k].Tasks += 1 / float64(s.Steps)

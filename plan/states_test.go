@@ -185,6 +185,13 @@ var stateCases = []stateCase{
 		tasks: "a:cpu.0:10ms [b:cpu.1:10ms]", makespan: 10 * millis, joules: 0.13},
 	{words: "a cap of the device alone: 6 W for one core busy, and the host apart", platform: "host_power = \"3 W\"\n" + strings.Replace(twoCores, "clock_switch", "power_cap = \"6 W\"\nclock_switch", 1),
 		tasks: "a:cpu.0:10ms [b:cpu.1:10ms]", makespan: 20 * millis, joules: 0.18},
+	// a at the slow clock: change until 3 ms, 2·3 + 6 = 12 mJ; 1 ms at 4 W to 4. On its way out of sleep
+	// and the change it might have drawn up to 3 W more than idle until 13 ms, as the platform takes up
+	// to 10 ms for the former. b and its own change need 13 W, 16 W with those: it waits until 13, 9 mJ
+	// at 1 W; the change back 3·1 + 6 = 9 mJ; b 10 ms at 10 W.
+	{words: "a cap that lets b run when the change before may be over: 3 + 1 + 9 + 3 + 10 ms", platform: strings.Replace(twoClocks, "clock_switch", "power_cap = \"14 W\"\nclock_switch", 1) +
+		"[[device.sleep]]\nname = \"nap\"\npower = \"1 W\"\nleave = { time = \"10 ms\" }\n",
+		tasks: "a:gpu:0.5ms b:gpu:10ms", clocks: map[string]string{"a": "slow"}, makespan: 26 * millis, joules: 0.134},
 	{words: "a cap below what one task draws", platform: "host_power = \"3 W\"\npower_cap = \"8.5 W\"\n" + twoCores,
 		tasks: "a:cpu.0:10ms", fails: `at 0s: task "a" on "cpu.0" draws more than a power_cap leaves even when nothing else runs; raise the cap, or plan another device or clock for it`},
 }

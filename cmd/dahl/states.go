@@ -20,7 +20,7 @@ func printStates(out io.Writer, s *plan.States) {
 	}
 	var parts []string
 	for _, u := range s.Sleeps {
-		parts = append(parts, fmt.Sprintf("%s %s in %s (%s times)", u.Of, cli.ShowTime(u.AsleepS), u.State, cli.ThreeDigits(u.Count)))
+		parts = append(parts, fmt.Sprintf("%s %s in %s (%s×)", u.Of, cli.ShowTime(u.AsleepS), u.State, cli.ThreeDigits(u.Count)))
 	}
 	if parts != nil {
 		fmt.Fprintf(out, "asleep    per step: %s\n", strings.Join(parts, ", "))
@@ -36,7 +36,7 @@ func printStates(out io.Writer, s *plan.States) {
 	}
 }
 
-// clockedDevices names the devices that did not keep to their first clocks.
+// clockedDevices names the devices whose clocks changed.
 func clockedDevices(s *plan.States) (devices []string) {
 	for _, u := range s.Clocks {
 		devices = append(devices, u.Device)
@@ -48,18 +48,21 @@ func clockedDevices(s *plan.States) (devices []string) {
 	return slices.Compact(devices)
 }
 
-// clockUses says how much of a device's work was at which clock.
+// clockUses says how much of a device's work was at which clock: "tasks 1 at nominal (33.3 % of the
+// busy time), 2 at slow (66.7 %); changes 1 (3 ms)".
 func clockUses(s *plan.States, device string) string {
-	var parts []string
+	var tasks []string
+	of, text := " of the busy time", ""
 	for _, u := range s.Clocks {
 		if u.Device == device {
-			parts = append(parts, fmt.Sprintf("%s tasks and %.3g %% of the busy time at %s", cli.ThreeDigits(u.Tasks), 100*u.Share, u.Clock))
+			tasks = append(tasks, fmt.Sprintf("%s at %s (%.3g %%%s)", cli.ThreeDigits(u.Tasks), u.Clock, 100*u.Share, of))
+			of = ""
 		}
 	}
 	for _, u := range s.Switches {
 		if u.Device == device {
-			parts = append(parts, fmt.Sprintf("%s changes take %s", cli.ThreeDigits(u.Count), cli.ShowTime(u.S)))
+			text = fmt.Sprintf("; changes %s (%s)", cli.ThreeDigits(u.Count), cli.ShowTime(u.S))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return "tasks " + strings.Join(tasks, ", ") + text
 }
