@@ -102,12 +102,27 @@ const (
 	rising
 )
 
-// lines are the lines of a hatch inside a rectangle. They go on in neighbouring ones.
-func (h hatch) lines(path *vg.Path, r vg.Rectangle) {
-	slope, apart := [...]vg.Length{plain: 0, ticks: 0, upright: 0, falling: -1, rising: 1}[h], vg.Length(4)
+// maxHatchLines bounds the lines of one hatch in one chart, and with them the size of a file.
+const maxHatchLines = 4000
+
+// spacing is how far apart the lines are in rectangles, as addRect makes them.
+func (h hatch) spacing(rects vg.Path) vg.Length {
+	apart, length := vg.Length(4), vg.Length(0)
 	if h == ticks {
 		apart = 2.5
 	}
+	for i := 0; i < len(rects); i += 5 {
+		length += rects[i+2].Pos.X - rects[i].Pos.X
+		if h > upright {
+			length += rects[i+2].Pos.Y - rects[i].Pos.Y
+		}
+	}
+	return max(apart, length/maxHatchLines)
+}
+
+// lines are the lines of a hatch inside a rectangle. They go on in neighbouring ones.
+func (h hatch) lines(path *vg.Path, r vg.Rectangle, apart vg.Length) {
+	slope := [...]vg.Length{plain: 0, ticks: 0, upright: 0, falling: -1, rising: 1}[h]
 	low, high := vg.Length(slope*r.Min.Y), vg.Length(slope*r.Max.Y)
 	for k := math.Ceil(float64((r.Min.X - max(low, high)) / apart)); ; k++ {
 		x := vg.Length(vg.Length(k) * apart) // where the line has height 0
@@ -132,8 +147,9 @@ func fillHatched(c draw.Canvas, rects vg.Path, fill color.Color, h hatch) {
 		return
 	}
 	var lines vg.Path
+	apart := h.spacing(rects)
 	for ; len(rects) > 0; rects = rects[5:] {
-		h.lines(&lines, vg.Rectangle{Min: rects[0].Pos, Max: rects[2].Pos})
+		h.lines(&lines, vg.Rectangle{Min: rects[0].Pos, Max: rects[2].Pos}, apart)
 	}
 	if len(lines) > 0 {
 		c.SetLineStyle(draw.LineStyle{Color: faintInk, Width: 0.6})
