@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -105,6 +106,19 @@ func TestSimulatedStates(t *testing.T) {
 		t.Errorf("simulate --verbose:\n%s", out)
 	}
 	testStatesInFiles(t)
+	for file, change := range map[string][2]string{
+		"schedule.json": {`"kind":"wake"`, `"kind":"sleep"`}, "energy.json": {`"greatest_watts": 10`, `"greatest_watts": 9`},
+	} {
+		data, err := os.ReadFile("s/" + file)
+		if err != nil || strings.Count(string(data), change[0]) != 1 {
+			t.Fatalf("%s has not one %s: %v", file, change[0], err)
+		}
+		writeTestFile(t, "s/"+file, strings.Replace(string(data), change[0], change[1], 1))
+		if r := dahl(t, t.Context(), "verify", "s"); r.code != 1 || !regexp.MustCompile("(?m)^"+file+" +[^o]").MatchString(r.stdout) {
+			t.Errorf("%s with %s: exit code %d\n%s", file, change[1], r.code, r.stdout)
+		}
+		writeTestFile(t, "s/"+file, string(data))
+	}
 }
 
 // testStatesInFiles looks for the states of the run s in its pictures and traces.
