@@ -35,8 +35,13 @@ type SleepState struct {
 // HasStates reports whether tasks on the platform may have to wait for a change of state, or for
 // power below a cap.
 func (p *Platform) HasStates() bool {
-	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 || len(d.Sleeps) > 0 }) ||
+	return p.HasCaps() || slices.ContainsFunc(p.Devices, func(d Device) bool { return len(d.Sleeps) > 0 }) ||
 		slices.ContainsFunc(p.Links, func(l Link) bool { return len(l.Sleeps) > 0 })
+}
+
+// HasCaps reports whether the power of the machine or of a device is capped.
+func (p *Platform) HasCaps() bool {
+	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 })
 }
 
 // ClockAt is a setting of the device by its index; 0 is its own.

@@ -42,7 +42,7 @@ type extra struct {
 // newDraw returns nil where there is no cap.
 func newDraw(p *schedule.Problem, clocks []int32) *draw {
 	pl := p.Platform
-	if pl.CapWatts == 0 && !slices.ContainsFunc(pl.Devices, func(d platform.Device) bool { return d.CapWatts > 0 }) {
+	if !pl.HasCaps() {
 		return nil
 	}
 	return &draw{p: pl, calls: make([]call, len(pl.Workers)), clocks: clocks, flows: make([][2]int32, len(pl.Links))}

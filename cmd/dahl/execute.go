@@ -153,6 +153,9 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		return err
 	}
 	defer release()
+	if w.Platform.HasCaps() {
+		slog.Warn("the prediction keeps power_cap; nothing keeps it in the run")
+	}
 	t, err := newTrainer(ctx, w, progress, f.from)
 	if err != nil {
 		return err
