@@ -30,6 +30,15 @@ that contradicts itself or the graph.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
+A plan written by hand needs a format, and for each worker its tasks in order:
+
+  {"format": "dahl-plan 1", "devices": {"cpu.0": ["a", "b"], "gpu0": ["c"]},
+   "clocks": {"b": "slow"}, "sleeps": {"c": "deep"}}
+
+clocks and sleeps may be left out. The former gives tasks another clock than the one in
+force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
+Both are states that the platform file describes.
+
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json`,

@@ -135,6 +135,14 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
 	h.unitChanges, h.linkChanges = changesOf(p, s)
+	if s.World == schedule.Measured { // what nobody saw held up nothing, see schedule.Schedule.ModelStates
+		clear(h.linkChanges)
+		for w := range h.unitChanges {
+			if !p.Platform.Devices[p.Platform.Workers[w].Device].IsEmulated() {
+				h.unitChanges[w] = nil
+			}
+		}
+	}
 	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*n)
 	for i := range s.Spans {
 		h.spanOf[int(s.Spans[i].Step)*n+int(s.Spans[i].Task)] = int32(i)

@@ -82,6 +82,26 @@ func TestChangesAreExplained(t *testing.T) {
 	}
 }
 
+// In a measured run only an emulated device is seen to change: the same wait for waking is dispatch
+// elsewhere, where the platform alone says that the unit slept.
+func TestModelledChangesExplainNothing(t *testing.T) {
+	c := changeCases[1]
+	for kind, want := range map[string]IdleCause{platform.Emulated: WaitChange, platform.CUDA: WaitDispatch} {
+		p := gapProblem(t)
+		p.Platform.Devices[1].Kind = kind
+		s := &schedule.Schedule{World: schedule.Measured, Steps: 2, Spans: c.spans, Changes: c.changes, Makespan: c.spans[1].End}
+		idles := slices.DeleteFunc(Idles(p, s), func(i Idle) bool { return i.Worker != gpu })
+		if idles[1].Start != 50 || idles[1].Cause != want {
+			t.Errorf("%s: %+v from 50 on, want %v", kind, idles[1], want)
+		}
+		for _, step := range CriticalPath(p, s) {
+			if (step.Change >= 0) && want != WaitChange {
+				t.Errorf("%s: the critical path has %+v", kind, step)
+			}
+		}
+	}
+}
+
 // Of 0 to 100 without 10-20, 20-20 and 50-110, 0-10 and 20-50 are left.
 func TestWithout(t *testing.T) {
 	var got [][2]int64
