@@ -163,8 +163,11 @@ func (s *stack) legend() []legendEntry {
 // powerCap is a cap over the run.
 type powerCap struct {
 	legendEntry
-	watts []float64 // by interval: where it lies in the stack
+	watts []float64 // by interval: where it lies in the stack; nil: too far above it to be drawn
 }
+
+// farCap is how many times the greatest power a cap may be and still be drawn.
+const farCap = 2
 
 // caps lists those of the platform and of devices that have a layer of their own.
 func (s *stack) caps(p *platform.Platform) (all []powerCap) {
@@ -175,6 +178,9 @@ func (s *stack) caps(p *platform.Platform) (all []powerCap) {
 			if below != nil {
 				c.watts[k] += below[k]
 			}
+		}
+		if slices.Max(c.watts) > farCap*s.peak() {
+			c.name, c.watts = c.name+" (above the picture)", nil
 		}
 		all = append(all, c)
 	}
@@ -202,10 +208,15 @@ func capLegend(caps []powerCap) (entries []legendEntry) {
 	return entries
 }
 
+// peak is the greatest power in the stack.
+func (s *stack) peak() float64 { return slices.Max(s.watts[len(s.watts)-1]) }
+
 func (s *stack) drawPower(f *frame, caps []powerCap) {
-	peak := slices.Max(s.watts[len(s.watts)-1])
+	peak := s.peak()
 	for _, c := range caps {
-		peak = max(peak, slices.Max(c.watts))
+		for _, watts := range c.watts {
+			peak = max(peak, watts)
+		}
 	}
 	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", 6)
 	f.drawGrid()
@@ -216,6 +227,9 @@ func (s *stack) drawPower(f *frame, caps []powerCap) {
 		lower = upper
 	}
 	for _, c := range caps {
+		if c.watts == nil {
+			continue
+		}
 		f.c.StrokeLines(draw.LineStyle{Color: c.colour, Width: 1.2, Dashes: []vg.Length{5, 3}}, f.stairs(s.times, c.watts))
 	}
 	f.drawX(false)

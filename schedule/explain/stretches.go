@@ -16,8 +16,8 @@ type Stretch struct {
 	Start, End time.Duration
 }
 
-// Stretches lists those of every worker and of every link, in the order of time. Those of one do
-// not overlap: where the clock of a device changes while a unit sleeps, the unit sleeps.
+// Stretches lists those of every worker and of every link up to the makespan, in the order of time.
+// Those of one do not overlap: where the clock of a device changes while a unit sleeps, it sleeps.
 func Stretches(p *schedule.Problem, s *schedule.Schedule) (units, links [][]Stretch) {
 	unitChanges, linkChanges := changesOf(p, s)
 	all := func(lists [][]int32) [][]Stretch {
@@ -69,6 +69,9 @@ func stretchesOf(s *schedule.Schedule, changes []int32) (all []Stretch) {
 				all = append(all, Stretch{c, false, from, to})
 			}
 		}
+	}
+	for i := range all {
+		all[i].End = min(all[i].End, s.Makespan)
 	}
 	all = slices.DeleteFunc(all, func(x Stretch) bool { return x.End <= x.Start })
 	slices.SortStableFunc(all, func(a, b Stretch) int { return cmp.Compare(a.Start, b.Start) })

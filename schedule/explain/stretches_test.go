@@ -82,6 +82,15 @@ func TestChangesAreExplained(t *testing.T) {
 	}
 }
 
+// A unit falls asleep from 58 to 62 in a run of 60, and wakes after it.
+func TestStretchesEndWithTheRun(t *testing.T) {
+	s := &schedule.Schedule{Makespan: 60, Changes: []schedule.Change{change(schedule.FallAsleep, 1, -1, 58, 62), change(schedule.WakeUp, 1, -1, 70, 71)}}
+	units, _ := Stretches(gapProblem(t), s)
+	if list := units[gpu]; len(list) != 1 || list[0].Start != 58 || list[0].End != 60 {
+		t.Errorf("%+v, want one from 58 to 60", list)
+	}
+}
+
 // In a measured run only an emulated device is seen to change: the same wait for waking is dispatch
 // elsewhere, where the platform alone says that the unit slept.
 func TestModelledChangesExplainNothing(t *testing.T) {
