@@ -87,10 +87,9 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 			uses[k] = &ClockUse{Device: d.Name, Clock: d.ClockAt(int(k.clock)).Name}
 			others[k.device] = others[k.device] || int(k.clock) != d.AtClock
 		}
-		took := (span.End - span.Start).Seconds() / float64(s.Steps)
-		uses[k].Tasks += 1 / float64(s.Steps)
-		uses[k].BusyS += took
-		busy[k.device] += took
+		uses[k].Tasks++
+		uses[k].BusyS += (span.End - span.Start).Seconds()
+		busy[k.device] += (span.End - span.Start).Seconds()
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(uses), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.clock, b.clock))
@@ -99,6 +98,7 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 			if busy[k.device] > 0 {
 				uses[k].Share = uses[k].BusyS / busy[k.device]
 			}
+			perStep(s, &uses[k].Tasks, &uses[k].BusyS)
 			st.Clocks = append(st.Clocks, *uses[k])
 		}
 	}
@@ -106,7 +106,6 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 
 // addChanges sums changes of clocks, and sleep: devices first, each in the order in which they come.
 func (st *States) addChanges(p *schedule.Problem, s *schedule.Schedule) {
-	perStep := 1 / float64(s.Steps)
 	for i := range s.Changes {
 		c := &s.Changes[i]
 		if c.Kind != schedule.SwitchClock {
@@ -118,8 +117,8 @@ func (st *States) addChanges(p *schedule.Problem, s *schedule.Schedule) {
 			at = len(st.Switches)
 			st.Switches = append(st.Switches, SwitchUse{Device: name})
 		}
-		st.Switches[at].Count += perStep
-		st.Switches[at].S += float64((c.End - c.Start).Seconds() * perStep)
+		st.Switches[at].Count++
+		st.Switches[at].S += (c.End - c.Start).Seconds()
 	}
 	units, links := explain.Stretches(p, s)
 	for _, stretches := range slices.Concat(units, links) {
@@ -138,8 +137,21 @@ func (st *States) addChanges(p *schedule.Problem, s *schedule.Schedule) {
 				at = len(st.Sleeps)
 				st.Sleeps = append(st.Sleeps, SleepUse{Of: of, State: state})
 			}
-			st.Sleeps[at].Count += perStep
-			st.Sleeps[at].AsleepS += float64((x.End - x.Start).Seconds() * perStep)
+			st.Sleeps[at].Count++
+			st.Sleeps[at].AsleepS += (x.End - x.Start).Seconds()
 		}
+	}
+	for i := range st.Switches {
+		perStep(s, &st.Switches[i].Count, &st.Switches[i].S)
+	}
+	for i := range st.Sleeps {
+		perStep(s, &st.Sleeps[i].Count, &st.Sleeps[i].AsleepS)
+	}
+}
+
+// perStep divides sums over a schedule by its steps.
+func perStep(s *schedule.Schedule, sums ...*float64) {
+	for _, sum := range sums {
+		*sum /= float64(s.Steps)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -226,5 +227,40 @@ func TestStates(t *testing.T) {
 		if s.Makespan != c.makespan || math.Abs(report.TotalJoules-c.joules) > 1e-12 {
 			t.Errorf("%s: %v and %.6g mJ, want %v and %.6g mJ", c.words, s.Makespan, 1000*report.TotalJoules, c.makespan, 1000*c.joules)
 		}
+	}
+}
+
+// Three steps of a at the own and b at half the clock: 10 and 20 ms, with a change before each but the
+// first a: 10 + 3 + 20 ms, then twice 3 + 10 + 3 + 20. So 5 changes in 3 steps, 5/3 and 5 ms a step. A
+// step takes 36 ms, and the joules are those of 105 ms times 36/105: busy 3·(100 + 80) mJ.
+func TestStatesPerStep(t *testing.T) {
+	d := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms", clocks: map[string]string{"b": "slow"}})
+	s, err := simulate.Run(context.Background(), d, 0, 3, simulate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Problem(0, 3, false)
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := plan.StatesOf(p, s, report)
+	near := func(x, y float64) bool { return math.Abs(x-y) < 1e-12 }
+	if len(got.Clocks) != 2 || got.Clocks[0].Clock != "nominal" || got.Clocks[1].Clock != "slow" || got.Clocks[1].Tasks != 1 ||
+		!near(got.Clocks[1].BusyS, 0.02) || !near(got.Clocks[0].Share, 1./3) {
+		t.Errorf("clocks %+v, want a at nominal in a third of the time, and b at slow", got.Clocks)
+	}
+	if len(got.Switches) != 1 || !near(got.Switches[0].Count, 5./3) || !near(got.Switches[0].S, 0.005) {
+		t.Errorf("changes %+v, want 5/3 in 5 ms", got.Switches)
+	}
+	if s.Makespan != 105*millis || s.Period != 36*millis || !near(got.Joules.Busy, 0.54*36/105) {
+		t.Errorf("%v with a step of %v, %g J busy a step; want 105 and 36 ms, and %g J", s.Makespan, s.Period, got.Joules.Busy, 0.54*36/105)
+	}
+	plain := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms"})
+	if s, err = simulate.Run(context.Background(), plain, 0, 1, simulate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if p = plain.Problem(0, 1, false); plan.StatesOf(p, s, report) != nil {
+		t.Error("there are states where nothing changes")
 	}
 }
