@@ -21,6 +21,9 @@ import (
 // keep its contents it is gone after the last use in the step.
 //
 // Program order gives every read a version. The read must find that version until its end.
+//
+// Where transfers bring an atom in equal shares, each share is looked at by itself. Room for the
+// atom is taken with its first share.
 
 // use is one task's access to an atom, in program order.
 type use struct {
@@ -56,6 +59,7 @@ type stay struct {
 type atomAudit struct {
 	*audit
 	id    dag.AtomID
+	share int32
 	moves []int32
 	drops []int32
 	open  []stay // by memory: stay of the current version; it ends at never, and begins there if it is not in the memory
@@ -90,12 +94,41 @@ func (c *audit) residency() error {
 	a := &atomAudit{audit: c, open: make([]stay, len(c.p.Platform.Memories))}
 	for atom := range uses {
 		storage := g.AtomStorage(dag.AtomID(atom))
-		a.id, a.moves, a.drops = dag.AtomID(atom), moves[atom], drops[atom]
-		if err := a.walk(uses[atom], written[storage]); err != nil {
-			return fmt.Errorf("buffer %q: %w", g.Buffers[storage].Name, err)
+		shares := int32(1)
+		for _, i := range moves[atom] {
+			shares = max(shares, c.s.Transfers[i].Share.Of)
+		}
+		for share := range shares {
+			a.id, a.share, a.drops = dag.AtomID(atom), share, drops[atom]
+			err := a.movesOf(moves[atom], shares)
+			if err == nil {
+				err = a.walk(uses[atom], written[storage])
+			}
+			if err != nil {
+				return fmt.Errorf("buffer %q: %w", g.Buffers[storage].Name, err)
+			}
 		}
 	}
 	return c.peaks()
+}
+
+// movesOf keeps the transfers that bring the share, or all shares of the atom.
+func (a *atomAudit) movesOf(all []int32, shares int32) error {
+	a.moves = all
+	if shares == 1 {
+		return nil
+	}
+	a.moves = nil
+	for _, i := range all {
+		s := a.s.Transfers[i].Share
+		if s.Of != 0 && s.Of != shares {
+			return fmt.Errorf("transfer %d brings a share of %d, others of %d", i, s.Of, shares)
+		}
+		if s.Of == 0 || s.Part == a.share {
+			a.moves = append(a.moves, i)
+		}
+	}
+	return nil
 }
 
 // byAtom lists, for every atom, the transfers or evictions that concern it, by time.
@@ -218,6 +251,9 @@ func (a *atomAudit) drop(i int32, gone time.Duration) error {
 	if !slices.ContainsFunc(a.open, func(s stay) bool { return s.from <= e.At }) {
 		return fmt.Errorf("eviction %d drops it at %v in memory %q, and no other memory has it", i, e.At, name)
 	}
+	if a.share > 0 {
+		return nil
+	}
 	bytes := a.p.Graph.AtomBytes(a.id)
 	a.leftAt(e.Memory, e.At)
 	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
@@ -247,7 +283,11 @@ func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
 	return nil
 }
 
+// takeRoom counts the bytes of the atom in a memory for a time.
 func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
+	if a.share > 0 {
+		return
+	}
 	bytes := a.p.Graph.AtomBytes(a.id)
 	a.presence = append(a.presence, presence{a.id, stay{platform.MemoryID(memory), from, to}})
 	a.balance = append(a.balance, balance{from, memory, bytes})

@@ -114,6 +114,9 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Spill != nil {
 		l.field("room", plan.Spill)
 	}
+	if plan.PartBytes > 0 {
+		l.field("part_bytes", plan.PartBytes)
+	}
 	if len(plan.Clocks) > 0 {
 		l.field("clocks", plan.Clocks)
 	}

@@ -13,7 +13,8 @@ import (
 // copy engine in a step. Enter and Leave list the moves before the first step and after the last.
 // Places says where the replicas of the storages lie in each memory, and Arenas how much is
 // reserved there. Spill says how it was decided what leaves a memory during a step for lack of
-// room; nil: nothing leaves.
+// room; nil: nothing leaves. In parts of PartBytes goes what passes the host memory on its way
+// between two others; 0: none of it goes in parts.
 type Written struct {
 	Transfers []PlannedCopies `json:"transfers"`
 	Enter     []PlannedCopy   `json:"enter"`
@@ -21,6 +22,7 @@ type Written struct {
 	Places    []PlannedPlace  `json:"places"`
 	Arenas    []PlannedArena  `json:"arenas"`
 	Spill     *SpillPlan      `json:"room"`
+	PartBytes int64           `json:"part_bytes"`
 }
 
 // anyEngine stands for the engines of memories whose devices do not limit them. The copies
@@ -85,6 +87,9 @@ func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
 	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan
+	if slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Parts > 0 }) {
+		w.PartBytes = pg.partBytes
+	}
 	return w
 }
 
@@ -129,8 +134,7 @@ func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
 	if m.For >= 0 {
 		c.For = pg.Origin.Tasks[m.For].Name
 	}
-	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
-	for _, box := range boxes {
+	for _, box := range pg.boxes(m) {
 		c.Boxes = append(c.Boxes, box.String())
 	}
 	return c
