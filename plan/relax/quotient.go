@@ -2,6 +2,7 @@ package relax
 
 import (
 	"fmt"
+	"math"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -99,10 +100,10 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	terms := make([]lp.Term, 0, len(order))
 	for _, at := range order {
 		if sums[at] != 0 {
-			terms = append(terms, lp.Term{Column: int(at), Value: sums[at] / n})
+			terms = append(terms, lp.Term{Column: int(at), Coefficient: sums[at] / n})
 		}
 	}
-	most := lp.Infinity
+	most := math.Inf(1)
 	if equal {
 		most = least / n
 	}
