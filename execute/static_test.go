@@ -36,7 +36,7 @@ func TestWaitsOfAChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, nil, 3)
+	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		if list := plan.Order[0]; len(list) > 1 {
 			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan.Order, l.Reuse, l.ReuseNext, workers)
+		r, err := compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,11 +144,12 @@ func mustFollow(t *testing.T, g *dag.Graph, l *layout.Layout, ended map[dag.Inst
 			t.Fatalf("%s of step %d starts before %s of step %d has ended", g.Tasks[i.Task].Name, i.Step, g.Tasks[p].Name, step)
 		}
 	}
-	for _, p := range g.Preds(i.Task) {
-		check(dag.TaskID(p), i.Step)
-	}
-	for _, p := range slices.Concat(g.CarriedPreds(i.Task), g.ReusePreds(i.Task)) {
-		check(dag.TaskID(p), i.Step-1)
+	for back := range g.Reach() + 1 {
+		for _, preds := range g.PredsBack(i.Task, back) {
+			for _, p := range preds {
+				check(dag.TaskID(p), i.Step-back)
+			}
+		}
 	}
 	for _, e := range l.Reuse {
 		if e.To == i.Task {
@@ -197,7 +198,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 			}
 			plan.Order = append(plan.Order, tasks)
 		}
-		if _, err := compileReplay(g, plan.Order, nil, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := compileReplay(g, plan.Order, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("plan %v: error %v, want one about %q", c.order, err, c.want)
 		}
 	}

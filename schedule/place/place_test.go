@@ -187,20 +187,22 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	for _, e := range r.pg.Reuse {
 		before[e.To] = append(before[e.To], e.From)
 	}
-	for _, e := range r.pg.MemoryReuseNext { // ReuseNext has these and more
+	for _, e := range r.pg.MemoryReuseNext { // Orders has these and more
 		beforeNext[e.To] = append(beforeNext[e.To], e.From)
 	}
 	mayRun := func(t dag.TaskID) bool {
-		for _, list := range [][]int32{g.Preds(t), asInts(before[t])} {
-			for _, p := range list {
-				if ended[p] <= ended[t] {
-					return false
-				}
+		for _, p := range before[t] {
+			if ended[p] <= ended[t] {
+				return false
 			}
 		}
-		for _, list := range [][]int32{g.CarriedPreds(t), g.ReusePreds(t), asInts(beforeNext[t])} {
-			for _, p := range list {
-				if ended[p] < ended[t] {
+		for back := range g.Reach() + 1 {
+			lists := g.PredsBack(t, back)
+			if back == 1 {
+				lists[0] = slices.Concat(lists[0], asInts(beforeNext[t]))
+			}
+			for _, p := range slices.Concat(lists[0], lists[1]) {
+				if ended[p]+int(back) <= ended[t] {
 					return false
 				}
 			}
@@ -278,10 +280,14 @@ func mustMeanTheSame(t *testing.T, placed *Program, rng *rand.Rand, steps int) {
 // written out.
 func mustLinkTheSame(t *testing.T, links *dag.Links, g *dag.Graph) {
 	t.Helper()
+	if links.Reach() != g.Reach() {
+		t.Fatalf("it reaches %d steps back; by its regions %d", links.Reach(), g.Reach())
+	}
 	for id := range dag.TaskID(len(g.Tasks)) {
-		if !slices.Equal(links.Preds(id), g.Preds(id)) || !slices.Equal(links.CarriedPreds(id), g.CarriedPreds(id)) || !slices.Equal(links.ReusePreds(id), g.ReusePreds(id)) {
-			t.Fatalf("%q follows %d, %d and %d; by its regions %d, %d and %d", g.Tasks[id].Name,
-				links.Preds(id), links.CarriedPreds(id), links.ReusePreds(id), g.Preds(id), g.CarriedPreds(id), g.ReusePreds(id))
+		for back := range g.Reach() + 1 {
+			if is, want := links.PredsBack(id, back), g.PredsBack(id, back); !slices.Equal(is[0], want[0]) || !slices.Equal(is[1], want[1]) {
+				t.Fatalf("%q follows %d of %d steps before; by its regions %d", g.Tasks[id].Name, is, back, want)
+			}
 		}
 	}
 }

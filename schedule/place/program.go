@@ -70,9 +70,10 @@ type Graph struct {
 	// where and as it should be. A step may then begin in one memory while another still works
 	// on the contents of the step before.
 	Reuse, MemoryReuseNext []dag.Edge
-	// ReuseNext is MemoryReuseNext with further orders from step to step that only make a schedule of
-	// this graph one of the origin, whose buffers exist once.
-	ReuseNext func() []dag.Edge
+	// Orders are Reuse and MemoryReuseNext, by the number of steps between the two tasks, with further
+	// orders that only make a schedule of this graph one of the origin, whose buffers exist in one
+	// memory.
+	Orders func() [][]dag.Edge
 
 	*traffic
 	replicas        *replicas       // nil: nothing moves

@@ -198,7 +198,7 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
 		g := graphOf(t, r.placed.Graphs[0])
 		l.Offset = slices.Clone(l.Offset)
-		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext()
+		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].Orders()[1]
 		for i := range r.plan.Places {
 			if p := &r.plan.Places[i]; p.Arena == layout.StepArena.String() && p.Memory == memory {
 				p.Offset = 0
