@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,17 +10,18 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
-// stages is a pipeline: stage i runs on device d<i> for 100 ms, writes a<i>, and reads a<i-1>. Stage
-// 1 also writes x, which the last one reads. There are so many copies of x, and 2 of the others. With
+// stages is a pipeline: stage i runs on device d<i> for a time, writes a<i>, and reads a<i-1>. Stage
+// 1 also writes x, which the last one reads. There are so many copies of x, and of the others. With
 // two stages x is all that moves on.
-func stages(t testing.TB, n, copies int) *dag.Graph {
+func stages(t testing.TB, n int, each time.Duration, copies, others int) *dag.Graph {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "graph stages\nbuffer x float32 [16] activation copies=%d\n", copies)
 	for i := 1; i < n && n > 2; i++ {
-		fmt.Fprintf(&b, "buffer a%d float32 [16] activation copies=2\n", i)
+		fmt.Fprintf(&b, "buffer a%d float32 [16] activation copies=%d\n", i, others)
 	}
 	for i := 1; i <= n; i++ {
 		fmt.Fprintf(&b, "task stage%d\n", i)
@@ -35,7 +37,7 @@ func stages(t testing.TB, n, copies int) *dag.Graph {
 		if i == n {
 			b.WriteString(" read x\n")
 		}
-		fmt.Fprintf(&b, " costs d%d=%d\n", i, 100*time.Millisecond)
+		fmt.Fprintf(&b, " costs d%d=%d\n", i, each)
 	}
 	g, err := dag.ParseText(strings.NewReader(b.String()), "test")
 	if err != nil {
@@ -61,17 +63,19 @@ func oneMemory(t testing.TB, devices int) *platform.Platform {
 // read 100·s ms after stage 1 of step k began. So stage 1 begins at most n times in 100·s ms: the
 // period is 100·s/n ms, and no less than the 100 ms of a stage. For the buffers between neighbours s
 // is 2 and n is 2. The bound follows the same circle; both are exact over 60 steps, a multiple of
-// each n. Before the last step's end, n copies of x were live, and at most 2 of each other.
+// each n. What is live at once is derived where all stages overlap, and where no step overlaps
+// another, when there is x beside what a stage reads and writes.
 func TestCopiesOfABuffer(t *testing.T) {
 	const steps, ms = 121, time.Millisecond // the period is that of the last 60 steps
 	for _, c := range []struct {
 		stages, copies int
 		period         time.Duration
+		peak           int64 // in buffers of 64 bytes; 0: not derived
 	}{
-		{2, 1, 200 * ms}, {2, 2, 100 * ms}, {2, 3, 100 * ms},
-		{6, 1, 600 * ms}, {6, 2, 300 * ms}, {6, 3, 200 * ms}, {6, 4, 150 * ms}, {6, 5, 120 * ms}, {6, 6, 100 * ms}, {6, 8, 100 * ms},
+		{2, 1, 200 * ms, 1}, {2, 2, 100 * ms, 2}, {2, 3, 100 * ms, 2},
+		{6, 1, 600 * ms, 1 + 2}, {6, 2, 300 * ms, 0}, {6, 3, 200 * ms, 0}, {6, 4, 150 * ms, 0}, {6, 5, 120 * ms, 0}, {6, 6, 100 * ms, 6 + 5*2}, {6, 8, 100 * ms, 6 + 5*2},
 	} {
-		p := problem(t, stages(t, c.stages, c.copies), oneMemory(t, c.stages), steps)
+		p := problem(t, stages(t, c.stages, 100*ms, c.copies, 2), oneMemory(t, c.stages), steps)
 		if err := p.Graph.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +92,99 @@ func TestCopiesOfABuffer(t *testing.T) {
 			if s.Period != c.period || lowerBound(t, p) > s.Makespan {
 				t.Errorf("%+v: %s: period %v; makespan %v, bound %v", c, info.Name, s.Period, s.Makespan, lowerBound(t, p))
 			}
+			if c.peak > 0 && s.PeakBytes[0] != 64*c.peak {
+				t.Errorf("%+v: %s: %d bytes live", c, info.Name, s.PeakBytes[0])
+			}
+		}
+	}
+}
+
+// twoMemoriesOf is the first half of some devices on one memory, the others on another. A copy of 64
+// bytes takes 6 ms, beside any others.
+func twoMemoriesOf(t testing.TB, devices int) *platform.Platform {
+	t.Helper()
+	p := oneMemory(t, devices)
+	p.Memories = append(p.Memories, platform.Memory{Name: "hbm", BandwidthBytesPerSec: 1e9})
+	p.Links = []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e12, Latency: 6*time.Millisecond - 1, Sharing: platform.Fatpipe, PowerSource: platform.Guess}}
+	p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}
+	for i := devices / 2; i < devices; i++ {
+		p.Devices[i].Kind, p.Devices[i].Memory = "emulated", 1
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestCopiesInTwoMemories: six stages of 99 ms, three at each memory, and 6 ms for what stage 3 hands to
+// stage 4, are 600 ms from the beginning of a step to its end. With n copies of x at both memories,
+// stage 1 of step k+n waits for the last stage of step k as in one memory: the period is 600/n ms. A
+// plan with n copies at ram and m at hbm has four circles, and the longest is the period:
+//
+//	stage 1 and the copy of x, which frees what it read: 99 + 6 ms for n steps
+//	the copy of x and stage 6, which frees what it read: 6 + 99 ms for m steps
+//	stage 1 after the copy of n steps before, and that after stage 6 of m steps before: 600 + 6 ms for n + m steps
+//	600 ms for the greater of n and m, since the schedule is one of the graph with so many copies
+//
+// Two stages of 97 ms and the copy between them are 200 ms. Buffers that a plan reserves are of 64 bytes.
+func TestCopiesInTwoMemories(t *testing.T) {
+	const steps, ms = 121, time.Millisecond
+	for _, c := range []struct {
+		stages, copies  int
+		planned         []int // copies of x at ram and at hbm; nil: the plan does not say
+		period          time.Duration
+		atRAM, atOthers int64 // buffers reserved; 0: not derived
+	}{
+		{stages: 2, copies: 1, period: 200 * ms, atRAM: 1, atOthers: 1},
+		{stages: 2, copies: 2, period: 100 * ms, atRAM: 2, atOthers: 2},
+		{stages: 2, copies: 3, period: 97 * ms, atRAM: 3, atOthers: 3},
+		{stages: 2, copies: 2, planned: []int{1, 1}, period: 200 * ms, atRAM: 1, atOthers: 1},
+		{stages: 6, copies: 1, period: 600 * ms},
+		{stages: 6, copies: 4, period: 150 * ms, atRAM: 4 + 3*3, atOthers: 4 + 3*3},
+		{stages: 6, copies: 6, period: 100 * ms, atRAM: 6 + 3*3, atOthers: 6 + 3*3},
+		{stages: 6, copies: 1, planned: []int{2, 6}, period: 100 * ms, atRAM: 2 + 3*3, atOthers: 6 + 3*3},
+		{stages: 6, copies: 3, planned: []int{1, 6}, period: 105 * ms, atRAM: 1 + 3*3, atOthers: 6 + 3*3},
+		{stages: 6, copies: 3, planned: []int{6, 1}, period: 105 * ms, atRAM: 6 + 3*3, atOthers: 1 + 3*3},
+		{stages: 6, copies: 3, planned: []int{4, 3}, period: 150 * ms, atRAM: 4 + 3*3, atOthers: 3 + 3*3},
+	} {
+		each := 99 * ms
+		if c.stages == 2 {
+			each = 97 * ms
+		}
+		p := problem(t, stages(t, c.stages, each, c.copies, 3), twoMemoriesOf(t, c.stages), steps)
+		plan, err := schedule.HEFT(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m, n := range c.planned {
+			plan.Copies = append(plan.Copies, place.PlannedCount{Memory: p.Platform.Memories[m].Name, Buffer: "x", Copies: n})
+		}
+		if c.planned != nil && c.stages == 6 {
+			for _, at := range []string{"ram a1", "ram a2", "ram a3", "hbm a3", "hbm a4", "hbm a5"} {
+				plan.Copies = append(plan.Copies, place.PlannedCount{Memory: at[:3], Buffer: at[4:], Copies: 3})
+			}
+		}
+		priced, err := priceOf(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		s, err := Run(context.Background(), d, 0, steps, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(d.Problem(0, steps, false)); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		reserved := d.ReservedBytes()
+		if s.Period != c.period || s.PeakBytes[0] > reserved[0] || s.PeakBytes[1] > reserved[1] || d.Priced.LowerBound(0, steps) > s.Makespan {
+			t.Errorf("%+v: period %v; %d bytes live, %d reserved", c, s.Period, s.PeakBytes, reserved)
+		}
+		if c.atRAM > 0 && (reserved[0] != 64*c.atRAM || reserved[1] != 64*c.atOthers) {
+			t.Errorf("%+v: %d bytes reserved", c, reserved)
 		}
 	}
 }

@@ -129,6 +129,13 @@ func (pg *Graph) Body() *dag.Body {
 		role := g.Buffers[b].Role
 		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
 	}
+	if g.AllCopies() != nil {
+		body.Copies = make([]int32, len(pg.replicas.of))
+		for i, b := range pg.replicas.of {
+			m, _ := pg.replicas.memoryOf(dag.BufferID(i))
+			body.Copies[i] = pg.copiesIn(location{g.Storage(b), m})
+		}
+	}
 	body.Each = func(t dag.TaskID, use dag.Use) {
 		visit := func(at location, mode dag.Mode, atoms []int32) {
 			replica := pg.replicas.id(at, pg.spill(t).uses[at])
