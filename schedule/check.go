@@ -141,7 +141,7 @@ func (c *audit) dependences() error {
 // the graph.
 func (c *audit) copies(storage dag.BufferID) (most int) {
 	if c.p.Copies == nil {
-		return max(1, c.p.Graph.Buffers[storage].Copies)
+		return int(c.p.Graph.Copies(storage))
 	}
 	for _, here := range c.p.Copies {
 		most = max(most, int(here[storage]))
