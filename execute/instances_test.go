@@ -1,12 +1,14 @@
 package execute
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/schedule"
 	"dahl/schedule/place"
 )
@@ -107,6 +109,47 @@ func TestPoliciesKnowCopies(t *testing.T) {
 		}
 		if _, err := decided(prog, how{Platform: node(t, 1, 1), Policy: info.Name}); err == nil || !strings.Contains(err.Error(), "take heft or a plan, or leave copies out") {
 			t.Errorf("%s on several memories: %v", info.Name, err)
+		}
+	}
+}
+
+// TestWritersRunAhead: feed writes the number of the step into one of n copies of a buffer, and fetch, on
+// another core, reads it. The first fetch does not end before the feed of step n−1 has: with n copies
+// it may, since no feed before that overwrites anything. Each fetch finds the number of its step.
+func TestWritersRunAhead(t *testing.T) {
+	const steps = 10
+	for n := 1; n <= 4; n++ {
+		b := dag.NewBuilder("ahead")
+		access := func(buf dag.Buffer, mode dag.Mode) dag.Access {
+			return dag.Access{Region: dag.Region{Buffer: b.Buffer(buf)}, Mode: mode}
+		}
+		index := access(dag.Buffer{Name: "index", Shape: []int{1}, Type: dag.Int32, Copies: n}, dag.Write)
+		kernels.Add(b, dag.Task{Name: "feed", Op: "feed", Type: dag.Float32, Accesses: []dag.Access{index}})
+		index.Mode = dag.Read
+		kernels.Add(b, dag.Task{Name: "fetch", Op: "fetch", Type: dag.Float32, Accesses: []dag.Access{access(dag.Buffer{Name: "loss", Shape: []int{1}, Type: dag.Float32}, dag.Read), index}})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ahead := make(chan struct{})
+		hooks := map[string]Hook{
+			"feed": func(step int, args []kernels.Arg) error {
+				if kernels.Data[int32](&args[0])[0] = int32(step); step == n-1 {
+					close(ahead)
+				}
+				return nil
+			},
+			"fetch": func(step int, args []kernels.Arg) error {
+				<-ahead
+				if got := kernels.Data[int32](&args[1])[0]; got != int32(step) {
+					return fmt.Errorf("it finds %d", got)
+				}
+				return nil
+			},
+		}
+		r := newRunner(t, &dag.Program{Name: "ahead", Graphs: []*dag.Graph{g}}, how{Platform: machine(t, 2), Plans: []*schedule.Plan{{Order: [][]dag.TaskID{{0}, {1}}}}, Options: Options{Hooks: hooks}})
+		if _, err := r.Run(context.Background(), 0, steps, false); err != nil {
+			t.Errorf("%d copies: %v", n, err)
 		}
 	}
 }
