@@ -12,7 +12,9 @@ import (
 
 // LowerBound is a time that no schedule of some steps of a graph goes below on these costs. The
 // schedule may be of any policy, plan, variants and layout, on any part of the devices and
-// units, at any of their clocks, timed or not. LowerBound is 0 where there is no schedule.
+// units, at any of their clocks, timed or not. It has as many copies of each buffer as the graph: where
+// a plan has other numbers, the bound is that of [Decision.Priced]. LowerBound is 0 where there is no
+// schedule.
 //
 // The bound of a part of the machine ([Priced.On]) is of what that part offers. It is no less than
 // that of the whole machine.
