@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -52,8 +51,8 @@ func surely(ns float64) time.Duration {
 
 // bound is what the bounds of one graph have in common for all numbers of steps.
 type bound struct {
-	settings  [][][]setting   // by class of costs and device of the whole machine
-	follows   []dag.Rows      // by how many steps back, and by task: what it follows there
+	settings  [][][]setting // by class of costs and device of the whole machine
+	follows   follows
 	least     []time.Duration // by task; nil: there is no schedule
 	serialNs  float64         // the sum of least
 	oneWorker time.Duration   // of a step: what some worker has to run
@@ -78,7 +77,7 @@ func (c *Priced) newBound(graph int) *bound {
 		b.settings, b.follows = c.settingsOf(graph), mustFollow(g)
 	}
 	if len(c.Platform.Memories) == 1 && (c.whole == nil || len(c.whole.Platform.Memories) > 1) {
-		b.follows = allOrders(g)
+		b.follows = follows{g.PredsBack, g.Reach()}
 	}
 	problem := c.Problem(graph, 1)
 	if problem.check() != nil {
@@ -100,26 +99,29 @@ func (c *Priced) newBound(graph int) *bound {
 	return b
 }
 
-// allOrders lists what every schedule in one memory puts before a task: the graph's orders.
-func allOrders(g *dag.Graph) []dag.Rows {
-	var follows []dag.Rows
-	for back := range g.Reach() + 1 {
-		var edges []dag.Edge
-		for t := range dag.TaskID(len(g.Tasks)) {
-			for _, preds := range g.PredsBack(t, back) {
-				for _, other := range preds {
-					edges = append(edges, dag.Edge{From: t, To: dag.TaskID(other)})
+// follows is what every schedule puts before a task: tasks of its step and of steps before, up to so
+// many back.
+type follows struct {
+	tasks func(t dag.TaskID, back int32) [2][]int32
+	reach int32
+}
+
+// eachAcross visits the tasks of earlier steps that a step's tasks follow.
+func (f *follows) eachAcross(tasks int, visit func(other int32)) {
+	for back := int32(1); back <= f.reach; back++ {
+		for t := range dag.TaskID(tasks) {
+			for _, others := range f.tasks(t, back) {
+				for _, other := range others {
+					visit(other)
 				}
 			}
 		}
-		follows = append(follows, dag.NewRows(len(g.Tasks), edges))
 	}
-	return follows
 }
 
-// mustFollow lists what every schedule puts before a task: what wrote what it reads, in the same
+// mustFollow finds what every schedule in any memories puts before a task: what wrote what it reads, in the same
 // step and in the one before, and, in the same step, what it names.
-func mustFollow(g *dag.Graph) []dag.Rows {
+func mustFollow(g *dag.Graph) follows {
 	const steps = 2
 	var edges [steps][]dag.Edge // from a task of the second step to what it follows, by how far back that is
 	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
@@ -146,7 +148,8 @@ func mustFollow(g *dag.Graph) []dag.Rows {
 	for back := range edges {
 		edges[back] = slices.Compact(edges[back]) // the atoms of an operand often have one writer
 	}
-	return []dag.Rows{dag.NewRows(len(g.Tasks), edges[0]), dag.NewRows(len(g.Tasks), edges[1])}
+	rows := [steps]dag.Rows{dag.NewRows(len(g.Tasks), edges[0]), dag.NewRows(len(g.Tasks), edges[1])}
+	return follows{func(t dag.TaskID, back int32) [2][]int32 { return [2][]int32{rows[back].Row(int32(t))} }, steps - 1}
 }
 
 // maxBoundInstances bounds the tasks that [bound.path] visits of a long run.
@@ -161,8 +164,9 @@ func (b *bound) path(steps int) time.Duration {
 	const never = math.MinInt64 / 2
 	n := len(b.least)
 	first := min(steps, max(2, maxBoundInstances/n))
-	across := slices.Concat(b.followedAcross()...)
-	if len(across) == 0 { // all steps are alike
+	again := int32(-1)
+	b.follows.eachAcross(n, func(other int32) { again = other })
+	if again < 0 { // all steps are alike
 		steps, first = 1, 1
 	}
 	var longest time.Duration
@@ -170,7 +174,12 @@ func (b *bound) path(steps int) time.Duration {
 	if first == steps {
 		return longest
 	}
-	again := slices.MaxFunc(across, func(x, y int32) int { return cmp.Compare(last[x], last[y]) })
+	again = -1
+	b.follows.eachAcross(n, func(other int32) {
+		if again < 0 || last[other] > last[again] {
+			again = other
+		}
+	})
 	cycles := []time.Duration{0} // by steps; 0: there is none
 	b.unroll(first-1, again, never, func(ends []time.Duration) { cycles = append(cycles, max(0, ends[again])) })
 	left := steps - first
@@ -180,19 +189,11 @@ func (b *bound) path(steps int) time.Duration {
 	return longest
 }
 
-// followedAcross are the tasks that later steps follow.
-func (b *bound) followedAcross() (lists [][]int32) {
-	for _, rows := range b.follows[1:] {
-		lists = append(lists, rows.All())
-	}
-	return lists
-}
-
 // unroll tells for each of some steps when its tasks end at the earliest, and returns those times
 // of the last step. No task starts before the time given as the earliest, which is also when those
 // of the steps before have ended; in the step right before, one task (negative: none) ended at 0.
 func (b *bound) unroll(steps int, ended int32, earliest time.Duration, each func(ends []time.Duration)) []time.Duration {
-	past := make([][]time.Duration, len(b.follows)) // by how many steps back; the first is in the making
+	past := make([][]time.Duration, b.follows.reach+1) // by how many steps back; the first is in the making
 	for back := range past {
 		past[back] = slices.Repeat([]time.Duration{earliest}, len(b.least))
 	}
@@ -205,9 +206,11 @@ func (b *bound) unroll(steps int, ended int32, earliest time.Duration, each func
 		past[0] = oldest
 		for t := range oldest {
 			start := earliest
-			for back, rows := range b.follows {
-				for _, other := range rows.Row(int32(t)) {
-					start = max(start, past[back][other])
+			for back, ends := range past {
+				for _, others := range b.follows.tasks(dag.TaskID(t), int32(back)) {
+					for _, other := range others {
+						start = max(start, ends[other])
+					}
 				}
 			}
 			oldest[t] = start + b.least[t]
