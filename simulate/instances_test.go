@@ -99,6 +99,34 @@ func TestCopiesOfABuffer(t *testing.T) {
 	}
 }
 
+// TestCopiesCount: two copies of x, 64 bytes each, are live when stage 1 writes the second and stage 2 reads
+// the first. A memory of 128 bytes holds them; in one of 127 every policy and plan is refused.
+func TestCopiesCount(t *testing.T) {
+	for _, capacity := range []int64{128, 127} {
+		pl := oneMemory(t, 2)
+		pl.Memories[0].CapacityBytes = capacity
+		if err := pl.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		p := problem(t, stages(t, 2, 100, 2, 1), pl, 3)
+		free := *p
+		free.Platform = oneMemory(t, 2)
+		for _, info := range schedule.Policies() {
+			h := how{plan: planOf(t, &free)}
+			if info.Dynamic != nil {
+				h = how{policy: info.Dynamic(p)}
+			}
+			s, err := run(p, h)
+			if capacity == 128 && err == nil {
+				err = s.Check(p)
+			}
+			if capacity == 128 && err != nil || capacity == 127 && (err == nil || !strings.Contains(err.Error(), "128")) {
+				t.Errorf("%s in %d bytes: %v", info.Name, capacity, err)
+			}
+		}
+	}
+}
+
 // twoMemoriesOf is the first half of some devices on one memory, the others on another. A copy of 64
 // bytes takes 6 ms, beside any others.
 func twoMemoriesOf(t testing.TB, devices int) *platform.Platform {
