@@ -22,14 +22,14 @@ type boundTask struct {
 	later []kernels.Call
 }
 
-// at is the call of a step.
-func (t *boundTask) at(step int32) *kernels.Call {
-	if len(t.later) > 0 {
-		if turn := int(step) % (1 + len(t.later)); turn > 0 {
-			return &t.later[turn-1]
+// inStep is what is bound for a step: first, or one of those for later steps.
+func inStep[T any](first *T, later []T, step int32) *T {
+	if len(later) > 0 {
+		if turn := int(step) % (1 + len(later)); turn > 0 {
+			return &later[turn-1]
 		}
 	}
-	return &t.call
+	return first
 }
 
 // turns is after how many steps a task works on the same copies of its operands again: the least

@@ -155,14 +155,7 @@ type deviceTask struct {
 }
 
 // at is what a step does.
-func (t *deviceTask) at(step int32) *deviceTask {
-	if len(t.later) > 0 {
-		if turn := int(step) % (1 + len(t.later)); turn > 0 {
-			return &t.later[turn-1]
-		}
-	}
-	return t
-}
+func (t *deviceTask) at(step int32) *deviceTask { return inStep(t, t.later, step) }
 
 // bindDevices binds the tasks on the lanes of devices, and the moves before and after a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {

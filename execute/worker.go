@@ -95,7 +95,7 @@ func (w *worker) replay(j *job) {
 func (w *worker) run(j *job, task, step int32) bool {
 	w.task, w.step = task, step
 	t := &j.graph.tasks[task]
-	call := t.at(step)
+	call := inStep(&t.call, t.later, step)
 	start := j.now()
 	if t.hook != nil {
 		if err := t.hook(int(step), call.Args); err != nil {

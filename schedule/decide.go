@@ -165,15 +165,16 @@ func layOutDemand(d *Decision, _ *Choice) error {
 	if d.Placed != nil {
 		return nil
 	}
+	host := d.Priced.Platform.HostMemory()
+	atHost := !slices.ContainsFunc(d.Priced.Platform.Devices, func(device platform.Device) bool { return device.Memory != host })
 	for _, g := range d.Priced.Program.Graphs {
 		for b, n := range g.AllCopies() {
-			if n > 1 && d.Priced.Platform.Spread() {
+			if n > 1 && !atHost {
 				return fmt.Errorf("graph %q: buffer %q has %d copies, and policy %s decides while it runs and knows one version of a buffer in several memories; take heft or a plan, or leave copies out",
 					g.Name, g.Buffers[b].Name, n, d.Policy.Name)
 			}
 		}
 	}
-	host := d.Priced.Platform.HostMemory()
 	home, err := d.Priced.HostLayouts()
 	if err != nil {
 		return err

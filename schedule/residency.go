@@ -67,6 +67,12 @@ func newResidency(p *Problem) (*residency, error) {
 	return r, nil
 }
 
+// several reports whether there are several copies of an atom's storage. Then all workers are at the
+// host's memory, and what they read is there.
+func (r *residency) several(atom int32) bool {
+	return r.copies != nil && r.copies[r.p.Graph.AtomStorage(dag.AtomID(atom))] > 1
+}
+
 // of is the number of an atom in a step, in lists by atom and copy.
 func (r *residency) of(atom, step int32) int32 {
 	if r.copies == nil {
@@ -221,7 +227,7 @@ func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom i
 		}
 		bytes := int64(-1)
 		for _, atom := range g.Atoms(t, i) {
-			if r.valid[atom]&(1<<m) != 0 {
+			if r.valid[atom]&(1<<m) != 0 || r.several(atom) {
 				continue
 			}
 			if bytes < 0 {
@@ -240,7 +246,7 @@ func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
 			continue
 		}
 		for _, atom := range g.Atoms(t, i) {
-			if r.valid[atom]&(1<<m) == 0 {
+			if r.valid[atom]&(1<<m) == 0 && !r.several(atom) {
 				return false
 			}
 		}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,17 @@ func oneMemory(t testing.TB, devices int) *platform.Platform {
 	return p
 }
 
+// withMemoryBeside has one memory more, whose devices were not selected.
+func withMemoryBeside(t testing.TB, p *platform.Platform) *platform.Platform {
+	t.Helper()
+	q := *p
+	q.Memories = append(slices.Clone(p.Memories), platform.Memory{Name: "hbm", BandwidthBytesPerSec: 1e9})
+	if err := q.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return &q
+}
+
 // TestCopiesOfABuffer: stage 1 of step k+n overwrites the x of step k, which the last of s stages has
 // read 100·s ms after stage 1 of step k began. So stage 1 begins at most n times in 100·s ms: the
 // period is 100·s/n ms, and no less than the 100 ms of a stage. For the buffers between neighbours s
@@ -85,6 +97,11 @@ func TestCopiesOfABuffer(t *testing.T) {
 			t.Errorf("%+v: the bound grows by %v in 60 steps", c, grows)
 		}
 		for _, info := range schedule.Policies() {
+			beside := *p
+			beside.Platform = withMemoryBeside(t, p.Platform)
+			if s := runPolicy(t, &beside, info); s.Period != c.period || s.Check(&beside) != nil {
+				t.Errorf("%+v: %s: period %v beside a memory without devices: %v", c, info.Name, s.Period, s.Check(&beside))
+			}
 			s := runPolicy(t, p, info)
 			if err := s.Check(p); err != nil {
 				t.Fatalf("%+v: %s: %v", c, info.Name, err)
