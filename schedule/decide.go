@@ -27,7 +27,7 @@ type Choice struct {
 // policy that is decided, what moves between memories, and where every buffer lies.
 // simulate.Run and execute.New take it, and decide nothing themselves. It is immutable.
 type Decision struct {
-	Priced *Priced // with the variants of the plans
+	Priced *Priced // with the variants of the plans, and their copies of buffers
 	Policy PolicyInfo
 	Graphs []Decided // by graph of the program
 
@@ -55,7 +55,7 @@ var passes = []struct {
 	run  func(*Decision, *Choice) error
 }{
 	{"check", checkProblems},
-	{"fix the variants of plans of", fixVariants},
+	{"fix the variants and copies of plans of", fixVariants},
 	{"plan", planGraphs},
 	{"place", placePlans},
 	{"lay out", layOutDemand},
@@ -106,7 +106,7 @@ func checkProblems(d *Decision, choice *Choice) error {
 	})
 }
 
-// fixVariants prices the graphs anew whose plans fix variants.
+// fixVariants prices the graphs anew whose plans fix variants, and takes their copies of buffers.
 func fixVariants(d *Decision, choice *Choice) (err error) {
 	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
 		return err

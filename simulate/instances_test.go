@@ -161,6 +161,19 @@ func twoMemoriesOf(t testing.TB, devices int) *platform.Platform {
 	return p
 }
 
+// planned are copies of x at ram and at hbm, and three of the others of six stages; nil stays nil.
+func planned(stages int, ofX []int) (counts []place.PlannedCount) {
+	for m, n := range ofX {
+		counts = append(counts, place.PlannedCount{Memory: []string{"ram", "hbm"}[m], Buffer: "x", Copies: n})
+	}
+	for _, at := range []string{"ram a1", "ram a2", "ram a3", "hbm a3", "hbm a4", "hbm a5"} {
+		if ofX != nil && stages == 6 {
+			counts = append(counts, place.PlannedCount{Memory: at[:3], Buffer: at[4:], Copies: 3})
+		}
+	}
+	return counts
+}
+
 // TestCopiesInTwoMemories: six stages of 99 ms, three at each memory, and 6 ms for what stage 3 hands to
 // stage 4, are 600 ms from the beginning of a step to its end. With n copies of x at both memories,
 // stage 1 of step k+n waits for the last stage of step k as in one memory: the period is 600/n ms. A
@@ -201,14 +214,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for m, n := range c.planned {
-			plan.Copies = append(plan.Copies, place.PlannedCount{Memory: p.Platform.Memories[m].Name, Buffer: "x", Copies: n})
-		}
-		if c.planned != nil && c.stages == 6 {
-			for _, at := range []string{"ram a1", "ram a2", "ram a3", "hbm a3", "hbm a4", "hbm a5"} {
-				plan.Copies = append(plan.Copies, place.PlannedCount{Memory: at[:3], Buffer: at[4:], Copies: 3})
-			}
-		}
+		plan.Copies = planned(c.stages, c.planned)
 		priced, err := priceOf(p)
 		if err != nil {
 			t.Fatal(err)

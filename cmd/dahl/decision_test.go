@@ -67,13 +67,18 @@ func randomFiles(t *testing.T, r *rand.Rand, copies func() int) {
 		}
 		tasks = append(tasks, fmt.Sprintf(`{"name": "t%02d", "reads": [%s]%s, %s}`, i, strings.Join(reads, ", "), writes, costs))
 	}
-	for b, buffer := range buffers { // after what was read before it was written
+	giveCopies(buffers, written, copies)
+	writeTestFile(t, "random.json", fmt.Sprintf(`{"format": "dahl-graph 1", "name": "random", "buffers": [%s], "tasks": [%s]}`,
+		strings.Join(buffers, ",\n"), strings.Join(tasks, ",\n")))
+}
+
+// giveCopies says how often buffers exist that tasks write before any reads them.
+func giveCopies(buffers []string, written map[string]bool, copies func() int) {
+	for b, buffer := range buffers {
 		if n := copies(); n > 1 && written[buffer] && strings.Contains(buffer, "activation") {
 			buffers[b] = strings.TrimSuffix(buffer, "}") + fmt.Sprintf(`, "copies": %d}`, n)
 		}
 	}
-	writeTestFile(t, "random.json", fmt.Sprintf(`{"format": "dahl-graph 1", "name": "random", "buffers": [%s], "tasks": [%s]}`,
-		strings.Join(buffers, ",\n"), strings.Join(tasks, ",\n")))
 }
 
 // TestOneDecisionInFiles: what a run directory holds of a random graph on a random machine

@@ -31,13 +31,10 @@ func rewritePlan(t *testing.T, from, to string, change func(plan map[string]any)
 	writeTestFile(t, to, string(data))
 }
 
-// TestCopiesOfBuffersInFiles: a of 10 ms writes x in ram, and b of 10 ms on the GPU reads it, 8000 bytes,
-// which take 5 us and 1 us to move. A step is 20.006 ms from end to end. With n copies of x in the
-// memory that has most, step k+n begins when step k has ended: the period is 20.006/n ms, and no
-// less than 10 ms. The graph file says n, or the plan, in place of it; both are kept in run
-// directories, which verify and repeat.
-func TestCopiesOfBuffersInFiles(t *testing.T) {
-	t.Chdir(t.TempDir())
+// planTwoStages writes the files of a task on a core and one on a GPU that reads what it writes, with
+// up to three copies of that, and plans the one without.
+func planTwoStages(t *testing.T) {
+	t.Helper()
 	writeTestFile(t, "node.toml", emulatedNode)
 	for n := range 4 {
 		copies := fmt.Sprintf(`, "copies": %d`, n)
@@ -48,19 +45,34 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
  {"name": "a", "writes": ["x"], "ns": {"cpu": 10000000}}, {"name": "b", "reads": ["x"], "ns": {"g0": 10000000}}]}`)
 	}
 	mustRun(t, "plan", "--platform", "node.toml", "--graph", "x1.json", "--out", "p")
+}
+
+// withCounts is the plan of the two stages with copies of buffers, which leaves open where they lie.
+func withCounts(t *testing.T, counts []place.PlannedCount) {
+	t.Helper()
+	rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
+		plan["copies"] = counts
+		delete(plan, "places")
+		delete(plan, "arenas")
+		delete(plan, "graph")
+	})
+}
+
+// in is so many copies of x in a memory.
+func in(memory string, n int) place.PlannedCount {
+	return place.PlannedCount{Memory: memory, Buffer: "x", Copies: n}
+}
+
+// TestCopiesOfBuffersInFiles: a of 10 ms writes x in ram, and b of 10 ms on the GPU reads it, 8000 bytes,
+// which take 5 us and 1 us to move. A step is 20.006 ms from end to end. With n copies of x in the
+// memory that has most, step k+n begins when step k has ended: the period is 20.006/n ms, and no
+// less than 10 ms. The graph file says n, or the plan, in place of it; both are kept in run
+// directories, which verify and repeat.
+func TestCopiesOfBuffersInFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	planTwoStages(t)
 	if text, err := os.ReadFile("p/plan.json"); err != nil || strings.Contains(string(text), "\n  \"copies\"") {
 		t.Errorf("a plan without copies of buffers: %s", text)
-	}
-	write := func(counts []place.PlannedCount) {
-		rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
-			plan["copies"] = counts
-			delete(plan, "places")
-			delete(plan, "arenas")
-			delete(plan, "graph")
-		})
-	}
-	in := func(memory string, n int) place.PlannedCount {
-		return place.PlannedCount{Memory: memory, Buffer: "x", Copies: n}
 	}
 	for _, c := range []struct {
 		graph  string
@@ -77,7 +89,7 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 	} {
 		line := strings.Fields("simulate --platform node.toml --steps 21 --out s --json --graph " + c.graph)
 		if c.counts != nil {
-			write(c.counts)
+			withCounts(t, c.counts)
 			line = append(line, "--plan", "given.json")
 		}
 		var s summary
@@ -97,6 +109,12 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 	if text, err := os.ReadFile("y.json"); err != nil || !strings.Contains(string(text), `"copies":3`) {
 		t.Errorf("exported as %s", text)
 	}
+}
+
+// TestCopiesOfBuffersRefused: a plan of a file that names what there is not.
+func TestCopiesOfBuffersRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	planTwoStages(t)
 	for _, c := range []struct {
 		counts []place.PlannedCount
 		want   string
@@ -105,7 +123,7 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 		{[]place.PlannedCount{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
 		{[]place.PlannedCount{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
 	} {
-		write(c.counts)
+		withCounts(t, c.counts)
 		r := dahl(t, t.Context(), strings.Fields("simulate --platform node.toml --out r --graph x1.json --plan given.json")...)
 		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%+v: exit code %d, %s", c.counts, r.code, r.stderr)
