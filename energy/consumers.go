@@ -127,53 +127,115 @@ func (a *account) integrateDevices() {
 	}
 }
 
+// piece is a device between two moments at which anything begins or ends there.
+type piece struct {
+	platform *platform.Platform
+	d        *platform.Device
+	id       platform.DeviceID
+	units    []unitNow // nil: nothing ever changes
+	running  []int     // calls on each unit
+	modelled []int     // those of them without joules of their own
+
+	busy, modelledBusy int // units
+}
+
 // integrateDevice adds up one device over its spans.
 func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	d := &a.p.Platform.Devices[id]
-	idleWatts := d.ClockInForce().Idle
+	if a.isOff(id, spans) {
+		a.turnOff(d)
+		return
+	}
 	in := make([]interval, len(spans))
 	for k, i := range spans {
 		in[k] = interval{a.s.Spans[i].Start, a.s.Spans[i].End}
 	}
+	stretches := a.stretchesOf(func(c *schedule.Change) bool { return c.Device == id })
+	for _, s := range stretches {
+		in = append(in, s.interval)
+	}
+	p := piece{platform: a.p.Platform, d: d, id: id, running: make([]int, d.Count), modelled: make([]int, d.Count)}
+	if len(stretches) > 0 {
+		p.units = make([]unitNow, d.Count)
+	}
 	unit := func(k int32) int { return a.p.Platform.Workers[a.s.Spans[spans[k]].Worker].Index }
 	a.devices = append(a.devices, newEntry(d.Name, d.PowerSource))
 	trace := PowerTrace{Name: d.Name}
-	running := make([]int, d.Count)  // calls on each unit
-	modelled := make([]int, d.Count) // those of them without joules of their own
+	var states []int32
 	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
-		clear(running)
-		clear(modelled)
-		busy, modelledBusy := 0, 0
+		clear(p.running)
+		clear(p.modelled)
+		p.busy, p.modelledBusy = 0, 0
 		callWatts := 0.0
+		states = states[:0]
 		for _, k := range active {
+			if int(k) >= len(spans) {
+				states = append(states, k-int32(len(spans)))
+				continue
+			}
 			u := unit(k)
-			if running[u]++; running[u] == 1 {
-				busy++
+			if p.running[u]++; p.running[u] == 1 {
+				p.busy++
 			}
 			if joules := a.spanCallJ[spans[k]]; joules != 0 {
 				callWatts += joules / (in[k].end - in[k].start).Seconds()
-			} else if modelled[u]++; modelled[u] == 1 {
-				modelledBusy++
+			} else if p.modelled[u]++; p.modelled[u] == 1 {
+				p.modelledBusy++
 			}
 		}
+		unitsNow(d, p.units, stretches, states)
 		secs := (to - from).Seconds()
-		total := a.p.Platform.BusyTotal(id, modelledBusy)
-		a.devices[id].IdleJoules += float64(float64(float64(d.Count-busy)*idleWatts) * secs)
-		aboveIdle := 0.0 // of one unit
-		if modelledBusy > 0 {
-			aboveIdle = (total - a.p.Platform.BusyTotal(id, 0)) / float64(modelledBusy)
-		}
 		for _, k := range active {
+			if int(k) >= len(spans) {
+				continue
+			}
 			u := unit(k)
-			watts := idleWatts / float64(running[u])
+			clock := p.clock(u)
+			watts := d.ClockAt(clock).Idle / float64(p.running[u])
 			if joules := a.spanCallJ[spans[k]]; joules != 0 {
 				watts += joules / (in[k].end - in[k].start).Seconds()
 			} else {
-				watts += aboveIdle / float64(modelled[u])
+				watts += d.WattsAboveIdle(clock, p.modelledBusy) / float64(p.modelled[u])
 			}
 			a.spanJ[spans[k]] += float64(watts * secs)
 		}
-		trace.add(from, total+callWatts)
+		trace.add(from, p.rest(&a.devices[id], secs)+callWatts)
 	})
 	a.traces = append(a.traces, trace)
+}
+
+func (p *piece) clock(unit int) int {
+	if p.units == nil {
+		return p.d.AtClock
+	}
+	return p.units[unit].clock
+}
+
+// rest adds the joules of units that run nothing to an entry. It returns the watts of the device,
+// without calls that have joules of their own.
+func (p *piece) rest(e *Entry, secs float64) (watts float64) {
+	if p.units == nil {
+		e.IdleJoules += float64(float64(float64(p.d.Count-p.busy)*p.d.ClockInForce().Idle) * secs)
+		return p.platform.BusyTotal(p.id, p.modelledBusy)
+	}
+	for u := range p.units {
+		now := &p.units[u]
+		idle := p.d.ClockAt(now.clock).Idle
+		switch {
+		case p.modelled[u] > 0:
+			watts += idle + p.d.WattsAboveIdle(now.clock, p.modelledBusy)
+		case p.running[u] > 0:
+			watts += idle
+		case now.sleep > 0:
+			asleep := p.d.Sleeps[now.sleep-1].Watts
+			e.SleepJoules += float64(asleep * secs)
+			watts += asleep
+		default:
+			e.IdleJoules += float64(idle * secs)
+			watts += idle
+		}
+		e.SwitchingJoules += float64(now.changing * secs)
+		watts += now.changing
+	}
+	return watts
 }

@@ -89,14 +89,30 @@ func (a *account) integrateLink(id platform.LinkID, on []carried) {
 		a.transferJ[c.transfer] += joules
 	}
 	e.IdleJoules = float64(l.IdleWatts * a.s.Makespan.Seconds())
-	a.links = append(a.links, e)
+	stretches := a.stretchesOf(func(c *schedule.Change) bool { return c.Device < 0 && c.Link == id })
+	for _, s := range stretches {
+		in = append(in, s.interval)
+	}
 	trace := PowerTrace{Name: l.Name}
-	sweep(in, a.s.Makespan, func(from, _ time.Duration, active []int32) {
-		sum := l.IdleWatts
+	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
+		sum, secs := l.IdleWatts, (to - from).Seconds()
 		for _, k := range active {
-			sum += watts[k]
+			if int(k) < len(on) {
+				sum += watts[k]
+				continue
+			}
+			switch s := &stretches[int(k)-len(on)]; s.kind {
+			case changing:
+				sum += s.watts
+				e.SwitchingJoules += float64(s.watts * secs)
+			case asleep:
+				sum += l.Sleeps[s.state].Watts - l.IdleWatts
+				e.SleepJoules += float64(l.Sleeps[s.state].Watts * secs)
+				e.IdleJoules -= float64(l.IdleWatts * secs)
+			}
 		}
 		trace.add(from, sum)
 	})
+	a.links = append(a.links, e)
 	a.traces = append(a.traces, trace)
 }

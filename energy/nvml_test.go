@@ -166,3 +166,43 @@ func TestCloseWithoutOpen(t *testing.T) {
 		t.Errorf("%d open", opened.Load())
 	}
 }
+
+// The clock of the second board is locked and unlocked, and that of the first stays. Without the
+// rights the error says who has them.
+func TestLockedClocks(t *testing.T) {
+	gpus, err := scriptedGPUs(t, "devices=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uuid := gpus[1].GPU.UUID
+	shows := func(want int) {
+		t.Helper()
+		for i, mhz := range []int{1755, want} {
+			d, _ := nvml.DeviceGetHandleByIndex(i)
+			if g, err := describe(d); err != nil || g.SMClockMHz != mhz {
+				t.Errorf("GPU %d runs at %d MHz, want %d (%v)", i, g.SMClockMHz, mhz, err)
+			}
+		}
+	}
+	if least, most, err := GPUClockRange(uuid); least != 345 || most != 1980 || err != nil {
+		t.Errorf("from %d to %d MHz (%v), want 345 to 1980", least, most, err)
+	}
+	if err := LockGPUClock(uuid, 900); err != nil {
+		t.Error(err)
+	}
+	shows(900)
+	if err := UnlockGPUClock(uuid); err != nil {
+		t.Error(err)
+	}
+	shows(1755)
+	if err := LockGPUClock("GPU-1", 900); err == nil || err.Error() != "find GPU GPU-1: Not Found" {
+		t.Errorf("a GPU that is not there: %v", err)
+	}
+	t.Setenv("TESTNVML", "devices=2,root=0")
+	for _, err := range []error{LockGPUClock(uuid, 900), UnlockGPUClock(uuid)} {
+		if err == nil || !strings.Contains(err.Error(), uuid) || !strings.HasSuffix(err.Error(), "lock its clock: only root may; run as root") {
+			t.Errorf("without the rights: %v", err)
+		}
+	}
+	shows(1755)
+}

@@ -36,7 +36,12 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 	units := &p.Devices[1]
 	units.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: units.IdleWatts, Busy: units.Busy},
 		{Name: "slow", Scale: 0.5, Idle: 3 * r.Float64(), Busy: platform.BusyPower{UnitWatts: 15 * r.Float64()}}}
-	units.AtClock = r.IntN(2)
+	units.AtClock, units.UnitClocks = r.IntN(2), r.IntN(2) == 0
+	units.Switch = platform.Transition{Takes: 3, Joules: 1e-8 * r.Float64()}
+	rest := []platform.SleepState{{Name: "light", Watts: r.Float64(), Enter: platform.Transition{Takes: 2, Joules: 1e-8 * r.Float64()}},
+		{Name: "deep", Watts: r.Float64(), Enter: platform.Transition{Takes: 5}, Leave: platform.Transition{Takes: 7, Joules: 1e-7 * r.Float64()}}}
+	p.Devices[0].Sleeps, units.Sleeps, p.Links[1].Sleeps = rest, rest, rest
+	p.Devices[2].MayBeOff, p.Devices[2].OffWatts = true, 3*r.Float64()
 	for l := range p.Links {
 		p.Links[l].Sharing = platform.Sharing(r.IntN(3))
 	}
@@ -64,7 +69,78 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 		ends := r.Perm(3)
 		s.Transfers = append(s.Transfers, schedule.Transfer{From: platform.MemoryID(ends[0]), To: platform.MemoryID(ends[1]), Bytes: r.Int64N(200), Start: a, End: b})
 	}
+	randomChanges(r, s, p)
 	return s, &schedule.Problem{Graph: mustBuild(t, tasks...), Platform: p, Costs: costs}
+}
+
+// randomChanges lets the clocks of a device change at any time, and lets what never works sleep.
+func randomChanges(r *rand.Rand, s *schedule.Schedule, p *platform.Platform) {
+	one := func(c schedule.Change, at time.Duration) time.Duration {
+		c.Start, c.End = at, at+c.Transition(p).Takes
+		s.Changes = append(s.Changes, c)
+		return c.End
+	}
+	nap := func(c schedule.Change) {
+		for at := time.Duration(r.IntN(20)); at < s.Makespan; at += time.Duration(r.IntN(20)) {
+			c.To = 0
+			for c.Kind = schedule.FallAsleep; c.To < 2 && r.IntN(3) > 0; c.To++ {
+				at = one(c, at) + time.Duration(r.IntN(5))
+			}
+			if c.To--; c.To >= 0 {
+				c.Kind = schedule.WakeUp
+				at = one(c, at)
+			}
+		}
+	}
+	worked := map[platform.WorkerID]bool{}
+	for i := range s.Spans {
+		worked[s.Spans[i].Worker] = true
+	}
+	for w, of := range p.Workers {
+		if d := &p.Devices[of.Device]; len(d.Sleeps) > 0 && !worked[platform.WorkerID(w)] {
+			nap(schedule.Change{Device: of.Device, Unit: int32(of.Index), Link: -1})
+		}
+	}
+	if len(s.Transfers) == 0 {
+		nap(schedule.Change{Device: -1, Unit: -1, Link: 1})
+	}
+	for unit := range int32(2) {
+		if !p.Devices[1].UnitClocks {
+			unit = -1
+		}
+		to := int32(p.Devices[1].AtClock)
+		for at := time.Duration(r.IntN(40)); at < s.Makespan; at += time.Duration(r.IntN(40)) {
+			to = 1 - to
+			at = one(schedule.Change{Kind: schedule.SwitchClock, Device: 1, Unit: unit, Link: -1, To: to}, at)
+		}
+		if unit < 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(s.Changes, func(a, b schedule.Change) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// stateAt is the clock of a unit, its sleep state plus 1, and what its changes draw at a moment.
+func stateAt(s *schedule.Schedule, p *platform.Platform, mine func(c *schedule.Change) bool, clock int, at time.Duration) (int, int32, float64) {
+	sleep, changes := int32(0), 0.0
+	for i := range s.Changes {
+		c := &s.Changes[i]
+		if !mine(c) || c.Start > at {
+			continue
+		}
+		if at < c.End {
+			changes += c.Transition(p).Joules / c.Transition(p).Takes.Seconds()
+		}
+		switch {
+		case c.Kind == schedule.SwitchClock && c.End <= at:
+			clock = int(c.To)
+		case c.Kind == schedule.FallAsleep && c.End <= at:
+			sleep = c.To + 1
+		case c.Kind != schedule.SwitchClock:
+			sleep = 0
+		}
+	}
+	return clock, sleep, changes
 }
 
 // slowWatts is the power at one nanosecond by the definition: it counts what runs.
@@ -82,14 +158,46 @@ func slowWatts(s *schedule.Schedule, prob *schedule.Problem, at time.Duration) f
 			modelled[v.Worker] = true
 		}
 	}
-	for d := range p.Devices {
-		n := 0
-		for w := range modelled {
-			if p.Workers[w].Device == platform.DeviceID(d) {
-				n++
-			}
+	busy := make([]int, len(p.Devices))
+	used := make([]bool, len(p.Devices))
+	for w := range modelled {
+		busy[p.Workers[w].Device]++
+	}
+	for _, v := range s.Spans {
+		used[p.Workers[v.Worker].Device] = true
+	}
+	for _, v := range s.Transfers {
+		used[2] = used[2] || v.From == 2 || v.To == 2 // the GPU is alone at its memory
+	}
+	for w, of := range p.Workers {
+		d := &p.Devices[of.Device]
+		if d.MayBeOff && !used[of.Device] {
+			watts += d.OffWatts
+			continue
 		}
-		watts += p.BusyTotal(platform.DeviceID(d), n)
+		clock, sleep, changes := stateAt(s, p, func(c *schedule.Change) bool { return c.Covers(of.Device, of.Index) }, d.AtClock, at)
+		if d.Count == 2 && !d.UnitClocks { // both have the one change of the device
+			_, _, ofAll := stateAt(s, p, func(c *schedule.Change) bool { return c.Device == of.Device && c.Unit < 0 }, d.AtClock, at)
+			changes -= ofAll / 2
+		}
+		setting, n := platform.Clock{Idle: d.IdleWatts, Busy: d.Busy}, busy[of.Device]
+		if len(d.Clocks) > 0 {
+			setting = d.Clocks[clock]
+		}
+		watts += changes
+		switch {
+		case sleep > 0:
+			watts += d.Sleeps[sleep-1].Watts
+			continue
+		case !modelled[platform.WorkerID(w)]:
+			watts += setting.Idle
+			continue
+		}
+		all := setting.Busy.UnitWatts*float64(n) + setting.Idle*float64(d.Count-n) // by the definition of busy
+		if setting.Busy.WholeDevice {
+			all = setting.Busy.FirstWatts + (setting.Busy.AllWatts-setting.Busy.FirstWatts)*float64(n-1)/float64(d.Count-1)
+		}
+		watts += setting.Idle + (all-setting.Idle*float64(d.Count))/float64(n)
 	}
 	for l := range p.Links {
 		link := &p.Links[l]
@@ -113,7 +221,12 @@ func slowWatts(s *schedule.Schedule, prob *schedule.Problem, at time.Duration) f
 				}
 			}
 		}
-		watts += link.IdleWatts + (link.BusyWatts-link.IdleWatts)*rates/capacity
+		idle := link.IdleWatts
+		_, sleep, changes := stateAt(s, p, func(c *schedule.Change) bool { return c.Device < 0 && int(c.Link) == l }, 0, at)
+		if sleep > 0 {
+			idle = link.Sleeps[sleep-1].Watts
+		}
+		watts += idle + changes + (link.BusyWatts-link.IdleWatts)*rates/capacity
 	}
 	return watts
 }

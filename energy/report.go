@@ -32,8 +32,13 @@ type Report struct {
 	ByPhase  []Entry `json:"by_phase"` // in the order of the graph; tasks and transfers, without waiting
 	ByLayer  []Entry `json:"by_layer"`
 
-	Sources []PowerSource `json:"sources"` // where each power comes from
-	Missing []string      `json:"missing"` // devices, links and host whose power is not known
+	Sources []PowerSource `json:"sources"`            // where each power comes from
+	Missing []string      `json:"missing"`            // devices, links and host whose power is not known
+	LeftOff []string      `json:"left_off,omitempty"` // devices that were not selected and are off; the host's joules have theirs
+
+	// SleepModelled names devices and links whose sleep in a measured run nobody has seen: it is the
+	// platform's description of what they do in the gaps.
+	SleepModelled []string `json:"sleep_modelled,omitempty"`
 
 	// Readings are joules that meters counted beside the run, and Metered has the model's over the
 	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
@@ -50,6 +55,9 @@ type Causes struct {
 	Busy     float64 `json:"busy_joules"`     // running units
 	Transfer float64 `json:"transfer_joules"` // links above idle
 	Host     float64 `json:"host_joules"`     // the baseline
+	// Sleep is what sleeps or is off, Switching the joules of changes beside idle power.
+	Sleep     float64 `json:"sleep_joules,omitempty"`
+	Switching float64 `json:"switching_joules,omitempty"`
 }
 
 // Entry is the energy of one device, link, phase or layer.
@@ -59,7 +67,12 @@ type Entry struct {
 	IdleJoules     float64 `json:"idle_joules,omitempty"`
 	BusyJoules     float64 `json:"busy_joules,omitempty"`
 	TransferJoules float64 `json:"transfer_joules,omitempty"`
-	Basis          Basis   `json:"basis"`
+	// SleepJoules are those while it slept or was off, SwitchingJoules those of changes of its clock
+	// and of sleep beside idle power.
+	SleepJoules     float64 `json:"sleep_joules,omitempty"`
+	SwitchingJoules float64 `json:"switching_joules,omitempty"`
+	Off             bool    `json:"off,omitempty"` // a device that the run does not use
+	Basis           Basis   `json:"basis"`
 }
 
 // PowerSource says where the watts of a device, link or host come from. With Calls set it says
@@ -79,11 +92,14 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 		return nil, err
 	}
 	r := &Report{Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
+	if s.World == schedule.Measured {
+		r.SleepModelled = prob.SleepModelled()
+	}
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
-	r.Causes.Host = a.hostJ
-	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host
+	r.Causes.Host, r.LeftOff = a.hostJ, prob.Platform.LeftOff
+	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 	if s.Makespan > 0 {
 		r.MeanWatts = r.TotalJoules / r.MakespanSeconds
 	}
@@ -147,10 +163,12 @@ func (r *Report) addConsumers(a *account) {
 	for _, list := range [][]Entry{r.ByDevice, r.ByLink} {
 		for i := range list {
 			e := &list[i]
-			e.Joules = e.IdleJoules + e.BusyJoules + e.TransferJoules
+			e.Joules = e.IdleJoules + e.BusyJoules + e.TransferJoules + e.SleepJoules + e.SwitchingJoules
 			r.Causes.Idle += e.IdleJoules
 			r.Causes.Busy += e.BusyJoules
 			r.Causes.Transfer += e.TransferJoules
+			r.Causes.Sleep += e.SleepJoules
+			r.Causes.Switching += e.SwitchingJoules
 		}
 	}
 }
@@ -240,6 +258,9 @@ func (r *Report) Grounds() string {
 	text := string(r.Basis) + ", watts " + strings.Join(words, " and ")
 	if slices.Contains(r.Missing, "host") {
 		text += ", without the host"
+	}
+	if len(r.SleepModelled) > 0 {
+		text += ", sleep of " + strings.Join(r.SleepModelled, ", ") + " not seen but modelled"
 	}
 	return text
 }

@@ -85,7 +85,7 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 			return nil, err
 		}
 	}
-	if err := checkWorkers(p); err != nil {
+	if err := cmp.Or(checkWorkers(p), checkClocks(p, p.ClocksUsed())); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}

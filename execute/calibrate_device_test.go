@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestCalibrateEmulated(t *testing.T) {
 	for i, d := range c.Devices {
 		dev := c.Platform.Devices[i+1]
 		checkEmulated(t, c.Platform, &dev, &d)
-		if was := before.Devices[i+1]; dev.FlopsPerSec["float32"] != was.FlopsPerSec["float32"] || c.Platform.Links[i] != before.Links[i] ||
+		if was := before.Devices[i+1]; dev.FlopsPerSec["float32"] != was.FlopsPerSec["float32"] || !reflect.DeepEqual(c.Platform.Links[i], before.Links[i]) ||
 			c.Platform.Memories[i+1] != before.Memories[i+1] || !d.LinksKept {
 			t.Errorf("calibrating changed what %s is", dev.Name)
 		}

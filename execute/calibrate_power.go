@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ const PowerRepeats = 3
 // PowerCalibration is the power of a processor, all of its cores together.
 type PowerCalibration struct {
 	Device             string
+	Clock              string // "": the first
 	IdleWatts          float64
 	OneWatts, AllWatts float64 // with one core busy with a matrix product, and with all
 	Spread             float64 // of the repeats: largest minus smallest over the median, the widest of the three
@@ -26,68 +28,142 @@ type PowerCalibration struct {
 	Meter              string
 }
 
-// measurePower measures the power of a processor, idle and busy. Without a meter it does nothing.
-// Neither does it where some cores are left out, since the meter counts those, too, nor where
-// calibration goes on and the power has been measured.
+// measurePower measures the power of a processor, idle and busy. Without a meter it does nothing,
+// nor where calibration goes on and the power has been measured.
 func (c *calibrator) measurePower() error {
-	d := c.cpu
-	cores := 0 // of all processors
-	for i := range c.platform.Devices {
-		o := &c.platform.Devices[i]
-		if !o.IsProcessor() {
-			continue
-		}
-		if o.Whole != 0 {
-			return nil
-		}
-		cores += o.Count
-	}
-	if c.opt.Energy == nil || c.cores != d.Count || c.opt.Resume && d.PowerSource == platform.Measured {
+	d, cores := c.cpu, c.meteredCores()
+	if cores == 0 || c.opt.Energy == nil || c.opt.Resume && d.PowerSource == platform.Measured {
 		return nil
 	}
-	var idle, one, all []float64 // watts of the meter; the busy ones above idle
-	p := PowerCalibration{Device: d.Name}
+	s, ok, err := c.samplePower(d.Name)
+	if !ok {
+		return err
+	}
+	perCore := median(s.idle) / float64(cores)
+	if p, busy, ok := s.of(d, perCore); ok {
+		setPower(d, perCore, busy, p.Meter, p.Spread)
+		c.result.Powers = append(c.result.Powers, p)
+	}
+	return c.save()
+}
+
+// CalibrateClocks measures the power of processors at those of their further clocks that say a
+// frequency, where their own power is measured. Set puts a device of the options' platform to one
+// of its clocks, and all others to their own.
+func CalibrateClocks(ctx context.Context, opt CalibrateOptions, set func(d platform.DeviceID, clock int) error) (*Calibration, error) {
+	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(opt.Platform)}
+	c.result.Platform = c.platform
+	for id := range c.platform.Devices {
+		d := &c.platform.Devices[id]
+		c.cpu, c.cores = d, c.units(d)
+		if !d.IsProcessor() || opt.Energy == nil || d.PowerSource != platform.Measured || c.meteredCores() == 0 {
+			continue
+		}
+		d.Clocks = slices.Clone(d.Clocks)
+		for k := 1; k < len(d.Clocks); k++ {
+			if d.Clocks[k].FrequencyHz == 0 {
+				continue
+			}
+			err := set(platform.DeviceID(id), k)
+			if err == nil {
+				err = c.measureClock(&d.Clocks[k])
+			}
+			if err != nil {
+				return &c.result, fmt.Errorf("measure the power of %q at its clock %q: %w", d.Name, d.Clocks[k].Name, err)
+			}
+		}
+	}
+	return &c.result, nil
+}
+
+// measureClock measures the power at a clock to which the processor has been set. What other
+// processors draw idle is not its.
+func (c *calibrator) measureClock(clock *platform.Clock) error {
+	d := c.cpu
+	s, ok, err := c.samplePower(d.Name + " at " + clock.Name)
+	if !ok {
+		return err
+	}
+	others := 0.0
+	for i := range c.platform.Devices {
+		if o := &c.platform.Devices[i]; o != d && o.IsProcessor() {
+			others += float64(o.IdleWatts * float64(o.Count))
+		}
+	}
+	perCore := (median(s.idle) - others) / float64(d.Count)
+	if p, busy, ok := s.of(d, perCore); ok {
+		clock.Idle, clock.Busy, p.Clock = perCore, busy, clock.Name
+		c.result.Powers = append(c.result.Powers, p)
+	}
+	return c.save()
+}
+
+// meteredCores is how many cores of all processors the meter counts; 0: some of them are left out,
+// and would be counted, too.
+func (c *calibrator) meteredCores() (cores int) {
+	for i := range c.platform.Devices {
+		o := &c.platform.Devices[i]
+		if o.IsProcessor() && o.Whole != 0 {
+			return 0
+		}
+		if o.IsProcessor() {
+			cores += o.Count
+		}
+	}
+	if c.cores != c.cpu.Count {
+		return 0
+	}
+	return cores
+}
+
+// powerSamples are watts of the meter: idle, and above idle with one core busy and with all.
+type powerSamples struct {
+	idle, one, all []float64
+	meter          string
+	disturbed      bool
+}
+
+// samplePower repeats the measurement of the processor's power; ok is false without a meter.
+func (c *calibrator) samplePower(what string) (s powerSamples, ok bool, err error) {
+	d := c.cpu
 	measure := func(active, repeat int) (above float64, ok bool, err error) {
-		c.progress(repeat, PowerRepeats, fmt.Sprintf("%s watts, busy cores: %d", d.Name, active))
+		c.progress(repeat, PowerRepeats, fmt.Sprintf("%s watts, busy cores: %d", what, active))
 		load := StartLoad()
 		e, ok, err := c.opt.Energy(c.ctx, d.Name, products(active))
-		p.Meter, p.Disturbed = e.Meter, p.Disturbed || load.Load().Disturbed(0)
-		idle = append(idle, e.IdleWatts)
+		s.meter, s.disturbed = e.Meter, s.disturbed || load.Load().Disturbed(0)
+		s.idle = append(s.idle, e.IdleWatts)
 		return e.Watts - e.IdleWatts, ok && err == nil, err
 	}
 	for repeat := range PowerRepeats {
 		above, ok, err := measure(1, repeat)
 		if !ok {
-			return err
+			return s, false, err
 		}
-		one = append(one, above)
+		s.one = append(s.one, above)
 		if d.Count > 1 {
 			if above, ok, err = measure(d.Count, repeat); !ok {
-				return err
+				return s, false, err
 			}
 		}
-		all = append(all, above)
+		s.all = append(s.all, above)
 	}
-	c.putProcessorPower(p, idle, one, all, cores)
-	return c.save()
+	return s, true, nil
 }
 
-// putProcessorPower makes the medians the power of the processor. A meter that shows less when
-// busy than idle shows something else: the power stays.
-func (c *calibrator) putProcessorPower(p PowerCalibration, idle, one, all []float64, cores int) {
-	d, perCore := c.cpu, median(idle)/float64(cores)
-	if perCore < 0 || median(one) < 0 || median(all) < 0 {
-		return
+// of makes the medians the power of a processor, whose cores draw so much idle. A meter that shows
+// less when busy than idle shows something else; ok is false then.
+func (s *powerSamples) of(d *platform.Device, perCore float64) (p PowerCalibration, busy platform.BusyPower, ok bool) {
+	if perCore < 0 || median(s.one) < 0 || median(s.all) < 0 {
+		return p, busy, false
 	}
-	p.IdleWatts = float64(perCore * float64(d.Count))
-	p.OneWatts, p.AllWatts = p.IdleWatts+median(one), p.IdleWatts+median(all)
-	p.Spread = max(spreadOf(idle, 0), spreadOf(one, median(idle)), spreadOf(all, median(idle)))
-	busy := platform.BusyPower{UnitWatts: p.OneWatts}
+	p = PowerCalibration{Device: d.Name, Meter: s.meter, Disturbed: s.disturbed, IdleWatts: float64(perCore * float64(d.Count))}
+	p.OneWatts, p.AllWatts = p.IdleWatts+median(s.one), p.IdleWatts+median(s.all)
+	p.Spread = max(spreadOf(s.idle, 0), spreadOf(s.one, median(s.idle)), spreadOf(s.all, median(s.idle)))
+	busy = platform.BusyPower{UnitWatts: p.OneWatts}
 	if d.Count > 1 {
 		busy = platform.BusyPower{FirstWatts: p.OneWatts, AllWatts: p.AllWatts, WholeDevice: true}
 	}
-	setPower(d, perCore, busy, p.Meter, p.Spread)
-	c.result.Powers = append(c.result.Powers, p)
+	return p, busy, true
 }
 
 // spreadOf is the range of some powers, relative to the median power with the base added.

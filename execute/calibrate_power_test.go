@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -63,6 +64,48 @@ func TestMeasurePower(t *testing.T) {
 		}
 		if d.Clocks[0].Idle != d.IdleWatts || d.Clocks[0].Busy != d.Busy || d.Clocks[1].Idle != 0 {
 			t.Errorf("%s: clocks %+v", c.words, d.Clocks)
+		}
+	}
+}
+
+// The meter shows what it does in TestMeasurePower, after the processor was set to its clock that
+// says a frequency. The three cores beside it draw 4 W each of the 21 W idle, so that it draws 9 W,
+// and with 22 and 51 W above idle 31 and 60 W. Where its own power is not measured, or there is no
+// meter, nothing is set.
+func TestCalibrateClocks(t *testing.T) {
+	for _, source := range []platform.Source{platform.Measured, platform.Guess, ""} {
+		p := machine(t, 2)
+		d := &p.Devices[0]
+		d.IdleWatts, d.Busy, d.PowerSource = 5, platform.BusyPower{UnitWatts: 7}, cmp.Or(source, platform.Measured)
+		d.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: 5, Busy: d.Busy}, {Name: "vague", Scale: 0.7, Idle: 5}, {Name: "slow", Scale: 0.5, FrequencyHz: 1e9}}
+		p.Devices = append(p.Devices, platform.Device{Name: "other", Kind: "cpu", Count: 3, IdleWatts: 4})
+		was, sets, saved := slices.Clone(d.Clocks), 0, 0
+		o := CalibrateOptions{Platform: p, Resume: true, Save: func(*platform.Platform) error { saved++; return nil }}
+		if source != "" {
+			o.Energy = powerMeter(t, [][2]float64{{20, 40}, {20, 70}, {22, 46}, {22, 74}, {21, 43}, {21, 72}})
+		}
+		c, err := CalibrateClocks(t.Context(), o, func(d platform.DeviceID, clock int) error {
+			if sets++; d != 0 || clock != 2 {
+				t.Errorf("device %d is set to its clock %d", d, clock)
+			}
+			return nil
+		})
+		if !slices.Equal(p.Devices[0].Clocks, was) {
+			t.Error("the platform that was given has changed")
+		}
+		if source != platform.Measured {
+			if err != nil || sets+saved+len(c.Powers) != 0 || !slices.Equal(c.Platform.Devices[0].Clocks, was) {
+				t.Errorf("%q: %v, %d clocks set, %d saved, %+v", source, err, sets, saved, c.Powers)
+			}
+			continue
+		}
+		want := was
+		want[2].Idle, want[2].Busy = 4.5, platform.BusyPower{FirstWatts: 31, AllWatts: 60, WholeDevice: true}
+		if err != nil || sets != 1 || saved != 1 || !slices.Equal(c.Platform.Devices[0].Clocks, want) {
+			t.Errorf("%v, %d clocks set, %d saved: %+v, want %+v", err, sets, saved, c.Platform.Devices[0].Clocks, want)
+		}
+		if len(c.Powers) != 1 || c.Powers[0].Clock != "slow" || c.Powers[0].IdleWatts != 9 || c.Powers[0].OneWatts != 31 || c.Powers[0].AllWatts != 60 {
+			t.Errorf("powers %+v", c.Powers)
 		}
 	}
 }

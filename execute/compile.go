@@ -43,6 +43,9 @@ func (r *Runner) prepare() error {
 	if err := checkWorkers(r.platform); err != nil {
 		return err
 	}
+	if err := checkClocks(r.platform, r.decision.ClocksUsed()); err != nil && !r.opt.AnyClock {
+		return err
+	}
 	r.spread = r.platform.Spread()
 	if err := r.take(); err != nil {
 		return err
@@ -84,6 +87,19 @@ func (r *Runner) take() error {
 	return r.openDevices()
 }
 
+// checkClocks refuses clocks that nobody sets: emulated devices obey theirs.
+func checkClocks(p *platform.Platform, used [][]int32) error {
+	for id, clocks := range used {
+		d := &p.Devices[id]
+		for _, clock := range clocks {
+			if clock > 0 && !d.IsEmulated() {
+				return fmt.Errorf("platform %q: device %q is to run at its clock %q, which is for the caller to set; see Options.AnyClock", p.Name, d.Name, d.ClockAt(int(clock)).Name)
+			}
+		}
+	}
+	return nil
+}
+
 // checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
 // kinds with memories of their own.
 func checkWorkers(p *platform.Platform) error {
@@ -96,10 +112,6 @@ func checkWorkers(p *platform.Platform) error {
 		d := &p.Devices[w.Device]
 		here := &kinds[d.Memory]
 		switch {
-		case d.AtClock > 0 && !d.IsEmulated():
-			name := d.ClockInForce().Name
-			return fmt.Errorf("platform %q: the clock of device %q cannot be set from here; set it to %q with the system's tools, and describe the machine at that clock (clock_name = %q)",
-				p.Name, d.Name, name, name)
 		case d.IsProcessor() && d.Memory != host:
 			such := p.Memories[host].Name
 			if cores := coresOf(p); cores != nil {

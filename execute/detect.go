@@ -86,6 +86,28 @@ func workerCPUs() []int {
 	return append(first, rest...)
 }
 
+// CPUsOf lists the CPUs of the cores on which the units of a processor run, siblings of a core
+// included, ascending.
+func CPUsOf(p *platform.Platform, d platform.DeviceID) (all []int) {
+	cpus, cores := workerCPUs(), 0
+	for _, w := range p.Workers {
+		if !p.Devices[w.Device].IsProcessor() {
+			continue
+		}
+		if cpu := cpus[cores%len(cpus)]; w.Device == d {
+			all = append(append(all, cpu), siblings(sysCPU, cpu)...)
+		}
+		cores++
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// siblings lists the CPUs on the same core as cpu; nothing where the system does not say.
+func siblings(root string, cpu int) []int {
+	return parseCPUList(readWord(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list")))
+}
+
 // countedCPUs lists as many CPUs as Go counts.
 func countedCPUs() []int {
 	cpus := make([]int, runtime.NumCPU())
@@ -98,7 +120,7 @@ func countedCPUs() []int {
 // firstSibling is the first allowed CPU on the same core as cpu, or cpu itself where the system
 // does not say.
 func firstSibling(root string, cpu int, allowed []int) int {
-	for _, s := range parseCPUList(readWord(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list"))) {
+	for _, s := range siblings(root, cpu) {
 		if slices.Contains(allowed, s) {
 			return s
 		}

@@ -89,3 +89,24 @@ func TestDetect(t *testing.T) {
 		t.Errorf("device %+v, host %+v: powers must be positive guesses", d, p.HostPower)
 	}
 }
+
+// The CPUs of a processor's units are those to which its workers are pinned, with their siblings.
+// A second processor has the CPUs that follow.
+func TestCPUsOf(t *testing.T) {
+	cpus := workerCPUs()
+	p := machine(t, 1)
+	p.Devices = append(p.Devices, platform.Device{Name: "more", Kind: platform.CPU, Count: len(cpus)})
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for d, pinned := range [][]int{cpus[:1], append(slices.Clone(cpus[1:]), cpus[0])} {
+		var want []int
+		for _, cpu := range pinned {
+			want = append(append(want, cpu), siblings(sysCPU, cpu)...)
+		}
+		slices.Sort(want)
+		if got := CPUsOf(p, platform.DeviceID(d)); !slices.Equal(got, slices.Compact(want)) {
+			t.Errorf("device %d runs on %v, want %v", d, got, want)
+		}
+	}
+}

@@ -183,6 +183,9 @@ func (u *issueLoop) all() error {
 			return err
 		}
 	}
+	if st, ok := u.driver.(stater); ok {
+		st.begin(u.clock.base, u.job.record)
+	}
 	team := u.job.team
 	idleSince := time.Time{}
 	for !u.finished() {
@@ -357,6 +360,9 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	}
 	l.issuedAt[slot] = u.job.now()
 	if u.job.record {
+		if err := u.prepare(l); err != nil {
+			return err
+		}
 		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
 			return err
 		}
@@ -371,6 +377,25 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	}
 	l.issued++
 	return nil
+}
+
+// prepare puts before the start of a recorded task what the device does so that it can run.
+func (u *issueLoop) prepare(l *deviceLane) error {
+	st, ok := u.driver.(stater)
+	if !ok || l.Worker < 0 {
+		return nil
+	}
+	task, _ := l.at(l.issued)
+	launch := launchID(-1)
+	if l.queue != nil {
+		launch = u.job.graph.launches[l.id][task]
+	} else {
+		launch = u.job.graph.issues[task].launch
+	}
+	if launch < 0 {
+		return nil
+	}
+	return st.prepare(l.stream, launch)
 }
 
 // follow makes a lane's stream wait for the predecessors of its next batch on this device.

@@ -98,7 +98,11 @@ type deviceCall struct {
 	args    []deviceOperand
 	work    deviceAddr // workspace, at least variant.WorkspaceBytes(spec), aligned to deviceAlign
 
-	least time.Duration // the model's time of the call: an emulated device takes no less
+	// Of an emulated device: the model's time of the call, which takes no less, who runs it (-1:
+	// nobody of a plan or policy), at which clock, and the sleep state after it, as an index plus 1.
+	least         time.Duration
+	worker        platform.WorkerID
+	clock, sleeps int32
 }
 
 // deviceOperand is a box of a buffer whose storage begins at base.

@@ -10,6 +10,7 @@ import (
 
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // Emulation is how an emulated device differs from one that has its memory for itself and the
@@ -44,6 +45,7 @@ type emulated struct {
 	calls    []*emulatedCall
 	launched int64
 	epoch    time.Time
+	states   *emulatedStates // nil: nothing ever changes
 
 	failed atomic.Pointer[error]
 	closed atomic.Bool
@@ -80,11 +82,16 @@ type emulatedCall struct {
 	run   func(*kernels.Call)
 	call  kernels.Call
 	least time.Duration
+
+	worker        platform.WorkerID // -1: none of a plan or policy
+	clock, sleeps int32             // at which it runs, and what the unit does after it: an index plus 1
 }
 
 // openEmulated opens an emulated device. notify is called from other goroutines.
 func openEmulated(o *opener, dev *platform.Device, notify func()) *emulated {
-	return &emulated{opener: o, memory: dev.Memory, traits: o.emulation[dev.Name], fault: dev.Fault, notify: notify, epoch: time.Now()}
+	d := &emulated{opener: o, memory: dev.Memory, traits: o.emulation[dev.Name], fault: dev.Fault, notify: notify, epoch: time.Now()}
+	d.states = newEmulatedStates(d)
+	return d
 }
 
 func (d *emulated) properties() deviceProperties {
@@ -114,7 +121,7 @@ func (d *emulated) newStream(copies bool) (streamID, error) {
 	if !copies && len(d.cores) > 0 {
 		cpu, d.cores = d.cores[0], d.cores[1:]
 	}
-	s := &emulatedStream{device: d, cpu: cpu, ops: make([]emulatedOp, emulatedQueue)}
+	s := &emulatedStream{device: d, cpu: cpu, ran: -1, ops: make([]emulatedOp, emulatedQueue)}
 	d.streams = append(d.streams, s)
 	d.ended.Go(s.main)
 	return streamID(len(d.streams) - 1), nil
@@ -126,7 +133,7 @@ func (d *emulated) newEvent() (eventID, error) {
 }
 
 func (d *emulated) bind(c *deviceCall) (launchID, error) {
-	e := &emulatedCall{run: c.variant.Run(c.spec.Type), least: c.least}
+	e := &emulatedCall{run: c.variant.Run(c.spec.Type), least: c.least, worker: c.worker, clock: c.clock, sleeps: c.sleeps}
 	e.call.Params = c.params
 	for _, o := range c.args {
 		e.call.Args = append(e.call.Args, kernels.Bind(d.pointer(o.base, o.buffer.Bytes()), o.buffer, o.box, o.mode))
@@ -192,18 +199,43 @@ func (d *emulated) elapsed(from, to eventID) (time.Duration, error) {
 
 func (d *emulated) close() error {
 	d.closed.Store(true)
-	for _, s := range d.streams {
-		s.parker.wake()
-	}
+	d.wakeStreams()
 	d.ended.Wait()
 	d.space[d.memory] = nil
 	return nil
 }
 
 // now is the device's clock.
-func (d *emulated) now() int64 {
-	t := float64(time.Since(d.epoch))
-	return int64(d.traits.ClockOffset) + int64(t) + int64(t*d.traits.ClockDrift)
+func (d *emulated) now() int64 { return d.clockAt(time.Since(d.epoch)) }
+
+// clockAt is the device's clock some time after it was opened.
+func (d *emulated) clockAt(t time.Duration) int64 {
+	return int64(d.traits.ClockOffset) + int64(t) + int64(float64(t)*d.traits.ClockDrift)
+}
+
+func (d *emulated) begin(base eventID, record bool) {
+	if d.states == nil {
+		return
+	}
+	zero := int64(0)
+	if record {
+		zero = d.events[base].at.Load()
+	}
+	d.states.begin(record, zero)
+}
+
+func (d *emulated) prepare(s streamID, l launchID) error {
+	if d.states == nil {
+		return nil
+	}
+	return d.issue(s, emulatedOp{kind: prepareOp, call: d.calls[l]})
+}
+
+func (d *emulated) changes() []schedule.Change {
+	if d.states == nil {
+		return nil
+	}
+	return d.states.changes()
 }
 
 // capture lists operations instead of handing them to their stream.
@@ -256,10 +288,20 @@ func (d *emulated) failure() error {
 func (d *emulated) lose(cause error) {
 	err := fmt.Errorf("%w: %w", errDeviceLost, cause)
 	d.failed.CompareAndSwap(nil, &err)
+	d.wakeStreams()
+	d.notify()
+}
+
+// wakeStreams lets the streams see that the device is closed or lost.
+func (d *emulated) wakeStreams() {
 	for _, s := range d.streams {
 		s.parker.wake()
 	}
-	d.notify()
+	if st := d.states; st != nil {
+		st.mu.Lock()
+		st.turn.Broadcast()
+		st.mu.Unlock()
+	}
 }
 
 // report wakes those who wait for an event. It leaves others alone, since the race detector would

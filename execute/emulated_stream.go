@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"dahl/platform"
 )
 
 // emulatedQueue is how many unfinished operations a stream holds. Issuing more waits.
@@ -16,6 +18,8 @@ type emulatedStream struct {
 	cpu    int // -1: any
 	parker parker
 	waits  atomic.Pointer[emulatedEvent] // the event for which the stream is parked or about to be
+
+	ran platform.WorkerID // whose task has ended without a record since; -1: none
 
 	ops            []emulatedOp // a ring
 	issued, passed atomic.Int64
@@ -42,6 +46,7 @@ const (
 	fillOp
 	recordOp
 	waitOp
+	prepareOp
 )
 
 // push appends an operation.
@@ -97,9 +102,9 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 			s.device.lose(errAsTold)
 			return false
 		}
-		begin := time.Now()
-		op.call.run(&op.call.call)
-		sleepUntil(begin.Add(op.call.least))
+		return s.launch(op.call)
+	case prepareOp:
+		return s.device.states.admit(op.call)
 	case copyOp:
 		s.move(op)
 	case fillOp:
@@ -108,12 +113,35 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 		}
 	case recordOp:
 		op.event.at.Store(s.device.now())
+		if s.ran >= 0 {
+			s.device.states.recorded(s.ran)
+			s.ran = -1
+		}
 		op.event.passed.Store(op.number)
 		s.device.report(op.event)
 	case waitOp:
 		s.waits.Store(op.event)
 		defer s.waits.Store(nil)
 		return s.until(&op.event.passed, op.number)
+	}
+	return true
+}
+
+// launch runs a call, for at least its time.
+func (s *emulatedStream) launch(c *emulatedCall) bool {
+	states := s.device.states
+	if c.worker < 0 {
+		states = nil
+	}
+	if states != nil && !states.admit(c) {
+		return false
+	}
+	begin := time.Now()
+	c.run(&c.call)
+	sleepUntil(begin.Add(c.least))
+	if states != nil {
+		states.ended(c.worker)
+		s.ran = c.worker
 	}
 	return true
 }

@@ -14,14 +14,21 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// logs collects the spans of all lanes, and the transfers that a policy has made. Those of devices
+// logs collects the spans of all lanes, the transfers that a policy has made, and the changes of
+// clocks and of sleep. Those of devices
 // are put on the clock of the run.
-func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer) {
+func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer, changes []schedule.Change) {
 	for _, w := range r.workers {
 		lanes = append(lanes, w.spans)
 	}
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
+		if st, ok := d.driver.(stater); ok {
+			for _, c := range st.changes() {
+				c.Start, c.End = clock.at(c.Start), clock.at(c.End)
+				changes = append(changes, c)
+			}
+		}
 		for _, l := range d.lanes {
 			spans := make([]schedule.Span, len(l.spans))
 			for i, s := range l.spans {
@@ -37,7 +44,7 @@ func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer)
 			}
 		}
 	}
-	return lanes, transfers
+	return lanes, transfers, changes
 }
 
 // collect turns the notes of the lanes into a schedule. The schedule of a run cut short has as
@@ -48,7 +55,8 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 		s.Makespan, s.Period = j.ended, r.period(j)
 		return s, nil
 	}
-	lanes, transfers := r.logs()
+	lanes, transfers, changes := r.logs()
+	s.Changes = changes
 	s.Spans, s.Steps = mergeSpans(lanes), 1
 	for i := range s.Spans {
 		s.Steps = max(s.Steps, int(s.Spans[i].Step)+1)
@@ -68,6 +76,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	if err != nil {
 		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
 	}
+	s.ModelStates(p)
 	return s, nil
 }
 

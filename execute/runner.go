@@ -30,6 +30,10 @@ type Options struct {
 	// that HighWater can tell what was written.
 	Poison bool
 
+	// AnyClock admits a platform on which a device that is not emulated runs at another clock than
+	// its first: the caller has set that clock, see package [dahl/train/setclock], or does without.
+	AnyClock bool
+
 	// Emulation says, by name, how emulated devices misbehave.
 	Emulation map[string]Emulation
 }

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -204,7 +205,7 @@ func TestPutDevice(t *testing.T) {
 		if c.kind == "emulated" {
 			memory, speed = wasMemory, 1e10
 		}
-		if p.Links[0] != link || p.Memories[1] != memory || p.Devices[1].FlopsPerSec["float32"] != speed {
+		if !reflect.DeepEqual(p.Links[0], link) || p.Memories[1] != memory || p.Devices[1].FlopsPerSec["float32"] != speed {
 			t.Errorf("%+v: link %+v, memory %+v, speed %v", c, p.Links[0], p.Memories[1], p.Devices[1].FlopsPerSec)
 		}
 		if got := p.Devices[0].Handoff; got != 300 {

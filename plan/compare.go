@@ -21,6 +21,9 @@ type Comparison struct {
 	// The clocks of devices that did not run at their first, as "device=clock".
 	PredictedClocks []string `json:"predicted_clocks,omitempty"`
 	MeasuredClocks  []string `json:"measured_clocks,omitempty"`
+	// IgnoredClocks are those that the measured run wanted and went on without, at whatever clocks
+	// the machine had.
+	IgnoredClocks []string `json:"ignored_clocks,omitempty"`
 
 	Step Pair `json:"step_s"`
 	// Causes says why the prediction of the step is far off, where whoever measured it knows.

@@ -56,6 +56,9 @@ func (p *Platform) checkParts() *fault {
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
 		return f
 	}
+	if f := p.checkCap(); f != nil {
+		return f
+	}
 	for _, check := range []func() *fault{p.checkNames, p.checkMemories, p.checkDevices, p.checkLinks, p.checkRoutes, p.checkReach, p.checkModels} {
 		if f := check(); f != nil {
 			return f
@@ -179,6 +182,9 @@ func (p *Platform) checkLinks() *fault {
 			if f := checkSource(l.PowerSource, w, at("link", i, "power"), who); f != nil {
 				return f
 			}
+		}
+		if f := checkSleeps("link", i, who, l.PowerSource, l.Sleeps); f != nil {
+			return f
 		}
 	}
 	return nil

@@ -21,6 +21,9 @@ func (p *Platform) checkDevices() *fault {
 		if f := checkClocks(i, d); f != nil {
 			return f
 		}
+		if f := d.checkStates(i); f != nil {
+			return f
+		}
 		if f := p.checkOrdinal(i, d); f != nil {
 			return f
 		}
@@ -161,6 +164,9 @@ func checkClocks(i int, d *Device) *fault {
 		seen[c.Name] = true
 		if !amount(c.Scale) || c.Scale == 0 {
 			return &fault{at("device", i, key+".scale"), who, fmt.Sprintf("clock %q: scale = %g: want a positive number, 1 for the speed of the device", c.Name, c.Scale)}
+		}
+		if !amount(c.FrequencyHz) {
+			return &fault{at("device", i, key+".frequency"), who, fmt.Sprintf("clock %q: a frequency of %g Hz; want a positive one", c.Name, c.FrequencyHz)}
 		}
 		if f := checkPower(i, key+".power", who, d.PowerSource, c.Idle, c.Busy); f != nil {
 			return f

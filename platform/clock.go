@@ -15,12 +15,14 @@ const defaultClock = "nominal"
 const clockInForceKey = "clock_in_force"
 
 func (d *Device) clockKeys(f *form) {
-	own, further := d.ownClock().Name, d.Clocks[min(1, len(d.Clocks)):]
-	f.text("clock_name", &own)
+	own, further := d.ownClock(), d.Clocks[min(1, len(d.Clocks)):]
+	f.text("clock_name", &own.Name)
+	f.above0().quantity("clock_frequency", &hertzScale, &own.FrequencyHz)
 	f.key(clockInForceKey, d.AtClock == 0, func() {}, func() string { return quote(d.ClockInForce().Name) })
 	tables(f, "device.clock", &further, func(c *Clock, f *form) {
 		f.need(`"slow"`).text("name", &c.Name)
 		f.need("0.5").number("scale", &c.Scale)
+		f.above0().quantity("frequency", &hertzScale, &c.FrequencyHz)
 		if f.in != nil {
 			c.Idle, c.Busy = d.IdleWatts, d.Busy
 		}
@@ -34,8 +36,9 @@ func (d *Device) clockKeys(f *form) {
 	if f.in == nil {
 		return
 	}
-	if len(further) > 0 {
-		d.Clocks = slices.Insert(further, 0, Clock{Name: cmp.Or(own, defaultClock), Scale: 1, Idle: d.IdleWatts, Busy: d.Busy})
+	if len(further) > 0 || own.FrequencyHz > 0 {
+		own.Name, own.Scale, own.Idle, own.Busy = cmp.Or(own.Name, defaultClock), 1, d.IdleWatts, d.Busy
+		d.Clocks = slices.Insert(further, 0, own)
 	}
 	if _, ok := f.in.Keys[clockInForceKey]; ok {
 		d.AtClock = named(f.in, clockInForceKey, f.in.Text(clockInForceKey), "no clock of the device has this name; clocks are ", d.Clocks, func(c Clock) string { return c.Name })
@@ -52,12 +55,7 @@ func (d *Device) ownClock() Clock {
 
 // ClockInForce is the setting at which the device runs. It has no name where the device has only
 // one.
-func (d *Device) ClockInForce() Clock {
-	if d.AtClock > 0 {
-		return d.Clocks[d.AtClock]
-	}
-	return d.ownClock()
-}
+func (d *Device) ClockInForce() Clock { return d.ClockAt(d.AtClock) }
 
 // ClockIndex finds a clock: an empty name is the first, and -1 is none.
 func (d *Device) ClockIndex(name string) int {
@@ -92,6 +90,34 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	}
 	d.AtClock = at
 	return &q, nil
+}
+
+// ClocksUsed lists for each device the clock in force, as the only one at which it runs.
+func (p *Platform) ClocksUsed() [][]int32 {
+	used := make([][]int32, len(p.Devices))
+	for d := range p.Devices {
+		used[d] = []int32{int32(p.Devices[d].AtClock)}
+	}
+	return used
+}
+
+// AtClocks is the platform with a clock in force, by its index, on the devices that have so many. A
+// negative index, or the one in force everywhere, changes nothing.
+func (p *Platform) AtClocks(clock int32) *Platform {
+	has := func(d Device) bool {
+		return clock >= 0 && int(clock) < max(1, len(d.Clocks)) && d.AtClock != int(clock)
+	}
+	if !slices.ContainsFunc(p.Devices, has) {
+		return p
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	for i := range q.Devices {
+		if d := &q.Devices[i]; has(*d) {
+			d.AtClock = int(clock)
+		}
+	}
+	return &q
 }
 
 // ClocksInForce lists the devices that do not run at their first clock, each as "gpu0=slow".

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ func clocked(t *testing.T, at string, models ...Model) *Platform {
 	t.Helper()
 	p := &Platform{Name: "clocked", Memories: []Memory{{Name: "ram", BandwidthBytesPerSec: 40e9}}, Models: models,
 		Devices: []Device{{Name: "cpu", Kind: "cpu", Count: 4, FlopsPerSec: map[string]float64{"float32": 10e9}, IdleWatts: 2, Busy: BusyPower{UnitWatts: 9}, PowerSource: Guess,
-			Clocks: []Clock{{"base", 1, 2, BusyPower{UnitWatts: 9}}, {"slow", 0.5, 1, BusyPower{UnitWatts: 3}}, {"fast", 2, 3, BusyPower{UnitWatts: 20}}}}}}
+			Clocks: []Clock{{Name: "base", Scale: 1, Idle: 2, Busy: BusyPower{UnitWatts: 9}}, {Name: "slow", Scale: 0.5, Idle: 1, Busy: BusyPower{UnitWatts: 3}, FrequencyHz: 1.2e9},
+				{Name: "fast", Scale: 2, Idle: 3, Busy: BusyPower{UnitWatts: 20}}}}}}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,5 +147,33 @@ func TestSelectAtAClock(t *testing.T) {
 	}
 	if p.HostPower.Value != 3 || p.BusyTotal(0, 0) != 1 || p.BusyTotal(0, 1) != 3 {
 		t.Errorf("host %g W, one core idle %g W and busy %g W; want 3, 1 and 3", p.HostPower.Value, p.BusyTotal(0, 0), p.BusyTotal(0, 1))
+	}
+}
+
+// A frequency of the device's own setting names that setting, with further ones and without.
+func TestFrequencies(t *testing.T) {
+	const device = "[[memory]]\nname = \"ram\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\nmemory = \"ram\"\n"
+	for _, c := range []struct {
+		keys string
+		want []Clock
+	}{
+		{"clock_frequency = \"2.4 GHz\"\n", []Clock{{Name: "nominal", Scale: 1, FrequencyHz: 2.4e9}}},
+		{"clock_name = \"base\"\nclock_frequency = \"2.4 GHz\"\n[[device.clock]]\nname = \"slow\"\nscale = 0.5\nfrequency = \"1200 MHz\"\n",
+			[]Clock{{Name: "base", Scale: 1, FrequencyHz: 2.4e9}, {Name: "slow", Scale: 0.5, FrequencyHz: 1.2e9}}},
+		{"clock_name = \"base\"\n", nil},
+	} {
+		p, err := Parse([]byte(device+c.keys), "c.toml")
+		if err != nil || !slices.Equal(p.Devices[0].Clocks, c.want) {
+			t.Errorf("%s: %+v, want %+v (%v)", c.keys, p.Devices[0].Clocks, c.want, err)
+			continue
+		}
+		var b strings.Builder
+		again, err := p, p.WriteTOML(&b)
+		if err == nil {
+			again, err = Parse([]byte(b.String()), "c.toml")
+		}
+		if err != nil || again.Hash() != p.Hash() || !slices.Equal(again.Devices[0].Clocks, c.want) {
+			t.Errorf("%s comes back as %+v (%v)", c.keys, again.Devices[0].Clocks, err)
+		}
 	}
 }

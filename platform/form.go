@@ -215,3 +215,11 @@ func quote(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
+
+func quoteList(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = quote(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

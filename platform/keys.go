@@ -30,6 +30,8 @@ func (p *Platform) keys(f *form) (modelFiles []string) {
 			f.source(&p.HostPower.Source)
 		})
 	}
+	f.above0().quantity("power_cap", &wattsScale, &p.CapWatts)
+	f.key("left_off", len(p.LeftOff) == 0, func() { p.LeftOff = f.in.Texts("left_off") }, func() string { return quoteList(p.LeftOff) })
 	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)
 	tables(f, "memory", &p.Memories, (*Memory).keys)
 	tables(f, "device", &p.Devices, p.deviceKeys)
@@ -94,11 +96,17 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	})
 	f.inline("power", d.PowerSource != "", func(f *form) {
 		f.powers(d.Count, &d.IdleWatts, &d.Busy)
+		f.key("off", !d.MayBeOff, func() {
+			_, d.MayBeOff = f.in.Keys["off"]
+			d.OffWatts = f.read("off", &wattsScale)
+		}, func() string { return quote(wattsScale.format(d.OffWatts)) })
 		f.source(&d.PowerSource)
 		f.text("meter", &d.PowerMeter)
 		f.number("spread", &d.PowerSpread)
 	})
+	d.stateKeys(f)
 	d.clockKeys(f)
+	tables(f, "device.sleep", &d.Sleeps, (*SleepState).keys)
 }
 
 // powers are idle and busy watts: busy of one unit, or of the whole device with one unit busy and
@@ -148,6 +156,7 @@ func (l *Link) keys(f *form) {
 		f.need(`"3 W"`).quantity("busy", &wattsScale, &l.BusyWatts)
 		f.source(&l.PowerSource)
 	})
+	tables(f, "link.sleep", &l.Sleeps, (*SleepState).keys)
 }
 
 var sharingNames = [...]string{"shared", "duplex", "fatpipe"}
@@ -168,11 +177,11 @@ func (p *Platform) routeKeys(r *Route, f *form) {
 			r.Links = append(r.Links, LinkID(link))
 		}
 	}, func() string {
-		names := make([]string, len(r.Links))
-		for i, l := range r.Links {
-			names[i] = quote(p.Links[l].Name)
+		var names []string
+		for _, l := range r.Links {
+			names = append(names, p.Links[l].Name)
 		}
-		return "[" + strings.Join(names, ", ") + "]"
+		return quoteList(names)
 	})
 	f.flag("oneway", &r.OneWay)
 }

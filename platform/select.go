@@ -3,6 +3,7 @@ package platform
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,12 +159,20 @@ func (p *Platform) keepHost(keep []int) {
 	}
 }
 
-// shrink leaves a device n units. The idle watts of the others become the host's.
+// shrink leaves a device n units. The idle watts of the others become the host's; a device
+// without any may be off.
 func (p *Platform) shrink(id DeviceID, n int) {
 	d := &p.Devices[id]
-	idle := float64(float64(d.Count-n) * d.ClockInForce().Idle)
-	if idle > 0 {
-		p.HostPower = Quantity{p.HostPower.Value + idle, leastTrusted(p.HostPower, d.PowerSource)}
+	left := float64(float64(d.Count-n) * d.ClockInForce().Idle)
+	if n == 0 && d.MayBeOff {
+		left = d.OffWatts
+		p.LeftOff = append(slices.Clone(p.LeftOff), d.Name)
+	}
+	if left > 0 {
+		p.HostPower = Quantity{p.HostPower.Value + left, leastTrusted(p.HostPower, d.PowerSource)}
+	}
+	if d.CapWatts > 0 { // of the units that stay
+		d.CapWatts = max(math.SmallestNonzeroFloat64, d.CapWatts-left)
 	}
 	if n > 0 && n < d.Count {
 		d.Whole = cmp.Or(d.Whole, d.Count)

@@ -17,6 +17,9 @@ const MaxMemories = 64
 type Platform struct {
 	Name      string
 	HostPower Quantity // watts drawn all the time beside the devices
+	CapWatts  float64  // of all of it at every instant, the host included; 0: none
+	// LeftOff names devices that Select left out and that are off; their OffWatts are the host's.
+	LeftOff []string
 
 	Memories []Memory
 	Devices  []Device
@@ -110,12 +113,23 @@ type Device struct {
 	PowerSource Source    // empty: no power is known
 	PowerMeter  string    // that measured the power; empty: not said
 	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; 0: not said
+	CapWatts    float64   // of the whole device at every instant; 0: none
+	// MayBeOff: all units together draw OffWatts in a run that does not use the device at all.
+	MayBeOff bool
+	OffWatts float64
 
 	// Clocks are the settings of the device. The first is its own: its scale is 1, its powers are
 	// the two above, and speeds are those at it. Empty: one setting without a name.
 	Clocks []Clock
-	// AtClock is the index of the clock in force, see Platform.WithClock.
+	// AtClock is the index of the clock in force, see Platform.WithClock. A plan may choose others
+	// for some tasks.
 	AtClock int
+	// A clock changes while nothing runs in its domain: on the unit if UnitClocks, else on the whole
+	// device. Switch is what that takes.
+	UnitClocks bool
+	Switch     Transition
+	// Sleeps are the sleep states of a unit, from light to deep.
+	Sleeps []SleepState
 }
 
 // FirstUse is the price paid once before a device works; zeros: nothing, or not measured.
@@ -156,6 +170,9 @@ type Clock struct {
 	Scale float64 // of speed, relative to the first clock
 	Idle  float64 // watts of one unit
 	Busy  BusyPower
+	// FrequencyHz is what a device that is not emulated is set to, see package
+	// [dahl/train/setclock]; 0: not said, so that nobody can set it.
+	FrequencyHz float64
 }
 
 // Worker is one unit of a device: a core, a GPU. It runs one task at a time.
@@ -183,6 +200,7 @@ type Link struct {
 	Sharing              Sharing
 	IdleWatts, BusyWatts float64
 	PowerSource          Source
+	Sleeps               []SleepState // from light to deep
 }
 
 // Route is the links between two memories, in order from From to To. It may name a

@@ -47,6 +47,8 @@ var (
 		{"MW", 6, 0}, {"kW", 3, 0}, {"W", 0, 0}, {"mW", -3, 0}, {"uW", -6, 0}}}
 	joulesScale = scale{"an energy", "J", maxReal, []unit{
 		{"MJ", 6, 0}, {"kJ", 3, 0}, {"J", 0, 0}, {"mJ", -3, 0}, {"uJ", -6, 0}, {"nJ", -9, 0}}}
+	hertzScale = scale{"a frequency", "GHz", maxReal, []unit{
+		{"GHz", 9, 0}, {"MHz", 6, 0}, {"kHz", 3, 0}, {"Hz", 0, 0}}}
 	// Times count in nanoseconds, the base of time.Duration.
 	nsScale = scale{"a time", "us", maxWhole, []unit{{"s", 9, 0}, {"ms", 6, 0}, {"us", 3, 0}, {"ns", 0, 0}}}
 )

@@ -81,7 +81,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 				d.PowerMeter, d.PowerSpread = `RAPL "x" (2 packages)`, r.Float64()
 			}
 			if r.IntN(2) == 0 {
-				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
+				d.Clocks = []Clock{{Name: "own", Scale: 1, Idle: d.IdleWatts, Busy: d.Busy, FrequencyHz: real()}, {Name: "x", Scale: real(), Idle: real(), Busy: busy(d.Count), FrequencyHz: real()}, {Name: "y", Scale: real(), Busy: busy(d.Count)}}
 				d.AtClock = r.IntN(3)
 			}
 		}

@@ -117,7 +117,7 @@ func newSetting(task *dag.Task, alone *platform.Platform, offers []Offer, varian
 	if !ok {
 		return s, false
 	}
-	s = setting{from: from, to: to, takes: device.Dispatch + cost.least()}
+	s = setting{from: from, to: to, takes: device.Dispatch + cost.Least()}
 	if cost.Source == FromRoofline && to > from {
 		device.Count = to
 		if cost, ok := costOn(task, alone, 0, offers, variant, false); ok { // rounded up, by less than 1

@@ -19,12 +19,13 @@ import (
 //     after each eviction
 //   - no memory held more than its capacity, two storages that share bytes, or more copies in
 //     progress than it has engines
+//   - clocks change and units and links sleep as plan and platform say, and nothing works meanwhile
 //   - makespan, first step, period and peaks agree with the spans
 //
 // Check shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
-	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.places, c.copyEngines} {
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.places, c.copyEngines, c.states} {
 		if err := verify(); err != nil {
 			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
 		}

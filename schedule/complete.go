@@ -21,6 +21,7 @@ func (s *Schedule) Complete(p *Problem) error {
 			cmp.Compare(a.Step, b.Step), cmp.Compare(p.Graph.Rank(a.For), p.Graph.Rank(b.For)), cmp.Compare(p.Graph.Buffers[a.Buffer].Name, p.Graph.Buffers[b.Buffer].Name))
 	})
 	slices.SortStableFunc(s.Evictions, func(a, b Eviction) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Memory, b.Memory)) })
+	sortChanges(s.Changes)
 	s.setTimes()
 	return s.setMemory(p)
 }

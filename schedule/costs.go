@@ -19,6 +19,17 @@ type costOptions struct {
 	// timed says that the run times its tasks, as the measurements of the models did. If it does
 	// not, each call on a device takes its platform.Device.Timing less than measured.
 	timed bool
+	// clocks are those of a plan's tasks, as in Problem.Clocks: their costs are at these clocks of
+	// whatever device can have them in force. Nil: all are at the clock in force.
+	clocks []int32
+}
+
+// clock is that of a task, 0 where the clock in force holds.
+func (o *costOptions) clock(t int) int32 {
+	if o.clocks == nil {
+		return 0
+	}
+	return o.clocks[t]
 }
 
 // costKey is what the tasks of one class have in common.
@@ -27,6 +38,7 @@ type costKey struct {
 	dtype                    dag.DType
 	flops                    float64
 	movedBytes               int64
+	clock                    int32
 }
 
 // newCosts finds the costs of the tasks of a graph, see [Price].
@@ -35,11 +47,11 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 	classes := map[costKey]int32{}
 	for t := range g.Tasks {
 		task := &g.Tasks[t]
-		if t > 0 && sameCosts(task, &g.Tasks[t-1]) { // neighbours often are tiles of one layer
+		if t > 0 && sameCosts(task, &g.Tasks[t-1]) && opt.clock(t) == opt.clock(t-1) { // neighbours often are tiles of one layer
 			c.Class[t] = c.Class[t-1]
 			continue
 		}
-		key := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs)}
+		key := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs), clock: opt.clock(t)}
 		if task.Placement != nil {
 			key.device = task.Placement.Device
 		}
@@ -47,7 +59,7 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 		if !ok {
 			class = int32(len(c.ByClass))
 			classes[key] = class
-			row, err := costRow(g, dag.TaskID(t), p, opt)
+			row, err := costRow(g, dag.TaskID(t), p.AtClocks(key.clock-1), opt)
 			if err != nil {
 				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
 			}

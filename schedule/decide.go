@@ -55,7 +55,7 @@ var passes = []struct {
 	run  func(*Decision, *Choice) error
 }{
 	{"check", checkProblems},
-	{"fix the variants and copies of plans of", fixVariants},
+	{"fix the variants, clocks and copies of plans of", fixPlans},
 	{"plan", planGraphs},
 	{"place", placePlans},
 	{"lay out", layOutDemand},
@@ -106,13 +106,24 @@ func checkProblems(d *Decision, choice *Choice) error {
 	})
 }
 
-// fixVariants prices the graphs anew whose plans fix variants, and takes their copies of buffers.
-func fixVariants(d *Decision, choice *Choice) (err error) {
-	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
+// fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their copies of buffers.
+func fixPlans(d *Decision, choice *Choice) (err error) {
+	clocks, sleeps := make([][]int32, len(d.Graphs)), make([][]int32, len(d.Graphs))
+	err = d.forGraphs(func(i int, g *dag.Graph) (err error) {
+		if plan := choice.Plans[i]; plan != nil {
+			clocks[i], sleeps[i], err = plan.States.resolve(g, d.Priced.Platform, plan.Order)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if d.Priced, err = d.Priced.fixing(choice.Plans, clocks); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
 		problem := d.Priced.Problem(i, 1)
+		problem.Clocks, problem.Sleeps = clocks[i], sleeps[i]
 		problem.Seed, problem.eligible = choice.Seed, d.Priced.graphs[i].eligible
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}
@@ -122,18 +133,31 @@ func fixVariants(d *Decision, choice *Choice) (err error) {
 // planGraphs takes the plans that are given and makes the others, where the policy plans. It
 // checks both, since a policy may be somebody else's.
 func planGraphs(d *Decision, choice *Choice) error {
-	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
+	made := make([]*Plan, len(d.Graphs)) // what policies say of copies of buffers
+	err := d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
 		if decided.Plan = choice.Plans[i]; decided.Plan == nil && choice.Policy.Static != nil {
 			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
 				return fmt.Errorf("policy %s: %w", choice.Policy.Name, err)
 			}
+			made[i] = &Plan{Written: place.Written{Copies: decided.Plan.Copies}}
 		}
 		if decided.Plan == nil {
 			return nil
 		}
 		return decided.Plan.Check(&decided.Problem)
 	})
+	if err != nil {
+		return err
+	}
+	if d.Priced, err = d.Priced.fixing(made, make([][]int32, len(made))); err != nil {
+		return err
+	}
+	for i := range d.Graphs {
+		with := d.Priced.Problem(i, 1)
+		d.Graphs[i].Problem.Graph, d.Graphs[i].Problem.Copies = with.Graph, with.Copies
+	}
+	return nil
 }
 
 // placePlans makes the copies of plans between memories tasks, and lays out every memory.
@@ -208,6 +232,34 @@ func (d *Decision) Problem(graph, steps int, timed bool) *Problem {
 		p.Costs = d.Graphs[graph].Timed
 	}
 	return &p
+}
+
+// ClocksUsed lists the clocks, ascending, at which the tasks of each device run: those of plans, and the
+// one in force where nothing else is said.
+func (d *Decision) ClocksUsed() [][]int32 {
+	p := d.Priced.Platform
+	used := make([][]int32, len(p.Devices))
+	for i := range d.Graphs {
+		decided := &d.Graphs[i]
+		if decided.Plan == nil || decided.Problem.Clocks == nil {
+			for id := range p.Devices {
+				used[id] = append(used[id], int32(p.Devices[id].AtClock))
+			}
+			continue
+		}
+		for w, list := range decided.Plan.Order {
+			id := p.Workers[w].Device
+			for _, t := range list {
+				clock, _ := decided.Problem.StatesOf(t, id)
+				used[id] = append(used[id], clock)
+			}
+		}
+	}
+	for id := range used {
+		slices.Sort(used[id])
+		used[id] = slices.Compact(used[id])
+	}
+	return used
 }
 
 // PolicyName is what a schedule of a graph says decided it.

@@ -116,7 +116,7 @@ func (c *Pace) takes(cost *Cost, second, third, busy float64) time.Duration {
 	at := func(alone, all time.Duration) float64 { return float64(alone) + float64(float64(all-alone)*busy) }
 	ns := float64(second*at(cost.Alone.Warm, cost.Busy.Warm)) + float64(third*at(cost.Alone.Near, cost.Busy.Near)) +
 		float64((1-second-third)*at(cost.Alone.Far, cost.Busy.Far))
-	return max(time.Duration(ns), cost.least())
+	return max(time.Duration(ns), cost.Least())
 }
 
 // busyBeside is the part of the other units of a device that run at a time.

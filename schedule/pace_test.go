@@ -119,7 +119,7 @@ func TestContentionAndCaches(t *testing.T) {
 	if got := pace.takes(&cost, 0.5, 0, 0); got != 125 {
 		t.Errorf("half in L2, half in memory: %d, want 125", got)
 	}
-	if got := cost.least(); got != 50 {
+	if got := cost.Least(); got != 50 {
 		t.Errorf("the least is %d, want 50", got)
 	}
 }

@@ -25,6 +25,7 @@ type planFile struct {
 	Layout   *layoutFile   `json:"layout"`
 
 	place.Written
+	States
 }
 
 // workerLists is an object with a list of task names for each worker.
@@ -114,6 +115,12 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Spill != nil {
 		l.field("room", plan.Spill)
 	}
+	if len(plan.Clocks) > 0 {
+		l.field("clocks", plan.Clocks)
+	}
+	if len(plan.Sleeps) > 0 {
+		l.field("sleeps", plan.Sleeps)
+	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}
@@ -138,7 +145,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written, States: f.States}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

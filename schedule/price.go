@@ -65,7 +65,7 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 	}
 	c := &Priced{Program: prog, Platform: p, target: target}
 	for _, g := range prog.Graphs {
-		priced, err := c.price(g, nil)
+		priced, err := c.price(g, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +76,11 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 }
 
 // price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine;
-// nil: none are.
-func (c *Priced) price(g *dag.Graph, variants Variants) (priced pricedGraph, err error) {
-	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants})
+// nil: none are. Clocks are those of a plan.
+func (c *Priced) price(g *dag.Graph, variants Variants, clocks []int32) (priced pricedGraph, err error) {
+	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks})
 	if err == nil && slices.ContainsFunc(c.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) {
-		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, timed: true})
+		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks, timed: true})
 	} else {
 		priced.timed = priced.untimed
 	}
@@ -128,7 +128,7 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	}
 	view := &Priced{Program: c.Program, Platform: p, target: c.target, whole: whole}
 	for i, g := range c.Program.Graphs {
-		priced, err := view.price(g, whole.graphs[i].untimed.Variants(g, whole.Platform))
+		priced, err := view.price(g, whole.graphs[i].untimed.Variants(g, whole.Platform), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -138,25 +138,30 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	return view, nil
 }
 
-// fixing is the same with the variants and the copies of buffers of plans; plans are by graph, and
-// may be nil.
-func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
+// fixing is the same with the variants and the copies of buffers of plans, and with clocks as in
+// Problem.Clocks. All are by graph, and may be nil. Without variants of a plan, those without its
+// clocks hold, so that results do not depend on clocks.
+func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (_ *Priced, err error) {
 	fixed, prog := *c, *c.Program
 	fixed.graphs, prog.Graphs = slices.Clone(c.graphs), slices.Clone(prog.Graphs)
 	for i, plan := range plans {
 		if plan == nil {
 			continue
 		}
-		if len(plan.Variants) > 0 {
-			if fixed.graphs[i], err = c.price(c.Program.Graphs[i], plan.Variants); err != nil {
+		g, variants := c.Program.Graphs[i], plan.Variants
+		if len(variants) > 0 || clocks[i] != nil {
+			if len(variants) == 0 {
+				variants = c.Costs(i).Variants(g, c.Platform)
+			}
+			if fixed.graphs[i], err = c.price(g, variants, clocks[i]); err != nil {
 				return nil, err
 			}
 		}
 		if plan.Copies != nil {
-			if fixed.graphs[i].copies, err = plan.CopiesIn(c.Program.Graphs[i], c.Platform); err != nil {
+			if fixed.graphs[i].copies, err = plan.CopiesIn(g, c.Platform); err != nil {
 				return nil, err
 			}
-			if prog.Graphs[i], err = withMost(c.Program.Graphs[i], fixed.graphs[i].copies); err != nil {
+			if prog.Graphs[i], err = withMost(g, fixed.graphs[i].copies); err != nil {
 				return nil, err
 			}
 			fixed.Program = &prog

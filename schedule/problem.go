@@ -21,6 +21,11 @@ type Problem struct {
 	Reuse     []dag.Edge
 	ReuseNext []dag.Edge
 
+	// Clocks and Sleeps are what a plan says of tasks: the clock of each, and the sleep state that its
+	// unit enters after it, as an index plus 1. 0 is the device's clock in force, and no sleep. Nil:
+	// the plan says nothing.
+	Clocks, Sleeps []int32
+
 	Seed uint64 // for policies that draw random numbers
 
 	// Layouts, by memory, say where the storages lie in the whole run. The host's memory apart,
@@ -88,8 +93,8 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	return cost, cost.Duration >= 0
 }
 
-// least is the shortest time of a task, whatever runs beside it and before it.
-func (c *Cost) least() time.Duration {
+// Least is the shortest time of a task, whatever runs beside it and before it.
+func (c *Cost) Least() time.Duration {
 	if !c.byCaches() {
 		return c.Duration
 	}
@@ -98,6 +103,19 @@ func (c *Cost) least() time.Duration {
 
 // byCaches reports whether the duration depends on where the operands are.
 func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
+
+// StatesOf is the clock at which a task runs on a device, by the plan or in force, and the sleep state
+// of its unit after it, as an index plus 1.
+func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock, sleeps int32) {
+	clock = int32(p.Platform.Devices[d].AtClock)
+	if p.Clocks != nil && p.Clocks[t] > 0 {
+		clock = p.Clocks[t] - 1
+	}
+	if p.Sleeps != nil {
+		sleeps = p.Sleeps[t]
+	}
+	return clock, sleeps
+}
 
 // occupies is how long a task keeps a worker: dispatch and kernel. The worker
 // must be able to run it.

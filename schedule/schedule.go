@@ -18,6 +18,7 @@ type Schedule struct {
 	Spans     []Span     // by start, then worker
 	Transfers []Transfer // by start, then destination
 	Evictions []Eviction // by time, then memory
+	Changes   []Change   // of clocks and of sleep, by start
 	Memory    []Occupancy
 
 	Makespan time.Duration
@@ -87,4 +88,5 @@ type Plan struct {
 	Order [][]dag.TaskID `json:"-"`
 	// [Priced.Decide] makes this; before, it is empty. A decision keeps to what a plan has of it.
 	place.Written `json:"-"`
+	States
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -24,6 +25,7 @@ type scheduleFile struct {
 	Spans       []spanFile     `json:"spans"`
 	Transfers   []transferFile `json:"transfers"`
 	Evictions   []evictionFile `json:"evictions"`
+	Changes     []changeFile   `json:"changes"` // absent: none
 	Memory      []memoryFile   `json:"memory"`
 }
 
@@ -62,6 +64,15 @@ type evictionFile struct {
 	AtNs   time.Duration `json:"at_ns"`
 }
 
+// changeFile is a change of a device, a worker or a link.
+type changeFile struct {
+	Of      string        `json:"of"`
+	Kind    string        `json:"kind"`
+	State   string        `json:"state"`
+	StartNs time.Duration `json:"start_ns"`
+	EndNs   time.Duration `json:"end_ns"`
+}
+
 type memoryFile struct {
 	Memory string        `json:"memory"`
 	AtNs   time.Duration `json:"at_ns"`
@@ -95,6 +106,12 @@ func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform)
 		x := &s.Evictions[i]
 		l.value(evictionFile{g.Buffers[x.Buffer].Name, piecesOf(g, x.Buffer, x.Atoms), x.Bytes, p.Memories[x.Memory].Name, x.At})
 	})
+	if len(s.Changes) > 0 {
+		l.list("changes", "[", "]", len(s.Changes), func(i int) {
+			x := &s.Changes[i]
+			l.value(changeFile{x.Of(p), x.Kind.String(), x.StateName(p), x.Start, x.End})
+		})
+	}
 	l.list("memory", "[", "]", len(s.Memory), func(i int) {
 		x := &s.Memory[i]
 		l.value(memoryFile{p.Memories[x.Memory].Name, x.At, x.Bytes})
@@ -151,10 +168,45 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 	for i := range f.Evictions {
 		s.Evictions = append(s.Evictions, n.eviction(&f.Evictions[i], g))
 	}
+	for i := range f.Changes {
+		s.Changes = append(s.Changes, n.change(&f.Changes[i], p))
+	}
 	if n.err != nil {
 		return nil, n.err
 	}
 	return s, nil
+}
+
+// change reads a change. A device of one unit and its unit have one name, and mean the same.
+func (n *names) change(x *changeFile, p *platform.Platform) Change {
+	c := Change{Device: -1, Unit: -1, Link: -1, Start: x.StartNs, End: x.EndNs}
+	kind := slices.Index(changeNames[:], x.Kind)
+	if kind < 0 || x.StartNs < 0 || x.EndNs < x.StartNs {
+		n.refuse("change %q of %q from %d to %d ns", x.Kind, x.Of, x.StartNs, x.EndNs)
+		return c
+	}
+	c.Kind = ChangeKind(kind)
+	if d, ok := p.DeviceByName(x.Of); ok {
+		c.Device = d
+	} else if w, ok := p.WorkerByName(x.Of); ok {
+		c.Device, c.Unit = p.Workers[w].Device, int32(p.Workers[w].Index)
+	} else if l := slices.IndexFunc(p.Links, func(l platform.Link) bool { return l.Name == x.Of }); l >= 0 && c.Kind != SwitchClock {
+		c.Link = platform.LinkID(l)
+	} else {
+		n.refuse("a change of %q: no device, worker or link of the platform has this name", x.Of)
+		return c
+	}
+	to := -1
+	if c.Kind == SwitchClock {
+		to = slices.IndexFunc(p.Devices[c.Device].Clocks, func(k platform.Clock) bool { return k.Name == x.State })
+	} else {
+		to = slices.IndexFunc(c.sleeps(p), func(s platform.SleepState) bool { return s.Name == x.State })
+	}
+	if to < 0 {
+		n.refuse("change %q of %q: it has no state %q", x.Kind, x.Of, x.State)
+	}
+	c.To = int32(to)
+	return c
 }
 
 func (n *names) span(x *spanFile, steps int) Span {

@@ -260,7 +260,7 @@ func boundPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 			d.CopyEnginesIn, d.CopyEnginesOut = r.IntN(3), r.IntN(3)
 		}
 		if r.IntN(3) == 0 {
-			d.Clocks = []platform.Clock{{Name: "base", Scale: 1}, {Name: "other", Scale: []float64{0.5, 2}[r.IntN(2)]}}
+			d.Clocks = []platform.Clock{{Name: "base", Scale: 1, Idle: d.IdleWatts, Busy: d.Busy}, {Name: "other", Scale: []float64{0.5, 2}[r.IntN(2)]}}
 		}
 		for op := range 3 {
 			randomModels(r, p, d, fmt.Sprintf("m%d", op))

@@ -187,7 +187,7 @@ func planned(stages int, ofX []int) (counts []place.PlannedCount) {
 // Two stages of 97 ms and the copy between them are 200 ms. Buffers that a plan reserves are of 64 bytes.
 func TestCopiesInTwoMemories(t *testing.T) {
 	const steps, ms = 121, time.Millisecond
-	for _, c := range []struct {
+	for i, c := range []struct {
 		stages, copies  int
 		planned         []int // copies of x at ram and at hbm; nil: the plan does not say
 		period          time.Duration
@@ -222,6 +222,12 @@ func TestCopiesInTwoMemories(t *testing.T) {
 		d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
+		}
+		if i%2 == 1 { // a policy that plans so
+			d, err = priced.Decide(schedule.Choice{Policy: schedule.PolicyInfo{Name: "planner", Static: func(*schedule.Problem) (*schedule.Plan, error) { return plan, nil }}})
+			if err != nil {
+				t.Fatalf("%+v: %v", c, err)
+			}
 		}
 		s, err := Run(context.Background(), d, 0, steps, Options{})
 		if err != nil {

@@ -58,12 +58,24 @@ func (r *listRun) begin(items []schedule.ListItem) {
 // move starts a copy for a task of some step.
 func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 	r.copies = append(r.copies, item)
-	r.transfer(int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now}))
+	id, t := int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now})
+	if m.Anywhere { // no transfer of the schedule
+		r.simulation.move(id, t)
+		return
+	}
+	r.transfer(id, t)
 }
 
 // complete makes the schedule of the origin. That takes room itself, so it first leaves what
 // the run no longer needs to the garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
+	if r.states != nil { // transfers may have passed each other
+		inOrder := make([]schedule.ListItem, len(r.copies))
+		for i, item := range r.copies {
+			inOrder[r.transferOf[i]] = item
+		}
+		r.copies = inOrder
+	}
 	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
 	return r.out, r.out.CompletePlaced(r.p, r.placed, r.copies)
 }

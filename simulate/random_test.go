@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // randomPlatform has one to three memories with one device each, joined by links
@@ -60,7 +63,76 @@ func vary(t *testing.T, p *platform.Platform, r *rand.Rand) {
 			p.Routes = append(p.Routes, between)
 		}
 	}
+	if r.IntN(3) == 0 {
+		addStates(r, p)
+	}
 	complete(t, p)
+}
+
+// addStates lets devices and links sleep, and some have less power than all units together draw.
+// The cap leaves room for one task or transfer beside what waits or is on its way to sleep.
+func addStates(r *rand.Rand, p *platform.Platform) {
+	states := func() []platform.SleepState {
+		transition := func() platform.Transition {
+			return platform.Transition{Takes: time.Duration(1 + r.IntN(6)), Joules: 1e-9}
+		}
+		after := time.Duration(1 + r.IntN(9))
+		return []platform.SleepState{{Name: "light", Watts: 0.5, After: after, Enter: transition(), Leave: transition()},
+			{Name: "deep", After: after + time.Duration(1+r.IntN(30)), Enter: transition(), Leave: transition()}}[r.IntN(3)%2:]
+	}
+	least := 0.0
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		d.IdleWatts, d.Busy = 1, platform.BusyPower{UnitWatts: float64(2 + r.IntN(5))}
+		if len(d.Clocks) > 0 {
+			d.Clocks[0].Idle, d.Clocks[0].Busy = d.IdleWatts, d.Busy
+		}
+		if r.IntN(2) == 0 {
+			d.Sleeps = states()
+		}
+		// Waiting, 1 W and on the way to sleep 1 nJ in 1 ns more; the idle watts of two clocks differ
+		// by half a watt; a task 5 W above idle, and 1 W for waking.
+		least += 2.5*float64(d.Count) + 6
+	}
+	for l := range p.Links {
+		p.Links[l].IdleWatts, p.Links[l].BusyWatts = 0.5, 2
+		if r.IntN(2) == 0 {
+			p.Links[l].Sleeps = states()
+		}
+		least += 4.5 // 0.5 idle, 1.5 above twice for a link that is crossed twice, 1 for waking
+	}
+	if r.IntN(2) == 0 {
+		p.CapWatts = least + float64(r.IntN(10))
+	}
+}
+
+// randomStates gives the tasks of a plan clocks and sleeps of their devices.
+func randomStates(r *rand.Rand, plan *schedule.Plan, g *dag.Graph, p *platform.Platform) {
+	plan.Clocks, plan.Sleeps = map[string]string{}, map[string]string{}
+	for w, list := range plan.Order {
+		d := &p.Devices[p.Workers[w].Device]
+		for _, t := range list {
+			if n := len(d.Clocks); n > 0 && r.IntN(2) == 0 {
+				plan.Clocks[g.Tasks[t].Name] = d.Clocks[r.IntN(n)].Name
+			}
+			if n := len(d.Sleeps); n > 0 && r.IntN(3) == 0 {
+				plan.Sleeps[g.Tasks[t].Name] = d.Sleeps[r.IntN(n)].Name
+			}
+		}
+	}
+}
+
+// addClocks gives every device a second clock.
+func addClocks(r *rand.Rand, p *platform.Platform) {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		d.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: d.IdleWatts, Busy: d.Busy}, {Name: "slow", Scale: 0.5, Idle: d.IdleWatts / 2, Busy: d.Busy}}
+		if d.Count > 1 && r.IntN(2) == 0 {
+			d.Busy = platform.BusyPower{FirstWatts: float64(d.Count + 3), AllWatts: float64(d.Count + 3 + r.IntN(6)), WholeDevice: true}
+			d.Clocks[0].Busy = d.Busy
+		}
+		d.UnitClocks, d.Switch = r.IntN(2) == 0, platform.Transition{Takes: time.Duration(r.IntN(8))}
+	}
 }
 
 // randomTasks describes a graph by data, so that it can be built in any order
@@ -187,4 +259,44 @@ func otherOrder(r *rand.Rand, g *dag.Graph) []int {
 		}
 	}
 	return order
+}
+
+// Plans with clocks and sleeps of their own, on machines that sleep by themselves and have caps,
+// pass a check that knows nothing of the simulator, and twice give the same.
+func TestRandomStates(t *testing.T) {
+	seen := map[schedule.ChangeKind]int{}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		pl := randomPlatform(t, r)
+		addStates(r, pl)
+		addClocks(r, pl)
+		complete(t, pl)
+		tasks := randomGraph(r, pl)
+		g := tasks.build(t, inOrder(len(tasks.tasks)))
+		prob := problem(t, g, pl, 1+r.IntN(4))
+		plan, err := schedule.HEFT(prob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		randomStates(r, plan, g, pl)
+		d := mustDecide(t, prob, plan)
+		s, err := Run(context.Background(), d, 0, prob.Steps, Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := s.Check(d.Problem(0, prob.Steps, false)); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !bytes.Equal(scheduleBytes(t, d, prob.Steps), scheduleBytes(t, d, prob.Steps)) {
+			t.Errorf("seed %d: two runs of one plan differ", seed)
+		}
+		for _, c := range s.Changes {
+			seen[c.Kind]++
+		}
+	}
+	for _, kind := range []schedule.ChangeKind{schedule.SwitchClock, schedule.FallAsleep, schedule.WakeUp} {
+		if seen[kind] < 1000 {
+			t.Errorf("%d changes of kind %v; the test shows little", seen[kind], kind)
+		}
+	}
 }

@@ -35,6 +35,7 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 	s := &simulation{p: p, opt: opt, network: newNetwork(p.Platform), busy: make([]time.Duration, len(p.Platform.Workers))}
 	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: d.PolicyName(graph), Steps: steps,
 		Spans: make([]schedule.Span, 0, steps*len(p.Graph.Tasks))}
+	s.states = newStates(s)
 	var err error
 	if d.Graphs[graph].Placed != nil {
 		s.driver = newListRun(s, d, graph)
@@ -47,6 +48,9 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 		}
 	}
 	if err == nil {
+		if s.states != nil {
+			s.states.complete()
+		}
 		s.out, err = s.driver.complete()
 	}
 	if err != nil {
@@ -64,6 +68,7 @@ type simulation struct {
 	pace    *schedule.Pace
 	busy    []time.Duration // by worker: until when
 	network *network
+	states  *states // nil: nothing ever changes
 	now     time.Duration
 	events  ready.Heap[event]
 	out     *schedule.Schedule
@@ -119,6 +124,7 @@ const eventsPerLook = 4096
 
 func (s *simulation) run(ctx context.Context) error {
 	s.driver.start()
+	s.serve()
 	for n := 1; s.driver.err() == nil && s.advance(); n++ {
 		if n%eventsPerLook == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -132,6 +138,9 @@ func (s *simulation) run(ctx context.Context) error {
 	}
 	if err := s.driver.err(); err != nil {
 		return err
+	}
+	if s.states != nil && len(s.states.waiting) > 0 {
+		return s.states.stuck()
 	}
 	if !s.driver.finished() {
 		return s.leftBehind()
@@ -162,20 +171,44 @@ func (s *simulation) advance() bool {
 func (s *simulation) handle(e event) {
 	switch e.kind {
 	case taskEnds:
+		if s.states != nil {
+			s.states.taskEnded(platform.WorkerID(e.id))
+		}
 		s.driver.taskEnds(e.id)
 	case copyJoins:
 		t := &s.out.Transfers[s.transferOf[e.id]]
 		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
 	case copyEnds:
-		s.out.Transfers[s.transferOf[e.id]].End = s.now
+		t := &s.out.Transfers[s.transferOf[e.id]]
+		t.End = s.now
+		if s.states != nil {
+			s.states.transferEnded(e.id, t)
+		}
 		s.driver.copyEnds(e.id)
+	}
+	s.serve()
+}
+
+// serve starts what waited for a change of state.
+func (s *simulation) serve() {
+	if s.states != nil {
+		s.states.serve()
 	}
 }
 
 // task starts an instance that became ready at some time. begun is the same instance as a task of
 // the graph that the pace knows: the origin, or the placed graph.
 func (s *simulation) task(i, begun dag.Instance, w platform.WorkerID, ready time.Duration) {
-	start, takes := s.pace.Begin(begun, w, max(s.now, s.busy[w]), ready)
+	if s.states != nil {
+		s.states.waiting = append(s.states.waiting, request{worker: w, i: i, as: begun, ready: ready})
+		return
+	}
+	s.begin(i, begun, w, ready, max(s.now, s.busy[w]))
+}
+
+// begin gives a worker a task at a time.
+func (s *simulation) begin(i, begun dag.Instance, w platform.WorkerID, ready, from time.Duration) {
+	start, takes := s.pace.Begin(begun, w, from, ready)
 	if s.opt.Scale != nil {
 		takes = roundUp(float64(takes) * s.opt.Scale(i, w) / 1e9)
 	}
@@ -193,6 +226,15 @@ func (s *simulation) task(i, begun dag.Instance, w platform.WorkerID, ready time
 
 // transfer starts a movement.
 func (s *simulation) transfer(id int32, t schedule.Transfer) {
+	if s.states != nil {
+		s.states.waiting = append(s.states.waiting, request{worker: -1, id: id, moves: t})
+		return
+	}
+	s.move(id, t)
+}
+
+// move starts a movement at its start.
+func (s *simulation) move(id int32, t schedule.Transfer) {
 	for int(id) >= len(s.transferOf) {
 		s.transferOf = append(s.transferOf, 0)
 	}
@@ -200,11 +242,11 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	s.out.Transfers = append(s.out.Transfers, t)
 	if s.opt.Moving != nil {
 		if d, ok := s.opt.Moving(&t); ok {
-			s.events.Push(event{s.now + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
+			s.events.Push(event{t.Start + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
 			return
 		}
 	}
-	s.events.Push(event{s.now + s.p.Platform.RouteTime(t.From, t.To, 0), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
+	s.events.Push(event{t.Start + s.p.Platform.RouteTime(t.From, t.To, 0), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.

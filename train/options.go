@@ -34,6 +34,9 @@ type Options struct {
 	// depend on this one, and cannot be trained.
 	Elsewhere bool
 
+	// AnyClock is that of [dahl/execute.Options].
+	AnyClock bool
+
 	// Stream says that images are read while the training goes on, a few batches ahead, and not
 	// held in memory. Data that do not fit the memory are streamed whatever it says.
 	Stream bool

@@ -32,6 +32,7 @@ type calibrateFlags struct {
 	joules   time.Duration
 	sweep    bool
 	force    bool
+	clocks   bool // to be set
 
 	units  map[string]int   // of the devices to measure
 	energy train.CallEnergy // nil: no meters
@@ -61,8 +62,10 @@ a task, by steps that are recorded and others; copies by size and
 direction, both at once and beside those of other devices, fitted by latency and bandwidth;
 its memory's bandwidth and its speed; and what its first use costs, which is in no other
 time. With a meter its powers are measured, and the joules of each class of kernels by
-repeating a call for seconds. Clocks and limits are read and never set. An emulated
-device is what the platform file says: its speed, memory and links stay.
+repeating a call for seconds. Limits are read and never set, and clocks only where
+--set-clocks asks for that, as execute does: devices then run at the clock_frequency of
+the file, and the watts of processors are also measured at every [[device.clock]] with a
+frequency. An emulated device is what the platform file says: its speed, memory and links stay.
 
 It writes a platform file for simulate and execute, at most once a second while it
 grows: after an interruption, what was measured is in it, and the same command goes
@@ -96,6 +99,7 @@ otherwise it is a guess unless the file is edited.`,
 	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
 	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
+	flags.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
 	exclude(cmd, "sweep", "model")
 	exclude(cmd, "sweep", "batch")
@@ -114,6 +118,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	if err := f.check(o); err != nil {
 		return err
 	}
+	recoverClocks()
 	p, err := f.startingPoint(o)
 	if err != nil {
 		return err
@@ -128,7 +133,11 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	defer meters.Close()
 	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
 	f.energy, f.sum.Platform = train.MeasureEnergy(p, meters, processors, f.joules), p
-	err = f.measure(ctx, o)
+	if f.clocks {
+		err = f.measureAtClocks(ctx, o)
+	} else {
+		err = f.measure(ctx, o)
+	}
 	if err = cmp.Or(err, f.file.close()); err != nil && f.file.models > 0 {
 		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, f.file.models)
 	}

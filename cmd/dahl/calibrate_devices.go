@@ -57,22 +57,33 @@ func (f *calibrateFlags) printPowers(out io.Writer, noMeter error) {
 		if !d.IsProcessor() || f.units[d.Name] == 0 {
 			continue
 		}
-		at := slices.IndexFunc(f.sum.Powers, func(c execute.PowerCalibration) bool { return c.Device == d.Name })
-		switch {
-		case at >= 0:
-			m := &f.sum.Powers[at]
-			note := ""
-			if m.Disturbed {
-				note = "; other processes ran meanwhile"
+		shown := false
+		for j := range f.sum.Powers {
+			if m := &f.sum.Powers[j]; m.Device == d.Name {
+				shown = true
+				printProcessorPower(out, m)
 			}
-			fmt.Fprintf(out, "%s: idle %s W, a product on one core %s W, on all %s W, by %s; %d repeats within %.1f %%%s\n", d.Name,
-				cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, execute.PowerRepeats, 100*m.Spread, note)
+		}
+		switch {
+		case shown:
 		case noMeter != nil:
 			fmt.Fprintf(out, "%s: its power stays (%s): %s\n", d.Name, cmp.Or(string(d.PowerSource), "not known"), cli.OneLine(noMeter))
 		case d.PowerSource != platform.Measured:
 			fmt.Fprintf(out, "%s: its power stays (%s): the meter counts all cores, so that none may be left out, and must show more when they are busy\n", d.Name, cmp.Or(string(d.PowerSource), "not known"))
 		}
 	}
+}
+
+func printProcessorPower(out io.Writer, m *execute.PowerCalibration) {
+	name, note := m.Device, ""
+	if m.Clock != "" {
+		name += " at clock " + m.Clock
+	}
+	if m.Disturbed {
+		note = "; other processes ran meanwhile"
+	}
+	fmt.Fprintf(out, "%s: idle %s W, a product on one core %s W, on all %s W, by %s; %d repeats within %.1f %%%s\n", name,
+		cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, execute.PowerRepeats, 100*m.Spread, note)
 }
 
 // printDevice says what was found of a device with a memory of its own.

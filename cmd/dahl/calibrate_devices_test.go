@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpu := p.Devices[1]
-	if p.Links[0] != was.Links[0] || p.Memories[1] != was.Memories[1] || !maps.Equal(gpu.FlopsPerSec, was.Devices[1].FlopsPerSec) || p.Devices[0].Count != 2 {
+	if !reflect.DeepEqual(p.Links[0], was.Links[0]) || p.Memories[1] != was.Memories[1] || !maps.Equal(gpu.FlopsPerSec, was.Devices[1].FlopsPerSec) || p.Devices[0].Count != 2 {
 		t.Errorf("calibrating changed what the emulated GPU is, or the number of cores: %+v", gpu)
 	}
 	if gpu.Dispatch <= 0 || gpu.FirstUse.Context <= 0 || gpu.FirstUse.MemoryBytesPerSec <= 0 {

@@ -124,7 +124,7 @@ func TestClocksRefused(t *testing.T) {
 		{simulate + "--clock g1=slow", `--clock g1=slow: platform "" has no device "g1"; it has cpu (cpu), g0 (emulated)`},
 		{simulate + "--clock g0=warp", `--clock g0=warp: device "g0" of platform "" has no clock "warp"; it has nominal, slow`},
 		{simulate + "--clock cpu=slow", `device "cpu" of platform "" has no clocks to choose from; describe them with [[device.clock]]`},
-		{"execute --platform fixed.toml --model mlp --devices cpu,g0", `the clock of device "g0" cannot be set from here; set it to "slow" with the system's tools`},
+		{"execute --platform fixed.toml --model mlp --devices cpu,g0", "g0=slow: the clock of a processor or a GPU is set only with --set-clocks, which needs root or the right to set it; --ignore-clocks runs at whatever clock it has"},
 		{"calibrate --platform slowed.toml --out c.toml --model mlp", "slowed.toml: calibrate measures devices at their first clocks; take clock_in_force (g0=slow) out"},
 	} {
 		r := dahl(t, t.Context(), strings.Fields(c[0])...)

@@ -98,6 +98,10 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	}
 	c.Metered = kept.Metered
 	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), measured.Problem.Platform.ClocksInForce()
+	if clocks := measured.summary.MachineClocks; clocks != nil {
+		c.IgnoredClocks = clocks.Ignored
+		c.MeasuredClocks = slices.DeleteFunc(c.MeasuredClocks, func(name string) bool { return slices.Contains(clocks.Ignored, name) })
+	}
 	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.Schedule, measured.summary.Load)
 	if picture != "" {
 		draw := func(w io.Writer) error {
@@ -149,8 +153,12 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	if shown != nil && shown.String() != "" {
 		fmt.Fprintf(w, "measured are %s\n", shown)
 	}
-	if c.PredictedClocks != nil || c.MeasuredClocks != nil {
-		fmt.Fprintf(w, "clocks: predicted at %s, measured at %s\n", shownClocks(c.PredictedClocks), shownClocks(c.MeasuredClocks))
+	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {
+		measured := c.MeasuredClocks
+		if c.IgnoredClocks != nil {
+			measured = append(slices.Clip(measured), "whatever clock the machine had in place of "+strings.Join(c.IgnoredClocks, ", "))
+		}
+		fmt.Fprintf(w, "clocks: predicted at %s, measured at %s\n", shownClocks(c.PredictedClocks), shownClocks(measured))
 	}
 	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
 	row := func(what string, p plan.Pair, show func(float64) string, notes ...any) {

@@ -47,6 +47,7 @@ network for real, and shows both side by side. It opens no socket.`,
 }
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
+	recoverClocks()
 	of := demoRun.options
 	o := &of
 	o.args = args

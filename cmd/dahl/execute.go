@@ -19,12 +19,14 @@ import (
 	"dahl/rundir"
 	"dahl/rundir/durable"
 	"dahl/train"
+	"dahl/train/setclock"
 )
 
 // executeFlags are the flags of execute that do not decide what is computed.
 type executeFlags struct {
 	out            output
 	save           string
+	clocks         clockFlags
 	compareDevices bool
 	resume         string       // directory of a training that goes on
 	from           *interrupted // the training in it; nil: it begins
@@ -69,6 +71,12 @@ comes to the weights that it would have had, on any number of cores. A signal, a
 terminal or a closed pipe ends a training between two steps, with a checkpoint and exit
 code 128 + the signal's number; a SIGINT (Ctrl-C) or SIGTERM after that ends it at once.
 A run that is complete goes on with --resume DIR and more --epochs.
+
+A clock of --clock, or that the platform file has in force, is obeyed by emulated devices.
+With --set-clocks processors (Linux's cpufreq) and GPUs (NVIDIA's management library) are
+set to its frequency. Then what was set before is saved first and given back when the run
+ends, and after a kill -9 when the same user starts dahl execute again. --ignore-clocks
+runs without, and manifest.json, summary.json and dahl compare say so.
 
 The files of a run appear when it ends, all at once, and until then those of an earlier
 one stay. A run that does not come to its end takes no complete one's place: it stays in
@@ -124,12 +132,14 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
+	f.clocks.add(cmd)
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
 // runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
 func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
+	recoverClocks()
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -137,6 +147,14 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	predicted, err := w.Predict(ctx)
 	if err != nil {
 		return cli.AsInput(err)
+	}
+	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if w.Platform.HasCaps() {
+		slog.Warn("the prediction keeps power_cap; nothing keeps it in the run")
 	}
 	t, err := newTrainer(ctx, w, progress, f.from)
 	if err != nil {
@@ -180,14 +198,19 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if f.out.json {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
-	t.printMeasured(progress)
-	t.printLosses(progress, k.dir)
-	if t.devices != nil {
-		printSets(progress, t.devices)
-	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", k.dir.Path(), k.dir.Path())
-	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
+	t.printOutcome(progress, k.dir)
 	return nil
+}
+
+// printOutcome says what the run came to, and where it is kept.
+func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
+	t.printMeasured(out)
+	t.printLosses(out, dir)
+	if t.devices != nil {
+		printSets(out, t.devices)
+	}
+	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
+	t.w.headline(t.Measured, t.summarize()).print(out, t.beside())
 }
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
@@ -302,7 +325,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
-	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform))
+	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {

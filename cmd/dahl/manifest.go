@@ -40,6 +40,8 @@ type manifest struct {
 	Data     *identity           `json:"data,omitempty"`     // what was trained and tested on
 	GPUs     []train.DeviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
+	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of an executed run
+
 	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
 	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without

@@ -73,6 +73,8 @@ type options struct {
 
 	args []string // the command line, for the manifest
 
+	anyClock bool // the clocks of processors and GPUs are set, or not asked for
+
 	// adapt changes the default lowering, for other tiles; nil: it stays.
 	adapt func(l *dag.Lowering, batch int)
 }

@@ -27,7 +27,7 @@ func newRerun([]string) *cobra.Command {
 		Long: `rerun repeats the run that a directory's manifest describes, on the platform kept
 there, and compares. A simulated run must give the same files; an executed one the
 same loss in every step, the same weights, the same plan and the same prediction.
-Times are shown, never compared. It refuses when an input file has changed, and
+Times are shown, never compared, so that it sets no clocks. It refuses when an input file has changed, and
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
 		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
@@ -152,7 +152,7 @@ func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	if m.Command == "simulate" || m.Command == "plan" {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
-	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}, clocks: clockFlags{ignore: true}})
 }
 
 // repeatRow is one thing that must come out equal.

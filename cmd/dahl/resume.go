@@ -37,7 +37,7 @@ type resumption struct {
 // resumeFlags are those that may be given to a training that goes on. They say where and how it
 // runs, and not what is computed.
 var resumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
-	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "save", "json"}
+	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "set-clocks", "ignore-clocks", "save", "json"}
 
 // openInterrupted opens the directory of an interrupted training. The options of that training
 // become those of the command, but for the flags that are given.

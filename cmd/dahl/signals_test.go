@@ -19,6 +19,7 @@ const asDahl = "DAHL_TEST_DAHL"
 func TestMain(m *testing.M) {
 	if os.Getenv(asDahl) != "" {
 		killItself()
+		fakeClocks(os.Getenv(clockTree))
 		main()
 	}
 	os.Exit(m.Run())

@@ -291,7 +291,7 @@ func (w *workload) newManifest(command string) *manifest {
 		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(w.opts.args),
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
-		Variants: w.variants(), Inputs: w.inputs,
+		Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name

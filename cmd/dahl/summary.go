@@ -72,6 +72,8 @@ type summary struct {
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
+	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of a training
+
 	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
 	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
 	Diverged *train.Divergence   `json:"diverged,omitempty"`
@@ -126,7 +128,7 @@ type savingSummary struct {
 func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
-		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Clocks: w.Platform.ClocksInForce(),
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),

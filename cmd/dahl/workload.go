@@ -32,6 +32,7 @@ type workload struct {
 	train.Workload
 	opts *options
 
+	clocks *machineClocks   // of a training; nil: none were asked for
 	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
 	inputs []identity       // files that the options name, for the manifest
 }
@@ -209,7 +210,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 // training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
-		Devices: o.Devices, Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
+		Devices: o.Devices, Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.anyClock}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
 			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)

@@ -11,6 +11,7 @@
  *   instant=1   0: the board has no field of the instant power
  *   energy=1    0: the board has no counter of energy
  *   power=1     0: the board tells no power at all
+ *   root=1      0: clocks may not be locked
  *
  * TESTNVML_NOW is the time in microseconds; without it the time since nvmlInit runs.
  * The power is exact at every moment; the counter shows what was drawn up to the last
@@ -30,6 +31,9 @@
 enum { MAX_BOARDS = 16 };
 
 static struct timespec begun;
+
+/* To what the clock of each board is locked, in MHz; 0: it is not. */
+static unsigned locked[MAX_BOARDS];
 
 /* script is the value of a key of TESTNVML. */
 static double script(const char *key, double otherwise) {
@@ -74,6 +78,7 @@ const char *nvmlErrorString(nvmlReturn_t r) {
 	case NVML_SUCCESS: return "Success";
 	case NVML_ERROR_NOT_SUPPORTED: return "Not Supported";
 	case NVML_ERROR_INVALID_ARGUMENT: return "Invalid Argument";
+	case NVML_ERROR_NOT_FOUND: return "Not Found";
 	default: return "Unknown Error";
 	}
 }
@@ -106,6 +111,14 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *uuid, unsigned length) {
 	char text[48];
 	snprintf(text, sizeof text, "GPU-00000000-0000-0000-0000-%012d", board(d));
 	return put(uuid, length, text);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *d) {
+	for (unsigned i = 0; nvmlDeviceGetHandleByIndex_v2(i, d) == NVML_SUCCESS; i++) {
+		char name[48];
+		if (nvmlDeviceGetUUID(*d, name, sizeof name) == NVML_SUCCESS && !strcmp(uuid, name)) return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *pci) {
@@ -142,8 +155,28 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, nvmlFieldValue_t *v
 }
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, nvmlClockType_t type, unsigned *mhz) {
+	*mhz = type == NVML_CLOCK_MEM ? 2619 : locked[board(d)] ? locked[board(d)] : 1755;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t d, nvmlClockType_t type, nvmlPstates_t state, unsigned *least, unsigned *most) {
 	(void)d;
-	*mhz = type == NVML_CLOCK_MEM ? 2619 : 1755;
+	if (type != NVML_CLOCK_GRAPHICS || state != NVML_PSTATE_0) return NVML_ERROR_INVALID_ARGUMENT;
+	*least = 345;
+	*most = 1980;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t d, unsigned least, unsigned most) {
+	if (script("root", 1) == 0) return NVML_ERROR_NO_PERMISSION;
+	if (least != most) return NVML_ERROR_INVALID_ARGUMENT;
+	locked[board(d)] = most;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t d) {
+	if (script("root", 1) == 0) return NVML_ERROR_NO_PERMISSION;
+	locked[board(d)] = 0;
 	return NVML_SUCCESS;
 }
 

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/execute"
+	"dahl/platform"
+	"dahl/train/setclock"
+)
+
+// clocksHere is the machine whose clocks are set. Tests have one of files.
+var clocksHere = setclock.Here
+
+// clockFlags say what becomes of clocks at which processors and GPUs are to run. They are no
+// options, so that no manifest makes dahl set a clock.
+type clockFlags struct{ set, ignore bool }
+
+func (f *clockFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.set, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, and give them back at the end (needs root)")
+	cmd.Flags().BoolVar(&f.ignore, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
+	exclude(cmd, "set-clocks", "ignore-clocks")
+}
+
+var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
+
+// machineClocks is what became of the clocks of processors and GPUs that a run wanted.
+type machineClocks struct {
+	Set     []string `json:"set,omitempty"`     // "cpu=slow at 1.2 GHz"
+	Ignored []string `json:"ignored,omitempty"` // "cpu=slow": it ran at whatever clock the machine had
+}
+
+func (c *machineClocks) String() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Set != nil:
+		return " (set: " + strings.Join(c.Set, ", ") + ")"
+	default:
+		return " (not set: " + strings.Join(c.Ignored, ", ") + ")"
+	}
+}
+
+// hold sets the clocks that a run wants of this machine until release, or records that they are
+// not set. Without either flag it refuses clocks that are not the first of their device.
+func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(), err error) {
+	var set, others []string
+	for _, s := range wanted {
+		set = append(set, s.Text(w.Platform))
+		if s.Clock > 0 {
+			others = append(others, s.Name(w.Platform))
+		}
+	}
+	w.opts.anyClock = f.set || f.ignore
+	w.Options.AnyClock = w.opts.anyClock
+	switch {
+	case f.set && wanted == nil:
+		return nil, errNoFrequency
+	case f.set:
+		w.clocks = &machineClocks{Set: set}
+		return setClocks(w.Platform, wanted)
+	case others == nil:
+		return func() {}, nil
+	case f.ignore:
+		w.clocks = &machineClocks{Ignored: others}
+		slog.Warn("clocks are not set: times are of whatever clocks the machine has, and modelled joules of the powers of those that were asked for", "clocks", strings.Join(others, ", "))
+		return func() {}, nil
+	}
+	return nil, cli.InputErrorf("%s: the clock of a processor or a GPU is set only with --set-clocks, which needs root or the right to set it; --ignore-clocks runs at whatever clock it has", strings.Join(others, ", "))
+}
+
+// setClocks sets clocks until release.
+func setClocks(p *platform.Platform, wanted []setclock.Setting) (release func(), err error) {
+	h, err := holdClocks()
+	if err != nil {
+		return nil, err
+	}
+	release = func() { restoreClocks(h) }
+	if err := h.Set(p, wanted); err != nil {
+		release()
+		return nil, cli.InputErrorf("--set-clocks: %w; --ignore-clocks runs at whatever clocks the machine has", err)
+	}
+	return release, nil
+}
+
+func holdClocks() (*setclock.Held, error) {
+	here, err := clocksHere()
+	if err != nil {
+		return nil, cli.InputErrorf("--set-clocks: %w", err)
+	}
+	h, err := here.Begin()
+	if err != nil {
+		return nil, cli.InputErrorf("--set-clocks: %w", err)
+	}
+	return h, nil
+}
+
+// restoreClocks gives clocks back. A run that could not is complete all the same.
+func restoreClocks(h *setclock.Held) {
+	if err := h.Restore(); err != nil {
+		slog.Warn("the clocks of this machine are not what they were", "error", cli.OneLine(err))
+	}
+}
+
+// recoverClocks gives back the clocks of a run that was killed, before anything is measured.
+func recoverClocks() {
+	here, err := clocksHere()
+	if err != nil {
+		return // no run can have set any
+	}
+	if err := here.Recover(); err != nil {
+		slog.Warn("the clocks of this machine may not be its own", "error", cli.OneLine(err))
+	}
+}
+
+// measureAtClocks is measure with the devices that are measured set to their own clocks. Then it
+// measures the watts of processors at their further ones.
+func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *options) error {
+	p := f.sum.Platform
+	measured := func(s setclock.Setting) bool { return f.units[p.Devices[s.Device].Name] > 0 }
+	own := slices.DeleteFunc(setclock.InForce(p), func(s setclock.Setting) bool { return !measured(s) })
+	if own == nil && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool {
+		return d.IsProcessor() && f.units[d.Name] > 0 && slices.ContainsFunc(d.Clocks, func(c platform.Clock) bool { return c.FrequencyHz > 0 })
+	}) {
+		return errNoFrequency
+	}
+	h, err := holdClocks()
+	if err != nil {
+		return err
+	}
+	defer restoreClocks(h)
+	set := func(d platform.DeviceID, clock int) error {
+		others := slices.DeleteFunc(slices.Clone(own), func(s setclock.Setting) bool { return s.Device == d })
+		return cli.AsInput(h.Set(p, append(others, setclock.Setting{Device: d, Clock: clock})))
+	}
+	if err := h.Set(p, own); err != nil {
+		return cli.InputErrorf("--set-clocks: %w", err)
+	}
+	if err := f.measure(ctx, o); err != nil {
+		return err
+	}
+	return f.add("clocks", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) {
+		return execute.CalibrateClocks(ctx, c, set)
+	})
+}

@@ -1,0 +1,190 @@
+package execute
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// emulatedStates makes the units of emulated devices obey clocks and sleep. Before a launch the
+// stream waits as long as the unit takes to wake, and for the clock: that changes when nothing runs
+// in its domain, and requests are served in their order, as in a simulation. Times count from the
+// opening of the device.
+type emulatedStates struct {
+	device *emulated
+	mu     sync.Mutex
+	turn   sync.Cond // something has ended
+	units  []emulatedUnit
+	queue  []clockRequest // not served yet, in order
+	issued int64
+
+	record   bool
+	zero     int64 // the device's clock at the base of a recorded run
+	switches []schedule.Change
+}
+
+// emulatedUnit is one worker. Its clock is that of its domain, kept at the domain's first worker.
+type emulatedUnit struct {
+	schedule.Sleeper
+	admitted bool  // it holds its domain
+	ran      bool  // and its task has ended
+	sleeps   int32 // what the plan lets it do then, as an index plus 1
+	first    platform.WorkerID
+
+	clock   int32 // of a domain
+	running int
+	settled time.Duration // when its clock has changed
+}
+
+// clockRequest is a launch that waits for its clock.
+type clockRequest struct {
+	number int64
+	domain platform.WorkerID
+}
+
+// stater is a driver whose device changes clocks and sleeps.
+type stater interface {
+	// begin starts a run, with all units awake at the clock in force. base is the event from which
+	// a recorded run counts.
+	begin(base eventID, record bool)
+	// prepare issues what a launch has to wait for, so that an event before the launch is after it.
+	prepare(s streamID, l launchID) error
+	// changes are those of the last recorded run, on the device's clock since the base.
+	changes() []schedule.Change
+}
+
+// newEmulatedStates returns nil where nothing ever changes.
+func newEmulatedStates(d *emulated) *emulatedStates {
+	p := d.platform
+	if !slices.ContainsFunc(p.Devices, func(v platform.Device) bool {
+		return v.Memory == d.memory && len(v.Sleeps)+len(v.Clocks) > 0
+	}) {
+		return nil
+	}
+	st := &emulatedStates{device: d, units: make([]emulatedUnit, len(p.Workers))}
+	st.turn.L = &st.mu
+	return st
+}
+
+func (st *emulatedStates) now() time.Duration { return time.Since(st.device.epoch) }
+
+// begin starts a run. The streams rest.
+func (st *emulatedStates) begin(record bool, zero int64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	p := st.device.platform
+	st.record, st.zero, st.switches, st.queue = record, zero, st.switches[:0], st.queue[:0]
+	for i, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		u := &st.units[i]
+		*u = emulatedUnit{Sleeper: schedule.NewSleeper(d.Sleeps, w.Device, schedule.UnitOfChange(p, platform.WorkerID(i)), -1), first: platform.WorkerID(i), clock: int32(d.AtClock)}
+		u.Idle(st.now(), 0)
+		if !d.UnitClocks {
+			u.first -= platform.WorkerID(w.Index)
+		}
+	}
+}
+
+// admit waits until a call may run, and takes its domain. False means that the device is closed or
+// lost.
+func (st *emulatedStates) admit(c *emulatedCall) bool {
+	st.mu.Lock()
+	u := &st.units[c.worker]
+	if u.admitted && !u.ran {
+		st.mu.Unlock()
+		return true // it was prepared
+	}
+	st.release(u)
+	domain := &st.units[u.first]
+	st.issued++
+	mine := clockRequest{st.issued, u.first}
+	st.queue = append(st.queue, mine)
+	for !st.isNext(mine) || domain.clock != c.clock && domain.running > 0 {
+		if st.device.closed.Load() || st.device.failed.Load() != nil {
+			st.mu.Unlock()
+			return false
+		}
+		st.turn.Wait()
+	}
+	st.queue = slices.DeleteFunc(st.queue, func(r clockRequest) bool { return r == mine })
+	st.turn.Broadcast()
+	from := u.Wake(st.now())
+	if !st.record {
+		u.Changes = u.Changes[:0]
+	}
+	if domain.clock != c.clock {
+		domain.clock, domain.settled = c.clock, st.switchClock(c.worker, c.clock, from)
+	}
+	from = max(from, domain.settled)
+	domain.running++
+	u.admitted, u.sleeps = true, c.sleeps
+	st.mu.Unlock()
+	sleepUntil(st.device.epoch.Add(from))
+	return true
+}
+
+// isNext reports whether no earlier request waits for the same domain.
+func (st *emulatedStates) isNext(mine clockRequest) bool {
+	return !slices.ContainsFunc(st.queue, func(r clockRequest) bool { return r.domain == mine.domain && r.number < mine.number })
+}
+
+// switchClock notes a change of the clock of a worker's domain, and returns its end.
+func (st *emulatedStates) switchClock(w platform.WorkerID, clock int32, from time.Duration) time.Duration {
+	p := st.device.platform
+	id := p.Workers[w].Device
+	c := schedule.Change{Kind: schedule.SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + p.Devices[id].Switch.Takes}
+	if p.Devices[id].UnitClocks {
+		c.Unit = schedule.UnitOfChange(p, w)
+	}
+	if st.record {
+		st.switches = append(st.switches, c)
+	}
+	return c.End
+}
+
+// ended notes that the task of a unit has ended. It keeps its domain until its end is recorded, or
+// its next task comes, so that no change of the clock begins before the end.
+func (st *emulatedStates) ended(w platform.WorkerID) {
+	st.mu.Lock()
+	st.units[w].ran = true
+	st.mu.Unlock()
+}
+
+// recorded notes that the end of a unit's task was recorded, if it has ended.
+func (st *emulatedStates) recorded(w platform.WorkerID) {
+	st.mu.Lock()
+	st.release(&st.units[w])
+	st.mu.Unlock()
+}
+
+// release frees the domain of a unit whose task has ended.
+func (st *emulatedStates) release(u *emulatedUnit) {
+	if !u.ran {
+		return
+	}
+	u.admitted, u.ran = false, false
+	st.units[u.first].running--
+	u.Idle(st.now(), u.sleeps)
+	st.turn.Broadcast()
+}
+
+// changes are those of a recorded run.
+func (st *emulatedStates) changes() []schedule.Change {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	all := slices.Clone(st.switches)
+	for i := range st.units {
+		if p := st.device.platform; p.Devices[p.Workers[i].Device].Memory == st.device.memory {
+			st.units[i].Rest(st.now())
+			all = append(all, st.units[i].Changes...)
+		}
+	}
+	for i := range all {
+		all[i].Start = time.Duration(st.device.clockAt(all[i].Start) - st.zero)
+		all[i].End = time.Duration(st.device.clockAt(all[i].End) - st.zero)
+	}
+	return all
+}

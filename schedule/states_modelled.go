@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dahl/platform"
+)
+
+// ModelStates adds to a measured schedule the changes of what dahl does not change or see change, of
+// devices that are not emulated and of links. A unit has the clock of each task from its start on,
+// as the plan says, whoever set it. It sleeps as its platform describes, in the gaps between what it
+// did. That took as long as it was measured, so a sleep that could not have ended in time is left
+// out. [Problem.SleepModelled] names what sleeps so.
+func (s *Schedule) ModelStates(p *Problem) {
+	pl := p.Platform
+	works := make([][]work, len(pl.Workers)+len(pl.Links))
+	for i := range s.Spans {
+		v := &s.Spans[i]
+		works[v.Worker] = append(works[v.Worker], work{v.Start, v.End, v})
+	}
+	for i := range s.Transfers {
+		v := &s.Transfers[i]
+		for _, use := range pl.LinkUses(v.From, v.To) {
+			at := len(pl.Workers) + int(use.Link)
+			works[at] = append(works[at], work{v.Start, v.End, nil})
+		}
+	}
+	for i, w := range pl.Workers {
+		d := &pl.Devices[w.Device]
+		if d.IsEmulated() {
+			continue
+		}
+		unit := UnitOfChange(pl, platform.WorkerID(i))
+		s.modelClocks(p, works[i], Change{Device: w.Device, Unit: unit, Link: -1, To: int32(d.AtClock)})
+		if len(d.Sleeps) > 0 {
+			s.modelSleep(p, works[i], NewSleeper(d.Sleeps, w.Device, unit, -1))
+		}
+	}
+	for l := range pl.Links {
+		if states := pl.Links[l].Sleeps; len(states) > 0 {
+			s.modelSleep(p, works[len(pl.Workers)+l], NewSleeper(states, -1, -1, platform.LinkID(l)))
+		}
+	}
+	sortChanges(s.Changes)
+}
+
+// modelClocks adds the clocks of a unit's tasks, from the one that was in force.
+func (s *Schedule) modelClocks(p *Problem, works []work, last Change) {
+	if p.Clocks == nil {
+		return
+	}
+	for _, w := range works { // by start
+		if clock, _ := p.StatesOf(w.span.Task, last.Device); clock != last.To {
+			last.Kind, last.To, last.Start, last.End = SwitchClock, clock, w.start, w.start
+			s.Changes = append(s.Changes, last)
+		}
+	}
+}
+
+// modelSleep adds the sleep of one unit or link between its works.
+func (s *Schedule) modelSleep(p *Problem, works []work, awake Sleeper) {
+	slices.SortStableFunc(works, func(a, b work) int { return cmp.Compare(a.start, b.start) })
+	var since time.Duration
+	var planned int32
+	nap := func(until time.Duration, wakes bool) {
+		n := awake
+		n.Idle(since, planned)
+		n.Rest(until)
+		if wakes && n.in > 0 {
+			n.Wake(max(n.from, until-n.states[n.in-1].Leave.Takes))
+		}
+		if n.from <= until || !wakes {
+			s.Changes = append(s.Changes, n.Changes...)
+		}
+	}
+	for _, w := range works {
+		if w.start > since {
+			nap(w.start, true)
+		}
+		since = max(since, w.end)
+		if w.span != nil {
+			_, planned = p.StatesOf(w.span.Task, p.Platform.Workers[w.span.Worker].Device)
+		}
+	}
+	if since < s.Makespan {
+		nap(s.Makespan, false)
+	}
+}
+
+// SleepModelled names the devices and links whose sleep in a measured schedule is the platform's word
+// and not seen.
+func (p *Problem) SleepModelled() (names []string) {
+	for i := range p.Platform.Devices {
+		if d := &p.Platform.Devices[i]; len(d.Sleeps) > 0 && !d.IsEmulated() {
+			names = append(names, d.Name)
+		}
+	}
+	for i := range p.Platform.Links {
+		if l := &p.Platform.Links[i]; len(l.Sleeps) > 0 {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}

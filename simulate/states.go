@@ -1,0 +1,212 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// States of devices and links.
+//
+// A unit runs a task only awake, at the clock that the plan gives the task, and when the power of
+// everything stays below the caps. What a driver starts is a request, and the requests are served
+// in the order in which they came, again after each event:
+//
+//   - Sleep. A unit that has idled for SleepState.After enters the state, and a unit whose task the
+//     plan lets sleep does so at its end. A task leaves the state first. No event is needed: when a
+//     task comes, or the run ends, it is known what the unit did since its last task.
+//   - Clocks. A task at another clock than its domain's waits until nothing runs there, and requests
+//     behind it wait too, so that the domain drains. Then the clock changes and the task starts.
+//   - Caps. A request waits until what may be drawn with it is no more than the cap (draw.go). Others
+//     that fit may pass it.
+//
+// Links sleep like units. They have no clocks.
+type states struct {
+	*simulation
+	units   []resting // by worker
+	links   []resting
+	flows   []int32         // by link: transfers that have started and not ended
+	moving  map[int32]bool  // copies whose transfers they are
+	domain  []int32         // by worker: the first worker of its clock domain
+	clocks  []int32         // by domain: its clock
+	settled []time.Duration // by domain: when its clock has changed
+	running []int32         // by domain
+	draw    *draw           // nil: no cap
+	waiting []request
+	drains  []bool // by domain, while serving: a request waits for another clock
+}
+
+// request is a task or a transfer that a driver started.
+type request struct {
+	worker platform.WorkerID // -1: a transfer
+	i, as  dag.Instance
+	ready  time.Duration
+	id     int32 // of a transfer
+	moves  schedule.Transfer
+}
+
+// resting is what goes to sleep when it idles.
+type resting struct {
+	schedule.Sleeper
+	busy  bool
+	task  dag.TaskID    // of a unit: the last one
+	awake time.Duration // when it could begin its last work
+}
+
+// newStates returns nil where nothing ever changes.
+func newStates(s *simulation) *states {
+	p := s.p.Platform
+	if !p.HasStates() && s.p.Clocks == nil && s.p.Sleeps == nil {
+		return nil
+	}
+	n := len(p.Workers)
+	st := &states{simulation: s, links: make([]resting, len(p.Links)), flows: make([]int32, len(p.Links)), moving: map[int32]bool{}, domain: make([]int32, n),
+		clocks: make([]int32, n), settled: make([]time.Duration, n), running: make([]int32, n), drains: make([]bool, n)}
+	for i, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		st.domain[i], st.clocks[i] = int32(i), int32(d.AtClock)
+		if !d.UnitClocks {
+			st.domain[i] -= int32(w.Index)
+		}
+		st.units = append(st.units, resting{Sleeper: schedule.NewSleeper(d.Sleeps, w.Device, schedule.UnitOfChange(p, platform.WorkerID(i)), -1)})
+	}
+	for l := range p.Links {
+		st.links[l].Sleeper = schedule.NewSleeper(p.Links[l].Sleeps, -1, -1, platform.LinkID(l))
+	}
+	st.draw = newDraw(s.p, st.clocks)
+	return st
+}
+
+// serve starts the requests that can start.
+func (st *states) serve() {
+	if len(st.waiting) == 0 {
+		return
+	}
+	clear(st.drains)
+	kept := st.waiting[:0]
+	for _, r := range st.waiting {
+		if !st.start(&r) {
+			kept = append(kept, r)
+		}
+	}
+	st.waiting = kept
+}
+
+func (st *states) start(r *request) bool {
+	if r.worker < 0 {
+		return st.startTransfer(r)
+	}
+	domain := st.domain[r.worker]
+	clock, _ := st.p.StatesOf(r.i.Task, st.p.Platform.Workers[r.worker].Device)
+	switch {
+	case st.units[r.worker].busy || st.drains[domain]:
+		return false
+	case clock != st.clocks[domain] && st.running[domain] > 0:
+		st.drains[domain] = true
+		return false
+	case !st.draw.admitsTask(st.p, r, clock, domain, st.now):
+		return false
+	}
+	unit := &st.units[r.worker]
+	st.wake(unit)
+	unit.task = r.i.Task
+	if clock != st.clocks[domain] {
+		st.clocks[domain] = clock
+		st.settled[domain] = st.switchClock(r.worker, clock, unit.awake)
+	}
+	st.running[domain]++
+	st.begin(r.i, r.as, r.worker, r.ready, max(unit.awake, st.settled[domain]))
+	return true
+}
+
+// switchClock changes the clock of a worker's domain and returns when that has happened.
+func (st *states) switchClock(w platform.WorkerID, clock int32, from time.Duration) time.Duration {
+	id := st.p.Platform.Workers[w].Device
+	d := &st.p.Platform.Devices[id]
+	c := schedule.Change{Kind: schedule.SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + d.Switch.Takes}
+	if d.UnitClocks {
+		c.Unit = schedule.UnitOfChange(st.p.Platform, w)
+	}
+	st.out.Changes = append(st.out.Changes, c)
+	return c.End
+}
+
+// wake ends the idle time of something now.
+func (st *states) wake(n *resting) {
+	n.busy, n.awake = true, n.Wake(st.now)
+}
+
+// taskEnded notes that the task of a worker has ended.
+func (st *states) taskEnded(w platform.WorkerID) {
+	unit := &st.units[w]
+	_, planned := st.p.StatesOf(unit.task, st.p.Platform.Workers[w].Device)
+	unit.busy = false
+	unit.Idle(st.now, planned)
+	st.running[st.domain[w]]--
+	st.draw.ended(w)
+}
+
+func (st *states) startTransfer(r *request) bool {
+	uses := st.p.Platform.LinkUses(r.moves.From, r.moves.To)
+	if !st.draw.admitsTransfer(uses, st.now) {
+		return false
+	}
+	from := st.now
+	for _, use := range uses {
+		link := &st.links[use.Link]
+		if st.flows[use.Link]++; st.flows[use.Link] == 1 {
+			st.wake(link)
+		}
+		from = max(from, link.awake)
+	}
+	r.moves.Start = from
+	st.moving[r.id] = true
+	st.move(r.id, r.moves)
+	return true
+}
+
+// transferEnded notes that a copy has ended. What is no transfer of the schedule has used no link.
+func (st *states) transferEnded(copy int32, t *schedule.Transfer) {
+	if !st.moving[copy] {
+		return
+	}
+	delete(st.moving, copy)
+	uses := st.p.Platform.LinkUses(t.From, t.To)
+	st.draw.moves(uses, -1)
+	for _, use := range uses {
+		if st.flows[use.Link]--; st.flows[use.Link] == 0 {
+			link := &st.links[use.Link]
+			link.busy = false
+			link.Idle(st.now, 0)
+		}
+	}
+}
+
+// complete adds what everything did by itself until the end of the run.
+func (st *states) complete() {
+	var end time.Duration
+	for i := range st.out.Spans {
+		end = max(end, st.out.Spans[i].End)
+	}
+	for _, list := range [][]resting{st.units, st.links} {
+		for i := range list {
+			if !list[i].busy {
+				list[i].Rest(end)
+			}
+			st.out.Changes = append(st.out.Changes, list[i].Changes...)
+		}
+	}
+}
+
+// stuck says what waits although nothing runs or moves any more.
+func (st *states) stuck() error {
+	r := &st.waiting[0]
+	if r.worker < 0 {
+		return fmt.Errorf("a transfer for task %q draws more than a power_cap leaves even when nothing else runs; raise the cap", st.p.Graph.Tasks[r.moves.For].Name)
+	}
+	return fmt.Errorf("task %q on %q draws more than a power_cap leaves even when nothing else runs; raise the cap, or plan another device or clock for it",
+		st.p.Graph.Tasks[r.i.Task].Name, st.p.Platform.Workers[r.worker].Name)
+}
