@@ -215,6 +215,43 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 	}
 }
 
+// TestStagedMovesInParts trains a network on two emulated GPUs that reach each other only through
+// the host memory, by a bus of so little latency that results go from one to the other in parts.
+// The weights are those of one core to the last bit, and every part is the plan's and in the prediction, in its order.
+func TestStagedMovesInParts(t *testing.T) {
+	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
+	want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
+	for split := range deviceSplits[:2] { // what stages exchange here is less than two parts
+		name, p := deviceSplits[split].name, emulatedNode(t, 2)
+		p.Links[0].Latency = 50 // at 4 GB/s 1,800 bytes are a part
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		got := n.execute(t, how{platform: p, plans: n.splitPlans(4, split)})
+		if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
+			t.Errorf("%s: weights or losses differ from those of one core", name)
+		}
+		for _, r := range got.runs {
+			parts, placed := 0, got.decision.Placed
+			for _, m := range placed.Graphs[r.graph].Moves() {
+				if m != nil && m.Share.Of > 0 {
+					parts++
+				}
+			}
+			if parts == 0 && r.graph == 0 {
+				t.Errorf("%s: no result goes in parts", name)
+			}
+			predicted := simulated(t, got.decision, r.graph, r.schedule.Steps)
+			for _, s := range []*schedule.Schedule{r.schedule, predicted} {
+				if err := s.FollowsCopies(placed, r.graph); err != nil {
+					t.Errorf("%s, %s: %v", name, s.World, err)
+				}
+			}
+			t.Logf("%s, graph %d: %d parts in a step, the run took %v, predicted %v", name, r.graph, parts, r.schedule.Makespan, predicted.Makespan)
+		}
+	}
+}
+
 // movement is a storage and where it moves.
 type movement struct {
 	storage  string

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // Check derives a schedule again from the graph and the platform alone. It verifies that
@@ -227,7 +228,13 @@ func (c *audit) transfer(i int) error {
 		t.Start < 0 || t.End < t.Start || t.Buffer < 0 || int(t.Buffer) >= len(c.p.Graph.Buffers) {
 		return fmt.Errorf("transfer %d of buffer %d goes from memory %d to %d, from %v to %v", i, t.Buffer, t.From, t.To, t.Start, t.End)
 	}
-	if err := c.pieces("transfer", i, t.Buffer, t.Atoms, t.Bytes); err != nil {
+	whole := t.Bytes
+	if s := t.Share; s != (place.Share{}) {
+		if whole *= int64(s.Of); len(t.Atoms) != 1 || s.Part < 0 || s.Part >= s.Of {
+			return fmt.Errorf("transfer %d of buffer %d is of share %d of %d of %d pieces", i, t.Buffer, s.Part, s.Of, len(t.Atoms))
+		}
+	}
+	if err := c.pieces("transfer", i, t.Buffer, t.Atoms, whole); err != nil {
 		return err
 	}
 	if c.s.World == Simulated {

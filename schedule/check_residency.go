@@ -25,6 +25,9 @@ import (
 // memory has fewer copies, m of them, a version is gone there when that of m steps later arrives.
 //
 // Program order gives every read a version. The read must find that version until its end.
+//
+// Where transfers bring an atom in equal shares, each share is looked at by itself. Room for the
+// atom is taken with its first share.
 
 // use is one task's access to an atom, in program order.
 type use struct {
@@ -61,8 +64,9 @@ type stay struct {
 type atomAudit struct {
 	*audit
 	id     dag.AtomID
+	share  int32
 	copies int     // of its storage
-	all    []int32 // its transfers
+	all    []int32 // the transfers that bring the share
 	moves  []int32
 	drops  []int32
 	open   []stay // by memory: stay of the current version; it ends when it is displaced, and begins at never if it is not in the memory
@@ -91,15 +95,52 @@ func (c *audit) residency() error {
 	a := &atomAudit{audit: c, open: make([]stay, len(c.p.Platform.Memories))}
 	for atom, uses := range c.uses {
 		storage := g.AtomStorage(dag.AtomID(atom))
-		a.id, a.all, a.drops, a.copies = dag.AtomID(atom), moves[atom], drops[atom], c.copies(storage)
-		for first := range a.copies {
-			a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(c.s.Transfers[i].Step)%a.copies != first })
-			if err := a.walk(uses, written[storage], first); err != nil {
+		shares := int32(1)
+		for _, i := range moves[atom] {
+			shares = max(shares, c.s.Transfers[i].Share.Of)
+		}
+		for share := range shares {
+			a.id, a.share, a.drops, a.copies = dag.AtomID(atom), share, drops[atom], c.copies(storage)
+			err := a.movesOf(moves[atom], shares)
+			if err == nil {
+				err = a.walkInTurn(uses, written[storage])
+			}
+			if err != nil {
 				return fmt.Errorf("buffer %q: %w", g.Buffers[storage].Name, err)
 			}
 		}
 	}
 	return c.peaks()
+}
+
+// movesOf keeps the transfers that bring the share, or all shares of the atom.
+func (a *atomAudit) movesOf(all []int32, shares int32) error {
+	a.all = all
+	if shares == 1 {
+		return nil
+	}
+	a.all = nil
+	for _, i := range all {
+		s := a.s.Transfers[i].Share
+		if s.Of != 0 && s.Of != shares {
+			return fmt.Errorf("transfer %d brings a share of %d, others of %d", i, s.Of, shares)
+		}
+		if s.Of == 0 || s.Part == a.share {
+			a.all = append(a.all, i)
+		}
+	}
+	return nil
+}
+
+// walkInTurn walks through the steps that use one copy of the atom, for each of its copies.
+func (a *atomAudit) walkInTurn(uses []use, written bool) error {
+	for first := range a.copies {
+		a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(a.s.Transfers[i].Step)%a.copies != first })
+		if err := a.walk(uses, written, first); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byAtom lists, for every atom, the transfers or evictions that concern it, by time.
@@ -243,6 +284,9 @@ func (a *atomAudit) drop(i int32, gone time.Duration) error {
 	if !slices.ContainsFunc(a.open, func(s stay) bool { return s.from <= e.At }) {
 		return fmt.Errorf("eviction %d drops it at %v in memory %q, and no other memory has it", i, e.At, name)
 	}
+	if a.share > 0 {
+		return nil
+	}
 	bytes := a.p.Graph.AtomBytes(a.id)
 	a.leftAt(e.Memory, e.At)
 	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
@@ -272,7 +316,11 @@ func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
 	return nil
 }
 
+// takeRoom counts the bytes of the atom in a memory for a time.
 func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
+	if a.share > 0 {
+		return
+	}
 	bytes, to := a.p.Graph.AtomBytes(a.id), min(to, a.open[memory].to)
 	a.presence = append(a.presence, presence{a.id, stay{platform.MemoryID(memory), from, to}})
 	a.balance = append(a.balance, balance{from, memory, bytes})

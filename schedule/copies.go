@@ -26,6 +26,7 @@ type copies struct {
 type flight struct {
 	Transfer
 	id      CopyID
+	urgency urgency
 	place   int32 // of the task in the order of tasks
 	ticket  int64 // position in the order of requests
 	awaited bool  // a prefetch for a task that its worker is about to take
@@ -45,7 +46,7 @@ func newCopies(p *Problem, r *residency, order []int32) *copies {
 }
 
 // fetch asks for the atoms that an instance reads and a memory lacks.
-func (c *copies) fetch(i dag.Instance, m platform.MemoryID, why place.Reason) (err error) {
+func (c *copies) fetch(i dag.Instance, m platform.MemoryID, why urgency) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
 		if err == nil {
@@ -57,7 +58,7 @@ func (c *copies) fetch(i dag.Instance, m platform.MemoryID, why place.Reason) (e
 
 // want asks for an atom at a memory that lacks it, as part of a region of regionBytes. It does
 // nothing if a copy that is as urgent already brings the atom.
-func (c *copies) want(i dag.Instance, atom int32, m platform.MemoryID, regionBytes int64, why place.Reason) error {
+func (c *copies) want(i dag.Instance, atom int32, m platform.MemoryID, regionBytes int64, why urgency) error {
 	if c.resident.valid[atom] == 0 {
 		g := c.p.Graph
 		return fmt.Errorf("task %q: it reads buffer %q, which nothing has written; give the buffer a home",
@@ -69,7 +70,7 @@ func (c *copies) want(i dag.Instance, atom int32, m platform.MemoryID, regionByt
 // ask does the same from a given source. It takes the atom over from a less urgent copy that has
 // not started. It also takes an eviction over from one out of another memory, since that one is
 // called off when the atom need not leave there any more.
-func (c *copies) ask(i dag.Instance, atom int32, from, to platform.MemoryID, why place.Reason) error {
+func (c *copies) ask(i dag.Instance, atom int32, from, to platform.MemoryID, why urgency) error {
 	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
 		return nil
@@ -77,7 +78,7 @@ func (c *copies) ask(i dag.Instance, atom int32, from, to platform.MemoryID, why
 	bytes := r.bytes(atom)
 	if r.wanted[atom]&bit != 0 {
 		other := c.inFlight[c.carrying[key]]
-		if stale := why == place.ReasonEvict && other.Reason == place.ReasonEvict && other.From != from; !stale && urgency(other.Reason) <= urgency(why) {
+		if stale := why == evicting && other.urgency == evicting && other.From != from; !stale && other.urgency <= why {
 			return nil
 		}
 		c.queue.resize(other, -bytes)
@@ -122,20 +123,23 @@ func (c *copies) callOff(i dag.Instance, m platform.MemoryID) {
 	}
 }
 
-// urgency orders reasons: copies that somebody waits for come first. An eviction is called off
-// when the atom is needed again, so a copy for a task does not rely on one.
-func urgency(r place.Reason) int {
-	switch r {
-	case place.ReasonFetch:
-		return 0
-	case place.ReasonEvict:
-		return 1
-	}
-	return 2
+// urgency says what a copy is for. Copies that somebody waits for come first. An eviction is
+// called off when the atom is needed again, so a copy for a task does not rely on one.
+type urgency uint8
+
+const (
+	taking     urgency = iota // for a task that its worker has taken
+	evicting                  // to make room
+	expecting                 // for a task that was given to a worker
+	foreseeing                // for a task that is not ready
+)
+
+func (u urgency) reason() place.Reason {
+	return [...]place.Reason{place.ReasonFetch, place.ReasonEvict, place.ReasonPrefetch, place.ReasonPrefetch}[u]
 }
 
 // batchCopy finds or opens the copy of this batch for a storage, a source and a destination.
-func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platform.MemoryID, why place.Reason) (CopyID, error) {
+func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platform.MemoryID, why urgency) (CopyID, error) {
 	for _, id := range c.batch {
 		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
 			return id, nil
@@ -153,8 +157,8 @@ func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platfo
 		c.inFlight = append(c.inFlight, &flight{id: id})
 	}
 	f := c.inFlight[id]
-	f.awaited = false
-	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
+	f.urgency, f.awaited = why, false
+	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why.reason()}
 	c.batch = append(c.batch, id)
 	c.queue.add(f)
 	return id, nil
@@ -186,12 +190,12 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 }
 
 // fits reports whether the destination has room for a copy now. A prefetch takes only bytes that
-// are promised to nobody else.
+// are promised to nobody else. For a task that is not ready it leaves the way to others.
 func (c *copies) fits(f *flight) bool {
 	early := f.Reason == place.ReasonPrefetch
 	evictor := c.resident.evictors[f.To]
 	switch {
-	case !c.resident.shared.still(f.To, f.Buffer):
+	case !c.resident.shared.still(f.To, f.Buffer), f.urgency == foreseeing && !c.queue.way(f.From, f.To).lines.idle():
 		return false
 	case evictor == nil:
 		return !early || c.resident.fits(f.To, f.Bytes)
@@ -214,7 +218,8 @@ func (c *copies) settleSource(f *flight) error {
 		if r.wanted[a]&bit == 0 || c.carrying[key] != f.id {
 			continue // overwritten or freed meanwhile, or another copy has taken it over
 		}
-		if f.Reason != place.ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == place.ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
+		nearer := f.urgency == foreseeing && r.source(a, f.To, r.bytes(a)) != f.From // since it was asked for
+		if f.Reason != place.ReasonEvict && r.valid[a]&(1<<f.From) != 0 && !nearer || f.Reason == place.ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
 			kept = append(kept, a)
 			f.Bytes += r.bytes(a)
 			continue
@@ -224,7 +229,7 @@ func (c *copies) settleSource(f *flight) error {
 		if f.Reason == place.ReasonEvict {
 			continue // called off
 		}
-		if err := c.want(dag.Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
+		if err := c.want(dag.Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.urgency); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"dahl/platform"
@@ -46,6 +47,11 @@ func (l lines) free(now time.Duration, urgent bool) time.Duration {
 		at = max(at, then)
 	}
 	return at
+}
+
+// idle reports whether no copy moves in these lines.
+func (l lines) idle() bool {
+	return !slices.ContainsFunc(l, func(line *line) bool { return line.moving > 0 })
 }
 
 // wait adds a copy to the waiting ones (1) or removes it (-1).

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"dahl/platform"
-	"dahl/schedule/place"
 	"dahl/schedule/ready"
 )
 
@@ -17,11 +16,13 @@ import (
 // devices takes only an engine of its destination if its route does not pass the host's memory.
 //
 // Copies that somebody waits for start first: by step, then by the order of tasks, then by the
-// order of requests. Prefetches follow in the same order. A copy without room or engine holds up
+// order of requests. Prefetches for tasks that were given to a worker follow in the same order, and
+// then those for tasks that are not ready, by an order of their own. A copy without room or engine holds up
 // the copies behind it from the same source to the same destination, and no others.
 type copyQueue struct {
 	p       *Problem
 	order   []int32   // by task
+	turn    []int32   // by task: the order for those that are not ready; nil: nobody asks for them
 	ways    []waiting // by source and destination
 	used    []int32   // indices of the ways that have had a copy
 	engines []engines // by memory
@@ -63,6 +64,9 @@ func (q *copyQueue) way(from, to platform.MemoryID) *waiting {
 
 func (q *copyQueue) add(f *flight) {
 	f.ticket, f.place = q.tickets, q.order[f.For]
+	if f.urgency == foreseeing {
+		f.place = q.turn[f.For]
+	}
 	q.tickets++
 	w := q.way(f.From, f.To)
 	if !w.used {
@@ -145,18 +149,13 @@ func (f *flight) Before(g *flight) bool {
 		cmp.Compare(f.place, g.place), cmp.Compare(f.ticket, g.ticket)) < 0
 }
 
-// early is 1 for a copy that nobody waits for yet.
-func (f *flight) early() int {
-	if f.Reason == place.ReasonPrefetch {
-		return 1
-	}
-	return 0
-}
+// early is 0 for a copy that somebody waits for, and grows with the time that others have.
+func (f *flight) early() int { return max(0, int(f.urgency)-int(evicting)) }
 
 // expected is 0 for a copy that is expected to start before the early ones.
 func (f *flight) expected() int {
 	if f.awaited {
 		return 0
 	}
-	return f.early()
+	return min(1, f.early())
 }

@@ -57,8 +57,12 @@ func evictions(p *Problem, pg *place.Graph, spans [][]Interval) []Eviction {
 		d.stays[b] = pg.Stays(dag.BufferID(b)) || p.Graph.Copies(pg.BufferOf(dag.BufferID(b))) > 1 || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
 	}
 	for t := range dag.TaskID(pg.NumTasks()) {
-		copies := pg.Move(t) != nil
+		m := pg.Move(t)
+		copies := m != nil
 		body.Each(t, func(replica dag.BufferID, mode dag.Mode, atoms []int32, _ int32) {
+			if copies && mode == dag.Write && m.Share.Part+1 < m.Share.Of {
+				return // the last share brings the version
+			}
 			for _, a := range atoms {
 				d.passes[a] = append(d.passes[a], passing{task: t, replica: replica, brings: copies && mode == dag.Write, writes: !copies && mode.Writes()})
 			}

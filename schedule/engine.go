@@ -41,6 +41,7 @@ type Engine struct {
 	// Nil where the only memory can hold everything: then all contents are valid there.
 	resident  *residency
 	copies    *copies
+	foresight *foresight            // nil where some task may run at several memories
 	evictions []Eviction            // of the event in progress
 	workersAt [][]platform.WorkerID // by memory
 }
@@ -180,7 +181,7 @@ func (p *Problem) check() error {
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
 	e.steps.Begin(nil)
-	return e.settle(cmds)
+	return e.settle(dag.Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))}, cmds)
 }
 
 // Done reports that a worker ended the task that was commanded first and had not ended.
@@ -203,7 +204,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	if state.phase == fetching {
 		cmds = e.runFetched(e.p.Platform.MemoryOf(w), cmds)
 	}
-	return e.settle(cmds)
+	return e.settle(i, cmds)
 }
 
 // Finished reports whether every task of every step has ended.
@@ -217,13 +218,15 @@ func (e *Engine) Err() error { return e.err }
 // value holds until the instance's task ends.
 func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.Slot(i)].readyAt }
 
-// settle shows the policy the instances that became ready, gives tasks to idle workers, and
-// starts the copies that these tasks need.
-func (e *Engine) settle(cmds []Command) []Command {
+// settle shows the policy the instances that became ready when one had ended, gives tasks to idle
+// workers, and starts the copies that these tasks and later ones need. One past the last task
+// stands for the beginning of the run.
+func (e *Engine) settle(ended dag.Instance, cmds []Command) []Command {
 	e.released = e.steps.TakeReleased(e.released)
 	for _, i := range e.released {
 		e.makeReady(i)
 	}
+	e.foresee(ended)
 	cmds = e.offer(e.idle, cmds)
 	return e.move(e.offer(e.ahead, cmds))
 }

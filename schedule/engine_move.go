@@ -3,7 +3,6 @@ package schedule
 import (
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule/place"
 )
 
 // This file is the part of the Engine that moves operands between several memories.
@@ -14,6 +13,7 @@ func (e *Engine) prepareCopies() {
 	e.resident.makeEvictors()
 	_, order := e.steps.Order()
 	e.copies = newCopies(e.p, e.resident, order)
+	e.foresight = newForesight(e.p, e.resident, e.eligible, e.copies.queue)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
 		m := e.p.Platform.MemoryOf(platform.WorkerID(w))
@@ -49,7 +49,7 @@ func (e *Engine) admit(w platform.WorkerID, cmds []Command) []Command {
 		evictor.waiting = append(evictor.waiting, w)
 		return cmds
 	}
-	if e.err = e.copies.fetch(state.takes, m, place.ReasonFetch); e.err != nil || !e.mayRun(state, m) {
+	if e.err = e.copies.fetch(state.takes, m, taking); e.err != nil || !e.mayRun(state, m) {
 		return cmds
 	}
 	return e.run(w, cmds)
@@ -117,7 +117,7 @@ func (e *Engine) expect(w platform.WorkerID, i dag.Instance) {
 		at = e.view.StartsAt(w, a)
 	}
 	s.ends = at + e.p.occupies(i.Task, w)
-	e.err = e.copies.fetch(i, m, place.ReasonPrefetch)
+	e.err = e.copies.fetch(i, m, expecting)
 	if s.queued == 0 && s.phase == resting && (!s.busy || s.ahead) {
 		e.copies.await()
 	}
@@ -132,12 +132,12 @@ func (e *Engine) makeRoom(evictor *evictor, cmds []Command) []Command {
 		}
 		evictor.waiting = evictor.waiting[1:]
 		state.phase = fetching
-		e.err = e.copies.fetch(state.takes, evictor.memory, place.ReasonFetch)
+		e.err = e.copies.fetch(state.takes, evictor.memory, taking)
 	}
 	e.copies.batch = e.copies.batch[:0]
 	home := e.p.Platform.HostMemory()
 	err := evictor.makeRoom(func(atom int32) error {
-		return e.copies.ask(evictor.last, atom, evictor.memory, home, place.ReasonEvict)
+		return e.copies.ask(evictor.last, atom, evictor.memory, home, evicting)
 	})
 	if e.err == nil {
 		e.err = err

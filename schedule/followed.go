@@ -42,11 +42,12 @@ type TransferKey struct {
 	reader   dag.Instance
 	reason   place.Reason
 	atoms    string
+	share    place.Share
 }
 
 // Key returns the transfer's key.
 func (t *Transfer) Key() TransferKey {
-	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
+	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms), t.Share}
 }
 
 // FollowsCopies verifies that the transfers of a schedule of the origin are the copies of a placed

@@ -16,8 +16,8 @@ const noLane = -1
 
 // Lists replays a plan: every lane of a placed graph runs its list in order, step after
 // step, and waits for its next task even if a later one is ready. A copy that no lane makes
-// starts as soon as what it waits for has ended. What moves before the first step goes
-// first, and holds the tasks that read it.
+// starts as soon as what it waits for has ended. What was there before the first step moves
+// beside it, and holds the tasks that read it.
 //
 // Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
 type Lists struct {
@@ -154,21 +154,20 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	return items
 }
 
-// startOn starts what comes next on a free lane, if it is ready.
+// startOn starts what comes next on a free lane, if it is ready: of its list, or of its moves
+// before the first step. Of both, that goes first whose reader comes first.
 func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
-	if moves := l.entry.byLane[lane]; len(moves) > 0 {
-		if l.entry.stages[moves[0]] > 0 {
-			return items
-		}
+	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
+	i, ready := dag.Instance{}, len(list) > 0 && int(at.Step) < l.p.Steps
+	if ready {
+		i = dag.Instance{Task: list[at.Task], Step: at.Step}
+		ready = l.steps.Ready(i)
+	}
+	if moves := l.entry.byLane[lane]; len(moves) > 0 && l.entry.stages[moves[0]] == 0 && !(ready && l.pg.ReadBefore(i, l.pg.Enter[moves[0]])) {
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
 		return append(items, ListItem{int32(lane), dag.Instance{}, moves[0]})
 	}
-	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
-	if len(list) == 0 || int(at.Step) == l.p.Steps {
-		return items
-	}
-	i := dag.Instance{Task: list[at.Task], Step: at.Step}
-	if !l.steps.Ready(i) {
+	if !ready {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {

@@ -97,5 +97,5 @@ func (s *Schedule) fits(p *platform.Platform) bool {
 // TransferOf is the record of a move, made for a step at some time.
 func TransferOf(m *place.Move, step int32, when Interval) Transfer {
 	return Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For,
-		Step: step, Reason: m.Reason, Start: when.Start, End: when.End}
+		Step: step, Reason: m.Reason, Start: when.Start, End: when.End, Share: m.Share}
 }

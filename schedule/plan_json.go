@@ -121,6 +121,9 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if len(plan.Sleeps) > 0 {
 		l.field("sleeps", plan.Sleeps)
 	}
+	if plan.PartBytes > 0 {
+		l.field("part_bytes", plan.PartBytes)
+	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}

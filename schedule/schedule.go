@@ -58,6 +58,7 @@ type Transfer struct {
 	Step       int32
 	Reason     place.Reason
 	Start, End time.Duration
+	Share      place.Share // of its only atom
 }
 
 // Eviction is contents that a memory dropped for lack of room before their last use. Another

@@ -54,6 +54,7 @@ type transferFile struct {
 	Reason  place.Reason  `json:"reason,omitempty"`
 	StartNs time.Duration `json:"start_ns"`
 	EndNs   time.Duration `json:"end_ns"`
+	Share   []int32       `json:"share,omitempty"` // which of how many of the only piece
 }
 
 type evictionFile struct {
@@ -99,8 +100,12 @@ func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform)
 	})
 	l.list("transfers", "[", "]", len(s.Transfers), func(i int) {
 		x := &s.Transfers[i]
+		var share []int32
+		if x.Share.Of > 0 {
+			share = []int32{x.Share.Part, x.Share.Of}
+		}
 		l.value(transferFile{g.Buffers[x.Buffer].Name, piecesOf(g, x.Buffer, x.Atoms), x.Bytes, p.Memories[x.From].Name, p.Memories[x.To].Name,
-			g.Tasks[x.For].Name, x.Step, x.Reason, x.Start, x.End})
+			g.Tasks[x.For].Name, x.Step, x.Reason, x.Start, x.End, share})
 	})
 	l.list("evictions", "[", "]", len(s.Evictions), func(i int) {
 		x := &s.Evictions[i]
@@ -222,6 +227,11 @@ func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) Transfer {
 		Step: x.Step, Reason: x.Reason, Start: x.StartNs, End: x.EndNs}
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs || x.Bytes < 0 {
 		n.refuse("transfer of %d bytes of %q in step %d of %d from %d to %d ns", x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
+	}
+	if len(x.Share) == 2 {
+		t.Share = place.Share{Part: x.Share[0], Of: x.Share[1]}
+	} else if len(x.Share) > 0 {
+		n.refuse("transfer of %d bytes of %q of share %d; write which of how many, as in [0, 8]", x.Bytes, x.Buffer, x.Share)
 	}
 	t.Atoms = n.atoms(x.Buffer, t.Buffer, x.Pieces, g)
 	return t

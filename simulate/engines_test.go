@@ -44,9 +44,9 @@ func TestDemandFirst(t *testing.T) {
 	}
 }
 
-// TestEnginesByDirection: an engine for each direction. The gpu writes w and reads x;
-// then the cpu reads w while the gpu fetches y: the two copies do not wait for each
-// other. With the same engines, two copies out of the gpu do.
+// TestEnginesByDirection: an engine for each direction. While y comes for the last task of the
+// gpu, which alone can run it, the cpu fetches v: the two copies do not wait for each other. With
+// the same engines, two copies out of the gpu do.
 func TestEnginesByDirection(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Devices[1].CopyEnginesIn, pl.Devices[1].CopyEnginesOut = 1, 1
@@ -63,7 +63,7 @@ func TestEnginesByDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	want := "v fetch 10-60, y fetch 10-60, w fetch 60-110"
+	want := "y prefetch 0-50, v fetch 10-60, w fetch 60-110"
 	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -138,6 +138,39 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, p, "eager"))} {
 		if err := s.Check(p); err != nil || s.Makespan != 10+2*50+10 {
 			t.Errorf("%s in %v, want 120ns (%v)", moves(p, s), s.Makespan, err)
+		}
+	}
+}
+
+// TestEntryBesideTheFirstStep: one engine brings a's v of 40 bytes, the w of 200 for which b
+// waits behind a, and x of 40, which the host makes for a in 10 ns. Though w could come from the
+// beginning on, x comes before it: v to 50, x to 100, w to 310. a runs at 100, b at 310, to 320.
+// In the second step x alone comes: it is made at 20, may come when a has read the first at 110,
+// and the engine is free at 310; w comes once.
+func TestEntryBesideTheFirstStep(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Devices[1].CopyEnginesIn = 1
+	b := dag.NewBuilder("entry")
+	buffer := func(name string, bytes int, role dag.Role, home string) dag.BufferID {
+		return b.Buffer(dag.Buffer{Name: name, Shape: []int{bytes}, Type: dag.Uint8, Role: role, Home: home})
+	}
+	v, w, x := buffer("v", 40, dag.Input, "host"), buffer("w", 200, dag.Input, "host"), buffer("x", 40, dag.Activation, "")
+	cpu, gpu := []dag.Cost{{Key: "cpu", Ns: 10}}, []dag.Cost{{Key: "gpu", Ns: 10}}
+	b.Task(dag.Task{Name: "make", Costs: cpu, Accesses: []dag.Access{whole(x, dag.Write)}})
+	b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(v, dag.Read), whole(x, dag.Read)}})
+	b.Task(dag.Task{Name: "b", Costs: gpu, Accesses: []dag.Access{whole(w, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for steps, want := range map[int]string{1: "v enter 0-50, x prefetch 50-100, w enter 100-310", 2: "v enter 0-50, x prefetch 50-100, w enter 100-310, x prefetch 310-360"} {
+		p := problem(t, g, pl, steps)
+		s, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(p); err != nil || moves(p, s) != want || s.FirstStep != 320 {
+			t.Errorf("%d steps: %s, the first in %v; want %s, 320ns (%v)", steps, moves(p, s), s.FirstStep, want, err)
 		}
 	}
 }

@@ -120,7 +120,6 @@ func (pg *Graph) movedReplica(at location, t dag.TaskID) dag.BufferID {
 // before the first step or after the last one (t < 0).
 func (pg *Graph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 	w := pg.buffers()
-	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
 	region := func(at location, box dag.Box) dag.Region {
 		b := pg.movedReplica(at, t)
 		if piece, ok := w.pieces[b]; ok {
@@ -130,7 +129,7 @@ func (pg *Graph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 		return dag.Region{Buffer: b, Box: boxOfRows(rows, kept, box)}
 	}
 	var pairs []RegionPair
-	for _, box := range boxes {
+	for _, box := range pg.boxes(m) {
 		pairs = append(pairs, RegionPair{region(location{m.Buffer, m.From}, box), region(location{m.Buffer, m.To}, box)})
 	}
 	return pairs

@@ -5,7 +5,8 @@
 // Read first: [Program] and [Compile]. The passes are, for each graph:
 //
 //   - traffic.go finds what has to move, from the memory that wrote it to those that read it
-//     (pushes.go), and graph.go what waits for what then.
+//     (pushes.go), in parts where it passes the host memory (parts.go), and graph.go what waits for
+//     what then.
 //   - estimate.go orders the copies on each engine.
 //   - layouts.go places the buffers. Where a memory is too small, spill.go chooses what leaves it
 //     between two uses, reload.go brings that back, and everything begins again.
@@ -30,5 +31,6 @@
 //
 // A replica is in its memory whole or not at all, but for rows that no task there uses. Contents
 // leave for the host memory only, and the host memory gives up nothing. A buffer that exists several
-// times in some memory leaves none.
+// times in some memory leaves none. In a program in which contents leave a memory nothing goes in
+// parts, nor does what moves before the first step or after the last.
 package place

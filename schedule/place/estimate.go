@@ -77,6 +77,13 @@ func (pg *Graph) Reaches(lane int, m *Move) bool {
 	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
 }
 
+// ReadBefore reports whether a copy is read before what an engine could move instead, of what was
+// there before the first step.
+func (pg *Graph) ReadBefore(copy dag.Instance, entry *Move) bool {
+	m := pg.moves[copy.Task]
+	return copy.Step == 0 && !m.NextStep && pg.position[m.For] < pg.position[entry.For]
+}
+
 // orderLanes lists the tasks of a steady step for each lane.
 func (pg *Graph) orderLanes() error {
 	if len(pg.lanes) > len(pg.p.Workers) && pg.moves != nil {

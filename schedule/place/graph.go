@@ -55,7 +55,7 @@ func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
 	if t.moves != nil {
 		pg.Enter, pg.Leave = t.enter, t.leave
 		pg.replicas = t.newReplicas()
-		pg.Links, pg.carries, pg.writes = pg.Body().Link()
+		pg.Links, pg.carries, pg.writes = pg.inShares(pg.Body()).Link()
 	}
 	pg.Orders = sync.OnceValue(pg.allOrders)
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
@@ -158,6 +158,9 @@ func (pg *Graph) Body() *dag.Body {
 				tasks = append(tasks, pg.at[before])
 			}
 		}
+		if m := pg.moves[t]; m != nil && m.Part > 0 {
+			tasks = append(tasks, int32(t)-1) // parts go in turn however many engines there are
+		}
 		return append(tasks, pg.spill(t).after...)
 	}
 	return body
@@ -242,6 +245,7 @@ func (pg *Graph) Name(t dag.TaskID) string {
 	if m.NextStep {
 		name += " of the next step"
 	}
+	name += m.partName()
 	if n := pg.spill(t).again; n > 0 {
 		name += fmt.Sprintf(" #%d", n+1)
 	}
@@ -280,7 +284,7 @@ func (pg *Graph) Compare(a, b dag.TaskID) int {
 		}
 	}
 	if c == 0 {
-		c = cmp.Compare(pg.spill(a).again, pg.spill(b).again)
+		c = cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(pg.spill(a).again, pg.spill(b).again))
 	}
 	return c
 }

@@ -308,6 +308,49 @@ func TestPlaceMeansTheSame(t *testing.T) {
 	}
 }
 
+// TestPartsMeanTheSame places random graphs where copies have no latency, so that all that passes
+// the host memory on its way goes in parts.
+func TestPartsMeanTheSame(t *testing.T) {
+	parts, shares := 0, 0
+	for seed := range uint64(400) {
+		placed, rng := randomPlaced(t, seed)
+		p := *placed.Platform
+		p.Links = slices.Clone(p.Links)
+		for l := range p.Links {
+			p.Links[l].Latency = 0
+		}
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers))}
+		for w := range plan.Order {
+			for _, task := range placed.Graphs[0].Order[w] {
+				plan.Order[w] = append(plan.Order[w], placed.Graphs[0].TaskOf(task))
+			}
+		}
+		placed, err := placeAll(placed.Origin, &p, []*Input{plan}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range placed.Graphs[0].Moves() {
+			if m != nil && m.Parts > 0 {
+				parts++
+			}
+			if m != nil && m.Share.Of > 0 {
+				shares++
+			}
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { mustMeanTheSame(t, placed, rng, 4) })
+		plan.Written = placed.Written(0)
+		if again, err := placeAll(placed.Origin, &p, []*Input{plan}, nil); err != nil || !reflect.DeepEqual(again.Written(0), plan.Written) {
+			t.Fatalf("seed %d: by its own plan it is another program (%v)", seed, err)
+		}
+	}
+	if parts < 300 || shares < 200 {
+		t.Errorf("%d parts, %d of them shares: the test tests little", parts, shares)
+	}
+}
+
 // squeezed is the plan of a placed graph on a platform whose other memories hold less
 // than it needs there.
 func squeezed(t *testing.T, free *Program, rng *rand.Rand) (*platform.Platform, *Input) {

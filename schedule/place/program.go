@@ -98,6 +98,9 @@ type Move struct {
 	Atoms    []int32 // of the origin, ascending
 	Bytes    int64
 	Reason   Reason
+
+	Part, Parts int32 // which of the parts of a move that passes the host memory, from 0 on; Parts is 0: it is whole
+	Share       Share // of its only atom
 }
 
 // StepOf is the step of the task for which a move is made in a step of a run: that one or
@@ -257,7 +260,7 @@ func (c *compiler) attempt() (placed *Program, unlike, err error) {
 // copies with that; the storages that are not in a memory all the time it adds to streamed.
 // spills is nil where nothing leaves one.
 func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
-	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph]); err != nil {
+	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph], c.partsSize(&c.plans[graph])); err != nil {
 		return nil, nil, nil, err
 	}
 	limits, started, spills, err := c.spillOrder(t)
@@ -278,6 +281,19 @@ func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items
 	}
 	maps.Copy(streamed, returning)
 	return t, items, spills, nil
+}
+
+// partsSize is in parts of how many bytes a graph moves what passes the host memory: what the plan
+// says, and where it says nothing of copies, what suits the platform. Where contents leave a memory
+// and come back everything moves whole.
+func (c *compiler) partsSize(plan *Input) int64 {
+	switch {
+	case len(c.limits) > 0 || plan.Spill != nil:
+		return 0
+	case plan.Transfers != nil:
+		return plan.PartBytes
+	}
+	return partBytes(c.p)
 }
 
 // spillOrder is how much may be live in memories, and the order along which it is decided

@@ -59,21 +59,34 @@ func (t *traffic) findPushes() *pushes {
 
 // eachPush visits what is read in another memory than where it was written or is at home.
 func (t *traffic) eachPush(visit func(writer int32, is push)) {
-	g := t.g
+	EachReading(t.g, func(writer int32, reader dag.TaskID, atom int32, next bool) {
+		if t.writtenIn(writer, t.g.AtomStorage(dag.AtomID(atom))) == t.memoryOf(reader) {
+			return
+		}
+		is := push{reader: reader, atom: atom}
+		if next {
+			is.order = nextStep
+		}
+		visit(writer, is)
+	})
+}
+
+// EachReading visits what every task of a steady step reads, atom by atom, with the task that has
+// written it: in the same step, or in the one before. The number of tasks stands for a writer
+// before the first step.
+func EachReading(g *dag.Graph, visit func(writer int32, reader dag.TaskID, atom int32, nextStep bool)) {
 	none := int32(len(g.Tasks)) // what is there before the first step
 	last := slices.Repeat([]int32{none}, g.NumAtoms())
-	for _, order := range [2]uint64{0, nextStep} {
+	for _, next := range [2]bool{false, true} {
 		for id := range dag.TaskID(none) {
-			here := t.memoryOf(id)
 			for i, a := range g.Tasks[id].Accesses {
-				storage := g.Storage(a.Buffer)
-				if !a.Mode.Reads() || order == nextStep && !g.Carried(storage) {
+				if !a.Mode.Reads() || next && !g.Carried(g.Storage(a.Buffer)) {
 					continue
 				}
 				for _, atom := range g.Atoms(id, i) {
 					// The second pass adds only values that the step before left.
-					if w := last[atom]; w >= 0 && (order == 0 || w != none) && t.writtenIn(w, storage) != here {
-						visit(w, push{order, id, atom})
+					if w := last[atom]; w >= 0 && !(next && w == none) {
+						visit(w, id, atom, next)
 					}
 				}
 			}
@@ -82,7 +95,7 @@ func (t *traffic) eachPush(visit func(writer int32, is push)) {
 					continue
 				}
 				writer := int32(id)
-				if order == nextStep {
+				if next {
 					writer = -1 // written in this very step: the first pass has seen it
 				}
 				for _, atom := range g.Atoms(id, i) {

@@ -36,16 +36,18 @@ type traffic struct {
 
 	enter, leave []*Move
 
-	host    platform.MemoryID
-	ways    [][]platform.MemoryID // by pair of memories: hops found so far
-	reached []uint64              // by atom: memories beside the source, of what is being distributed
-	spare   spareMoves
+	host      platform.MemoryID
+	partBytes int64                 // in parts of so many bytes what passes the host memory goes; 0: whole
+	ways      [][]platform.MemoryID // by pair of memories: hops found so far
+	reached   []uint64              // by atom: memories beside the source, of what is being distributed
+	spare     spareMoves
 }
 
-// newTraffic derives the movements of a plan that fits its problem.
-func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input) (*traffic, error) {
+// newTraffic derives the movements of a plan that fits its problem. What passes the host memory
+// goes there in parts of so many bytes; 0: whole.
+func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, partBytes int64) (*traffic, error) {
 	n, memories := len(g.Tasks), len(p.Memories)
-	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
 	var err error
 	if t.copies, err = plan.CopiesIn(g, p); err != nil {
@@ -129,6 +131,7 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 	for _, p := range to {
 		t.reached[p.atom] = 0
 	}
+	staged := t.staged(to, like.Writer)
 	for len(to) > 0 {
 		first, order := len(moves), to[0].order // moves for this reader
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
@@ -152,6 +155,9 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 			}
 		}
 		sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
+		if staged != nil {
+			moves = append(moves[:first], t.inParts(moves[first:], staged)...)
+		}
 	}
 	return moves, nil
 }

@@ -14,7 +14,8 @@ import (
 // Places says where the replicas of the storages lie in each memory, and Arenas how much is
 // reserved there. Spill says how it was decided what leaves a memory during a step for lack of
 // room; nil: nothing leaves. Copies says how many copies of a buffer there are in each memory, in
-// place of what the graph says; one of each that is not listed.
+// place of what the graph says; one of each that is not listed. In parts of PartBytes goes what
+// passes the host memory on its way between two others; 0: none of it goes in parts.
 type Written struct {
 	Copies    []PlannedCount  `json:"copies"`
 	Transfers []PlannedCopies `json:"transfers"`
@@ -23,6 +24,7 @@ type Written struct {
 	Places    []PlannedPlace  `json:"places"`
 	Arenas    []PlannedArena  `json:"arenas"`
 	Spill     *SpillPlan      `json:"room"`
+	PartBytes int64           `json:"part_bytes"`
 }
 
 // PlannedCount is how many copies of a buffer there are in a memory ([dag.Buffer.Copies]).
@@ -134,6 +136,9 @@ func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
 	w.Transfers, w.Enter, w.Leave, w.Spill, w.Copies = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan, pg.plan.Copies
+	if slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Parts > 0 }) {
+		w.PartBytes = pg.partBytes
+	}
 	return w
 }
 
@@ -178,8 +183,7 @@ func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
 	if m.For >= 0 {
 		c.For = pg.Origin.Tasks[m.For].Name
 	}
-	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
-	for _, box := range boxes {
+	for _, box := range pg.boxes(m) {
 		c.Boxes = append(c.Boxes, box.String())
 	}
 	return c
