@@ -59,13 +59,15 @@ func TestWaitsOfAChain(t *testing.T) {
 }
 
 // TestWaitsImplyEveryOrder replays random plans of random graphs without
-// threads, at each moment advancing any worker whose waits are met, and checks
+// threads, with copies of buffers, at each moment advancing any worker whose waits are met, and checks
 // each start against the orders of the graph and of the layout.
 func TestWaitsImplyEveryOrder(t *testing.T) {
-	const workers, steps = 3, 4
+	const workers, steps = 3, 7
+	far := 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 17))
-		g := randomGraph(t, rng)
+		g := withRandomCopies(t, rng, randomGraph(t, rng))
+		far += int(g.Reach()) - 1
 		plan := randomPlan(g, workers, seed)
 		l := &layout.Layout{ReuseNext: []dag.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
 		// An order within the step must agree with the plan: from an earlier to a later task of one list.
@@ -90,6 +92,25 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 			done[w]++
 		}
 	}
+	if far < 100 {
+		t.Errorf("the graphs reach %d steps further than one in all: the test tests little", far)
+	}
+}
+
+// withRandomCopies gives up to four copies to storages that can have them.
+func withRandomCopies(t *testing.T, rng *rand.Rand, g *dag.Graph) *dag.Graph {
+	t.Helper()
+	copies := slices.Repeat([]int32{1}, len(g.Buffers))
+	for b := range copies {
+		if g.WrittenStorages()[b] && !g.Carried(dag.BufferID(b)) {
+			copies[b] += int32(rng.IntN(4))
+		}
+	}
+	with, err := g.WithCopies(copies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with
 }
 
 func randomEdge(rng *rand.Rand, tasks int) dag.Edge {

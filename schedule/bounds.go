@@ -74,10 +74,7 @@ func (c *Priced) newBound(graph int) *bound {
 		of := c.whole.bounds[graph]()
 		b.settings, b.follows = of.settings, of.follows
 	} else {
-		b.settings, b.follows = c.settingsOf(graph), mustFollow(g)
-	}
-	if len(c.Platform.Memories) == 1 && (c.whole == nil || len(c.whole.Platform.Memories) > 1) {
-		b.follows = follows{g.PredsBack, g.Reach()}
+		b.settings, b.follows = c.settingsOf(graph), mustFollow(g, len(c.Platform.Memories))
 	}
 	problem := c.Problem(graph, 1)
 	if problem.check() != nil {
@@ -119,9 +116,13 @@ func (f *follows) eachAcross(tasks int, visit func(other int32)) {
 	}
 }
 
-// mustFollow finds what every schedule in any memories puts before a task: what wrote what it reads, in the same
-// step and in the one before, and, in the same step, what it names.
-func mustFollow(g *dag.Graph) follows {
+// mustFollow finds what every schedule in so many memories puts before a task. In one memory those
+// are the graph's orders. In several it is what wrote what the task reads, in the same step and in
+// the one before, and, in the same step, what the task names.
+func mustFollow(g *dag.Graph, memories int) follows {
+	if memories == 1 {
+		return follows{g.PredsBack, g.Reach()}
+	}
 	const steps = 2
 	var edges [steps][]dag.Edge // from a task of the second step to what it follows, by how far back that is
 	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
