@@ -59,6 +59,14 @@ func (r *Report) Check(s *schedule.Schedule, p *schedule.Problem) error {
 		sumCheck{"devices, links and host", r.TotalJoules, consumers},
 		sumCheck{"idle, busy, transfers, sleep, changes and host", r.TotalJoules, idle + busy + transfer + sleep + switching + r.Causes.Host},
 		sumCheck{"all phases", phases, busy + transfer}, sumCheck{"all layers", layers, busy + transfer})
+	if len(r.Caps) != len(again.greatest) && s.Makespan > 0 {
+		return fmt.Errorf("%d caps in the report, and %d of the platform", len(r.Caps), len(again.greatest))
+	}
+	for _, c := range r.Caps {
+		if at := again.greatest[c.Of]; !(math.Abs(c.GreatestWatts-at) <= checkShare*at) {
+			return fmt.Errorf("%s reaches %.12g W in the report, and %.12g W when its power is added up again", c.Of, c.GreatestWatts, at)
+		}
+	}
 	for _, c := range checks {
 		if !(math.Abs(c.reported-c.again) <= checkShare*consumers) {
 			return fmt.Errorf("the joules do not add up: %s: %.12g J, and added up again %.12g J, of %.6g J in all", c.what, c.reported, c.again, consumers)

@@ -16,8 +16,9 @@ type replay struct {
 	p         *schedule.Problem
 	makespan  time.Duration
 	events    []event
-	consumers []replayed // devices, then links
-	above     string     // the first cap that was exceeded
+	consumers []replayed         // devices, then links
+	above     string             // the first cap that was exceeded
+	greatest  map[string]float64 // watts, of what has a cap
 }
 
 // event is the begin or end of a task, of the bytes of a transfer on a link, or of a change.
@@ -47,7 +48,7 @@ type replayed struct {
 
 func newReplay(s *schedule.Schedule, p *schedule.Problem) (*replay, error) {
 	pl := p.Platform
-	r := &replay{p: p, makespan: s.Makespan}
+	r := &replay{p: p, makespan: s.Makespan, greatest: map[string]float64{}}
 	used := map[platform.DeviceID]bool{}
 	reached := map[platform.MemoryID]bool{pl.HostMemory(): false}
 	for i := range s.Spans {
@@ -225,10 +226,13 @@ func (r *replay) draw(from, to time.Duration) {
 		c.sleepJ += float64(watts.sleep * secs)
 		c.changeJ += float64(watts.change * secs)
 	}
-	r.notAbove(from, "the machine", total, r.p.Platform.CapWatts)
+	r.notAbove(from, wholeMachine, total, r.p.Platform.CapWatts)
 }
 
 func (r *replay) notAbove(at time.Duration, who string, watts, most float64) {
+	if most > 0 {
+		r.greatest[who] = max(r.greatest[who], watts)
+	}
 	if most > 0 && watts > most*(1+checkShare) && r.above == "" {
 		r.above = fmt.Sprintf("%s draws %.6g W at %v, above its cap of %g W", who, watts, at, most)
 	}

@@ -34,6 +34,7 @@ type Report struct {
 
 	Sources []PowerSource `json:"sources"`            // where each power comes from
 	Missing []string      `json:"missing"`            // devices, links and host whose power is not known
+	Caps    []Cap         `json:"caps,omitempty"`     // of the machine, then of devices
 	LeftOff []string      `json:"left_off,omitempty"` // devices that were not selected and are off; the host's joules have theirs
 
 	// SleepModelled names devices and links whose sleep in a measured run nobody has seen: it is the
@@ -98,7 +99,7 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
-	r.Causes.Host, r.LeftOff = a.hostJ, prob.Platform.LeftOff
+	r.Causes.Host, r.Caps, r.LeftOff = a.hostJ, a.caps(), prob.Platform.LeftOff
 	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 	if s.Makespan > 0 {
 		r.MeanWatts = r.TotalJoules / r.MakespanSeconds

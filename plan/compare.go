@@ -60,6 +60,9 @@ type Comparison struct {
 	PredictedWaits *Waits `json:"predicted_waits"`
 	MeasuredWaits  *Waits `json:"measured_waits"`
 
+	PredictedStates *States `json:"predicted_states,omitempty"`
+	MeasuredStates  *States `json:"measured_states,omitempty"`
+
 	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
 }
 
@@ -120,6 +123,7 @@ func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *sch
 	c.Peak = NewPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
 	var joules [2]float64
 	var waits [2]*Waits
+	var states [2]*States
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := d.Problem(0, s.Steps, true)
 		report, err := EnergyOf(s, q, 0)
@@ -127,9 +131,11 @@ func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *sch
 			return nil, err
 		}
 		joules[i], c.Grounds, waits[i] = joulesPerStep(report, s), report.Grounds(), WaitsOf(q, s)
+		states[i] = StatesOf(q, s, report)
 	}
 	c.StepJoules = NewPair(joules[0], joules[1])
 	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
+	c.PredictedStates, c.MeasuredStates = states[0], states[1]
 	if err := c.splitError(ctx, d, predicted, measured); err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -185,6 +186,13 @@ var stateCases = []stateCase{
 		tasks: "a:cpu.0:10ms [b:cpu.1:10ms]", makespan: 10 * millis, joules: 0.13},
 	{words: "a cap of the device alone: 6 W for one core busy, and the host apart", platform: "host_power = \"3 W\"\n" + strings.Replace(twoCores, "clock_switch", "power_cap = \"6 W\"\nclock_switch", 1),
 		tasks: "a:cpu.0:10ms [b:cpu.1:10ms]", makespan: 20 * millis, joules: 0.18},
+	// a at the slow clock: change until 3 ms, 2·3 + 6 = 12 mJ; 1 ms at 4 W to 4. On its way out of sleep
+	// and the change it might have drawn up to 3 W more than idle until 13 ms, as the platform takes up
+	// to 10 ms for the former. b and its own change need 13 W, 16 W with those: it waits until 13, 9 mJ
+	// at 1 W; the change back 3·1 + 6 = 9 mJ; b 10 ms at 10 W.
+	{words: "a cap that lets b run when the change before may be over: 3 + 1 + 9 + 3 + 10 ms", platform: strings.Replace(twoClocks, "clock_switch", "power_cap = \"14 W\"\nclock_switch", 1) +
+		"[[device.sleep]]\nname = \"nap\"\npower = \"1 W\"\nleave = { time = \"10 ms\" }\n",
+		tasks: "a:gpu:0.5ms b:gpu:10ms", clocks: map[string]string{"a": "slow"}, makespan: 26 * millis, joules: 0.134},
 	{words: "a cap below what one task draws", platform: "host_power = \"3 W\"\npower_cap = \"8.5 W\"\n" + twoCores,
 		tasks: "a:cpu.0:10ms", fails: `at 0s: task "a" on "cpu.0" draws more than a power_cap leaves even when nothing else runs; raise the cap, or plan another device or clock for it`},
 }
@@ -219,5 +227,40 @@ func TestStates(t *testing.T) {
 		if s.Makespan != c.makespan || math.Abs(report.TotalJoules-c.joules) > 1e-12 {
 			t.Errorf("%s: %v and %.6g mJ, want %v and %.6g mJ", c.words, s.Makespan, 1000*report.TotalJoules, c.makespan, 1000*c.joules)
 		}
+	}
+}
+
+// Three steps of a at the own and b at half the clock: 10 and 20 ms, with a change before each but the
+// first a: 10 + 3 + 20 ms, then twice 3 + 10 + 3 + 20. So 5 changes in 3 steps, 5/3 and 5 ms a step. A
+// step takes 36 ms, and the joules are those of 105 ms times 36/105: busy 3·(100 + 80) mJ.
+func TestStatesPerStep(t *testing.T) {
+	d := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms", clocks: map[string]string{"b": "slow"}})
+	s, err := simulate.Run(context.Background(), d, 0, 3, simulate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Problem(0, 3, false)
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := plan.StatesOf(p, s, report)
+	near := func(x, y float64) bool { return math.Abs(x-y) < 1e-12 }
+	if len(got.Clocks) != 2 || got.Clocks[0].Clock != "nominal" || got.Clocks[1].Clock != "slow" || got.Clocks[1].Tasks != 1 ||
+		!near(got.Clocks[1].BusyS, 0.02) || !near(got.Clocks[0].Share, 1./3) {
+		t.Errorf("clocks %+v, want a at nominal in a third of the time, and b at slow", got.Clocks)
+	}
+	if len(got.Switches) != 1 || !near(got.Switches[0].Count, 5./3) || !near(got.Switches[0].S, 0.005) {
+		t.Errorf("changes %+v, want 5/3 in 5 ms", got.Switches)
+	}
+	if s.Makespan != 105*millis || s.Period != 36*millis || !near(got.Joules.Busy, 0.54*36/105) {
+		t.Errorf("%v with a step of %v, %g J busy a step; want 105 and 36 ms, and %g J", s.Makespan, s.Period, got.Joules.Busy, 0.54*36/105)
+	}
+	plain := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms"})
+	if s, err = simulate.Run(context.Background(), plain, 0, 1, simulate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if p = plain.Problem(0, 1, false); plan.StatesOf(p, s, report) != nil {
+		t.Error("there are states where nothing changes")
 	}
 }

@@ -16,13 +16,15 @@ type Waits struct {
 	PerStepS  map[string]float64 `json:"per_step_s"`          // by cause, of all workers together
 	Transfers []TransferTime     `json:"transfers,omitempty"` // that workers waited for, the longest first
 	Path      PathParts          `json:"critical_path"`
+	AsleepS   float64            `json:"asleep_s,omitempty"` // of the time of all causes per step
 }
 
 // PathParts is the parts of the critical path per step, which add up to the makespan per
-// step: tasks, copies that bound what came after them, and time between the two.
+// step: tasks, copies and changes of state that bound what came after them, and time between them.
 type PathParts struct {
 	TasksS  float64        `json:"tasks_s"`
 	CopiesS float64        `json:"copies_s"`
+	ChangeS float64        `json:"changes_s,omitempty"` // of clocks and of sleep
 	WaitS   float64        `json:"wait_s"`
 	Copies  []TransferTime `json:"copies,omitempty"` // the longest first
 }
@@ -45,15 +47,26 @@ func WaitsOf(p *schedule.Problem, s *schedule.Schedule) *Waits {
 			waited[transferOf(p, &s.Transfers[idle.Transfer])] += idle.End - idle.Start
 		}
 	}
-	for _, step := range explain.CriticalPath(p, s) {
-		w.Path.WaitS += perStep(step.Wait)
-		if step.Span >= 0 {
-			w.Path.TasksS += perStep(s.Spans[step.Span].End - s.Spans[step.Span].Start)
-			continue
+	units, _ := explain.Stretches(p, s)
+	for _, stretches := range units {
+		for _, x := range stretches {
+			if x.Asleep {
+				w.AsleepS += perStep(x.End - x.Start)
+			}
 		}
-		t := &s.Transfers[step.Transfer]
-		w.Path.CopiesS += perStep(t.End - t.Start)
-		onPath[transferOf(p, t)] += t.End - t.Start
+	}
+	for _, step := range explain.CriticalPath(p, s) {
+		start, end := step.Times(s)
+		w.Path.WaitS += perStep(step.Wait)
+		switch {
+		case step.Span >= 0:
+			w.Path.TasksS += perStep(end - start)
+		case step.Transfer >= 0:
+			w.Path.CopiesS += perStep(end - start)
+			onPath[transferOf(p, &s.Transfers[step.Transfer])] += end - start
+		default:
+			w.Path.ChangeS += perStep(end - start)
+		}
 	}
 	w.Transfers, w.Path.Copies = longest(waited, s.Steps), longest(onPath, s.Steps)
 	return w

@@ -24,7 +24,7 @@ func TestWaits(t *testing.T) {
 		1: {"dependence": 25e-6, "transfer": 1e-6, "no work left": 11e-6},
 		2: {"dependence": (25e-6 + 25e-6 + 11e-6) / 2, "transfer": 1e-6, "no work left": 11e-6 / 2},
 	} {
-		got, want := WaitsOf(d.Problem(0, steps, false), simulated(t, d, steps, simulate.Options{})), &Waits{perStep, moved, path}
+		got, want := WaitsOf(d.Problem(0, steps, false), simulated(t, d, steps, simulate.Options{})), &Waits{PerStepS: perStep, Transfers: moved, Path: path}
 		if !alike(got, want) {
 			t.Errorf("%d steps: %+v, want %+v", steps, got, want)
 		}

@@ -327,7 +327,7 @@ func TestDocumentedKeys(t *testing.T) {
 	if kinds := strings.NewReplacer(", ", " | ", " or ", " | ").Replace(kindNames("", func(Kind) bool { return true })); !strings.Contains(src, "# "+kinds+"\n") {
 		t.Errorf("platforms/README.md does not list the kinds %s", kinds)
 	}
-	if len(p.Workers) != 9 || len(p.Models) != 1 || p.Devices[0].Clocks[0].Name != "base" {
+	if len(p.Workers) != 9 || len(p.Models) != 1 || p.Devices[0].Clocks[0].Name != "base" || len(p.Devices[0].Sleeps) != 1 || len(p.Links[0].Sleeps) != 1 {
 		t.Errorf("got %+v", p)
 	}
 }

@@ -28,13 +28,16 @@ type chart struct {
 	firstLane   []int // by worker: its first lane within its row
 	lane        []int // by span, from the first lane of its worker
 	rowOfRoute  map[route]int
+	rowOfLink   map[int]int
 }
 
-// row is one worker, a group of like workers, or the transfers between two memories.
+// row is one worker, a group of like workers, the transfers between two memories, or the states of
+// a link.
 type row struct {
-	label string
-	lanes [][]piece
-	path  []piece // the stretches on the critical path
+	label  string
+	lanes  [][]piece
+	clocks [][]piece // by lane: tasks at another clock than the first
+	path   []piece   // the stretches on the critical path
 }
 
 // hop is where the critical path changes rows.
@@ -55,8 +58,8 @@ func newChart(r *Run, colours *colouring) *chart {
 	c := &chart{run: r, colours: colours, end: r.Schedule.Makespan}
 	c.addWorkerRows()
 	c.addSpans()
-	c.addIdles()
 	c.addTransfers()
+	c.addRests()
 	c.addPath()
 	c.addSteps()
 	for i := range c.rows {
@@ -105,14 +108,12 @@ func (c *chart) addSpans() {
 	for i := range s.Spans {
 		span := &s.Spans[i]
 		l := &c.rows[c.rowOfWorker[span.Worker]].lanes[c.firstLane[span.Worker]+c.lane[i]]
-		*l = append(*l, piece{span.Start, span.End, c.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
-	}
-}
-
-func (c *chart) addIdles() {
-	for _, idle := range explain.Idles(c.run.Problem, c.run.Schedule) {
-		l := &c.rows[c.rowOfWorker[idle.Worker]].lanes[c.firstLane[idle.Worker]]
-		*l = append(*l, piece{idle.Start, idle.End, c.colours.idle(idle.Cause), ""})
+		p := piece{span.Start, span.End, c.colours.ofTask[span.Task], g.Tasks[span.Task].Name}
+		if clock := c.run.otherClock(span); clock != "" {
+			c.markClock(span.Worker, c.lane[i], p)
+			p.text += " @" + clock
+		}
+		*l = append(*l, p)
 	}
 }
 
@@ -173,20 +174,10 @@ func compareRoutes(a, b route) int {
 func (c *chart) addPath() {
 	s := c.run.Schedule
 	lastRow, lastEnd := -1, time.Duration(0)
-	for _, step := range explain.CriticalPath(c.run.Problem, s) {
-		var at int
-		var from, to time.Duration
-		if step.Span >= 0 {
-			span := &s.Spans[step.Span]
-			at, from, to = c.rowOfWorker[span.Worker], span.Start, span.End
-		} else {
-			t := &s.Transfers[step.Transfer]
-			key := route{t.From, t.To}
-			if _, ok := c.rowOfRoute[key]; !ok {
-				key.from = anyMemory
-			}
-			at, from, to = c.rowOfRoute[key], t.Start, t.End
-		}
+	steps := explain.CriticalPath(c.run.Problem, s)
+	for i := range steps {
+		at := c.rowOfStep(steps[i:])
+		from, to := steps[i].Times(s)
 		r := &c.rows[at]
 		r.path = append(r.path, piece{from, to, c.colours.path(), ""})
 		if lastRow >= 0 && lastRow != at {
@@ -194,6 +185,27 @@ func (c *chart) addPath() {
 		}
 		lastRow, lastEnd = at, to
 	}
+}
+
+// rowOfStep is the row of the first of some steps of the critical path. A change of a device is in
+// the row of the task that it held up.
+func (c *chart) rowOfStep(steps []explain.PathStep) int {
+	s := c.run.Schedule
+	for _, step := range steps {
+		switch {
+		case step.Span >= 0:
+			return c.rowOfWorker[s.Spans[step.Span].Worker]
+		case step.Transfer >= 0:
+			t := &s.Transfers[step.Transfer]
+			if at, ok := c.rowOfRoute[route{t.From, t.To}]; ok {
+				return at
+			}
+			return c.rowOfRoute[route{anyMemory, t.To}]
+		case s.Changes[step.Change].Device < 0:
+			return c.rowOfLink[int(s.Changes[step.Change].Link)]
+		}
+	}
+	panic("plots: the critical path ends with a change of state")
 }
 
 func (c *chart) addSteps() {
@@ -215,7 +227,7 @@ func (c *chart) used() []bool {
 				used[p.category] = true
 			}
 		}
-		for _, p := range c.rows[i].path {
+		for _, p := range slices.Concat(append(c.rows[i].clocks, c.rows[i].path)...) {
 			used[p.category] = true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // Chrome writes a run in the Trace Event Format (JSON object form; Google, "Trace Event Format",
@@ -22,6 +23,9 @@ import (
 // worker. The transfers are a process with a thread per route. Each task and transfer is a slice.
 // Flow arrows show dependences between workers, and transfers. Counters show live bytes and
 // power.
+//
+// Changes of clocks and of sleep, and sleep itself, are slices too. They are in the thread of their
+// worker, or in one of their link. Counters show the speed of a clock relative to the device's first.
 //
 // Times are microseconds with nanosecond digits. Slices of one thread never overlap: simultaneous
 // slices of one worker or route get threads of their own.
@@ -36,6 +40,7 @@ func Chrome(w io.Writer, r *Run) error {
 	t.placeSlices()
 	t.writeSpans()
 	t.writeTransfers()
+	t.writeStates()
 	t.writeFlows()
 	t.writeCounters()
 	t.text("\n]}\n")
@@ -71,6 +76,7 @@ func (m micros) MarshalJSON() ([]byte, error) {
 // taskArgs are the details that the viewer shows of a selected task.
 type taskArgs struct {
 	Step   int32    `json:"step"`
+	Clock  string   `json:"clock,omitempty"`
 	Op     string   `json:"op,omitempty"`
 	Layer  string   `json:"layer,omitempty"`
 	Phase  string   `json:"phase,omitempty"`
@@ -103,6 +109,8 @@ type chromeTrace struct {
 	events int
 	flows  int
 
+	ofWorker    []track // the first of each worker
+	ofLink      map[int]track
 	ofSpan      []track
 	ofTransfer  []track
 	spanOf      map[dag.Instance]int
@@ -143,13 +151,15 @@ func (t *chromeTrace) placeSlices() {
 		return first
 	}
 	lane, count := spanLanes(s)
-	first := make([]int, len(p.Workers))
+	t.ofWorker = make([]track, len(p.Workers))
 	for w := range p.Workers {
-		first[w] = name(int(p.Workers[w].Device)+1, count[platform.WorkerID(w)], p.Workers[w].Name)
+		device := int(p.Workers[w].Device) + 1
+		t.ofWorker[w] = track{device, name(device, count[platform.WorkerID(w)], p.Workers[w].Name)}
 	}
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		t.ofSpan[i] = track{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
+		t.ofSpan[i] = t.ofWorker[span.Worker]
+		t.ofSpan[i].thread += lane[i]
 		t.spanOf[dag.Instance{Task: span.Task, Step: span.Step}] = i
 	}
 	process := len(p.Devices) + 1
@@ -165,6 +175,10 @@ func (t *chromeTrace) placeSlices() {
 		of := dag.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
+	t.ofLink = map[int]track{}
+	for _, link := range t.run.changedLinks() {
+		t.ofLink[link] = track{process, name(process, 1, p.Links[link].Name)}
+	}
 }
 
 func (t *chromeTrace) slice(at track, name, category string, from, to time.Duration, args any) {
@@ -177,7 +191,7 @@ func (t *chromeTrace) writeSpans() {
 	for i := range t.run.Schedule.Spans {
 		s := &t.run.Schedule.Spans[i]
 		task := &g.Tasks[s.Task]
-		args := taskArgs{Step: s.Step, Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Type: task.Type.String(),
+		args := taskArgs{Step: s.Step, Clock: t.run.clockName(s), Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Type: task.Type.String(),
 			Shape: task.Shape, Flops: task.Flops, Bytes: task.MovedBytes}
 		if s.Ready >= 0 && s.Ready <= s.Start {
 			waited := float64(s.Start-s.Ready) / 1e3
@@ -193,6 +207,23 @@ func (t *chromeTrace) writeTransfers() {
 		x := &t.run.Schedule.Transfers[i]
 		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step, string(x.Reason)}
 		t.slice(t.ofTransfer[i], g.Buffers[x.Buffer].Name+" "+transferLabel(x), "transfer", x.Start, x.End, args)
+	}
+}
+
+// writeStates writes what units and links did instead of working or waiting.
+func (t *chromeTrace) writeStates() {
+	units, links := explain.Stretches(t.run.Problem, t.run.Schedule)
+	write := func(at track, list []explain.Stretch) {
+		for i := range list {
+			x := &list[i]
+			t.slice(at, states[kindOf(x)].name+": "+x.Change.StateName(t.run.Problem.Platform), "state", x.Start, x.End, nil)
+		}
+	}
+	for w, list := range units {
+		write(t.ofWorker[w], list)
+	}
+	for link, list := range links {
+		write(t.ofLink[link], list)
 	}
 }
 
@@ -282,6 +313,11 @@ func (t *chromeTrace) writeCounters() {
 	for _, trace := range t.run.Power {
 		for _, s := range trace.Samples {
 			t.event(chromeEvent{Phase: "C", Name: "power " + trace.Name, Process: process, At: micros(s.At), Args: map[string]float64{"watts": s.Watts}})
+		}
+	}
+	for _, c := range t.run.clocks() {
+		for _, s := range c.steps {
+			t.event(chromeEvent{Phase: "C", Name: "clock " + c.name, Process: process, At: micros(s.at), Args: map[string]float64{"scale": s.scale}})
 		}
 	}
 }

@@ -25,13 +25,16 @@ type colouring struct {
 const (
 	transferCategory = iota
 	roomCategory
+	clockCategory
 	pathCategory
 	firstIdleCategory
-	extraCategories = firstIdleCategory + int(explain.NumIdleCauses)
+	firstStateCategory = firstIdleCategory + int(explain.NumIdleCauses)
+	extraCategories    = firstStateCategory + numStates
 )
 
 func (c *colouring) transfer() int { return len(c.names) + transferCategory }
 func (c *colouring) room() int     { return len(c.names) + roomCategory }
+func (c *colouring) clock() int    { return len(c.names) + clockCategory }
 func (c *colouring) path() int     { return len(c.names) + pathCategory }
 
 // ofTransfer distinguishes transfers for a task from those due to a memory that is too small:
@@ -45,7 +48,21 @@ func (c *colouring) ofTransfer(t *schedule.Transfer) int {
 func (c *colouring) idle(cause explain.IdleCause) int {
 	return len(c.names) + firstIdleCategory + int(cause)
 }
+func (c *colouring) state(kind stateKind) int {
+	return len(c.names) + firstStateCategory + int(kind)
+}
 func (c *colouring) categories() int { return len(c.fills) }
+
+// hatch is the pattern over the fill of a category.
+func (c *colouring) hatch(category int) hatch {
+	switch kind := category - c.state(0); {
+	case category == c.clock():
+		return ticks
+	case kind >= 0:
+		return states[kind].hatch
+	}
+	return plain
+}
 
 // newColouring gives colours to the labels in the order in which they first appear in the graph.
 // If there are more labels than colours, the labels with the most time in the schedule keep
@@ -90,8 +107,11 @@ func newColouring(r *Run) *colouring {
 	for t := range g.Tasks {
 		c.ofTask[t] = category[c.by.label(&g.Tasks[t])]
 	}
-	c.fills = append(c.fills, moveGrey, roomBrown, pathBlack)
+	c.fills = append(c.fills, moveGrey, roomBrown, white, pathBlack)
 	c.fills = append(c.fills, idleTints[:]...)
+	for kind := range numStates {
+		c.fills = append(c.fills, states[kind].tint)
+	}
 	return c
 }
 
@@ -124,6 +144,7 @@ func (c *colouring) legend(used []bool) []legendGroup {
 	}{
 		{c.transfer(), legendEntry{name: "transfer", colour: moveGrey}},
 		{c.room(), legendEntry{name: "transfer for lack of memory", colour: roomBrown}},
+		{c.clock(), legendEntry{name: "at another clock than the first", colour: white, hatch: ticks}},
 		{c.path(), legendEntry{name: "critical path", colour: pathBlack, stroke: true}},
 	} {
 		if used[m.category] {
@@ -136,8 +157,14 @@ func (c *colouring) legend(used []bool) []legendGroup {
 			idle.entries = append(idle.entries, legendEntry{name: idleNames[cause], colour: c.fills[c.idle(cause)]})
 		}
 	}
-	return []legendGroup{tasks, idle, marks}
+	changes := legendGroup{caption: "state"}
+	for kind := range numStates {
+		if used[c.state(stateKind(kind))] {
+			changes.entries = append(changes.entries, legendEntry{name: states[kind].name, colour: states[kind].tint, hatch: states[kind].hatch})
+		}
+	}
+	return []legendGroup{tasks, idle, marks, changes}
 }
 
 // idleNames completes "idle, waiting for", by explain.IdleCause.
-var idleNames = [...]string{"a predecessor", "a transfer", "dispatch", "nothing: no work left"}
+var idleNames = [...]string{"a predecessor", "a transfer", "dispatch", "nothing: no work left", "a change of state"}

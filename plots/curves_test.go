@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -40,20 +38,7 @@ func TestCurvesGolden(t *testing.T) {
 	if err := DrawCurves(&file, "png", tinyCurves()); err != nil {
 		t.Fatal(err)
 	}
-	got := file.Bytes()
-	golden := filepath.Join("testdata", "curves.golden.png")
-	if *update {
-		if err := os.WriteFile(golden, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if off := differingPixels(t, got, want); off > 0 {
-		t.Errorf("%d pixels differ from %s; if that is meant, look at it with -update", off, golden)
-	}
+	wantGolden(t, "curves", file.Bytes())
 }
 
 func TestCurvesRefuse(t *testing.T) {

@@ -109,6 +109,11 @@ func (r *Run) check(figure string) error {
 				figure, i, t.Buffer, t.From, t.To, t.For)
 		}
 	}
+	for i := range r.Schedule.Changes {
+		if c := &r.Schedule.Changes[i]; !r.hasChange(c) {
+			return fmt.Errorf("%s: change %d (of device %d, unit %d or link %d from %v to %v) does not fit the platform", figure, i, c.Device, c.Unit, c.Link, c.Start, c.End)
+		}
+	}
 	for i, o := range r.Schedule.Memory {
 		if !r.hasMemory(o.Memory) || o.At < 0 {
 			return fmt.Errorf("%s: occupancy %d of memory %d at %v does not fit the platform", figure, i, o.Memory, o.At)

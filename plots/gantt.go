@@ -103,15 +103,19 @@ type label struct {
 	style draw.TextStyle
 	at    vg.Point
 	fill  color.RGBA
+	patch bool // behind the text
 }
 
-// paintRow paints one row between two heights: its pieces, and below them the
-// strip of the critical path.
+// paintRow paints one row between two heights: its pieces, below them the strip of the critical
+// path, and over their upper edge the marks of tasks at another clock.
 func (p *painter) paintRow(r *row, bottom, top vg.Length) {
 	strip := stripHeight(top - bottom)
 	p.paintLanes(r.lanes, bottom+strip, top, true)
 	if len(r.path) > 0 {
 		p.paintLanes([][]piece{r.path}, bottom, bottom+strip, false)
+	}
+	if len(r.clocks) > 0 {
+		p.paintLanes(r.clocks, top-strip, top, false)
 	}
 }
 
@@ -159,7 +163,8 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 	style := p.f.face.style(size, onColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
 	if name := fitText(&style, q, p.chart.colours, to-from-3); name != "" {
-		p.labels = append(p.labels, label{name, style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2}, p.chart.colours.fills[q.category]})
+		p.labels = append(p.labels, label{name, style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2},
+			p.chart.colours.fills[q.category], p.chart.colours.hatch(q.category) != plain})
 	}
 }
 
@@ -176,27 +181,34 @@ func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Lengt
 	return name
 }
 
-// paint paints the collected shapes: fills of idle time, fills of tasks, then outlines.
+// paint paints the collected shapes: fills of idle time, fills of tasks, then outlines and the marks
+// of clocks.
 func (p *painter) paint() {
-	for category, path := range slices.Backward(p.rects) {
-		if len(path) > 0 {
-			p.f.c.SetColor(p.chart.colours.fills[category])
-			p.f.c.Fill(path)
+	colours := p.chart.colours
+	fill := func(category int) {
+		if path := p.rects[category]; len(path) > 0 {
+			fillHatched(p.f.c, path, colours.fills[category], colours.hatch(category))
+		}
+	}
+	for category := range slices.Backward(p.rects) {
+		if category != colours.clock() {
+			fill(category)
 		}
 	}
 	if len(p.edges) > 0 {
 		p.f.c.SetLineStyle(draw.LineStyle{Color: white, Width: 0.5})
 		p.f.c.Stroke(p.edges)
 	}
+	fill(colours.clock())
 }
 
-// write puts the names of the pieces over everything. Where a line runs behind a name, it has a
+// write puts the names of the pieces over everything. Where lines run behind a name, it has a
 // patch of its piece's colour.
 func (p *painter) write(lines []vg.Rectangle) {
 	for _, l := range p.labels {
 		half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
 		box := vg.Rectangle{Min: vg.Point{X: l.at.X - half.X, Y: l.at.Y - half.Y}, Max: vg.Point{X: l.at.X + half.X, Y: l.at.Y + half.Y}}
-		if slices.ContainsFunc(lines, func(l vg.Rectangle) bool {
+		if l.patch || slices.ContainsFunc(lines, func(l vg.Rectangle) bool {
 			return l.Min.Y < box.Max.Y && l.Max.Y > box.Min.Y && min(l.Min.X, l.Max.X) < box.Max.X && max(l.Min.X, l.Max.X) > box.Min.X
 		}) {
 			fillRect(p.f.c, box, l.fill)

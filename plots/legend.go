@@ -14,6 +14,7 @@ type legendEntry struct {
 	colour color.RGBA
 	stroke bool // a line instead of a filled box
 	dashed bool
+	hatch  hatch // over the box
 }
 
 // legendGroup is a caption with entries. It begins on a new line.
@@ -55,7 +56,7 @@ func drawLegend(c draw.Canvas, face typeface, groups []legendGroup, from, to, to
 		case e.stroke:
 			line(c, e.colour, 2, vg.Point{X: left, Y: y}, vg.Point{X: left + legendSwatch, Y: y})
 		default:
-			fillRect(c, swatch, e.colour)
+			fillHatched(c, swatch.Path(), e.colour, e.hatch)
 			c.SetLineStyle(draw.LineStyle{Color: gridLine, Width: 0.5})
 			c.Stroke(swatch.Path())
 		}

@@ -22,13 +22,16 @@ import (
 // Each transfer between memories is a link with a unique key. Live bytes and power are variables.
 // Events are in the order of time.
 //
+// Where clocks or sleep change, these changes and sleep are states too, also of links. States have
+// the clock of their task, and clocks are variables: the speed relative to the device's first clock.
+//
 // Times are seconds with nine decimals. Tasks that overlap on one worker (streams) get containers
 // of their own.
 func Paje(w io.Writer, r *Run) error {
 	if err := r.check("Paje trace"); err != nil {
 		return err
 	}
-	t := pajeTrace{run: r, out: bufio.NewWriter(w), colours: newColouring(r)}
+	t := pajeTrace{run: r, out: bufio.NewWriter(w), colours: newColouring(r), changed: r.changed()}
 	t.writeHeader()
 	t.writeTypes()
 	t.writeContainers()
@@ -82,6 +85,9 @@ func (t *pajeTrace) writeHeader() {
 			name, fieldType, _ := strings.Cut(field, ":")
 			t.printf("%% %s %s\n", name, cmp.Or(fieldType, "string"))
 		}
+		if kind == pajeSetState && t.changed {
+			t.printf("%% Clock string\n")
+		}
 		t.printf("%%EndEventDef\n")
 	}
 }
@@ -92,8 +98,8 @@ type pajeEvent struct {
 	at    time.Duration
 	order uint8 // at equal times: ends of links, then states, variables, starts of links
 	kind  uint8
-	where int32 // container: a lane, memory or power trace
-	index int32 // span, idle gap (-1 - index), transfer; unused by variables
+	where int32 // container: a lane, memory, power trace or clock
+	index int32 // span, rest (-1 - index), transfer, kind of variable
 	value float64
 }
 
@@ -103,13 +109,16 @@ type pajeTrace struct {
 	out     *bufio.Writer
 	colours *colouring
 
+	changed   bool // anything changes its state
 	events    []pajeEvent
-	idles     []explain.Idle
+	rests     []rest                    // of workers, then of links
+	clocks    []clock                   // that change
 	firstLane []int32                   // by worker: its first lane container
 	streams   map[platform.WorkerID]int // how many lanes it has
 	lane      []int                     // by span, from the first of its worker
-	lanes     []string
-	created   [][2]string // containers: kind, alias
+	lanes     []string                  // of workers, then the links that sleep
+	links     map[int]int32             // the lanes of these
+	created   [][2]string               // containers: kind, alias
 }
 
 func (t *pajeTrace) printf(format string, args ...any) { fmt.Fprintf(t.out, format, args...) }
@@ -144,11 +153,27 @@ func (t *pajeTrace) writeTypes() {
 		t.printf("%d V%d ST %s %s\n", pajeDefineEntityValue, i, quoted(name), pajeColour(t.colours.fills[i]))
 	}
 	for cause := range explain.NumIdleCauses {
+		if cause == explain.WaitChange && !t.changed {
+			continue
+		}
 		t.printf("%d I%d ST %s %s\n", pajeDefineEntityValue, cause, quoted("idle: "+cause.String()), pajeColour(t.colours.fills[t.colours.idle(cause)]))
 	}
 	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(explain.NoWork)]))
 	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
 	t.printf("%d XE LT \"evict\" %s\n", pajeDefineEntityValue, pajeColour(roomBrown))
+	if !t.changed {
+		return
+	}
+	t.printf("%d CL CM \"Link\"\n", pajeDefineContainerType)
+	t.printf("%d SL CL \"State\"\n", pajeDefineStateType)
+	t.printf("%d CC CM \"Clock\"\n", pajeDefineContainerType)
+	t.printf("%d VC CC \"Relative speed\" %s\n", pajeDefineVariableType, pajeColour(palette[2]))
+	for kind, state := range states {
+		for _, of := range []string{"ST", "SL"} {
+			t.printf("%d %s%d %s %s %s\n", pajeDefineEntityValue, of, kind, of, quoted(state.name), pajeColour(state.tint))
+		}
+	}
+	t.printf("%d A SL \"awake\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(explain.NoWork)]))
 }
 
 func (t *pajeTrace) writeContainers() {
@@ -177,10 +202,31 @@ func (t *pajeTrace) writeContainers() {
 	for i, trace := range t.run.Power {
 		create(fmt.Sprintf("p%d", i), "CP", "machine", trace.Name)
 	}
+	t.links = map[int]int32{}
+	for _, link := range t.run.changedLinks() {
+		alias := fmt.Sprintf("l%d", link)
+		create(alias, "CL", "machine", p.Links[link].Name)
+		t.links[link] = int32(len(t.lanes))
+		t.lanes = append(t.lanes, alias)
+	}
+	t.clocks = t.run.clocks()
+	for i := range t.clocks {
+		create(fmt.Sprintf("c%d", i), "CC", "machine", t.clocks[i].name)
+	}
 }
 
-// emptyStream is the index of a state that is neither a span nor an idle gap.
-const emptyStream = math.MinInt32
+// The indices of states that are neither a span nor a rest: of a stream, and of a link.
+const (
+	emptyStream = math.MinInt32 + iota
+	awakeLink
+)
+
+// Kinds of variables.
+const (
+	liveBytes int32 = iota
+	watts
+	clockScale
+)
 
 // Orders of events at one time.
 const (
@@ -190,15 +236,31 @@ const (
 	orderStart
 )
 
-// collect gathers the events. A state lasts until the next one of its container: spans and idle
-// gaps tile a worker's time. Where tasks overlap, gaps do not tile the time of a stream, so the
+// collect gathers the events. A state lasts until the next one of its container: spans and rests
+// tile a worker's time. Where tasks overlap, gaps do not tile the time of a stream, so the
 // state of an empty stream follows each task.
 func (t *pajeTrace) collect() {
 	s := t.run.Schedule
-	t.idles = explain.Idles(t.run.Problem, s)
-	for i := range t.idles {
-		idle := &t.idles[i]
-		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})
+	workers, links := t.run.rests(t.colours)
+	t.rests = slices.Concat(workers, links)
+	for i := range t.rests {
+		x := &t.rests[i]
+		lane := int32(0)
+		if i < len(workers) {
+			lane = t.firstLane[x.of]
+		} else {
+			lane = t.links[x.of]
+			t.events = append(t.events, pajeEvent{at: x.to, order: orderEnd, kind: pajeSetState, where: lane, index: awakeLink})
+		}
+		t.events = append(t.events, pajeEvent{at: x.from, order: orderState, kind: pajeSetState, where: lane, index: -1 - int32(i)})
+	}
+	for i := range len(t.links) {
+		t.events = append(t.events, pajeEvent{order: orderEnd, kind: pajeSetState, where: int32(len(t.lanes) - 1 - i), index: awakeLink})
+	}
+	for i, c := range t.clocks {
+		for _, step := range c.steps {
+			t.events = append(t.events, pajeEvent{at: step.at, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: clockScale, value: step.scale})
+		}
 	}
 	for i := range s.Spans {
 		lane := t.firstLane[s.Spans[i].Worker] + int32(t.lane[i])
@@ -214,11 +276,11 @@ func (t *pajeTrace) collect() {
 			pajeEvent{at: x.End, order: orderEnd, kind: pajeEndLink, where: int32(x.To), index: int32(i)})
 	}
 	for _, o := range s.Memory {
-		t.events = append(t.events, pajeEvent{at: o.At, order: orderVariable, kind: pajeSetVariable, where: int32(o.Memory), index: 0, value: float64(o.Bytes)})
+		t.events = append(t.events, pajeEvent{at: o.At, order: orderVariable, kind: pajeSetVariable, where: int32(o.Memory), index: liveBytes, value: float64(o.Bytes)})
 	}
 	for i, trace := range t.run.Power {
 		for _, step := range trace.Samples {
-			t.events = append(t.events, pajeEvent{at: step.At, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: 1, value: step.Watts})
+			t.events = append(t.events, pajeEvent{at: step.At, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: watts, value: step.Watts})
 		}
 	}
 }
@@ -228,25 +290,50 @@ func (t *pajeTrace) line(e pajeEvent) string {
 	at := seconds(e.at)
 	switch e.kind {
 	case pajeSetState:
-		if e.index == emptyStream {
-			return fmt.Sprintf("%d %s ST %s U \"idle\" 0\n", e.kind, at, t.lanes[e.where])
-		}
-		if e.index < 0 {
-			return fmt.Sprintf("%d %s ST %s I%d \"idle\" 0\n", e.kind, at, t.lanes[e.where], t.idles[-1-e.index].Cause)
-		}
-		s := &t.run.Schedule.Spans[e.index]
-		return fmt.Sprintf("%d %s ST %s V%d %s %d\n", e.kind, at, t.lanes[e.where], t.colours.ofTask[s.Task], quoted(t.run.Problem.Graph.Tasks[s.Task].Name), s.Step)
+		return fmt.Sprintf("%d %s %s\n", e.kind, at, t.state(e))
 	case pajeSetVariable:
-		if e.index == 0 {
+		switch e.index {
+		case liveBytes:
 			return fmt.Sprintf("%d %s VB m%d %.0f\n", e.kind, at, e.where, e.value)
+		case watts:
+			return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
 		}
-		return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
+		return fmt.Sprintf("%d %s VC c%d %.9g\n", e.kind, at, e.where, e.value)
 	}
 	value := "X"
 	if t.run.Schedule.Transfers[e.index].Reason == place.ReasonEvict {
 		value = "XE"
 	}
 	return fmt.Sprintf("%d %s LT machine m%d %s t%d\n", e.kind, at, e.where, value, e.index)
+}
+
+// state writes the fields of a state after its time.
+func (t *pajeTrace) state(e pajeEvent) string {
+	of, value, text, step, clock := "ST", "", "idle", int32(0), ""
+	switch {
+	case e.index == emptyStream:
+		value = "U"
+	case e.index == awakeLink:
+		of, value, text = "SL", "A", "awake"
+	case e.index >= 0:
+		s := &t.run.Schedule.Spans[e.index]
+		value, text, step = fmt.Sprintf("V%d", t.colours.ofTask[s.Task]), t.run.Problem.Graph.Tasks[s.Task].Name, s.Step
+		clock = t.run.clockName(s)
+	default:
+		x := &t.rests[-1-e.index]
+		if kind := x.category - t.colours.state(0); kind < 0 {
+			value = fmt.Sprintf("I%d", x.category-t.colours.idle(0))
+		} else {
+			if int(e.where) >= len(t.lanes)-len(t.links) {
+				of = "SL"
+			}
+			value, text = fmt.Sprintf("%s%d", of, kind), x.text
+		}
+	}
+	if t.changed {
+		return fmt.Sprintf("%s %s %s %s %d %s", of, t.lanes[e.where], value, quoted(text), step, quoted(clock))
+	}
+	return fmt.Sprintf("%s %s %s %s %d", of, t.lanes[e.where], value, quoted(text), step)
 }
 
 // destroyContainers closes the containers, children first.

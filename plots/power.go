@@ -12,11 +12,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"dahl/energy"
+	"dahl/platform"
 )
 
 // Power draws the power of the consumers, stacked, over the run, and their energy below it. If
 // power changes more often than a picture can show, each column shows its mean, which keeps the
-// energy.
+// energy. Caps are dashed lines: that of the platform over everything, and that of a device as far
+// above what lies below its layer.
 func Power(w io.Writer, format string, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
@@ -29,7 +31,8 @@ func Power(w io.Writer, format string, r *Run) error {
 	if s.total() <= 0 {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
-	legend := []legendGroup{{caption: "joules", entries: s.legend()}}
+	caps := s.caps(r.Problem.Platform)
+	legend := []legendGroup{{caption: "joules", entries: s.legend()}, {caption: "caps", entries: capLegend(caps)}}
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
 	const upper, lower, between = 230, 170, 26
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
@@ -39,7 +42,7 @@ func Power(w io.Writer, format string, r *Run) error {
 		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
 		f := timeFrame(below, face, 66, s.end)
 		f.place(below.Max.Y, upper)
-		s.drawPower(f)
+		s.drawPower(f, caps)
 		f.place(f.box.Min.Y-between, lower)
 		s.drawEnergy(f)
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
@@ -157,9 +160,64 @@ func (s *stack) legend() []legendEntry {
 	return entries
 }
 
-func (s *stack) drawPower(f *frame) {
-	top := s.watts[len(s.watts)-1]
-	peak := slices.Max(top)
+// powerCap is a cap over the run.
+type powerCap struct {
+	legendEntry
+	watts []float64 // by interval: where it lies in the stack; nil: too far above it to be drawn
+}
+
+// farCap is how many times the greatest power a cap may be and still be drawn.
+const farCap = 2
+
+// caps lists those of the platform and of devices that have a layer of their own.
+func (s *stack) caps(p *platform.Platform) (all []powerCap) {
+	add := func(name string, watts float64, colour color.RGBA, below []float64) {
+		c := powerCap{legendEntry{name: name + " " + siUnit("W", watts).format(watts), colour: colour, stroke: true, dashed: true}, make([]float64, len(s.times)-1)}
+		for k := range c.watts {
+			c.watts[k] = watts
+			if below != nil {
+				c.watts[k] += below[k]
+			}
+		}
+		if slices.Max(c.watts) > farCap*s.peak() {
+			c.name, c.watts = c.name+" (above the picture)", nil
+		}
+		all = append(all, c)
+	}
+	if p.CapWatts > 0 {
+		add("of all", p.CapWatts, reservedRed, nil)
+	}
+	for i := range p.Devices {
+		layer := slices.Index(s.names, p.Devices[i].Name)
+		if p.Devices[i].CapWatts == 0 || layer < 0 {
+			continue
+		}
+		var below []float64
+		if layer > 0 {
+			below = s.watts[layer-1]
+		}
+		add("of "+p.Devices[i].Name, p.Devices[i].CapWatts, darken(traceColour(layer)), below)
+	}
+	return all
+}
+
+func capLegend(caps []powerCap) (entries []legendEntry) {
+	for _, c := range caps {
+		entries = append(entries, c.legendEntry)
+	}
+	return entries
+}
+
+// peak is the greatest power in the stack.
+func (s *stack) peak() float64 { return slices.Max(s.watts[len(s.watts)-1]) }
+
+func (s *stack) drawPower(f *frame, caps []powerCap) {
+	peak := s.peak()
+	for _, c := range caps {
+		for _, watts := range c.watts {
+			peak = max(peak, watts)
+		}
+	}
 	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", 6)
 	f.drawGrid()
 	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
@@ -167,6 +225,12 @@ func (s *stack) drawPower(f *frame) {
 		upper := f.stairs(s.times, w)
 		f.fillBetween(upper, lower, lighten(traceColour(i), 0.25))
 		lower = upper
+	}
+	for _, c := range caps {
+		if c.watts == nil {
+			continue
+		}
+		f.c.StrokeLines(draw.LineStyle{Color: c.colour, Width: 1.2, Dashes: []vg.Length{5, 3}}, f.stairs(s.times, c.watts))
 	}
 	f.drawX(false)
 	f.drawY(44)

@@ -34,6 +34,7 @@ var idleTints = [...]color.RGBA{
 	{250, 205, 190, 255}, // transfer: light vermilion
 	{255, 236, 150, 255}, // dispatch: light yellow
 	{250, 250, 250, 255}, // no work left: almost the paper
+	{226, 208, 240, 255}, // change of state: light lilac
 }
 
 // palette is the seven colours of Okabe and Ito (Color Universal Design, 2008)
@@ -68,6 +69,9 @@ func lighten(c color.RGBA, share float64) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 255}
 }
 
+// darken halves a colour.
+func darken(c color.RGBA) color.RGBA { return color.RGBA{c.R / 2, c.G / 2, c.B / 2, 255} }
+
 // typeface measures and draws all text of a page. PDF output keeps its fonts in a map, so one
 // face per page also keeps its bytes in one order.
 type typeface struct{ handler text.Handler }
@@ -85,6 +89,72 @@ func (f typeface) style(points float64, c color.Color, x text.XAlignment, y text
 func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
 	c.SetColor(fill)
 	c.Fill(r.Path())
+}
+
+// hatch is a pattern of parallel lines.
+type hatch uint8
+
+const (
+	plain   hatch = iota
+	ticks         // upright, close together
+	upright       // and further apart
+	falling
+	rising
+)
+
+// maxHatchLines bounds the lines of one hatch in one chart, and with them the size of a file.
+const maxHatchLines = 4000
+
+// spacing is how far apart the lines are in rectangles, as addRect makes them.
+func (h hatch) spacing(rects vg.Path) vg.Length {
+	apart, length := vg.Length(4), vg.Length(0)
+	if h == ticks {
+		apart = 2.5
+	}
+	for i := 0; i < len(rects); i += 5 {
+		length += rects[i+2].Pos.X - rects[i].Pos.X
+		if h > upright {
+			length += rects[i+2].Pos.Y - rects[i].Pos.Y
+		}
+	}
+	return max(apart, length/maxHatchLines)
+}
+
+// lines are the lines of a hatch inside a rectangle. They go on in neighbouring ones.
+func (h hatch) lines(path *vg.Path, r vg.Rectangle, apart vg.Length) {
+	slope := [...]vg.Length{plain: 0, ticks: 0, upright: 0, falling: -1, rising: 1}[h]
+	low, high := vg.Length(slope*r.Min.Y), vg.Length(slope*r.Max.Y)
+	for k := math.Ceil(float64((r.Min.X - max(low, high)) / apart)); ; k++ {
+		x := vg.Length(vg.Length(k) * apart) // where the line has height 0
+		if x+min(low, high) >= r.Max.X {
+			return
+		}
+		from, to := r.Min.Y, r.Max.Y
+		if slope != 0 {
+			left, right := (r.Min.X-x)/slope, (r.Max.X-x)/slope
+			from, to = max(from, min(left, right)), min(to, max(left, right))
+		}
+		path.Move(vg.Point{X: x + vg.Length(slope*from), Y: from})
+		path.Line(vg.Point{X: x + vg.Length(slope*to), Y: to})
+	}
+}
+
+// fillHatched paints rectangles, as addRect makes them, with a fill and a hatch over it.
+func fillHatched(c draw.Canvas, rects vg.Path, fill color.Color, h hatch) {
+	c.SetColor(fill)
+	c.Fill(rects)
+	if h == plain {
+		return
+	}
+	var lines vg.Path
+	apart := h.spacing(rects)
+	for ; len(rects) > 0; rects = rects[5:] {
+		h.lines(&lines, vg.Rectangle{Min: rects[0].Pos, Max: rects[2].Pos}, apart)
+	}
+	if len(lines) > 0 {
+		c.SetLineStyle(draw.LineStyle{Color: faintInk, Width: 0.6})
+		c.Stroke(lines)
+	}
 }
 
 // line strokes a straight line.

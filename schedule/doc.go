@@ -30,6 +30,11 @@
 //     least recently used before the rest. Evicted contents move again when they are needed. A
 //     run ends if its largest task fits the memory.
 //   - Nobody writes where a copy that has started still reads or writes.
+//   - A task that has a clock in its plan runs at it. The clock changes only while nothing runs in its
+//     domain, and the tasks that ask for one drain the domain in the order in which they ask.
+//   - What sleeps does so by its plan or when it has idled for long enough, and wakes for what comes;
+//     an entry that has begun is completed. The state before holds until a change ends, but sleep ends
+//     when waking starts ([Change]).
 //   - The variant of each (operation, type, shape, device kind) is fixed before the run. Policies
 //     choose device and order only.
 //   - The rank of the task's name breaks ties. Neither insertion nor map order does.

@@ -115,14 +115,14 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Spill != nil {
 		l.field("room", plan.Spill)
 	}
+	if plan.PartBytes > 0 {
+		l.field("part_bytes", plan.PartBytes)
+	}
 	if len(plan.Clocks) > 0 {
 		l.field("clocks", plan.Clocks)
 	}
 	if len(plan.Sleeps) > 0 {
 		l.field("sleeps", plan.Sleeps)
-	}
-	if plan.PartBytes > 0 {
-		l.field("part_bytes", plan.PartBytes)
 	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)

@@ -128,6 +128,19 @@ func (d *draw) moves(uses []platform.LinkUse, change int32) {
 	}
 }
 
+// nextOver is when the next of the changes that may be in progress is over; not after now: there is none.
+func (d *draw) nextOver(now time.Duration) (at time.Duration) {
+	if d == nil {
+		return 0
+	}
+	for _, e := range d.extras {
+		if e.until > now && (at == 0 || e.until < at) {
+			at = e.until
+		}
+	}
+	return at
+}
+
 // fits reports whether everything stays below the caps with further changes, and keeps those then.
 func (d *draw) fits(now time.Duration, further ...extra) bool {
 	d.extras = slices.DeleteFunc(d.extras, func(e extra) bool { return e.until <= now })

@@ -101,7 +101,8 @@ type eventKind uint8
 const (
 	copyEnds eventKind = iota
 	taskEnds
-	copyJoins // the latency has passed, bytes begin to move
+	copyJoins  // the latency has passed, bytes begin to move
+	changeOver // a change may draw nothing any more
 )
 
 // Before is the order of events; nothing else decides.
@@ -178,6 +179,7 @@ func (s *simulation) handle(e event) {
 	case copyJoins:
 		t := &s.out.Transfers[s.transferOf[e.id]]
 		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
+	case changeOver: // the requests below are served
 	case copyEnds:
 		t := &s.out.Transfers[s.transferOf[e.id]]
 		t.End = s.now

@@ -36,7 +36,9 @@ type states struct {
 	running []int32         // by domain
 	draw    *draw           // nil: no cap
 	waiting []request
-	drains  []bool // by domain, while serving: a request waits for another clock
+	// servedAt is the last time at which requests are served because a change is over.
+	servedAt time.Duration
+	drains   []bool // by domain, while serving: a request waits for another clock
 }
 
 // request is a task or a transfer that a driver started.
@@ -93,6 +95,10 @@ func (st *states) serve() {
 		}
 	}
 	st.waiting = kept
+	if at := st.draw.nextOver(st.now); len(kept) > 0 && at > st.now && at != st.servedAt {
+		st.servedAt = at
+		st.events.Push(event{at: at, kind: changeOver})
+	}
 }
 
 func (st *states) start(r *request) bool {

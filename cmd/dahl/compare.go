@@ -194,8 +194,10 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	printMoved(w, c)
 	fmt.Fprintln(w, "\npredicted")
 	printWaits(w, c.PredictedWaits)
+	printStates(w, c.PredictedStates)
 	fmt.Fprintln(w, "measured")
 	printWaits(w, c.MeasuredWaits)
+	printStates(w, c.MeasuredStates)
 }
 
 func shownClocks(clocks []string) string {
@@ -243,13 +245,23 @@ func printMoved(w io.Writer, c *plan.Comparison) {
 // maxNamedCopies bounds the copies that are named in one line; --json has all.
 const maxNamedCopies = 3
 
-// printWaits writes two lines. Where nothing moves there is little to say.
+// printWaits writes two lines. Where nothing moves or changes there is little to say.
 func printWaits(out io.Writer, w *plan.Waits) {
 	of := func(cause explain.IdleCause) string { return cli.ShowTime(w.PerStepS[cause.String()]) }
-	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer, %s for dispatch, %s without work%s\n",
-		of(explain.WaitPredecessor), of(explain.WaitTransfer), of(explain.WaitDispatch), of(explain.NoWork), namedCopies("; ", "for", w.Transfers))
-	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies, %s between them%s\n",
-		cli.ShowTime(w.Path.TasksS), cli.ShowTime(w.Path.CopiesS), cli.ShowTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
+	changes, asleep, inChanges := "", "", ""
+	if w.PerStepS[explain.WaitChange.String()] > 0 {
+		changes = fmt.Sprintf(", %s for a change of state", of(explain.WaitChange))
+	}
+	if w.AsleepS > 0 {
+		asleep = fmt.Sprintf("; %s of it asleep", cli.ShowTime(w.AsleepS))
+	}
+	if w.Path.ChangeS > 0 {
+		inChanges = fmt.Sprintf(", %s in changes of state", cli.ShowTime(w.Path.ChangeS))
+	}
+	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer%s, %s for dispatch, %s without work%s%s\n",
+		of(explain.WaitPredecessor), of(explain.WaitTransfer), changes, of(explain.WaitDispatch), of(explain.NoWork), asleep, namedCopies("; ", "for", w.Transfers))
+	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies%s, %s between them%s\n",
+		cli.ShowTime(w.Path.TasksS), cli.ShowTime(w.Path.CopiesS), inChanges, cli.ShowTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
 }
 
 // namedCopies writes the longest: "; 0.4 ms for w@gpu from ram".

@@ -348,6 +348,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.Measured, t.Predicted
 	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
+	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}

@@ -30,6 +30,15 @@ that contradicts itself or the graph.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
+A plan written by hand needs a format, and for each worker its tasks in order:
+
+  {"format": "dahl-plan 1", "devices": {"cpu.0": ["a", "b"], "gpu0": ["c"]},
+   "clocks": {"b": "slow"}, "sleeps": {"c": "deep"}}
+
+clocks and sleeps may be left out. The former gives tasks another clock than the one in
+force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
+Both are states that the platform file describes.
+
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json`,
@@ -65,12 +74,23 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			unused++
 			continue
 		}
-		count := map[string]int{}
+		count, states := map[string]int{}, map[string]int{}
 		for _, t := range decided.Order[i] {
-			count[w.Program.Graphs[0].Tasks[t].Op]++
+			task := &w.Program.Graphs[0].Tasks[t]
+			count[task.Op]++
+			if clock := decided.Clocks[task.Name]; clock != "" {
+				states["at clock "+clock]++
+			}
+			if state := decided.Sleeps[task.Name]; state != "" {
+				states["then asleep in "+state]++
+			}
+		}
+		text := mostFrequent(count, 4)
+		if len(states) > 0 {
+			text += "; " + mostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
-			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), mostFrequent(count, 4))
+			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
 	}
 	if unused > 0 {
 		fmt.Fprintf(out, "%d workers get no task\n", unused)

@@ -104,6 +104,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		return cli.PrintJSON(stdout, s)
 	}
 	w.printRun(stdout, s)
+	printStates(stdout, s.States)
 	if out.verbose {
 		w.printDetails(stdout, result, s)
 	}

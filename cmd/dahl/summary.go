@@ -77,8 +77,9 @@ type summary struct {
 	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
 	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
 	Diverged *train.Divergence   `json:"diverged,omitempty"`
-	Load     *loadSummary        `json:"load,omitempty"` // of a training
-	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
+	Load     *loadSummary        `json:"load,omitempty"`   // of a training
+	Waits    *plan.Waits         `json:"waits"`            // of the main schedule
+	States   *plan.States        `json:"states,omitempty"` // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
 	Models   *explain.ModelError `json:"models,omitempty"`
 	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
@@ -133,6 +134,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	if f := w.figures(o, readings...); f.ImagesPerS > 0 {
 		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage

@@ -13,17 +13,18 @@ import (
 // IdleCause says why a worker did nothing.
 type IdleCause uint8
 
-// The causes of idle time, in the order in which they follow each other in one gap.
+// The causes of idle time, in the order in which they follow each other in one gap but for the last.
 const (
 	WaitPredecessor IdleCause = iota // a predecessor of its next task was running
 	WaitTransfer                     // an operand of its next task was moving
 	WaitDispatch                     // its next task could have started
 	NoWork                           // it had no task left
+	WaitChange                       // before dispatch: its clock changed once its domain was free, it fell asleep or woke
 	NumIdleCauses
 )
 
 func (c IdleCause) String() string {
-	return [NumIdleCauses]string{"dependence", "transfer", "dispatch", "no work left"}[c]
+	return [NumIdleCauses]string{"dependence", "transfer", "dispatch", "no work left", "change of state"}[c]
 }
 
 // Idle is a stretch of time in which a worker did nothing for one cause.
@@ -42,8 +43,9 @@ type Idle struct {
 // A gap before a task is cut at two moments: the end of the predecessor that
 // ended last (in its own step, or in an earlier one through carried or reused
 // storages) and the arrival of the operand that arrived last. Before the first
-// the worker waited for a predecessor, then for a transfer, then for dispatch.
-// The parts are disjoint and add up to the worker's idle time exactly.
+// the worker waited for a predecessor, then for a transfer. From then on it waited for changes of
+// its state as far as there were any, and else for dispatch. The parts are disjoint and add up to
+// the worker's idle time exactly. [Stretches] says for how much of it the worker slept.
 //
 // p and s must belong together, as [schedule.Schedule.Check] verifies.
 func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
@@ -78,11 +80,32 @@ func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
 	if pred := h.lastPred(i, span.Start); pred >= 0 {
 		part(WaitPredecessor, h.s.Spans[pred].End, -1)
 	}
-	if transfer := h.lastArrival(i); transfer >= 0 {
+	if transfer := h.lastArrival(i, span.Start); transfer >= 0 {
 		part(WaitTransfer, h.s.Transfers[transfer].End, transfer)
+	}
+	for _, k := range h.changesSince(span.Worker, from) {
+		c := &h.s.Changes[k]
+		if c.Start >= span.Start {
+			break
+		}
+		if c.Kind != schedule.SwitchClock { // a clock changes when what runs at the former one has ended
+			part(WaitDispatch, c.Start, -1)
+		}
+		part(WaitChange, c.End, -1)
 	}
 	part(WaitDispatch, span.Start, -1)
 	return idles
+}
+
+// changesSince lists the changes of a worker without the first ones, which were over by a time that
+// does not go back from call to call.
+func (h *history) changesSince(w platform.WorkerID, at time.Duration) []int32 {
+	list := h.unitChanges[w]
+	for len(list) > 0 && h.s.Changes[list[0]].End <= at {
+		list = list[1:]
+	}
+	h.unitChanges[w] = list
+	return list
 }
 
 // history finds the spans and transfers that a span had to wait for.
@@ -93,6 +116,8 @@ type history struct {
 	steps  int32
 	spanOf []int32     // by step and task; -1: did not run
 	orders [2]dag.Rows // predecessors by Problem.Reuse, and by Problem.ReuseNext
+
+	unitChanges, linkChanges [][]int32 // by worker and by link, by start
 
 	// Transfers in the order of their ends: all, by their atoms, and by the instance for which
 	// they started.
@@ -107,6 +132,15 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		byAtom: map[int32][]int32{}, byInstance: map[dag.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
+	}
+	h.unitChanges, h.linkChanges = changesOf(p, s)
+	if s.World == schedule.Measured { // what nobody saw held up nothing, see schedule.Schedule.ModelStates
+		clear(h.linkChanges)
+		for w := range h.unitChanges {
+			if !p.Platform.Devices[p.Platform.Workers[w].Device].IsEmulated() {
+				h.unitChanges[w] = nil
+			}
+		}
 	}
 	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*n)
 	for i := range s.Spans {
@@ -174,9 +208,9 @@ func (h *history) laterEnd(a, b int32) bool {
 		cmp.Compare(h.p.Graph.Rank(y.Task), h.p.Graph.Rank(x.Task))) > 0
 }
 
-// lastArrival returns the transfer into span i's memory that ended last before i started and
-// brought one of its operands; -1 if there is none.
-func (h *history) lastArrival(i int32) int32 {
+// lastArrival returns the transfer into span i's memory that ended last by a time and brought one
+// of its operands; -1 if there is none.
+func (h *history) lastArrival(i int32, by time.Duration) int32 {
 	if len(h.s.Transfers) == 0 {
 		return -1
 	}
@@ -184,7 +218,7 @@ func (h *history) lastArrival(i int32) int32 {
 	memory := h.p.Platform.MemoryOf(span.Worker)
 	last := int32(-1)
 	consider := func(list []int32) {
-		for _, k := range slices.Backward(h.endedBy(list, span.Start)) {
+		for _, k := range slices.Backward(h.endedBy(list, by)) {
 			t := &h.s.Transfers[k]
 			if t.Step > span.Step && h.p.Graph.Copies(t.Buffer) > 1 {
 				continue // into another copy of the buffer

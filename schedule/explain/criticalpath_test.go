@@ -15,9 +15,9 @@ func TestCriticalPathGoesThroughCarriedStorageAndWorker(t *testing.T) {
 	p := gapProblem(t)
 	got := CriticalPath(p, gapSchedule(p))
 	want := []PathStep{
-		{Span: 1, Transfer: -1, Bound: BoundNothing},
-		{Span: 2, Transfer: -1, Bound: BoundBusy},
-		{Span: 4, Transfer: -1, Bound: BoundPredecessor, Wait: 10},
+		{Span: 1, Transfer: -1, Change: -1, Bound: BoundNothing},
+		{Span: 2, Transfer: -1, Change: -1, Bound: BoundBusy},
+		{Span: 4, Transfer: -1, Change: -1, Bound: BoundPredecessor, Wait: 10},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("path %+v, want %+v", got, want)
@@ -33,10 +33,10 @@ func TestCriticalPathGoesThroughTransfers(t *testing.T) {
 	s.Spans, s.Makespan = s.Spans[:4], 57
 	got := CriticalPath(p, s)
 	want := []PathStep{
-		{Span: 0, Transfer: -1, Bound: BoundNothing},
-		{Span: -1, Transfer: 0, Bound: BoundPredecessor},
-		{Span: -1, Transfer: 1, Bound: BoundBusy},
-		{Span: 3, Transfer: -1, Bound: BoundTransfer, Wait: 3},
+		{Span: 0, Transfer: -1, Change: -1, Bound: BoundNothing},
+		{Span: -1, Transfer: 0, Change: -1, Bound: BoundPredecessor},
+		{Span: -1, Transfer: 1, Change: -1, Bound: BoundBusy},
+		{Span: 3, Transfer: -1, Change: -1, Bound: BoundTransfer, Wait: 3},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("path %+v, want %+v", got, want)
@@ -60,11 +60,8 @@ func TestCriticalPathAddsUp(t *testing.T) {
 			}
 			for _, step := range CriticalPath(p, s) {
 				sum += step.Wait
-				if step.Span >= 0 {
-					sum += s.Spans[step.Span].End - s.Spans[step.Span].Start
-				} else {
-					sum += s.Transfers[step.Transfer].End - s.Transfers[step.Transfer].Start
-				}
+				from, to := step.Times(s)
+				sum += to - from
 			}
 			if sum != end {
 				t.Errorf("%d spans, %d late: the path adds up to %d, the last span ends at %d", n, late, sum, end)

@@ -1,0 +1,70 @@
+package energy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dahl/platform"
+)
+
+// Cap is a cap of the platform beside the greatest power that the run reached.
+type Cap struct {
+	Of            string  `json:"of"` // a device, or "the machine" with its host
+	CapWatts      float64 `json:"cap_watts"`
+	GreatestWatts float64 `json:"greatest_watts"`
+}
+
+// wholeMachine is what the cap of the platform is of.
+const wholeMachine = "the machine"
+
+// caps lists the caps of the platform.
+func (a *account) caps() (caps []Cap) {
+	pl := a.p.Platform
+	if pl.CapWatts > 0 {
+		caps = append(caps, Cap{wholeMachine, pl.CapWatts, a.greatestWatts()})
+	}
+	for i := range pl.Devices {
+		if d := &pl.Devices[i]; d.CapWatts > 0 {
+			c := Cap{Of: d.Name, CapWatts: d.CapWatts}
+			for _, s := range a.traces[1+i].Samples {
+				c.GreatestWatts = max(c.GreatestWatts, s.Watts)
+			}
+			caps = append(caps, c)
+		}
+	}
+	return caps
+}
+
+// greatestWatts is the greatest power of all consumers together. The mean rates of transfers over a
+// link may add up to more than it has; it then draws what it does when it is full.
+func (a *account) greatestWatts() (greatest float64) {
+	type step struct {
+		at    time.Duration
+		trace int
+		watts float64
+	}
+	var steps []step
+	for i, t := range a.traces {
+		for _, s := range t.Samples {
+			if l := i - 1 - len(a.p.Platform.Devices); l >= 0 && a.p.Platform.Links[l].Sharing != platform.Fatpipe {
+				s.Watts = min(s.Watts, a.p.Platform.Links[l].BusyWatts)
+			}
+			steps = append(steps, step{s.At, i, s.Watts})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	now := make([]float64, len(a.traces))
+	for i, s := range steps {
+		now[s.trace] = s.watts
+		if i+1 < len(steps) && steps[i+1].at == s.at {
+			continue
+		}
+		sum := 0.0
+		for _, watts := range now {
+			sum += watts
+		}
+		greatest = max(greatest, sum)
+	}
+	return greatest
+}
