@@ -46,6 +46,7 @@ var writers = []struct {
 	{"trace run", inRun("trace.json"), true, 3},
 	{"compare run --out run", inRun(compareFile), true, 3},
 	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
+	{"import two.stg --out g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
 }
 
 func isSeed8(t *testing.T) bool {
@@ -100,6 +101,7 @@ func TestEveryFileOperationFails(t *testing.T) {
 	defer func() { durable.Fault = nil }()
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
+	writeTestFile(t, "two.stg", "2\n0 1 0\n1 1 1 0\n")
 	defer shortenDemo()()
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 7 --out run")...)
 	mustRun(t, strings.Fields("calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml")...)

@@ -61,6 +61,7 @@ var commands = []func([]string) *cobra.Command{
 	newPlot,
 	newTrace,
 	newGraph,
+	newImport,
 	newKernels,
 	newVerify,
 	newRerun,

@@ -220,6 +220,17 @@ var badInputs = []struct{ line, want string }{
 	{"graph --model mlp --export x.pdf", ".dot"},
 	{"graph --model mlp --export nope/x.dot", "nope"},
 	{"graph --graph empty.json --export x.toml", "no lowering"},
+	{"import", "import wants a file"},
+	{"import bad.stg", `"out" not set`},
+	{"import bad.stg --out x.txt", `--out "x.txt": end the name in .json`},
+	{"import bad.stg --out nope/x.json", "nope"},
+	{"import bad.stg --out x.json", `bad.stg:2: the processing time is "-1"; write a finite number, at least 0`},
+	{"import bad.stg --out x.json --format gml", `format "gml" is not one of stg, dot, placement`},
+	{"import bad.stg --out x.json --unit 0s", "--unit 0s: want a time above 0"},
+	{"import nope.stg --out x.json", "nope.stg"},
+	{"import empty.json --out x.json", "empty.json is of no format that can be imported"},
+	{"import /dev/zero --out x.json", "/dev/zero is no regular file"},
+	{"import holes.json --out x.json", "holes.json has 8.8 TB"},
 	{"graph --model mlp --batch=-3", "--batch"},
 	{"kernels nope", "nope"},
 	{"kernels --by-variant", "--by-variant"},
@@ -273,6 +284,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "empty.json", `{"format": "dahl-graph 1", "name": "empty", "buffers": [], "tasks": []}`)
 	writeTestFile(t, "unit.toml", "name = \"m\"\n[[memory]]\nname = \"ram\"\ncapacity = 5\n")
 	writeTestFile(t, "bad.json", "{")
+	writeTestFile(t, "bad.stg", "1\n0 -1 0\n")
 	writeTestFile(t, "typo.json", strings.Replace(twoTasks, `"*": 3000000`, `"cpu": 3000000, "cpuu": 4000000`, 1))
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")
 	for _, link := range []string{"endless.toml", "endless/manifest.json"} {

@@ -135,7 +135,7 @@ func TestSave(t *testing.T) {
 		}
 		wantRefused(t, tinyTraining+"--out "+out+" --save "+file, want)
 	}
-	for _, line := range []string{"calibrate --out other/platform.toml", "graph --model mlp --export other/graph.json"} {
+	for _, line := range []string{"calibrate --out other/platform.toml", "graph --model mlp --export other/graph.json", "import two.stg --out other/graph.json"} {
 		wantRefused(t, line, "which holds a run")
 	}
 	mustRun(t, strings.Fields(tinyTraining+"--out run --save away.npz")...)

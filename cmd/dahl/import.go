@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/dag"
+	"dahl/exchange"
+	"dahl/rundir/durable"
+)
+
+// importFlags are the flags of import.
+type importFlags struct {
+	format, out string
+	unit        time.Duration
+}
+
+func newImport([]string) *cobra.Command {
+	var f importFlags
+	var lines strings.Builder
+	formats := exchange.Formats()
+	for _, of := range formats {
+		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
+	}
+	cmd := &cobra.Command{
+		Use:   "import FILE --out FILE",
+		Short: "make a graph file of a task graph in another format",
+		Long: `import reads a task graph in a format of others and writes it as a graph file, for
+--graph of simulate, plan and graph. These are the formats, and what becomes what:` + lines.String() + `
+
+A time of communication becomes the bytes that a link of 1 GB/s carries in it: a
+platform with such links and no latencies charges what the file says.`,
+		Example: `  dahl import rand0000.stg --out graph.json
+  dahl import daggen.dot --out graph.json
+  dahl simulate --platform laptop --graph graph.json`,
+		Args: wantArgs(1, 1, "a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("unit") && f.unit <= 0 {
+				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.unit)
+			}
+			return importGraph(cmd.OutOrStdout(), args[0], &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", "", cli.OneOf(cli.Texts(formats, func(of exchange.Format) string { return of.Name }))+" (default: recognised)")
+	flags.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
+	flags.DurationVar(&f.unit, "unit", 0, fmt.Sprintf("what one unit of time is in a file without units (default %v)", exchange.DefaultUnit))
+	cli.Must(cmd.MarkFlagRequired("out"))
+	return cmd
+}
+
+// importGraph writes the graph file and says what is in it.
+func importGraph(stdout io.Writer, path string, f *importFlags) error {
+	if !strings.EqualFold(filepath.Ext(f.out), ".json") {
+		return cli.InputErrorf("--out %q: end the name in .json", f.out)
+	}
+	if err := cmp.Or(cli.CheckWhole(path), cli.CheckWritable(f.out)); err != nil {
+		return err
+	}
+	g, took, err := readForeign(path, f)
+	if err != nil {
+		return cli.AsInput(err)
+	}
+	if err := durable.Write(f.out, g.WriteJSON); err != nil {
+		return err
+	}
+	edges, moved := 0, int64(0)
+	for t := range g.Tasks {
+		edges += len(g.Preds(dag.TaskID(t)))
+	}
+	for i := range g.Buffers {
+		if g.Buffers[i].Role == dag.Activation {
+			moved += g.Buffers[i].Bytes()
+		}
+	}
+	fmt.Fprintf(stdout, "%s: %s tasks, %s edges, %s along them; %s\n", f.out, thousands(g.NumTasks()), thousands(edges), cli.ShortBytes(moved), took)
+	fmt.Fprintf(stdout, "next: dahl simulate --platform server --graph %s\n", f.out)
+	return nil
+}
+
+// readForeign reads a file in the format that is asked for, or in the one that it shows.
+func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	var of exchange.Format
+	if f.format != "" {
+		of, err = exchange.FormatByName(f.format)
+	} else {
+		of, err = exchange.FormatOf(path, src)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	g, took, err := of.Read(src, path, f.unit)
+	if err == nil {
+		took = of.Name + " with " + took
+	}
+	return g, took, err
+}

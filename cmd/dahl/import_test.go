@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+)
+
+// importPlatform has no overheads, and a link that carries a byte in a nanosecond.
+const importPlatform = `
+name = "bare"
+[[memory]]
+name = "ram"
+[[memory]]
+name = "a0"
+capacity = "8 MB"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 2
+memory = "ram"
+speed = { float32 = "1 GF/s" }
+[[device]]
+name = "accelerator"
+kind = "cuda"
+memory = "a0"
+speed = { float32 = "1 GF/s" }
+[[link]]
+name = "bus"
+bandwidth = "1 GB/s"
+[[route]]
+from = "ram"
+to = "a0"
+links = ["bus"]
+`
+
+// imports are files, what import says of them, and how long a step takes on importPlatform.
+var imports = []struct {
+	file, text, flags, says string
+	makespanS               float64
+}{
+	// Tasks of 20 and 3 units follow a dummy on two cores.
+	{"two.stg", "2\n0 0 0\n1 20 1 0\n2 3 1 0\n3 0 2 1 2\n", "", "graph.json: 4 tasks, 4 edges, 0 B along them; stg with processing times as the time on every device, communication costs as bytes at 1 GB/s; a unit of time is 1ms", 20e-3},
+	{"two.stg", "2\n0 0 0\n1 20 1 0\n2 3 1 0\n3 0 2 1 2\n", "--unit 1us", "a unit of time is 1µs", 20e-6},
+	// 1 and 2 Mflop one after the other at 1 Gflop/s, where they need not move.
+	{"chain.txt", "digraph { a [size=1e6]; b [size=2e6]; a -> b [size=5e6] }", "--format dot", "2 tasks, 1 edges, 5 MB along them; dot with size of nodes as flop, of edges as bytes\n", 3e-3},
+	// 2 ms on a core, 3 ms to the accelerator, 1 ms there instead of 50, 4 ms back, 5 ms on a core.
+	{"step.json", `{"nodes": [
+		{"id": 0, "supportedOnFpga": 0, "cpuLatency": 2, "fpgaLatency": 0, "size": 0},
+		{"id": 1, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 1, "size": 1000},
+		{"id": 2, "supportedOnFpga": 0, "cpuLatency": 5, "fpgaLatency": 0, "size": 0}],
+		"edges": [{"sourceId": 0, "destId": 1, "cost": 3}, {"sourceId": 1, "destId": 2, "cost": 4}]}`, "", "3 tasks, 2 edges, 7 MB along them; placement with", 15e-3},
+	// Two tasks of 1 ms that take 5 MB each: what the first keeps leaves in 5 ms before the second starts.
+	{"full.json", `{"nodes": [
+		{"id": 0, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 1, "size": 5e6},
+		{"id": 1, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 1, "size": 5e6}],
+		"edges": [{"sourceId": 0, "destId": 1, "cost": 1}]}`, "", "2 tasks, 1 edges, 1 MB along them", 7e-3},
+}
+
+// TestImport simulates what import makes of files in each format.
+func TestImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "bare.toml", importPlatform)
+	for _, c := range imports {
+		writeTestFile(t, c.file, c.text)
+		out := mustRun(t, strings.Fields("import "+c.file+" --out graph.json "+c.flags)...)
+		if !strings.Contains(out, c.says) || !strings.HasSuffix(out, "\nnext: dahl simulate --platform server --graph graph.json\n") {
+			t.Errorf("import %s says\n%swant %q", c.file, out, c.says)
+		}
+		var s summary
+		decodeObject(t, mustRun(t, "simulate", "--platform", "bare.toml", "--graph", "graph.json", "--out", "run", "--json"), &s)
+		if s.MakespanS != c.makespanS {
+			t.Errorf("%s %s takes %v s, want %v", c.file, c.flags, s.MakespanS, c.makespanS)
+		}
+		mustRun(t, "simulate", "--platform", "server", "--graph", "graph.json", "--out", "run")
+	}
+}
+
+// TestImportKeeps: a file that cannot be read leaves what was there.
+func TestImportKeeps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "graph.json", "kept")
+	writeTestFile(t, "bad.stg", "2\n0 1 0\n")
+	if r := dahl(t, t.Context(), "import", "bad.stg", "--out", "graph.json"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "bad.stg:") {
+		t.Errorf("exit code %d, %q", r.code, r.stderr)
+	}
+	if text, err := os.ReadFile("graph.json"); err != nil || string(text) != "kept" {
+		t.Errorf("graph.json holds %q (%v), want what was there", text, err)
+	}
+}

@@ -1,0 +1,58 @@
+// Package exchange reads task graphs in the formats of others. [Formats] is the table of them, one
+// file of this package each; `dahl import` writes what they become as a graph file of dahl.
+//
+// A node becomes a task and an edge a dependence, in an order that follows the file where the file's
+// is one in which tasks can run. What moves along an edge becomes a buffer:
+//
+//   - bytes stay bytes, rounded to whole ones; less than half a byte is a dependence without data
+//   - a time t becomes the bytes that a link of 1 GB/s carries in t, so 1 ns is 1 byte: a platform
+//     whose links have that bandwidth and no latency charges what the file says
+//
+// Times of files without a unit are in the unit that the caller gives, or [DefaultUnit].
+//
+// # STG
+//
+// The Standard Task Graph Set of the Kasahara laboratory. The first line has the number of tasks,
+// with or without the two dummies, and in the variant with communication costs the number of
+// processors, which is not used. Then each task has a line
+//
+//	task  processing time  number of predecessors  predecessors
+//
+// or, with communication costs, that line without the predecessors and after it one line for each,
+// "predecessor cost". What follows a '#' is a comment. Times and costs are in the caller's unit.
+// A task n is named Tn and takes its time on every device. The dummies stay, as tasks that take none.
+//
+// # DOT
+//
+// A digraph of Graphviz whose nodes all have one of two attributes, in capitals or not:
+//
+//   - size is the work of a node in flop, counted as float32, and of an edge the bytes that move. So
+//     DAGGEN writes it, and SimGrid and dslab read it. Each edge moves its own bytes. One without size
+//     or with one below 0 is a dependence without data. Nodes named root and end may have no size
+//   - weight is the time of a node on every device, and of an edge that of communication between two
+//     devices, as exercises in scheduling have it. Both are in the caller's unit
+//
+// All else, such as labels, DAGGEN's alpha (the serial share of Amdahl's law) and the weight by which
+// Graphviz lays out the edges between nodes of a size, is left out. Defaults ("node [weight=1]") hold for
+// what follows them. Subgraphs, undirected edges and ports are refused.
+//
+// # Placement
+//
+// The JSON files of Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph
+// Operators (NeurIPS 2020), with one sample or step. All times are milliseconds.
+//
+//   - cpuLatency is the cost on processors and fpgaLatency that on every other kind of device; a node
+//     without supportedOnFpga has only the former
+//   - cost is the time in which the output of a node moves between an accelerator and the host's
+//     memory. It is one buffer for all readers, so that it moves once to each memory, as the paper
+//     charges it. The paper has accelerators exchange data through the host's memory, and pay each
+//     way: so do platforms whose routes lead only from and to that memory. Bytes that an edge
+//     may have beside its cost are left out
+//   - size is the memory that a node takes where it is placed, as long as the training lasts: a buffer
+//     that its task writes and that is kept. The paper does not place more than a memory holds, and
+//     counts accelerators only. A plan of dahl may move what does not fit out, for the time that takes
+//   - colorClass keeps nodes on one device, and isBackwardNode gives the phase
+//
+// The machine of the file (maxFPGAs, maxCPUs, maxSizePerFPGA) is not part of a graph: it belongs into
+// a platform file.
+package exchange

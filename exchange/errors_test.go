@@ -1,0 +1,149 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// mistakes are files with one mistake, after the name of the format, and what is said of it.
+var mistakes = []struct{ format, text, want string }{
+	{"stg", "", "f:1: the first line has 0 numbers"},
+	{"stg", "1 2 3\n", "f:1: the first line has 3 numbers"},
+	{"stg", "-1\n", `f:1: the number of tasks is "-1"`},
+	{"stg", "1\n0 1\n", "f:2: a task with 2 numbers"},
+	{"stg", "1\nx 1 0\n", `f:2: the number of a task is "x"`},
+	{"stg", "1\n0 -1 0\n", `f:2: the processing time is "-1"; write a finite number, at least 0`},
+	{"stg", "1\n0 NaN 0\n", `f:2: the processing time is "NaN"`},
+	{"stg", "1\n0 1e13 0\n", "f:2: the processing time is 1e+13; write a number from 0 to 1.15e+12"}, // 2^60 ns in ms
+	{"stg", "1\n0 1 99999999999\n", `f:2: the number of predecessors is "99999999999"`},
+	{"stg", "2\n0 1 0\n0 1 0\n", "f:3: task 0 is given twice"},
+	{"stg", "2\n0 1 0\n1 1 2 0\n", "f:3: task 1 has 2 predecessors, and 1 stand on its line"},
+	{"stg", "2\n0 1 0\n1 1 1\n0 1 5\n", "f:4: predecessor 1 of 1 of task 1 is a line with 3 numbers"},
+	{"stg", "2\n0 1 0\n1 1 2000000000\n0 1\n", "f:5: predecessor 2 of 2000000000 of task 1 is a line with 0 numbers"},
+	{"stg", "2\n0 1 0\n1 1 1\n0 -4\n", `f:4: a communication cost is "-4"`},
+	{"stg", "2\n0 1 0\n1 1 1 7\n", "f:3: there is no task 7"},
+	{"stg", "5\n0 1 0\n", "there are 1 tasks, and the first line says 5"},
+	{"stg", "2\n0 1 1 1\n1 1 1 0\n", `f:3: the edge from "T0" to "T1" closes a cycle`},
+	{"stg", "1\n0 1 1 0\n", `f:2: the edge from "T0" to "T0" closes a cycle`},
+	{"stg", "2\n0 1 0\n1 1 2 0 0\n", `f:3: the edge from "T0" to "T1" is given twice`},
+	{"stg", "1\n0 1 0\n\xff", "f:3: not UTF-8 text"},
+
+	{"dot", "", `f:1: the end of the file stands where "digraph" has to`},
+	{"dot", "graph {}", `f:1: "graph" stands where "digraph" has to`},
+	{"dot", `"digraph" {}`, `f:1: "digraph" stands where "digraph" has to`},
+	{"dot", "digraph {\n a [size=1]\n", "f:3: the end of the file stands where a name or a value has to"},
+	{"dot", "digraph {} x", `f:1: "x" stands behind the end of the graph`},
+	{"dot", "digraph {\n subgraph c { a } }", "f:2: subgraphs cannot be imported"},
+	{"dot", "digraph {\n a -> { b c } }", `f:2: "{" stands where a name or a value has to`},
+	{"dot", "digraph { a:n -> b }", `f:1: ":": ports and undirected edges cannot be imported; write a -> b`},
+	{"dot", "digraph { a -- b }", `f:1: "-": ports and undirected edges cannot be imported`},
+	{"dot", "digraph { a [size] }", `f:1: "]" stands where '=' has to`},
+	{"dot", "digraph { a [size=1", "f:1: the end of the file stands where a name or a value has to"},
+	{"dot", "digraph {\n a [label=\"x] }\n", "f:2: a text begins and does not end"},
+	{"dot", "digraph {\n a [label=<<b>x] }\n", "f:2: a text of HTML begins and does not end"},
+	{"dot", "digraph {\n /* a }\n", "f:2: a comment begins and does not end"},
+	{"dot", "digraph {\n a [size=\"x\"] }", `f:2: size of a node is "x"; write a finite number, at least 0`},
+	{"dot", "digraph {\n a [size=-1] }", `f:2: size of a node is "-1"`},
+	{"dot", "digraph {\n a [size=1e31] }", `f:2: task "a": 1e+31 flops; write a number from 0 to 1e+30`},
+	{"dot", "digraph {\n a [size=1]; b [size=1] a -> b [size=x] }", `f:2: size of an edge is "x"`},
+	{"dot", "digraph {\n a [weight=1]; b [weight=1] a -> b [weight=-1] }", `f:2: weight of an edge is "-1"`},
+	{"dot", "digraph {\n a [size=1]\n b [weight=1] }", `f:3: node "b" has a weight, and others have a size`},
+	{"dot", "digraph {\n a [size=1]\n b }", `f:3: node "b" has no size, and others have one`},
+	{"dot", "digraph {\n a [weight=1]\n a -> b }", `f:3: node "b" has neither size nor weight; write size=flop or weight=time`},
+	{"dot", "digraph {\n node [size=0]\n a -> b\n b -> a }", `f:3: the edge from "a" to "b" closes a cycle`},
+	{"dot", "digraph { node [size=0] a -> b -> c\n a -> b }", `f:2: the edge from "a" to "b" is given twice`},
+	{"dot", "digraph {\n \"a\nb\" [size=1] }", `f:2: "a\nb" holds a control character`},
+	{"dot", "digraph {\n node [size=1] edge [size=1]\n a -> \"b->c\"\n \"a->b\" -> c }", `f:4: buffer "a->b->c" is declared twice`},
+	{"dot", "digraph {\n \"\" [size=1] }", `f:2: task name "" is empty`},
+
+	{"placement", "", "f:1: the file ends in the middle"},
+	{"placement", "[]", "f:1: [ stands where { has to"},
+	{"placement", "{\n\"nodes\": 3}", "f:2: 3 stands where [ has to"},
+	{"placement", "{\"nodes\": [\n3]}", "f:2: an element is a number; write an object"},
+	{"placement", "{\"nodes\": [\n{\"id\": 1.5}]}", "f:2: id is a number 1.5; write an integer"},
+	{"placement", "{\"nodes\": [\n{\"size\": \"x\"}]}", "f:2: size is a string; write a number"},
+	{"placement", "{\"nodes\": [\n{\"name\": 1}]}", "f:2: name is a number; write a text"},
+	{"placement", "{\"nodes\": [\n{\"supportedOnFpga\": 2}]}", "f:2: not JSON of this format: 2 is neither true nor false; write one of them, or 1 or 0"},
+	{"placement", "{\"nodes\": [\n{\"id\": 1}]}", "f:2: a node lacks a key; write id, supportedOnFpga"},
+	{"placement", "{\"nodes\": [], \"edges\": [\n{}]}", "f:2: an edge lacks a key; write sourceId, destId and cost"},
+	{"placement", "{\"nodes\": [],\n\"edges\": [{\"sourceId\": 1, \"destId\": 2, \"cost\": 1}]}", "f:2: an edge from 1 to 2, and one of them is no node"},
+	{"placement", strings.Replace(placementNodes, `"id": 4`, `"id": 9`, 1), "f:4: node 9 is given twice"},
+	{"placement", strings.Replace(placementNodes, `"cpuLatency": 2,`, `"cpuLatency": -2,`, 1), "f:4: cpuLatency is -2; write a number from 0 to 1.15e+12"},
+	{"placement", strings.Replace(placementNodes, `"destId": 9, "cost": 0.002`, `"destId": 9, "cost": 3`, 1), "f:10: an edge of node 4 costs 3, and one before it 0.002"},
+	{"placement", placementNodes + "\n3", "f:12: more text after the end of the graph"},
+	{"placement", strings.TrimSuffix(placementNodes, "]}"), "f:11: the file ends in the middle"},
+	{"placement", "{\"x\": tru}", "f:1: not JSON of this format"},
+}
+
+// TestMistakes: what is wrong is one line, with the file's and that of the mistake.
+func TestMistakes(t *testing.T) {
+	for _, c := range mistakes {
+		of, err := FormatByName(c.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = of.Read([]byte(c.text), "f", 0)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %q: %v, want %q", c.format, c.text, err, c.want)
+		}
+	}
+}
+
+// TestUnits: a unit is refused where a file has its own.
+func TestUnits(t *testing.T) {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes} {
+		of, err := FormatByName(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err = of.Read([]byte(text), "f", time.Second); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
+			t.Errorf("%s in seconds: %v", format, err)
+		}
+	}
+}
+
+// TestUnknown: formats that are not there are refused with those that are.
+func TestUnknown(t *testing.T) {
+	if _, err := FormatByName("gml"); err == nil || !strings.Contains(err.Error(), "stg, dot, placement") {
+		t.Error(err)
+	}
+	for _, name := range []string{"graph.xml", "graph.json"} { // the second is a graph file of dahl
+		if _, err := FormatOf(name, []byte(`{"format": "dahl-graph 1"}`)); err == nil || !strings.Contains(err.Error(), ".stg (stg), .dot (dot), .gv (dot), .json (placement)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// fuzz reads whatever comes in one format. What is read is a graph that keeps its invariants and
+// survives its file.
+func fuzz(f *testing.F, format string) {
+	of, err := FormatByName(format)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range cases {
+		if shown, err := FormatOf(c.file, []byte(c.text)); err == nil && shown.Name == format {
+			f.Add([]byte(c.text))
+		}
+	}
+	for _, c := range mistakes {
+		if c.format == format {
+			f.Add([]byte(c.text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		g, _, err := of.Read(text, "f", 0)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %v", err)
+			}
+			return
+		}
+		checkGraph(t, g)
+	})
+}
+
+func FuzzSTG(f *testing.F)       { fuzz(f, "stg") }
+func FuzzDOT(f *testing.F)       { fuzz(f, "dot") }
+func FuzzPlacement(f *testing.F) { fuzz(f, "placement") }

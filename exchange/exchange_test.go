@@ -1,0 +1,281 @@
+package exchange
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+)
+
+// stgPlain is in the form of the Standard Task Graph Set: two tasks between two dummies, which the
+// first line does not count.
+const stgPlain = `          2
+          0          0          0
+          1         20          1          0
+          2          3          1          0
+          3          0          2          1          2
+# Standard Task Graph Set Project
+# Tasks : 2 (+dummy tasks : 2)
+`
+
+// stgCosts is in the form with communication costs, on two processors; the last task stands first.
+const stgCosts = `# by hand
+	3	2
+	7	1.5	2	# two predecessors
+			4	2
+			5	0
+	4	3	0
+	5	5	1
+			4	0.25
+`
+
+// dotSizes is in the form of SimGrid: root and end have no work, and an edge below 0 carries nothing.
+const dotSizes = `/* by hand */
+strict digraph "a workflow" {
+  rankdir=LR; node [shape=box]; graph [size="7,5"]
+  c1 [size="1e9", alpha=0.2] // 1 GFLOP
+  "c 2" [label=<<b>c</b>>, size="5e9"];
+  root -> c1 [size="2e8" weight=7];
+  root -> "c 2" [size="0.4"]
+  c1 -> end [size="1.5"]
+  "c 2" -> end [size="-1"]
+}
+`
+
+// dotWeights is an exercise in scheduling, with a default and a chain.
+const dotWeights = `digraph {
+	node [Weight=2]
+	a; b [weight=3.5]
+	# c and d take the default
+	edge [weight=1]
+	a -> b -> c
+	a -> d [Weight=0];
+}
+`
+
+// placementNodes is a training of one layer, with the last node first.
+const placementNodes = `{"maxSizePerFPGA": 1000, "maxFPGAs": 2, "maxCPUs": 1,
+ "nodes": [
+  {"id": 9, "name": "fc grad", "supportedOnFpga": 1, "cpuLatency": 4, "fpgaLatency": 0.5, "isBackwardNode": 1, "colorClass": 3, "size": 100.0},
+  {"id": 4, "supportedOnFpga": false, "cpuLatency": 2, "fpgaLatency": 0, "size": 0},
+  {"id": 5, "name": "fc", "supportedOnFpga": true, "cpuLatency": 2.5, "fpgaLatency": 0.25, "isBackwardNode": false, "colorClass": 3, "size": 60}
+ ],
+ "edges": [
+  {"sourceId": 5, "destId": 9, "cost": 0.001, "size": 77},
+  {"sourceId": 4, "destId": 5, "cost": 0.002},
+  {"sourceId": 4, "destId": 9, "cost": 0.002}
+ ]}`
+
+// cases are files with what they describe. A line is a task in program order: its times by device or
+// its work, what it reads and after the arrow what it writes, in bytes, and what else it follows.
+var cases = []struct {
+	file, text string
+	unit       time.Duration
+	took       string
+	want       string
+}{
+	{"plain.stg", stgPlain, 0, "a unit of time is 1ms", // 20 units are 20 ms; nothing moves
+		`T0 *=0s
+T1 *=20ms after T0
+T2 *=3ms after T0
+T3 *=0s after T1 T2
+`},
+	{"costs.stg", stgCosts, time.Second, "a unit of time is 1s", // a unit is 1 s, and 1e9 bytes at 1 GB/s; T7 stands behind what it needs
+		`T4 *=3s -> T4->T7:2000000000 T4->T5:250000000
+T5 *=5s T4->T5:250000000
+T7 *=1.5s T4->T7:2000000000 after T5
+`},
+	{"sizes.dot", dotSizes, 0, "size of nodes as flop", // 0.4 bytes are none, 1.5 are rounded to 2
+		`root 0 flop -> root->c1:200000000
+c1 1e+09 flop root->c1:200000000 -> c1->end:2
+c 2 5e+09 flop after root
+end 0 flop c1->end:2 after c 2
+`},
+	{"weights.gv", dotWeights, 10 * time.Nanosecond, "a unit of time is 10ns", // 3.5 units are 35 ns
+		`a *=20ns -> a->b:10
+b *=35ns a->b:10 -> b->c:10
+c *=20ns b->c:10
+d *=20ns after a
+`},
+	{"placement.json", placementNodes, 0, "latencies as times in ms", // 0.002 ms are 2000 ns and bytes, once for both readers
+		`4 cpu=2ms forward -> 4:2000
+5 fc *=250µs cpu=2.5ms forward with 3 4:2000 -> 5 fc:1000 5 fc.memory:60
+9 fc grad *=500µs cpu=4ms backward with 3 5 fc:1000 4:2000 -> 9 fc grad.memory:100
+`},
+}
+
+// TestRead reads a file of each form and writes what became of it as a graph file and back.
+func TestRead(t *testing.T) {
+	for _, c := range cases {
+		of, err := FormatOf(c.file, []byte(c.text))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		g, took, err := of.Read([]byte(c.text), "dir/"+c.file, c.unit)
+		if err != nil {
+			t.Errorf("%s: %v", c.file, err)
+			continue
+		}
+		if got := describe(g); got != c.want {
+			t.Errorf("%s is\n%swant\n%s", c.file, got, c.want)
+		}
+		if name, _, _ := strings.Cut(c.file, "."); g.Name != name || !strings.Contains(took, c.took) {
+			t.Errorf("%s: name %q, took %q, want %q", c.file, g.Name, took, c.took)
+		}
+		checkGraph(t, g)
+	}
+}
+
+// checkGraph holds a graph to its invariants, and its file to the graph.
+func checkGraph(t *testing.T, g *dag.Graph) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := g.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	again, err := dag.ReadJSON(&text, "again.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Check(); err != nil || again.Hash() != g.Hash() {
+		t.Errorf("a graph file with hash %s of a graph with hash %s: %v", again.Hash(), g.Hash(), err)
+	}
+}
+
+// describe is a graph in the form of cases.
+func describe(g *dag.Graph) string {
+	var out strings.Builder
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		out.WriteString(task.Name)
+		for _, c := range task.Costs {
+			fmt.Fprintf(&out, " %s=%v", c.Key, time.Duration(c.Ns))
+		}
+		if task.Costs == nil {
+			fmt.Fprintf(&out, " %g flop", task.Flops)
+		}
+		if phase := task.Labels.Phase; phase != "" {
+			out.WriteString(" " + phase)
+		}
+		if task.Placement != nil {
+			out.WriteString(" with " + task.Placement.Colocate)
+		}
+		reads, writes := "", ""
+		for _, a := range task.Accesses {
+			b := &g.Buffers[a.Buffer]
+			if text := fmt.Sprintf(" %s:%d", b.Name, b.Bytes()); a.Mode == dag.Read {
+				reads += text
+			} else {
+				writes += text
+			}
+		}
+		out.WriteString(reads)
+		if writes != "" {
+			out.WriteString(" ->" + writes)
+		}
+		for k, p := range task.After {
+			if k == 0 {
+				out.WriteString(" after")
+			}
+			out.WriteString(" " + g.Tasks[p].Name)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// TestDAGGEN compares a real file with what regular expressions find in it.
+func TestDAGGEN(t *testing.T) {
+	const file = "testdata/dslab/daggen-100-0.5-0.9-0.10-2.dot"
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := FormatOf(file, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _, err := of.Read(src, file, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := regexp.MustCompile(`(?m)^  (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
+	edges := regexp.MustCompile(`(?m)^  (\w+) -> (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
+	if len(nodes) != 102 || len(nodes) != g.NumTasks() {
+		t.Errorf("%d tasks of %d nodes, want 100 and the dummies", g.NumTasks(), len(nodes))
+	}
+	for _, m := range nodes {
+		id := taskNamed(t, g, string(m[1]))
+		if want := parse(t, m[2]); g.Tasks[id].Flops != want {
+			t.Errorf("task %s has %g flop, want %g", m[1], g.Tasks[id].Flops, want)
+		}
+	}
+	moved, carried, preds := int64(0), int64(0), 0
+	for _, m := range edges {
+		from, to := taskNamed(t, g, string(m[1])), taskNamed(t, g, string(m[2]))
+		if from >= to {
+			t.Errorf("%s stands behind %s", m[1], m[2])
+		}
+		moved += int64(math.Round(parse(t, m[3])))
+	}
+	for i := range g.Buffers {
+		carried += g.Buffers[i].Bytes()
+	}
+	for i := range g.Tasks {
+		preds += len(g.Preds(dag.TaskID(i)))
+	}
+	if moved != carried || preds != len(edges) {
+		t.Errorf("%d dependences carry %d bytes, want %d and %d", preds, carried, len(edges), moved)
+	}
+}
+
+func parse(t *testing.T, text []byte) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func taskNamed(t *testing.T, g *dag.Graph, name string) dag.TaskID {
+	t.Helper()
+	for i := range g.Tasks {
+		if g.Tasks[i].Name == name {
+			return dag.TaskID(i)
+		}
+	}
+	t.Fatalf("no task %q", name)
+	return 0
+}
+
+// TestOrder: a graph whose nodes stand in the reverse of the order in which they can run is put in
+// order, however long its longest path is.
+func TestOrder(t *testing.T) {
+	const tasks = 100_000
+	var text strings.Builder
+	fmt.Fprintln(&text, tasks)
+	for id := tasks - 1; id > 0; id-- {
+		fmt.Fprintf(&text, "%d 1 1 %d\n", id, id-1)
+	}
+	text.WriteString("0 1 0\n")
+	of, err := FormatByName("stg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _, err := of.Read([]byte(text.String()), "chain", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, last := g.Tasks[0].Name, g.Tasks[tasks-1].Name; first != "T0" || last != "T99999" {
+		t.Errorf("the first task is %s, the last %s", first, last)
+	}
+}
