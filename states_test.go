@@ -3,6 +3,7 @@ package dahl_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // stateful is a node with an emulated GPU of two clocks that sleeps when a plan says so, or by
@@ -42,9 +44,22 @@ func changesOf(s *schedule.Schedule, p *platform.Platform) map[string][]string {
 	return all
 }
 
-// A plan with clocks and sleep is executed as it says: the changes on the emulated GPU are those of
+// copiesOf is up to three copies of the buffers of a graph that a step writes before it reads them, where
+// the plan that was decided needs them.
+func copiesOf(d *schedule.Decision, graph int) (counts []place.PlannedCount) {
+	g := d.Priced.Program.Graphs[graph]
+	for i, at := range d.Placed.Written(graph).Places {
+		name, _, _ := strings.Cut(at.Buffer, "@")
+		if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
+			counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: 1 + i%3})
+		}
+	}
+	return counts
+}
+
+// A plan with clocks, sleep and copies of buffers is executed as it says: the changes on the emulated GPU are those of
 // a simulation of the same plan, in the same order, none overlaps a task (Schedule.Check), each
-// takes its time, joules add up, and the weights are those of a run without any of it.
+// takes its time, joules add up, transfers are those of the plan, and the weights are those of a run without any of it.
 func TestStatesAreExecuted(t *testing.T) {
 	n := newNetwork(t, "mlp", dag.Float32, true, 1)
 	plain := n.execute(t, how{platform: emulatedNode(t, 1)})
@@ -54,6 +69,7 @@ func TestStatesAreExecuted(t *testing.T) {
 	plans := make([]*schedule.Plan, len(n.prog.Graphs))
 	for i, g := range n.prog.Graphs {
 		plan := &schedule.Plan{Order: d.Graphs[i].Plan.Order, States: schedule.States{Clocks: map[string]string{}, Sleeps: map[string]string{}}}
+		plan.Copies = copiesOf(d, i)
 		for w, list := range plan.Order {
 			for _, task := range list {
 				if name := g.Tasks[task].Name; p.Devices[p.Workers[w].Device].IsEmulated() {
@@ -85,6 +101,13 @@ func TestStatesAreExecuted(t *testing.T) {
 			if c := &run.schedule.Changes[i]; c.End-c.Start < c.Transition(p).Takes-time.Microsecond {
 				t.Errorf("graph %d: %v %s took %v", run.graph, c.Kind, c.StateName(p), c.End-c.Start)
 			}
+		}
+		err := run.schedule.FollowsCopies(tr.decision.Placed, run.graph)
+		if err == nil {
+			err = run.schedule.Check(run.problem)
+		}
+		if err != nil {
+			t.Fatalf("graph %d: %v", run.graph, err)
 		}
 		report, err := energy.FromSchedule(run.schedule, run.problem)
 		if err == nil {

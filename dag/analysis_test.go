@@ -177,7 +177,7 @@ func TestCheckAcceptsAndFinds(t *testing.T) {
 		func(g *Graph) { g.preds.to[0]++ },
 		func(g *Graph) { g.succs.to[0]++ },
 		func(g *Graph) { g.carried.to[0]-- },
-		func(g *Graph) { g.reuseSuccs.to[0]++ },
+		func(g *Graph) { g.reuseSuccs[0].to[0]++ },
 		func(g *Graph) { g.rank[0], g.rank[1] = g.rank[1], g.rank[0] },
 		func(g *Graph) { g.atomElems[0]++ },
 		func(g *Graph) { g.atomLists[0]++ },

@@ -41,6 +41,9 @@ func (g *Graph) checkNames() error {
 }
 
 func (g *Graph) checkBuffers() error {
+	if err := g.checkCopies(); err != nil {
+		return err
+	}
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		for _, e := range b.Shape {
@@ -112,16 +115,17 @@ func (g *Graph) checkAccessAtoms(t TaskID, i int) error {
 // edgeKey packs an edge so that sorting gives rows in order.
 func edgeKey(to, from int32) uint64 { return uint64(to)<<32 | uint64(from) }
 
-// checkEdges lists, for each atom on its own, the accesses of two steps one after
-// the other, and from them all edges that must exist.
+// checkEdges lists, for each atom on its own, the accesses of two steps that
+// use one copy of it, one after the other, and from them all edges that must exist.
 func (g *Graph) checkEdges() error {
 	users := g.atomUsers()
-	var within, carried, reuse []uint64
+	var within, carried []uint64
+	reuse := make([][]uint64, len(g.reuse))
 	n := int32(len(g.Tasks))
 	for a := range users.start[:g.NumAtoms()] {
-		across := &reuse
-		if g.isCarried[g.atomStorage[a]] {
-			across = &carried
+		across := &carried
+		if storage := g.atomStorage[a]; !g.isCarried[storage] {
+			across = &reuse[g.Copies(storage)-1]
 		}
 		writer := int32(-1)
 		var readers []int32
@@ -152,15 +156,16 @@ func (g *Graph) checkEdges() error {
 			within = append(within, edgeKey(int32(t), int32(p)))
 		}
 	}
-	for _, c := range []struct {
+	type check struct {
 		what         string
 		want         []uint64
 		preds, succs Rows
-	}{
-		{"within a step", within, g.preds, g.succs},
-		{"carried", carried, g.carried, g.carriedSuccs},
-		{"of reuse", reuse, g.reuse, g.reuseSuccs},
-	} {
+	}
+	checks := []check{{"within a step", within, g.preds, g.succs}, {"carried", carried, g.carried, g.carriedSuccs}}
+	for i := range reuse {
+		checks = append(checks, check{fmt.Sprintf("of reuse after %d steps", i+1), reuse[i], g.reuse[i], g.reuseSuccs[i]})
+	}
+	for _, c := range checks {
 		slices.Sort(c.want)
 		if err := g.compareEdges(slices.Compact(c.want), c.preds, c.succs); err != nil {
 			return fmt.Errorf("edges %s: %w", c.what, err)

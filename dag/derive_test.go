@@ -10,7 +10,8 @@ import (
 // definition, on element sets: random tasks over random boxes of one storage and
 // its views, run for two steps; task t follows p if t touches an element whose
 // last writer is p, or writes one that p has read since its last write. Edges
-// from step to step are carried if some element is read before it is written.
+// from step to step are carried if some element is read before it is written. If not, and there are
+// several copies of the storage, the same edges reach as many steps back.
 func TestDependencesAgainstElementSets(t *testing.T) {
 	shapes := [][][]int{{{2, 3, 5}, {2, 15}}, {{6, 7}, {2, 3, 7}, {42}}, {{4, 1, 3}, {2, 6}, {12}}}
 	for seed := range uint64(300) {
@@ -39,13 +40,32 @@ func TestDependencesAgainstElementSets(t *testing.T) {
 		}
 		for i := range tasks {
 			id := TaskID(i)
-			between, none := g.ReusePreds(id), g.CarriedPreds(id)
+			between, none := g.ReusePreds(id, 1), g.CarriedPreds(id)
 			if carried {
 				between, none = none, between
 			}
 			if !sameSet(g.Preds(id), within[i]) || !sameSet(between, across[i]) || len(none) > 0 {
 				t.Fatalf("seed %d: task %d follows %v, and %v and %v of the step before; want %v and %v",
 					seed, i, g.Preds(id), between, none, within[i], across[i])
+			}
+		}
+		copies := slices.Repeat([]int32{1}, len(ids))
+		copies[0] = 2 + int32(seed%3)
+		several, err := g.WithCopies(copies)
+		if (err == nil) != (g.WrittenStorages()[0] && !carried) {
+			t.Fatalf("seed %d: %d copies: %v; carried is %v", seed, copies[0], err, carried)
+		}
+		if err != nil {
+			continue
+		}
+		if err := several.Check(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for i := range tasks {
+			id := TaskID(i)
+			if !sameSet(several.Preds(id), within[i]) || len(several.ReusePreds(id, 1)) > 0 || !sameSet(several.ReusePreds(id, copies[0]), across[i]) {
+				t.Fatalf("seed %d: with %d copies task %d follows %v, %v and %v; want %v, none and %v", seed, copies[0], i,
+					several.Preds(id), several.ReusePreds(id, 1), several.ReusePreds(id, copies[0]), within[i], across[i])
 			}
 		}
 	}
@@ -139,8 +159,8 @@ func TestCarriedEdges(t *testing.T) {
 		{"carried preds of f", g.CarriedPreds(f), []int32{int32(u)}},
 		{"carried preds of u", g.CarriedPreds(u), []int32{int32(u)}},
 		{"carried preds of g", g.CarriedPreds(r), nil},
-		{"reuse preds of f", g.ReusePreds(f), []int32{int32(f), int32(r)}},
-		{"reuse preds of u", g.ReusePreds(u), nil},
+		{"reuse preds of f", g.ReusePreds(f, 1), []int32{int32(f), int32(r)}},
+		{"reuse preds of u", g.ReusePreds(u, 1), nil},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)

@@ -17,6 +17,13 @@
 // keeps, per atom, the last writer and the readers since. So the cost is the number of atoms
 // visited plus the number of edges, never the number of pairs of tasks.
 //
+// # Copies
+//
+// A storage that every step writes anew may exist several times ([Buffer.Copies]), for steps to use
+// in turn. Nothing within a step changes. From step to step, the orders that keep a task from
+// overwriting what another still uses reach as many steps back as there are copies
+// ([Links.ReusePreds]), so that later steps may begin while earlier ones still read.
+//
 // # Views
 //
 // A view is another shape of the same storage (a flatten, say). Shapes of one storage are

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -26,6 +27,7 @@ type Graph struct {
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
 	isCarried   []bool   // by storage
 	isWritten   []bool   // by storage
+	copies      []int32  // by storage; nil: one of each
 
 	rank   []int32  // position of each task in the order of names
 	byName []TaskID // the tasks in that order
@@ -76,6 +78,54 @@ func (g *Graph) CarriedStorages() []bool { return g.isCarried }
 // WrittenStorages marks, by buffer, the storages that some task writes. The list is the
 // graph's own.
 func (g *Graph) WrittenStorages() []bool { return g.isWritten }
+
+// Copies is how many times a buffer's storage exists ([Buffer.Copies]).
+func (g *Graph) Copies(b BufferID) int32 {
+	if g.copies == nil {
+		return 1
+	}
+	return g.copies[g.Storage(b)]
+}
+
+// AllCopies is how many times each storage exists, by buffer; nil: once. The list is the graph's own.
+func (g *Graph) AllCopies() []int32 { return g.copies }
+
+// WithCopies is the graph with other numbers of copies of its storages, by buffer. It keeps the
+// buffers as they were declared, and with them its hash.
+func (g *Graph) WithCopies(copies []int32) (*Graph, error) {
+	for b, n := range copies {
+		if n < 1 || n > MaxCopies {
+			return nil, fmt.Errorf("buffer %q has %d copies; write a number from 1 to %d", g.Buffers[b].Name, n, MaxCopies)
+		}
+	}
+	with := *g
+	if with.copies = copies; mostCopies(copies) == 1 {
+		with.copies = nil
+	}
+	with.Links, with.isCarried, with.isWritten = with.Body().Link()
+	return &with, with.checkCopies()
+}
+
+// checkCopies refuses several copies of a storage that cannot have them.
+func (g *Graph) checkCopies() error {
+	for i, n := range g.copies {
+		b := &g.Buffers[i]
+		switch {
+		case n == 1:
+		case b.ViewOf != None:
+			return fmt.Errorf("view %q has %d copies; write them at its owner %q", b.Name, n, g.Buffers[b.ViewOf].Name)
+		case b.Role == Parameter || b.Role == State:
+			return fmt.Errorf("buffer %q has %d copies and is a %s, of which there is one version; leave copies out", b.Name, n, b.Role)
+		case b.Home != "":
+			return fmt.Errorf("buffer %q has %d copies and a home, where its contents are before the first step; leave one of the two out", b.Name, n)
+		case !g.isWritten[i]:
+			return fmt.Errorf("buffer %q has %d copies and no task writes it, so that all would hold the same; leave copies out", b.Name, n)
+		case g.isCarried[i]:
+			return fmt.Errorf("buffer %q has %d copies, and a task reads it before a task of the step writes it: its contents go on from step to step, in one version; leave copies out", b.Name, n)
+		}
+	}
+	return nil
+}
 
 // Box returns the box of access i of task t; the whole buffer's box when it is nil.
 func (g *Graph) Box(t TaskID, i int) Box {

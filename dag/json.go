@@ -16,7 +16,8 @@ const graphFormat = "dahl-graph 1"
 //	format   "dahl-graph 1"
 //	name     of the graph
 //	buffers  each with name and, for a buffer of its own: bytes, or shape and type;
-//	         role ("activation"), layout, home, accumulators (of a reduction into it);
+//	         role ("activation"), layout, home, accumulators (of a reduction into it),
+//	         copies (1; steps use them in turn);
 //	         for a view: view_of and shape
 //	costs    by operation: {"ns": …, "joules": …}, for the tasks that have no ns
 //	tasks    in program order, each with name and any of
@@ -40,6 +41,7 @@ type (
 		Layout       string `json:"layout,omitempty"`
 		Home         string `json:"home,omitempty"`
 		Accumulators int    `json:"accumulators,omitempty"`
+		Copies       int    `json:"copies,omitempty"`
 	}
 	jsonLabels struct {
 		Layer      string `json:"layer,omitempty"`
@@ -145,7 +147,7 @@ func (g *Graph) jsonBuffer(id BufferID) jsonBuffer {
 	if b.Role != Activation {
 		out.Role = b.Role.String()
 	}
-	out.Layout, out.Home, out.Accumulators = b.Layout, b.Home, b.Accumulators
+	out.Layout, out.Home, out.Accumulators, out.Copies = b.Layout, b.Home, b.Accumulators, b.Copies
 	return out
 }
 

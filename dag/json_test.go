@@ -46,6 +46,7 @@ func TestReadJSONByHand(t *testing.T) {
 buffer x uint8 [18] activation home=ram
 buffer w float64 [5,7] gradient layout=oi accumulators=2
 view v w [35]
+buffer y uint8 [3] activation copies=8
 costs gemm gpu=11
 
 task a
@@ -65,6 +66,7 @@ task c op=gemm
 task d
   read v
   write x
+  write y
   labels layer=l microbatch=2
   costs cpu=7,3 gpu=8,3
 `
@@ -73,13 +75,14 @@ task d
 	    {"name": "a", "ns": 5, "joules": 0.5, "writes": ["x"]},
 	    {"name": "b", "ns": {"cpu": 7, "cuda/f32@1GHz": 3}, "joules": {"cpu": 2}, "reads": ["x"], "reduces": ["w[0:4,:]"], "after": ["a"]},
 	    {"name": "c", "op": "gemm", "reads": ["v[0:5]"], "updates": ["v[5:35]"], "params": {"s": 2, "p": 1}, "device": "cpu.0", "bytes": 9},
-	    {"name": "d", "ns": {"cpu": 7, "gpu": 8}, "joules": 3, "accesses": ["read v", "write x"], "labels": {"layer": "l", "micro_batch": 2}}
+	    {"name": "d", "ns": {"cpu": 7, "gpu": 8}, "joules": 3, "accesses": ["read v", "write x", "write y"], "labels": {"layer": "l", "micro_batch": 2}}
 	  ],
 	  "costs": {"gemm": {"ns": {"gpu": 11}}},
 	  "buffers": [
 	    {"name": "x", "bytes": 18, "home": "ram"},
 	    {"name": "w", "shape": [5, 7], "type": "float64", "role": "gradient", "layout": "oi", "accumulators": 2},
-	    {"name": "v", "view_of": "w", "shape": [35]}
+	    {"name": "v", "view_of": "w", "shape": [35]},
+	    {"name": "y", "bytes": 3, "copies": 8}
 	  ],
 	  "format": "dahl-graph 1"
 	}`), "hand.json")
@@ -143,6 +146,10 @@ var jsonErrors = []struct{ file, want string }{
 	{bufferOf(`{"name": "a", "bytes": 4}, {"name": "a", "bytes": 4}`), `buffer "a" is declared twice`},
 	{bufferOf(`{"name": "a", "view_of": "b", "shape": [4]}`), `view "a" of "b", which is not declared before it`},
 	{bufferOf(`{"name": "b", "bytes": 4}, {"name": "a", "view_of": "b", "shape": [4], "home": "x"}`), `the rest is the owner's`},
+	{bufferOf(`{"name": "a", "bytes": 4, "copies": 0}`), `g:2: 0 copies; write a number from 1 to 8`},
+	{bufferOf(`{"name": "a", "bytes": 4, "copies": 9}`), `g:2: buffer "a": 9 copies; write a number from 1 to 8`},
+	{bufferOf(`{"name": "b", "bytes": 4}, {"name": "a", "view_of": "b", "shape": [4], "copies": 2}`), `the rest is the owner's`},
+	{bufferOf(`{"name": "a", "bytes": 4, "copies": 2}`), `buffer "a" has 2 copies and no task writes it, so that all would hold the same; leave copies out`},
 	{bufferOf(`{"name": "b", "bytes": 4}, {"name": "a", "view_of": "b", "shape": [3]}`), `does not hold the elements`},
 	{graphWith(`{}`), `g:4: task name "" is empty`},
 	{graphWith(`{"nam": "t"}`), `g:4: unknown key "nam" of a task; write name, op`},

@@ -100,8 +100,12 @@ func (f *graphFile) buffer() {
 			buf.Home = f.string(key)
 		case "accumulators":
 			buf.Accumulators = int(f.integer(key))
+		case "copies":
+			if buf.Copies = int(f.integer(key)); buf.Copies < 1 {
+				f.fail("%d copies; write a number from 1 to %d", buf.Copies, MaxCopies)
+			}
 		default:
-			f.fail("unknown key %q of a buffer; write name, bytes, shape, type, role, view_of, layout, home or accumulators", key)
+			f.fail("unknown key %q of a buffer; write name, bytes, shape, type, role, view_of, layout, home, accumulators or copies", key)
 		}
 	})
 	if f.err != nil {

@@ -7,7 +7,8 @@ type Links struct {
 	tasks                 int
 	preds, succs          Rows // within a step
 	carried, carriedSuccs Rows // predecessors in the previous step, through carried storages
-	reuse, reuseSuccs     Rows // predecessors in the step that used the same instance of a storage before
+	// By how many steps back, less 1: predecessors in the step that used the same copy of a storage before.
+	reuse, reuseSuccs []Rows
 }
 
 // NumTasks is the number of tasks of one step.
@@ -26,19 +27,34 @@ func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.Row(int32(t)) 
 // CarriedSuccs are the tasks of the next step that wait for t through carried storages.
 func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.Row(int32(t)) }
 
-// ReusePreds are the tasks that must end before t may overwrite their operands,
-// in the last step that used the same instance of the storage: the previous step
-// when there is one instance, the one before it when there are two.
-func (l *Links) ReusePreds(t TaskID) []int32 { return l.reuse.Row(int32(t)) }
+// ReusePreds are the tasks that must end before t may overwrite their operands, in the last step
+// that used the same copy of the storage: back is as many steps as the storage has copies.
+func (l *Links) ReusePreds(t TaskID, back int32) []int32 { return l.reuse[back-1].Row(int32(t)) }
 
 // ReuseSuccs are the reverse of ReusePreds.
-func (l *Links) ReuseSuccs(t TaskID) []int32 { return l.reuseSuccs.Row(int32(t)) }
+func (l *Links) ReuseSuccs(t TaskID, back int32) []int32 { return l.reuseSuccs[back-1].Row(int32(t)) }
+
+// Reach is how many steps back a task may follow another: the most copies of a storage, at least 1.
+func (l *Links) Reach() int32 { return int32(len(l.reuse)) }
+
+// PredsBack are all the tasks that must end before t starts in a step, among those of so many steps
+// before: those of its own step, and carried and reused ones of earlier steps.
+func (l *Links) PredsBack(t TaskID, back int32) [2][]int32 {
+	switch back {
+	case 0:
+		return [2][]int32{l.Preds(t)}
+	case 1:
+		return [2][]int32{l.CarriedPreds(t), l.ReusePreds(t, 1)}
+	}
+	return [2][]int32{l.ReusePreds(t, back)}
+}
 
 // Body is a loop body as far as the order of its tasks depends on it.
 type Body struct {
 	Tasks, Atoms int
-	Keeps        []bool // by storage: it keeps its contents from step to step whatever the tasks do
-	Edges        int    // about how many there will be within a step
+	Keeps        []bool  // by storage: it keeps its contents from step to step whatever the tasks do
+	Copies       []int32 // by storage: how many there are, which steps use in turn; nil: one of each
+	Edges        int     // about how many there will be within a step
 	// Each passes on what a task does with the atoms of a list, counted on from shift, access
 	// by access. No task names an atom twice with a write among the two.
 	Each func(t TaskID, use Use)
@@ -52,12 +68,16 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // Link derives the edges by running over two consecutive steps, and finds the storages that
 // keep their contents from step to step and those that tasks write. Edges within the first
 // step are the body's; edges from the first into the second are carried, or, for storages
-// that are rewritten in every step, order the reuse of one instance.
+// that are rewritten in every step, order the reuse of one copy. The second step is the next one
+// that uses the same copy.
 func (b *Body) Link() (l *Links, carried, written []bool) {
-	k := &linker{Links: &Links{tasks: b.Tasks}, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostCopies(b.Copies))}, copies: b.Copies, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
 	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1}
-	for _, e := range []*Rows{&k.preds, &k.carried, &k.reuse} {
+	for _, e := range []*Rows{&k.preds, &k.carried} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
+	}
+	for i := range k.reuse {
+		k.reuse[i].start = append(make([]int32, 0, b.Tasks+1), 0)
 	}
 	k.preds.to = make([]int32, 0, b.Edges)
 	use := k.within
@@ -74,20 +94,30 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 	for t := range TaskID(b.Tasks) {
 		b.Each(t, use)
 		k.carried.closeRow()
-		k.reuse.closeRow()
+		for i := range k.reuse {
+			k.reuse[i].closeRow()
+		}
 	}
 	k.pool = nil
-	k.preds, k.carried, k.reuse = k.preds.fit(), k.carried.fit(), k.reuse.fit()
-	k.succs, k.carriedSuccs, k.reuseSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks), k.reuse.transpose(b.Tasks)
+	k.preds, k.carried = k.preds.fit(), k.carried.fit()
+	k.succs, k.carriedSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks)
+	for i := range k.reuse {
+		k.reuse[i] = k.reuse[i].fit()
+		k.reuseSuccs = append(k.reuseSuccs, k.reuse[i].transpose(b.Tasks))
+	}
 	return k.Links, k.carries, k.written
 }
+
+// mostCopies is the greatest number of copies of a storage.
+func mostCopies(copies []int32) int32 { return slices.Max(append([]int32{1}, copies...)) }
 
 // linker is the state of Link.
 type linker struct {
 	*Links
 	hazards
 	task                        int32
-	carries, written, readFirst []bool // by storage
+	copies                      []int32 // by storage; nil: one of each
+	carries, written, readFirst []bool  // by storage
 }
 
 // within appends the tasks that an access of the first step must follow, and records it.
@@ -113,9 +143,12 @@ func (k *linker) within(storage BufferID, mode Mode, atoms []int32, shift int32)
 
 // across does so for an access of the second step, as far as it follows tasks of the first.
 func (k *linker) across(storage BufferID, mode Mode, atoms []int32, shift int32) {
-	into := &k.reuse
-	if k.carries[storage] {
+	into := &k.reuse[0]
+	switch {
+	case k.carries[storage]:
 		into = &k.carried
+	case k.copies != nil:
+		into = &k.reuse[k.copies[storage]-1]
 	}
 	for _, atom := range atoms {
 		atom += shift

@@ -101,8 +101,12 @@ func (p *textParser) buffer(w *words) {
 			buf.Home = w.word(false)
 		case "accumulators":
 			buf.Accumulators = int(w.int32(key))
+		case "copies":
+			if buf.Copies = int(w.int32(key)); buf.Copies < 1 {
+				w.fail("%d copies; write a number from 1 to %d", buf.Copies, MaxCopies)
+			}
 		default:
-			w.fail("a buffer has no %q; write layout, home or accumulators", key)
+			w.fail("a buffer has no %q; write layout, home, accumulators or copies", key)
 		}
 	}
 	if w.err == nil {

@@ -16,7 +16,7 @@ import (
 //	graph mlp
 //	buffer x float32 [5,7] input home=host
 //	buffer w float32 [3,7] parameter
-//	buffer y float32 [5,3] activation
+//	buffer y float32 [5,3] activation copies=2
 //	buffer g float32 [3,7] gradient accumulators=2
 //	view flat x [35]
 //	costs add *=120 cuda=40,0.002
@@ -36,6 +36,7 @@ import (
 //
 //	graph    = "graph" word, { buffer | view | costs | task }
 //	buffer   = "buffer" name type shape role [ "layout=" word ] [ "home=" word ] [ "accumulators=" int ]
+//	           [ "copies=" int ]
 //	view     = "view" name name shape              its own name, then the owner's
 //	costs    = "costs" word, { cost }              of an operation
 //	task     = "task" word [ "op=" word ] [ "type=" type ] [ "shape=" word ] [ "priority=" int ], { detail }
@@ -93,6 +94,7 @@ func (g *Graph) appendBuffer(line []byte, id BufferID) []byte {
 	line = appendField(line, "layout", b.Layout)
 	line = appendField(line, "home", b.Home)
 	line = appendInt(line, "accumulators", int64(b.Accumulators))
+	line = appendInt(line, "copies", int64(b.Copies))
 	return append(line, '\n')
 }
 

@@ -120,9 +120,14 @@ func written(b []byte) int64 {
 	return int64(n)
 }
 
-// storage is the bytes of a buffer.
-func (a *arenas) storage(l *layout.Layout, g *dag.Graph, b dag.BufferID) []byte {
-	first := l.Offset[b]
+// offsetOf is where the copy of a buffer lies in its arena that a step uses.
+func offsetOf(l *layout.Layout, g *dag.Graph, b dag.BufferID, step int32) int64 {
+	return l.Offset[b] + int64(step%g.Copies(b))*layout.Align(g.Buffers[b].Bytes())
+}
+
+// storage is the bytes of a buffer in a step.
+func (a *arenas) storage(l *layout.Layout, g *dag.Graph, b dag.BufferID, step int32) []byte {
+	first := offsetOf(l, g, b, step)
 	end := first + g.Buffers[b].Bytes()
 	return a[l.Arena[b]][first:end:end]
 }

@@ -8,8 +8,10 @@ import "math"
 // at once: the waits of the first task, the work of all, and one event. Order, results and
 // progress are those of single tasks; only the number of events differs.
 type batch struct {
-	first, end int32     // positions in the lane's list
-	captured   captureID // captured graph that one call issues; -1: its tasks are issued one by one
+	first, end int32 // positions in the lane's list
+	// captured are the captured graphs of which one call issues one, step by step in turn; nil: the
+	// batch's tasks are issued one by one.
+	captured []captureID
 }
 
 // batches are the batches of a lane's list, in order.
@@ -33,7 +35,7 @@ func (r *replay) cut(lane int, singly bool) *batches {
 	s := &batches{}
 	for i := range list {
 		if starts[i] {
-			s.list = append(s.list, batch{int32(i), int32(i), -1})
+			s.list = append(s.list, batch{first: int32(i), end: int32(i)})
 		}
 		n := len(s.list) - 1
 		s.list[n].end++
@@ -90,8 +92,12 @@ type capturer interface {
 type captureID int32
 
 // captureLeast is the least number of calls that are worth a capture: CUDA issues a captured
-// graph in about the time of two launches.
-const captureLeast = 3
+// graph in about the time of two launches. captureMost bounds the captures of a batch, one for each
+// step until it works on the same copies of its operands again.
+const (
+	captureLeast = 3
+	captureMost  = 16
+)
 
 // captureBatches captures the batches of a device's workers in a step of a graph, where the
 // driver can and it pays.
@@ -108,28 +114,31 @@ func (d *device) captureBatches(c *compiledGraph) error {
 		for i := range parts.list {
 			s := &parts.list[i]
 			tasks := list[s.first:s.end]
-			calls := 0
+			calls, all := 0, int32(1)
 			for _, it := range tasks {
 				t := &c.issues[it.task]
 				calls += len(t.copies)
 				if t.launch >= 0 {
 					calls++
 				}
+				all = leastCommonMultiple(all, int32(1+len(t.later)))
 			}
-			if calls < captureLeast {
+			if calls < captureLeast || all > captureMost {
 				continue
 			}
-			var err error
-			s.captured, err = able.capture(l.stream, func() error {
-				for _, it := range tasks {
-					if err := d.start(l.stream, &c.issues[it.task]); err != nil {
-						return err
+			for step := range all {
+				captured, err := able.capture(l.stream, func() error {
+					for _, it := range tasks {
+						if err := d.start(l.stream, c.issues[it.task].at(step)); err != nil {
+							return err
+						}
 					}
+					return nil
+				})
+				if err != nil {
+					return err
 				}
-				return nil
-			})
-			if err != nil {
-				return err
+				s.captured = append(s.captured, captured)
 			}
 		}
 	}
@@ -153,7 +162,7 @@ func (r *Runner) Issue(graph int) (n Issue) {
 		}
 		n.Tasks, n.Segments = n.Tasks+len(parts.of), n.Segments+len(parts.list)
 		for _, s := range parts.list {
-			if s.captured >= 0 {
+			if s.captured != nil {
 				n.Captured, n.Graphs = n.Captured+int(s.end-s.first), n.Graphs+1
 			}
 		}

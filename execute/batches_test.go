@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -21,8 +22,8 @@ func TestCut(t *testing.T) {
 		waits: []wait{{1, 1, 2}, {1, 2, 2}, {0, 4, 7}, {0, -1, 7}},
 	}
 	s := r.cut(0, false)
-	want := []batch{{0, 2, -1}, {2, 4, -1}, {4, 5, -1}, {5, 6, -1}, {6, 7, -1}}
-	if !slices.Equal(s.list, want) {
+	want := []batch{{first: 0, end: 2}, {first: 2, end: 4}, {first: 4, end: 5}, {first: 5, end: 6}, {first: 6, end: 7}}
+	if !reflect.DeepEqual(s.list, want) {
 		t.Errorf("batches %v, want %v", s.list, want)
 	}
 	// By number of tasks over two steps: 4 tasks are the first two batches, 7 all five, and
@@ -126,7 +127,7 @@ func TestCallsOfAStep(t *testing.T) {
 			continue
 		}
 		launches++
-		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured < 0 {
+		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured == nil {
 			alone++
 		}
 	}

@@ -17,6 +17,37 @@ type boundTask struct {
 	run  []func(*kernels.Call)
 	hook Hook
 	call kernels.Call // without workspace, which belongs to the worker
+	// later are the calls of the steps after the first, up to the one before call is made again: where
+	// there are several copies of an operand, steps use them in turn.
+	later []kernels.Call
+}
+
+// inStep is what is bound for a step: first, or one of those for later steps.
+func inStep[T any](first *T, later []T, step int32) *T {
+	if len(later) > 0 {
+		if turn := int(step) % (1 + len(later)); turn > 0 {
+			return &later[turn-1]
+		}
+	}
+	return first
+}
+
+// turns is after how many steps a task works on the same copies of its operands again: the least
+// common multiple of their numbers.
+func turns(g *dag.Graph, t dag.TaskID) int32 {
+	all := int32(1)
+	for _, a := range g.Tasks[t].Accesses {
+		all = leastCommonMultiple(all, g.Copies(a.Buffer))
+	}
+	return all
+}
+
+func leastCommonMultiple(a, b int32) int32 {
+	multiple := a
+	for multiple%b != 0 {
+		multiple += a
+	}
+	return multiple
 }
 
 // bindTasks binds the tasks that cpu workers run, and returns the greatest workspace of a call.
@@ -72,10 +103,9 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 	if err != nil {
 		return 0, err
 	}
-	to.call.Params = paramsOf(k, spec)
-	for _, a := range task.Accesses {
-		base := unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, a.Buffer)))
-		to.call.Args = append(to.call.Args, kernels.Bind(base, &c.graph.Buffers[a.Buffer], a.Box, a.Mode))
+	to.call = r.callIn(c, t, paramsOf(k, spec), 0)
+	for step := int32(1); step < turns(c.graph, t); step++ {
+		to.later = append(to.later, r.callIn(c, t, to.call.Params, step))
 	}
 	if k.Host {
 		if to.hook = r.opt.Hooks[task.Op]; to.hook == nil {
@@ -100,6 +130,16 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 		}
 	}
 	return scratchBytes, nil
+}
+
+// callIn is the call of a task in a step.
+func (r *Runner) callIn(c *compiledGraph, t dag.TaskID, params []float64, step int32) kernels.Call {
+	call := kernels.Call{Params: params}
+	for _, a := range c.graph.Tasks[t].Accesses {
+		base := unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, a.Buffer, step)))
+		call.Args = append(call.Args, kernels.Bind(base, &c.graph.Buffers[a.Buffer], a.Box, a.Mode))
+	}
+	return call
 }
 
 // callOf is the kernel call of a task with an operation.

@@ -4,6 +4,7 @@ package execute
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestCalibrateCUDA(t *testing.T) {
 	}
 	dev := c.Platform.Devices[1]
 	if dev.FirstUse != d.FirstUse || dev.FlopsPerSec["float32"] != d.FlopsPerSec["float32"] || c.Platform.Memories[1].BandwidthBytesPerSec != d.BytesPerSec ||
-		d.LinksKept || c.Platform.Links[0] == before || c.Platform.Memories[1].CapacityBytes > p.Memories[1].CapacityBytes {
+		d.LinksKept || reflect.DeepEqual(c.Platform.Links[0], before) || c.Platform.Memories[1].CapacityBytes > p.Memories[1].CapacityBytes {
 		t.Errorf("device %+v, memory %+v, link %+v", dev, c.Platform.Memories[1], c.Platform.Links[0])
 	}
 	variants := map[string]bool{}

@@ -158,13 +158,13 @@ func (r *Runner) compile(c *compiledGraph) error {
 		}
 		return nil
 	}
-	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext(), len(r.lanes)); err != nil {
+	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes)); err != nil {
 		return err
 	}
 	if err := r.checkRunnable(c); err != nil || !r.spread {
 		return err
 	}
-	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.MemoryReuseNext, len(r.lanes)); err != nil {
+	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.MemoryOrders(), len(r.lanes)); err != nil {
 		return err
 	}
 	return r.bindDevices(c, laneOf)

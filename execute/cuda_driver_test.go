@@ -57,8 +57,8 @@ func TestCUDAIsADriver(t *testing.T) {
 }
 
 // TestCUDASplits trains with every split over cores and CUDA devices. Each schedule passes
-// its check, a run without a record, in batches and graphs, gives the same bits, and the weights
-// are those of one core but for rounding. On the driver library of the tests an order between streams that is missing
+// its check, a run without a record, in batches and graphs, gives the same bits, as do runs with
+// several copies of buffers, and the weights are those of one core but for rounding. On the driver library of the tests an order between streams that is missing
 // ends the run.
 func TestCUDASplits(t *testing.T) {
 	const steps = 7
@@ -73,8 +73,12 @@ func TestCUDASplits(t *testing.T) {
 				opt := how{Platform: cudaNode(t, 1, gpus), Plans: plans, Options: Options{Hooks: testHooks(nil)}}
 				got := trainedWeights(t, prog, opt, steps, true)
 				again := trainedWeights(t, prog, opt, steps, false)
+				opt = inCopies(t, prog, opt, func(at int) int { return 1 + at%3 })
+				recorded, copied := trainedWeights(t, prog, opt, steps, true), trainedWeights(t, prog, opt, steps, false)
 				for name := range want {
 					compareWeights(t, name, got[name], again[name], want[name])
+					compareWeights(t, name+" with copies of buffers, recorded", got[name], recorded[name], want[name])
+					compareWeights(t, name+" with copies of buffers", got[name], copied[name], want[name])
 				}
 			})
 		}

@@ -41,7 +41,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) (launches []launchID, err error) {
 		if k, _ := operation(b.graph.Tasks[t].Op); k == nil || k.Host || !b.runsHere(dag.TaskID(t), l) {
 			continue
 		}
-		if launches[t], err = b.bindTask(dag.TaskID(t), int32(l.id)); err != nil {
+		if launches[t], err = b.bindTask(dag.TaskID(t), int32(l.id), 0); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 		}
 		for b := range planes[m] {
 			if l.Offset[b] != layout.Elsewhere {
-				planes[m][b] = r.planeOf(c, id, dag.BufferID(b))
+				planes[m][b] = r.planeOf(c, id, dag.BufferID(b), 0)
 			}
 		}
 	}

@@ -428,12 +428,12 @@ func (u *issueLoop) startBatch(l *deviceLane) error {
 	if l.queue != nil {
 		return u.startOrder(l)
 	}
-	s, _ := l.batches.at(l.issued)
-	if s.captured >= 0 {
-		return u.driver.(capturer).replay(l.stream, s.captured)
+	s, step := l.batches.at(l.issued)
+	if s.captured != nil {
+		return u.driver.(capturer).replay(l.stream, s.captured[step%int64(len(s.captured))])
 	}
 	for l.within = s.first; l.within < s.end; l.within++ {
-		if err := u.start(l.stream, &u.job.graph.issues[l.list[l.within].task]); err != nil {
+		if err := u.start(l.stream, u.job.graph.issues[l.list[l.within].task].at(int32(step))); err != nil {
 			return err
 		}
 	}

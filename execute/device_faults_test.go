@@ -107,8 +107,8 @@ func (f *failing) calls(c *compiledGraph, task string) (asked, taken int) {
 	asked, taken = f.asked[first][0], f.asked[last][1]
 	for lane, parts := range c.batches {
 		for i := 0; parts != nil && i < len(parts.list); i++ {
-			if s := parts.list[i]; s.captured >= 0 && int(c.ahead.lists[lane][s.first].task) == t {
-				asked, taken = asked+f.asked[s.captured][0], taken+f.asked[s.captured][1]
+			if s := parts.list[i]; s.captured != nil && int(c.ahead.lists[lane][s.first].task) == t {
+				asked, taken = asked+f.asked[s.captured[0]][0], taken+f.asked[s.captured[0]][1]
 			}
 		}
 	}

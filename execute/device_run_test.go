@@ -156,14 +156,17 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
-// TestSteadyStepsOnDevicesAllocateNothing counts allocations over 300 steps.
+// TestSteadyStepsOnDevicesAllocateNothing counts allocations over 300 steps, with one and with three
+// copies of buffers.
 func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {
 	const first, last = 50, 350
 	prog := testProgram(t)
 	opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
-	for _, record := range []bool{true, false} {
-		if least := leastAllocations(t, prog, opt, first, last, record, 0); least != 0 {
-			t.Errorf("record %v: %d allocations in %d steps, want none", record, least, last-first)
+	for _, opt := range []how{opt, inCopies(t, prog, opt, func(int) int { return 3 })} {
+		for _, record := range []bool{true, false} {
+			if least := leastAllocations(t, prog, opt, first, last, record, 0); least != 0 {
+				t.Errorf("record %v: %d allocations in %d steps, want none", record, least, last-first)
+			}
 		}
 	}
 }
@@ -172,10 +175,14 @@ func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {
 // written, and nothing beyond it.
 func TestHighWaterOfDevices(t *testing.T) {
 	prog := testProgram(t)
-	for _, split := range splits[:3] {
+	for i, split := range splits[:3] {
 		var losses []float32
-		r := newRunner(t, prog, how{Platform: node(t, 1, 1), Options: Options{Hooks: testHooks(&losses), Poison: true},
-			Plans: spreadPlans(prog, 2, func(task *dag.Task) int { return split.of(task, 2) })})
+		h := how{Platform: node(t, 1, 1), Options: Options{Hooks: testHooks(&losses), Poison: true},
+			Plans: spreadPlans(prog, 2, func(task *dag.Task) int { return split.of(task, 2) })}
+		if i == 1 { // three steps write all copies
+			h = inCopies(t, prog, h, func(at int) int { return 1 + at%3 })
+		}
+		r := newRunner(t, prog, h)
 		for graph := range prog.Graphs {
 			if _, err := r.Run(context.Background(), graph, 3, false); err != nil {
 				t.Fatal(err)

@@ -150,7 +150,12 @@ func (r *Runner) closeDevices() (failed error) {
 type deviceTask struct {
 	launch launchID // -1: none
 	copies []deviceCopy
+	// later is what the steps after the first do, as in boundTask.
+	later []deviceTask
 }
+
+// at is what a step does.
+func (t *deviceTask) at(step int32) *deviceTask { return inStep(t, t.later, step) }
 
 // bindDevices binds the tasks on the lanes of devices, and the moves before and after a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
@@ -158,7 +163,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
 	bound := func(moves []*place.Move) (list []*boundMove) {
 		for _, m := range moves {
-			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: r.copiesOf(c, m, -1)})
+			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: r.copiesOf(c, m, -1, 0)})
 		}
 		return list
 	}
@@ -169,11 +174,15 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			if d.local[lane] < 0 {
 				continue
 			}
-			to := &c.issues[t]
-			if m := c.placed.Move(dag.TaskID(t)); m != nil {
-				to.launch, to.copies = -1, r.copiesOf(c, m, dag.TaskID(t))
-			} else if to.launch, err = b.bindTask(dag.TaskID(t), lane); err != nil {
+			id, to := dag.TaskID(t), &c.issues[t]
+			if *to, err = b.issueOf(id, lane, 0); err != nil {
 				return err
+			}
+			to.later = make([]deviceTask, turns(c.graph, id)-1)
+			for i := range to.later {
+				if to.later[i], err = b.issueOf(id, lane, int32(i)+1); err != nil {
+					return err
+				}
 			}
 		}
 		for _, l := range d.lanes {
@@ -191,19 +200,28 @@ type deviceBinder struct {
 	pace   *platform.Platform // the platform that defines how fast an emulated device is
 }
 
-// bindTask binds a task on a worker's lane; -1 for a point in the order of others.
-func (b *deviceBinder) bindTask(t dag.TaskID, lane int32) (l launchID, err error) {
+// issueOf binds what a lane does of a task in a step.
+func (b *deviceBinder) issueOf(t dag.TaskID, lane, step int32) (is deviceTask, err error) {
+	if m := b.placed.Move(t); m != nil {
+		return deviceTask{launch: -1, copies: b.copiesOf(b.compiledGraph, m, t, step)}, nil
+	}
+	is.launch, err = b.bindTask(t, lane, step)
+	return is, err
+}
+
+// bindTask binds a task on a worker's lane in a step; -1 for a point in the order of others.
+func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l launchID, err error) {
 	if b.graph.Tasks[t].Op == "" {
 		return -1, nil
 	}
-	if l, err = b.bindCall(t, lane); err != nil {
+	if l, err = b.bindCall(t, lane, step); err != nil {
 		err = fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
 	}
 	return l, err
 }
 
-// bindCall binds the kernel call of a task on a worker's lane.
-func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
+// bindCall binds the kernel call of a task on a worker's lane in a step.
+func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error) {
 	k, spec, err := callOf(b.graph, t)
 	if err != nil {
 		return 0, err
@@ -227,15 +245,15 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
 	call := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, spec, v, cost), work: b.workspace(lane),
 		worker: platform.WorkerID(lane), clock: clock, sleeps: sleeps}
 	for _, a := range b.graph.Tasks[t].Accesses {
-		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
+		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer, step), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
 	}
 	return b.device.driver.bind(call)
 }
 
-// address is where a buffer of the device's memory lies.
-func (d *device) address(c *compiledGraph, b dag.BufferID) deviceAddr {
+// address is where a buffer of the device's memory lies in a step.
+func (d *device) address(c *compiledGraph, b dag.BufferID, step int32) deviceAddr {
 	l := c.layouts[d.memory]
-	return d.arenas[l.Arena[b]].at + deviceAddr(l.Offset[b])
+	return d.arenas[l.Arena[b]].at + deviceAddr(offsetOf(l, c.graph, b, step))
 }
 
 // workspace is a lane's share of the scratch arena.

@@ -78,15 +78,18 @@
 // New allocates the arenas once, in huge pages where the system gives them. A worker writes every
 // page before New returns, so no step waits for the system to find and clear memory.
 //
+// Where buffers exist several times, step k works on number k modulo the copies of each. A task is
+// bound once for each step until it works on the same copies of all its operands again.
+//
 // # Why the waits are enough
 //
 // All lanes wait in the way of the workers below. Worker u counts the tasks it has ended since
 // the run began and publishes the count with one atomic store after each. In step s, the task at
 // position p of its list of n has ended exactly when the count is at least s·n + p + 1. A task
-// that follows it by d steps (0: same step, 1: carried or reused storage) therefore waits for the
-// count s·n + (p + 1 − d·n). Only the largest such number per worker matters, because the count
-// never falls. A wait is dropped if an earlier task of the same list, or the last pass over the
-// list, has already made it.
+// that follows it by d steps (0: same step, 1: carried storage, as many as there are copies: reused
+// storage) therefore waits for the count s·n + (p + 1 − d·n). Only the largest such number per
+// worker matters, because the count never falls. A wait is dropped if an earlier task of the same
+// list, or the last pass over the list, has already made it.
 //
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees
 // everything the storing goroutine wrote before it. A predecessor's kernel writes before its

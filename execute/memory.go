@@ -16,7 +16,7 @@ func (r *Runner) Bytes(name string) []byte {
 	for _, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
 			r.forgetMoves(name)
-			return r.arenas.storage(c.layout, c.graph, b)
+			return r.arenas.storage(c.layout, c.graph, b, 0)
 		}
 	}
 	return nil

@@ -35,13 +35,13 @@ func (r *Runner) forgetMoves(name string) {
 	}
 }
 
-// copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
-// does (t < 0).
-func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID) []deviceCopy {
+// copiesOf splits a move in a step into copies of rows at equal distances. A task makes the move, or
+// none does (t < 0).
+func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID, step int32) []deviceCopy {
 	var copies []deviceCopy
 	for _, pair := range c.placed.Pairs(m, t) {
-		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer),
-			to: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer), bytes: m.Bytes}
+		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer, step),
+			to: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer, step), bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
 	for i := range copies {
@@ -50,12 +50,12 @@ func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID) []devic
 	return copies
 }
 
-// planeOf is where a buffer begins in a memory.
-func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID) plane {
+// planeOf is where a buffer begins in a memory, in a step.
+func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID, step int32) plane {
 	if m == r.platform.HostMemory() {
-		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
+		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b, step)))}
 	}
-	return plane{memory: m, device: r.devices[m].address(c, b)}
+	return plane{memory: m, device: r.devices[m].address(c, b, step)}
 }
 
 // advance moves the start of a plane.

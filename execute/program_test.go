@@ -287,9 +287,11 @@ func checkSpans(t *testing.T, s *schedule.Schedule, g *dag.Graph) {
 				}
 			}
 		}
-		after(g.Preds(sp.Task), sp.Step)
-		after(g.CarriedPreds(sp.Task), sp.Step-1)
-		after(g.ReusePreds(sp.Task), sp.Step-1)
+		for back := range g.Reach() + 1 {
+			for _, preds := range g.PredsBack(sp.Task, back) {
+				after(preds, sp.Step-back)
+			}
+		}
 		if sp.Ready > sp.Start || sp.End < sp.Start || int64(sp.Start) < busy[sp.Worker] {
 			t.Errorf("span %+v: ready, start and end are not in order, or worker busy until %d", sp, busy[sp.Worker])
 		}

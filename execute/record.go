@@ -63,10 +63,10 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	}
 	var err error
 	if c := j.graph; c.graph != c.origin {
-		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext()})
+		noteReady(s, c.graph, c.placed.Orders())
 		s, err = s.ToOrigin(p, c.placed, j.entered)
 	} else {
-		noteReady(s, p)
+		noteReady(s, p.Graph, [][]dag.Edge{p.Reuse, p.ReuseNext})
 		if j.dynamic != nil && r.spread {
 			s.Transfers, s.Evictions = transfers, inTime(s, p.Graph, j.dynamic.evictions)
 			noteArrivals(s, p)
@@ -97,29 +97,23 @@ func mergeSpans(lanes [][]schedule.Span) []schedule.Span {
 }
 
 // noteReady sets, for every span, when its last predecessor had ended.
-func noteReady(s *schedule.Schedule, p *schedule.Problem) {
-	g, n := p.Graph, len(p.Graph.Tasks)
+func noteReady(s *schedule.Schedule, g *dag.Graph, orders [][]dag.Edge) {
+	n := len(g.Tasks)
 	ends := make([]time.Duration, n*s.Steps)
 	for _, sp := range s.Spans {
 		ends[int(sp.Step)*n+int(sp.Task)] = sp.End
 	}
-	same, next := edgesInto(n, p.Reuse), edgesInto(n, p.ReuseNext)
+	into := predecessors(g, orders)
 	for i := range s.Spans {
 		sp := &s.Spans[i]
-		latest := func(step int, preds []int32) {
-			if step < 0 {
+		into(sp.Task, func(back int32, preds []int32) {
+			if back > sp.Step {
 				return
 			}
 			for _, q := range preds {
-				sp.Ready = max(sp.Ready, ends[step*n+int(q)])
+				sp.Ready = max(sp.Ready, ends[int(sp.Step-back)*n+int(q)])
 			}
-		}
-		here, before := int(sp.Step), int(sp.Step)-1
-		latest(here, g.Preds(sp.Task))
-		latest(here, same[sp.Task])
-		latest(before, g.CarriedPreds(sp.Task))
-		latest(before, g.ReusePreds(sp.Task))
-		latest(before, next[sp.Task])
+		})
 	}
 }
 

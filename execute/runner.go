@@ -88,7 +88,7 @@ func (r *Runner) clearStates() {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
 			if c.graph.Buffers[i].Role == dag.State && c.layout.Offset[i] >= 0 {
-				clear(r.arenas.storage(c.layout, c.graph, dag.BufferID(i)))
+				clear(r.arenas.storage(c.layout, c.graph, dag.BufferID(i), 0))
 			}
 		}
 	}

@@ -31,17 +31,17 @@ type wait struct {
 type position struct{ worker, index int32 }
 
 // compileReplay turns the lists of a plan into lists with waits. The orders come from the graph
-// and from the sharing of bytes, within a step and into the next.
-func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []dag.Edge, lanes int) (*replay, error) {
+// and from the sharing of bytes, by the number of steps between the two tasks.
+func compileReplay(g *dag.Graph, lists [][]dag.TaskID, orders [][]dag.Edge, lanes int) (*replay, error) {
 	at, err := positions(g, lists, lanes)
 	if err != nil {
 		return nil, err
 	}
-	same, next := edgesInto(len(g.Tasks), reuse), edgesInto(len(g.Tasks), reuseNext)
+	into := predecessors(g, orders)
 	r := &replay{lists: make([][]item, lanes)}
 	for w, order := range lists {
 		var c vectorClock
-		c.reset(w, lists)
+		c.reset(w, lists, int64(g.Reach()))
 		// The first pass finds the waits of the whole list. The second pass knows them from the
 		// step before.
 		for pass := range 2 {
@@ -49,11 +49,7 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []dag.Ed
 			first := len(r.waits)
 			for i, t := range order {
 				it := item{task: int32(t), firstWait: int32(len(r.waits))}
-				c.follow(at, g.Preds(t), 0)
-				c.follow(at, same[t], 0)
-				c.follow(at, g.CarriedPreds(t), 1)
-				c.follow(at, g.ReusePreds(t), 1)
-				c.follow(at, next[t], 1)
+				into(t, func(back int32, preds []int32) { c.follow(at, preds, int64(back)) })
 				if need := c.need[w]; need > int64(i) {
 					return nil, fmt.Errorf("the plan cannot run: worker %d has task %q before %q, which it follows",
 						w, g.Tasks[t].Name, g.Tasks[order[need-1]].Name)
@@ -99,13 +95,23 @@ func positions(g *dag.Graph, lists [][]dag.TaskID, lanes int) ([]position, error
 	return at, nil
 }
 
-// edgesInto lists the From of every To.
-func edgesInto(tasks int, edges []dag.Edge) [][]int32 {
-	into := make([][]int32, tasks)
-	for _, e := range edges {
-		into[e.To] = append(into[e.To], int32(e.From))
+// predecessors visits what a task follows, by the graph and by orders: lists of tasks, with how many
+// steps back they are.
+func predecessors(g *dag.Graph, orders [][]dag.Edge) func(t dag.TaskID, visit func(back int32, preds []int32)) {
+	var into []dag.Rows
+	for _, edges := range orders {
+		into = append(into, dag.NewRows(len(g.Tasks), dag.Turn(edges)))
 	}
-	return into
+	return func(t dag.TaskID, visit func(int32, []int32)) {
+		for back := range g.Reach() + 1 {
+			for _, preds := range g.PredsBack(t, back) {
+				visit(back, preds)
+			}
+		}
+		for back := range into {
+			visit(int32(back), into[back].Row(int32(t)))
+		}
+	}
 }
 
 // vectorClock is what one worker knows of the counts of all workers, at a place in its list.
@@ -117,15 +123,15 @@ type vectorClock struct {
 	need   []int64 // counts that the tasks so far need
 }
 
-func (c *vectorClock) reset(self int, order [][]dag.TaskID) {
+func (c *vectorClock) reset(self int, order [][]dag.TaskID, reach int64) {
 	c.self = self
 	c.length = make([]int64, len(order))
 	c.known = make([]int64, len(order))
 	c.need = make([]int64, len(order))
 	for w := range order {
 		c.length[w] = int64(len(order[w]))
-		// Nothing is known yet. A count below that of the step before last is never needed.
-		c.known[w] = -2 * c.length[w]
+		// Nothing is known yet. No count below is ever needed.
+		c.known[w] = -(reach + 1) * c.length[w]
 	}
 	copy(c.need, c.known)
 }

@@ -36,7 +36,7 @@ func TestWaitsOfAChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, nil, 3)
+	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,20 +59,22 @@ func TestWaitsOfAChain(t *testing.T) {
 }
 
 // TestWaitsImplyEveryOrder replays random plans of random graphs without
-// threads, at each moment advancing any worker whose waits are met, and checks
+// threads, with copies of buffers, at each moment advancing any worker whose waits are met, and checks
 // each start against the orders of the graph and of the layout.
 func TestWaitsImplyEveryOrder(t *testing.T) {
-	const workers, steps = 3, 4
+	const workers, steps = 3, 7
+	far := 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 17))
-		g := randomGraph(t, rng)
+		g := withRandomCopies(t, rng, randomGraph(t, rng))
+		far += int(g.Reach()) - 1
 		plan := randomPlan(g, workers, seed)
 		l := &layout.Layout{ReuseNext: []dag.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
 		// An order within the step must agree with the plan: from an earlier to a later task of one list.
 		if list := plan.Order[0]; len(list) > 1 {
 			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan.Order, l.Reuse, l.ReuseNext, workers)
+		r, err := compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,6 +92,25 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 			done[w]++
 		}
 	}
+	if far < 100 {
+		t.Errorf("the graphs reach %d steps further than one in all: the test tests little", far)
+	}
+}
+
+// withRandomCopies gives up to four copies to storages that can have them.
+func withRandomCopies(t *testing.T, rng *rand.Rand, g *dag.Graph) *dag.Graph {
+	t.Helper()
+	copies := slices.Repeat([]int32{1}, len(g.Buffers))
+	for b := range copies {
+		if g.WrittenStorages()[b] && !g.Carried(dag.BufferID(b)) {
+			copies[b] += int32(rng.IntN(4))
+		}
+	}
+	with, err := g.WithCopies(copies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with
 }
 
 func randomEdge(rng *rand.Rand, tasks int) dag.Edge {
@@ -144,11 +165,12 @@ func mustFollow(t *testing.T, g *dag.Graph, l *layout.Layout, ended map[dag.Inst
 			t.Fatalf("%s of step %d starts before %s of step %d has ended", g.Tasks[i.Task].Name, i.Step, g.Tasks[p].Name, step)
 		}
 	}
-	for _, p := range g.Preds(i.Task) {
-		check(dag.TaskID(p), i.Step)
-	}
-	for _, p := range slices.Concat(g.CarriedPreds(i.Task), g.ReusePreds(i.Task)) {
-		check(dag.TaskID(p), i.Step-1)
+	for back := range g.Reach() + 1 {
+		for _, preds := range g.PredsBack(i.Task, back) {
+			for _, p := range preds {
+				check(dag.TaskID(p), i.Step-back)
+			}
+		}
 	}
 	for _, e := range l.Reuse {
 		if e.To == i.Task {
@@ -197,7 +219,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 			}
 			plan.Order = append(plan.Order, tasks)
 		}
-		if _, err := compileReplay(g, plan.Order, nil, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := compileReplay(g, plan.Order, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("plan %v: error %v, want one about %q", c.order, err, c.want)
 		}
 	}

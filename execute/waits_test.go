@@ -57,7 +57,7 @@ func ordered(c *compiledGraph) bool {
 			at[it.task] = position{int32(lane), int32(i)}
 		}
 	}
-	same, next := edgesInto(len(c.graph.Tasks), c.placed.Reuse), edgesInto(len(c.graph.Tasks), c.placed.ReuseNext())
+	into := predecessors(c.graph, c.placed.Orders())
 	for t := range c.graph.Tasks {
 		here := at[int32(t)]
 		clock := clocks[here.worker][(steps-1)*len(lists[here.worker])+int(here.index)]
@@ -70,8 +70,9 @@ func ordered(c *compiledGraph) bool {
 			}
 			return true
 		}
-		id := dag.TaskID(t)
-		if !after(c.graph.Preds(id), 0) || !after(same[t], 0) || !after(c.graph.CarriedPreds(id), 1) || !after(c.graph.ReusePreds(id), 1) || !after(next[t], 1) {
+		ok := true
+		into(dag.TaskID(t), func(back int32, preds []int32) { ok = ok && after(preds, int(back)) })
+		if !ok {
 			return false
 		}
 	}

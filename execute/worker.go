@@ -95,20 +95,21 @@ func (w *worker) replay(j *job) {
 func (w *worker) run(j *job, task, step int32) bool {
 	w.task, w.step = task, step
 	t := &j.graph.tasks[task]
+	call := inStep(&t.call, t.later, step)
 	start := j.now()
 	if t.hook != nil {
-		if err := t.hook(int(step), t.call.Args); err != nil {
+		if err := t.hook(int(step), call.Args); err != nil {
 			j.fault(task, step, err)
 			return false
 		}
 	} else {
-		w.call = t.call
+		w.call = *call
 		w.call.Work = w.scratch
 		t.run[w.device](&w.call)
 	}
 	end := j.now()
 	if j.find != nil {
-		j.find.look(j.graph.graph, task, t.call.Args)
+		j.find.look(j.graph.graph, task, call.Args)
 	}
 	if j.record {
 		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})

@@ -53,7 +53,7 @@ func (l *lister) run(t dag.TaskID, step int32, w platform.WorkerID, cost time.Du
 		ready = max(ready, l.end[1][k])
 	}
 	if step > 0 {
-		for _, k := range slices.Concat(g.CarriedPreds(t), g.ReusePreds(t)) {
+		for _, k := range slices.Concat(g.CarriedPreds(t), g.ReusePreds(t, 1)) {
 			ready = max(ready, l.end[0][k])
 		}
 	}

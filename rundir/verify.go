@@ -161,7 +161,7 @@ func (v *verification) checkLayout() {
 	}
 	for m, l := range v.Decision.Layouts(0) {
 		all := *l
-		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext()
+		all.Reuse, all.ReuseNext = pg.Reuse, pg.Orders()[1]
 		what := "layout"
 		if origin.Platform.Spread() {
 			what += " of " + origin.Platform.Memories[m].Name

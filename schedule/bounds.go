@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -12,7 +11,9 @@ import (
 
 // LowerBound is a time that no schedule of some steps of a graph goes below on these costs. The
 // schedule may be of any policy, plan, variants and layout, on any part of the devices and
-// units, at any of their clocks, timed or not. LowerBound is 0 where there is no schedule.
+// units, at any of their clocks, timed or not. It has as many copies of each buffer as the graph: where
+// a plan has other numbers, the bound is that of [Decision.Priced]. LowerBound is 0 where there is no
+// schedule.
 //
 // The bound of a part of the machine ([Priced.On]) is of what that part offers. It is no less than
 // that of the whole machine.
@@ -21,10 +22,11 @@ import (
 // in any [setting], and nothing takes time to move.
 //
 // Path: a task starts when the tasks have ended that wrote what it reads, in its step or in the
-// one before, and those that it names (After). No other order binds every schedule. What a task
-// overwrites can stay for its readers in another memory or in other bytes, so that neither the
-// graph's orders of such tasks nor those of a layout count. The longest path through the steps
-// along these orders is a bound.
+// one before, and those that it names (After). On a machine of one memory it also starts when the
+// tasks have ended that used what it overwrites: as many steps before as there are copies of the
+// buffer. No other order binds every schedule. On several memories, what a task overwrites can stay
+// for its readers in another one, and the orders of a layout are its own. The longest path through
+// the steps along these orders is a bound.
 //
 // Area: the devices have to do the work of all tasks ([stepWork.areaNs]), and one worker that of
 // tasks that no other can run, or that have to share one.
@@ -49,12 +51,12 @@ func surely(ns float64) time.Duration {
 
 // bound is what the bounds of one graph have in common for all numbers of steps.
 type bound struct {
-	settings            [][][]setting   // by class of costs and device of the whole machine
-	inStep, acrossSteps dag.Rows        // by task: what it follows in its step, and in the one before
-	least               []time.Duration // by task; nil: there is no schedule
-	serialNs            float64         // the sum of least
-	oneWorker           time.Duration   // of a step: what some worker has to run
-	areaNs              float64         // of a step
+	settings  [][][]setting // by class of costs and device of the whole machine
+	follows   follows
+	least     []time.Duration // by task; nil: there is no schedule
+	serialNs  float64         // the sum of least
+	oneWorker time.Duration   // of a step: what some worker has to run
+	areaNs    float64         // of a step
 }
 
 // newBounds are the bounds by graph, each found when it is first asked for.
@@ -70,10 +72,9 @@ func (c *Priced) newBound(graph int) *bound {
 	b, g := &bound{}, c.Program.Graphs[graph]
 	if c.whole != nil {
 		of := c.whole.bounds[graph]()
-		b.settings, b.inStep, b.acrossSteps = of.settings, of.inStep, of.acrossSteps
+		b.settings, b.follows = of.settings, of.follows
 	} else {
-		b.settings = c.settingsOf(graph)
-		b.inStep, b.acrossSteps = mustFollow(g)
+		b.settings, b.follows = c.settingsOf(graph), mustFollow(g, len(c.Platform.Memories))
 	}
 	problem := c.Problem(graph, 1)
 	if problem.check() != nil {
@@ -95,9 +96,33 @@ func (c *Priced) newBound(graph int) *bound {
 	return b
 }
 
-// mustFollow lists what every schedule puts before a task: what wrote what it reads, in the same
-// step and in the one before, and, in the same step, what it names.
-func mustFollow(g *dag.Graph) (inStep, acrossSteps dag.Rows) {
+// follows is what every schedule puts before a task: tasks of its step and of steps before, up to so
+// many back.
+type follows struct {
+	tasks func(t dag.TaskID, back int32) [2][]int32
+	reach int32
+}
+
+// eachAcross visits the tasks of earlier steps that a step's tasks follow.
+func (f *follows) eachAcross(tasks int, visit func(other int32)) {
+	for back := int32(1); back <= f.reach; back++ {
+		for t := range dag.TaskID(tasks) {
+			for _, others := range f.tasks(t, back) {
+				for _, other := range others {
+					visit(other)
+				}
+			}
+		}
+	}
+}
+
+// mustFollow finds what every schedule in so many memories puts before a task. In one memory those
+// are the graph's orders. In several it is what wrote what the task reads, in the same step and in
+// the one before, and, in the same step, what the task names.
+func mustFollow(g *dag.Graph, memories int) follows {
+	if memories == 1 {
+		return follows{g.PredsBack, g.Reach()}
+	}
 	const steps = 2
 	var edges [steps][]dag.Edge // from a task of the second step to what it follows, by how far back that is
 	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
@@ -124,7 +149,8 @@ func mustFollow(g *dag.Graph) (inStep, acrossSteps dag.Rows) {
 	for back := range edges {
 		edges[back] = slices.Compact(edges[back]) // the atoms of an operand often have one writer
 	}
-	return dag.NewRows(len(g.Tasks), edges[0]), dag.NewRows(len(g.Tasks), edges[1])
+	rows := [steps]dag.Rows{dag.NewRows(len(g.Tasks), edges[0]), dag.NewRows(len(g.Tasks), edges[1])}
+	return follows{func(t dag.TaskID, back int32) [2][]int32 { return [2][]int32{rows[back].Row(int32(t))} }, steps - 1}
 }
 
 // maxBoundInstances bounds the tasks that [bound.path] visits of a long run.
@@ -139,19 +165,24 @@ func (b *bound) path(steps int) time.Duration {
 	const never = math.MinInt64 / 2
 	n := len(b.least)
 	first := min(steps, max(2, maxBoundInstances/n))
-	if len(b.acrossSteps.All()) == 0 { // all steps are alike
+	again := int32(-1)
+	b.follows.eachAcross(n, func(other int32) { again = other })
+	if again < 0 { // all steps are alike
 		steps, first = 1, 1
 	}
 	var longest time.Duration
-	last := b.unroll(first, make([]time.Duration, n), 0, func(ends []time.Duration) { longest = max(longest, slices.Max(ends)) })
+	last := b.unroll(first, -1, 0, func(ends []time.Duration) { longest = max(longest, slices.Max(ends)) })
 	if first == steps {
 		return longest
 	}
-	again := slices.MaxFunc(b.acrossSteps.All(), func(x, y int32) int { return cmp.Compare(last[x], last[y]) })
-	since := slices.Repeat([]time.Duration{never}, n)
-	since[again] = 0
+	again = -1
+	b.follows.eachAcross(n, func(other int32) {
+		if again < 0 || last[other] > last[again] {
+			again = other
+		}
+	})
 	cycles := []time.Duration{0} // by steps; 0: there is none
-	b.unroll(first-1, since, never, func(ends []time.Duration) { cycles = append(cycles, max(0, ends[again])) })
+	b.unroll(first-1, again, never, func(ends []time.Duration) { cycles = append(cycles, max(0, ends[again])) })
 	left := steps - first
 	for k := 1; k < len(cycles); k++ {
 		longest = max(longest, last[again]+time.Duration(left/k)*cycles[k]+cycles[left%k])
@@ -160,23 +191,32 @@ func (b *bound) path(steps int) time.Duration {
 }
 
 // unroll tells for each of some steps when its tasks end at the earliest, and returns those times
-// of the last step. It overwrites before, the times of the step before the first. No task starts
-// before the time given as the earliest.
-func (b *bound) unroll(steps int, before []time.Duration, earliest time.Duration, each func(ends []time.Duration)) []time.Duration {
-	ends := make([]time.Duration, len(before))
-	for range steps {
-		for t := range ends {
-			start := earliest
-			for _, other := range b.acrossSteps.Row(int32(t)) {
-				start = max(start, before[other])
-			}
-			for _, other := range b.inStep.Row(int32(t)) {
-				start = max(start, ends[other])
-			}
-			ends[t] = start + b.least[t]
-		}
-		each(ends)
-		before, ends = ends, before
+// of the last step. No task starts before the time given as the earliest, which is also when those
+// of the steps before have ended; in the step right before, one task (negative: none) ended at 0.
+func (b *bound) unroll(steps int, ended int32, earliest time.Duration, each func(ends []time.Duration)) []time.Duration {
+	past := make([][]time.Duration, b.follows.reach+1) // by how many steps back; the first is in the making
+	for back := range past {
+		past[back] = slices.Repeat([]time.Duration{earliest}, len(b.least))
 	}
-	return before
+	if ended >= 0 {
+		past[0][ended] = 0
+	}
+	for range steps {
+		oldest := past[len(past)-1]
+		copy(past[1:], past)
+		past[0] = oldest
+		for t := range oldest {
+			start := earliest
+			for back, ends := range past {
+				for _, others := range b.follows.tasks(dag.TaskID(t), int32(back)) {
+					for _, other := range others {
+						start = max(start, ends[other])
+					}
+				}
+			}
+			oldest[t] = start + b.least[t]
+		}
+		each(oldest)
+	}
+	return past[0]
 }

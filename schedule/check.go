@@ -15,6 +15,7 @@ import (
 //
 //   - every instance ran once, after all its predecessors, on a worker that may run it and runs
 //     one task at a time
+//   - no task overwrote a copy of a buffer that an earlier step still used
 //   - each read found valid contents in its memory, and contents moved there once, and once more
 //     after each eviction
 //   - no memory held more than its capacity, two storages that share bytes, or more copies in
@@ -25,7 +26,7 @@ import (
 // Check shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
-	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency, c.places, c.copyEngines, c.states} {
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.places, c.copyEngines, c.states} {
 		if err := verify(); err != nil {
 			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
 		}
@@ -40,6 +41,7 @@ type audit struct {
 	n      int
 	spanOf []int32 // by step and task
 
+	uses     [][]use    // by atom, in program order
 	balance  []balance  // changes of the live bytes
 	presence []presence // versions of atoms in memories
 }
@@ -118,12 +120,10 @@ func (c *audit) dependences() error {
 	for step := range c.s.Steps {
 		for t := range c.n {
 			id := dag.TaskID(t)
-			for distance, preds := range [][][]int32{{g.Preds(id)}, {g.CarriedPreds(id), g.ReusePreds(id)}} {
-				for _, list := range preds {
-					for _, pred := range list {
-						if err := follows(int(pred), t, step, distance); err != nil {
-							return err
-						}
+			for distance, preds := range [][]int32{g.Preds(id), g.CarriedPreds(id)} {
+				for _, pred := range preds {
+					if err := follows(int(pred), t, step, distance); err != nil {
+						return err
 					}
 				}
 			}
@@ -132,6 +132,48 @@ func (c *audit) dependences() error {
 			for _, e := range edges {
 				if err := follows(int(e.From), int(e.To), step, distance); err != nil {
 					return fmt.Errorf("reuse of memory: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// copies is how many times a storage exists in the memory that has it most often, by the plan or by
+// the graph.
+func (c *audit) copies(storage dag.BufferID) (most int) {
+	if c.p.Copies == nil {
+		return int(c.p.Graph.Copies(storage))
+	}
+	for _, here := range c.p.Copies {
+		most = max(most, int(here[storage]))
+	}
+	return most
+}
+
+// rewrites verifies that the first task to write an atom in a step starts when every task that uses
+// it has ended in the last step before that used the same copy. Carried storages have edges.
+func (c *audit) rewrites() error {
+	g := c.p.Graph
+	c.uses = make([][]use, g.NumAtoms())
+	for t := range g.Tasks {
+		for i, a := range g.Tasks[t].Accesses {
+			for _, atom := range g.Atoms(dag.TaskID(t), i) {
+				c.uses[atom] = append(c.uses[atom], use{dag.TaskID(t), a.Mode != dag.Write, a.Mode != dag.Read})
+			}
+		}
+	}
+	for atom, uses := range c.uses {
+		storage := g.AtomStorage(dag.AtomID(atom))
+		if len(uses) == 0 || !uses[0].writes || g.Carried(storage) {
+			continue
+		}
+		for step := c.copies(storage); step < c.s.Steps; step++ {
+			writer := c.span(int(uses[0].task), step)
+			for _, u := range uses {
+				if user := c.span(int(u.task), step-c.copies(storage)); user.End > writer.Start {
+					return fmt.Errorf("task %s overwrites buffer %q at %v, where %s uses it until %v", c.name(writer.Task, writer.Step),
+						g.Buffers[storage].Name, writer.Start, c.name(user.Task, user.Step), user.End)
 				}
 			}
 		}

@@ -20,6 +20,10 @@ import (
 // must leave it in some memory. It is gone when the next write starts. In a storage that does not
 // keep its contents it is gone after the last use in the step.
 //
+// Of a storage with n copies the versions of n steps exist beside each other. Steps whose numbers
+// differ by a multiple of n are then looked at by themselves, with the transfers for them. Where a
+// memory has fewer copies, m of them, a version is gone there when that of m steps later arrives.
+//
 // Program order gives every read a version. The read must find that version until its end.
 //
 // Where transfers bring an atom in equal shares, each share is looked at by itself. Room for the
@@ -33,6 +37,7 @@ type use struct {
 
 // version is one state of an atom, with the spans that read it.
 type version struct {
+	step    int
 	from    int // memory of its writer, or home; -1: there is none
 	begins  time.Duration
 	made    time.Duration
@@ -58,12 +63,14 @@ type stay struct {
 // evictions, by time, that no version has claimed yet.
 type atomAudit struct {
 	*audit
-	id    dag.AtomID
-	share int32
-	moves []int32
-	drops []int32
-	open  []stay // by memory: stay of the current version; it ends at never, and begins there if it is not in the memory
-	stays []stay // ended stays of the current version
+	id     dag.AtomID
+	share  int32
+	copies int     // of its storage
+	all    []int32 // the transfers that bring the share
+	moves  []int32
+	drops  []int32
+	open   []stay // by memory: stay of the current version; it ends when it is displaced, and begins at never if it is not in the memory
+	stays  []stay // ended stays of the current version
 }
 
 func (c *audit) residency() error {
@@ -78,31 +85,25 @@ func (c *audit) residency() error {
 		}
 	}
 	g := c.p.Graph
-	uses := make([][]use, g.NumAtoms())
 	written := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
-			u := use{dag.TaskID(t), a.Mode != dag.Write, a.Mode != dag.Read}
-			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || u.writes
-			for _, atom := range g.Atoms(dag.TaskID(t), i) {
-				uses[atom] = append(uses[atom], u)
-			}
-		}
+	for atom, uses := range c.uses {
+		storage := g.AtomStorage(dag.AtomID(atom))
+		written[storage] = written[storage] || slices.ContainsFunc(uses, func(u use) bool { return u.writes })
 	}
 	moves := c.byAtom(len(c.s.Transfers), func(i int32) (time.Duration, []int32) { return c.s.Transfers[i].Start, c.s.Transfers[i].Atoms })
 	drops := c.byAtom(len(c.s.Evictions), func(i int32) (time.Duration, []int32) { return c.s.Evictions[i].At, c.s.Evictions[i].Atoms })
 	a := &atomAudit{audit: c, open: make([]stay, len(c.p.Platform.Memories))}
-	for atom := range uses {
+	for atom, uses := range c.uses {
 		storage := g.AtomStorage(dag.AtomID(atom))
 		shares := int32(1)
 		for _, i := range moves[atom] {
 			shares = max(shares, c.s.Transfers[i].Share.Of)
 		}
 		for share := range shares {
-			a.id, a.share, a.drops = dag.AtomID(atom), share, drops[atom]
+			a.id, a.share, a.drops, a.copies = dag.AtomID(atom), share, drops[atom], c.copies(storage)
 			err := a.movesOf(moves[atom], shares)
 			if err == nil {
-				err = a.walk(uses[atom], written[storage])
+				err = a.walkInTurn(uses, written[storage])
 			}
 			if err != nil {
 				return fmt.Errorf("buffer %q: %w", g.Buffers[storage].Name, err)
@@ -114,18 +115,29 @@ func (c *audit) residency() error {
 
 // movesOf keeps the transfers that bring the share, or all shares of the atom.
 func (a *atomAudit) movesOf(all []int32, shares int32) error {
-	a.moves = all
+	a.all = all
 	if shares == 1 {
 		return nil
 	}
-	a.moves = nil
+	a.all = nil
 	for _, i := range all {
 		s := a.s.Transfers[i].Share
 		if s.Of != 0 && s.Of != shares {
 			return fmt.Errorf("transfer %d brings a share of %d, others of %d", i, s.Of, shares)
 		}
 		if s.Of == 0 || s.Part == a.share {
-			a.moves = append(a.moves, i)
+			a.all = append(a.all, i)
+		}
+	}
+	return nil
+}
+
+// walkInTurn walks through the steps that use one copy of the atom, for each of its copies.
+func (a *atomAudit) walkInTurn(uses []use, written bool) error {
+	for first := range a.copies {
+		a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(a.s.Transfers[i].Step)%a.copies != first })
+		if err := a.walk(uses, written, first); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -152,8 +164,8 @@ func (c *audit) byAtom(n int, of func(i int32) (at time.Duration, atoms []int32)
 	return lists
 }
 
-// walk goes through the versions of the atom.
-func (a *atomAudit) walk(uses []use, written bool) error {
+// walk goes through the versions of the atom in steps that use one copy, from the first on.
+func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	storage := a.p.Graph.AtomStorage(a.id)
 	home, everywhere, err := a.home(storage, written)
 	if err != nil {
@@ -167,7 +179,7 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 	}
 	freed := written && !a.p.Graph.Carried(storage) && len(uses) > 0
 	v := version{from: home}
-	for step := range a.s.Steps {
+	for step := first; step < a.s.Steps; step += a.copies {
 		var lastEnd time.Duration
 		for _, u := range uses {
 			span := a.span(int(u.task), step)
@@ -179,7 +191,7 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 				if err := a.close(&v, span.Start, span.End); err != nil {
 					return err
 				}
-				v = version{from: int(a.p.Platform.MemoryOf(span.Worker)), begins: span.Start, made: span.End, readers: v.readers[:0]}
+				v = version{step: step, from: int(a.p.Platform.MemoryOf(span.Worker)), begins: span.Start, made: span.End, readers: v.readers[:0]}
 			}
 		}
 		if freed {
@@ -196,7 +208,7 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 // its evictions, its readers, and the bytes that it took.
 func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	for m := range a.open {
-		a.open[m] = stay{platform.MemoryID(m), never, never}
+		a.open[m] = stay{platform.MemoryID(m), never, a.displaced(platform.MemoryID(m), v.step)}
 	}
 	a.stays = a.stays[:0]
 	if v.from >= 0 {
@@ -222,6 +234,27 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 			return err
 		}
 	}
+}
+
+// displaced is when the version of a later step takes the place of that of a step in a memory that
+// has fewer copies than another.
+func (a *atomAudit) displaced(m platform.MemoryID, step int) time.Duration {
+	at := never
+	if a.copies == 1 || a.p.Copies == nil {
+		return at
+	}
+	step += int(a.p.Copies[m][a.p.Graph.AtomStorage(a.id)])
+	for _, u := range a.uses[a.id] {
+		if step < a.s.Steps && u.writes && a.p.Platform.MemoryOf(a.span(int(u.task), step).Worker) == m {
+			at = min(at, a.span(int(u.task), step).Start)
+		}
+	}
+	for _, i := range a.all {
+		if t := &a.s.Transfers[i]; t.To == m && int(t.Step) == step {
+			at = min(at, t.Start)
+		}
+	}
+	return at
 }
 
 // move brings the version to a memory by a transfer.
@@ -288,7 +321,7 @@ func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
 	if a.share > 0 {
 		return
 	}
-	bytes := a.p.Graph.AtomBytes(a.id)
+	bytes, to := a.p.Graph.AtomBytes(a.id), min(to, a.open[memory].to)
 	a.presence = append(a.presence, presence{a.id, stay{platform.MemoryID(memory), from, to}})
 	a.balance = append(a.balance, balance{from, memory, bytes})
 	if to != never {

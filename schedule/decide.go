@@ -27,7 +27,7 @@ type Choice struct {
 // policy that is decided, what moves between memories, and where every buffer lies.
 // simulate.Run and execute.New take it, and decide nothing themselves. It is immutable.
 type Decision struct {
-	Priced *Priced // with the variants of the plans
+	Priced *Priced // with the variants of the plans, and their copies of buffers
 	Policy PolicyInfo
 	Graphs []Decided // by graph of the program
 
@@ -55,7 +55,7 @@ var passes = []struct {
 	run  func(*Decision, *Choice) error
 }{
 	{"check", checkProblems},
-	{"fix the variants and clocks of plans of", fixPlans},
+	{"fix the variants, clocks and copies of plans of", fixPlans},
 	{"plan", planGraphs},
 	{"place", placePlans},
 	{"lay out", layOutDemand},
@@ -106,7 +106,7 @@ func checkProblems(d *Decision, choice *Choice) error {
 	})
 }
 
-// fixPlans prices the graphs anew whose plans fix variants or clocks.
+// fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their copies of buffers.
 func fixPlans(d *Decision, choice *Choice) (err error) {
 	clocks, sleeps := make([][]int32, len(d.Graphs)), make([][]int32, len(d.Graphs))
 	err = d.forGraphs(func(i int, g *dag.Graph) (err error) {
@@ -133,18 +133,31 @@ func fixPlans(d *Decision, choice *Choice) (err error) {
 // planGraphs takes the plans that are given and makes the others, where the policy plans. It
 // checks both, since a policy may be somebody else's.
 func planGraphs(d *Decision, choice *Choice) error {
-	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
+	made := make([]*Plan, len(d.Graphs)) // what policies say of copies of buffers
+	err := d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
 		if decided.Plan = choice.Plans[i]; decided.Plan == nil && choice.Policy.Static != nil {
 			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
 				return fmt.Errorf("policy %s: %w", choice.Policy.Name, err)
 			}
+			made[i] = &Plan{Written: place.Written{Copies: decided.Plan.Copies}}
 		}
 		if decided.Plan == nil {
 			return nil
 		}
 		return decided.Plan.Check(&decided.Problem)
 	})
+	if err != nil {
+		return err
+	}
+	if d.Priced, err = d.Priced.fixing(made, make([][]int32, len(made))); err != nil {
+		return err
+	}
+	for i := range d.Graphs {
+		with := d.Priced.Problem(i, 1)
+		d.Graphs[i].Problem.Graph, d.Graphs[i].Problem.Copies = with.Graph, with.Copies
+	}
+	return nil
 }
 
 // placePlans makes the copies of plans between memories tasks, and lays out every memory.
@@ -177,6 +190,15 @@ func layOutDemand(d *Decision, _ *Choice) error {
 		return nil
 	}
 	host := d.Priced.Platform.HostMemory()
+	atHost := !slices.ContainsFunc(d.Priced.Platform.Devices, func(device platform.Device) bool { return device.Memory != host })
+	for _, g := range d.Priced.Program.Graphs {
+		for b, n := range g.AllCopies() {
+			if n > 1 && !atHost {
+				return fmt.Errorf("graph %q: buffer %q has %d copies, and policy %s decides while it runs and knows one version of a buffer in several memories; take heft or a plan, or leave copies out",
+					g.Name, g.Buffers[b].Name, n, d.Policy.Name)
+			}
+		}
+	}
 	home, err := d.Priced.HostLayouts()
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ type queue struct {
 
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
-	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks)),
+	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks)),
 		arrival: make([]Arrival, memories), known: make([]bool, memories)}
 }
 

@@ -21,7 +21,9 @@
 //     previous step for storages that keep their contents, and those of the step that used the
 //     same bytes for all other storages.
 //   - A worker away from the host's memory holds at most one task beside the one that it runs.
-//   - Steps overlap as far as these dependences allow; at most eight are in progress.
+//   - Steps overlap as far as these dependences allow; at most eight are in progress. A graph or a
+//     plan may have several copies of a buffer, which steps use in turn ([dag.Buffer.Copies]): then
+//     the step that used the same bytes is as many steps back.
 //   - A region moves once to each memory that needs it and does not have it. A write makes all
 //     other copies invalid.
 //   - Under a policy, a memory that is too small first evicts what none of its tasks names, the

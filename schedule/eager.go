@@ -76,7 +76,7 @@ func (q *eager) prepare(v *View) {
 		queue.tasks = append(queue.tasks, t)
 	}
 	for c := range q.queues {
-		for range ready.Ring(v.Problem.Steps) {
+		for range ready.Ring(v.Problem.Graph.Links, v.Problem.Steps) {
 			q.queues[c].ready = append(q.queues[c].ready, newRankSet(len(q.queues[c].tasks)))
 		}
 	}

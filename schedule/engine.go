@@ -94,12 +94,12 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext, ready.ByPriority(p.Graph))}
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.orders(), ready.ByPriority(p.Graph))}
 	var err error
 	if e.eligible, err = newEligibility(p); err != nil {
 		return nil, err
 	}
-	e.instances = make([]instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks))
+	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks))
 	e.released = make([]dag.Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)
@@ -132,7 +132,7 @@ func (p *Problem) mayOverflow() bool {
 	total, limit := int64(0), p.Platform.Memories[0].CapacityBytes
 	for i := range p.Graph.Buffers {
 		if p.Graph.Buffers[i].ViewOf == dag.None {
-			total += p.Graph.Buffers[i].Bytes()
+			total += p.Graph.Buffers[i].Bytes() * int64(p.Graph.Copies(dag.BufferID(i)))
 		}
 	}
 	return limit > 0 && total > limit
@@ -198,7 +198,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.asks(w)
 	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.release(i.Task, w)
+		e.release(i, w)
 	}
 	e.steps.End(i)
 	if state.phase == fetching {
@@ -364,7 +364,7 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	i := state.takes
 	if e.resident != nil {
-		if err := e.resident.begin(i.Task, e.p.Platform.MemoryOf(w)); err != nil {
+		if err := e.resident.begin(i, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}

@@ -71,11 +71,11 @@ func (e *Engine) Holds(m platform.MemoryID, a dag.AtomID) bool {
 }
 
 // release ends a task's hold on its memory and frees contents that nobody uses any more.
-func (e *Engine) release(t dag.TaskID, w platform.WorkerID) {
-	e.resident.end(t)
+func (e *Engine) release(i dag.Instance, w platform.WorkerID) {
+	e.resident.end(i)
 	if evictor := e.resident.evictors[e.p.Platform.MemoryOf(w)]; evictor != nil {
-		evictor.release(t)
-		evictor.name(t, -1)
+		evictor.release(i.Task)
+		evictor.name(i.Task, -1)
 	}
 }
 

@@ -81,13 +81,13 @@ type doom struct {
 
 // makeEvictors gives an evictor to every memory that may overflow. The host's memory has none.
 func (r *residency) makeEvictors() {
-	total := int64(0)
-	for a := range r.valid {
-		if r.valid[a] != everywhere {
+	total, n := int64(0), len(r.uses)
+	before := r.valid[:n] // further copies hold nothing before the first step, and are never at such a memory
+	for a, valid := range before {
+		if valid != everywhere {
 			total += r.bytes(int32(a))
 		}
 	}
-	n := len(r.valid)
 	for m := range r.evictors {
 		limit := r.p.Platform.Memories[m].CapacityBytes
 		var places *evictorPlaces
@@ -102,7 +102,7 @@ func (r *residency) makeEvictors() {
 		}
 		evictor := &evictor{r: r, memory: platform.MemoryID(m), capacity: limit, places: places,
 			held: make([]int32, n), busy: make([]int32, n), state: make([]atomState, n), idle: newIdleAtoms(n)}
-		for a, valid := range r.valid {
+		for a, valid := range before {
 			if valid != everywhere && valid&(1<<m) != 0 {
 				evictor.idle.put(int32(a))
 				evictor.taken(int32(a))

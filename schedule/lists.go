@@ -33,7 +33,7 @@ type Lists struct {
 	readyAt  []time.Duration // by slot and task
 	entry    entry
 
-	reuse, reuseNext []dag.Edge // orders beyond the graph's
+	orders [][]dag.Edge // beyond the graph's, by the number of steps between the two tasks
 }
 
 // entry is what moves before the first step.
@@ -56,15 +56,15 @@ type ListItem struct {
 func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
-	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
+	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), orders: pg.MemoryOrders(),
 		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
 	if pg.Moves() == nil {
-		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
+		l.orders = l.p.orders()
 	} else if steps > 1 {
-		l.reuseNext = pg.ReuseNext()
+		l.orders = pg.Orders()
 	}
-	l.steps = ready.New(pg.Links, steps, l.reuse, l.reuseNext, nil)
-	l.readyAt = make([]time.Duration, int(ready.Ring(steps))*pg.NumTasks())
+	l.steps = ready.New(pg.Links, steps, l.orders, nil)
+	l.readyAt = make([]time.Duration, int(ready.Ring(pg.Links, steps))*pg.NumTasks())
 	for lane, list := range pg.Order {
 		for _, t := range list {
 			l.lane[t] = int32(lane)
@@ -77,7 +77,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 // Pace is the model of what the tasks take.
 func (l *Lists) Pace() *Pace {
 	pg := l.pg
-	return newPace(l.p, pg.Body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
+	return newPace(l.p, pg.Body(), newHandoffs(l.p, pg.Links, l.orders), pg.TaskOf)
 }
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule/ready"
 )
@@ -142,8 +143,9 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	case transferStarts:
 		t := &s.Transfers[m.index]
 		for _, a := range t.Atoms {
-			if set := uint64(1) << t.To; r.valid[a]&set == 0 {
-				r.valid[a] |= set
+			r.displace(a, t.Step, t.To)
+			if is, set := r.of(a, t.Step), uint64(1)<<t.To; r.valid[is]&set == 0 {
+				r.valid[is] |= set
 				r.take(a, t.To)
 			}
 		}
@@ -157,10 +159,11 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 		return
 	}
 	span := &s.Spans[m.index]
+	i := dag.Instance{Task: span.Task, Step: span.Step}
 	if m.kind != spanEnds {
-		r.occupy(span.Task, p.Platform.MemoryOf(span.Worker))
+		r.occupy(i, p.Platform.MemoryOf(span.Worker))
 	}
 	if m.kind != spanStarts {
-		r.end(span.Task)
+		r.end(i)
 	}
 }

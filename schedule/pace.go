@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -44,7 +45,7 @@ type Pace struct {
 
 // NewPace prepares a run of a problem's own tasks.
 func NewPace(p *Problem) *Pace {
-	return newPace(p, p.Graph.Body(), newHandoffs(p, p.Graph.Links, p.Reuse, p.ReuseNext), func(t dag.TaskID) dag.TaskID { return t })
+	return newPace(p, p.Graph.Body(), newHandoffs(p, p.Graph.Links, p.orders()), func(t dag.TaskID) dag.TaskID { return t })
 }
 
 func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID) dag.TaskID) *Pace {
@@ -69,7 +70,7 @@ func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Durati
 	c.from.begin(i, w)
 	var second, third float64
 	if c.caches != nil {
-		second, third = c.caches.touch(i.Task, w)
+		second, third = c.caches.touch(i, w)
 	}
 	cost := &c.p.Costs.ByClass[c.p.Costs.Class[c.taskOf(i.Task)]][d]
 	takes = cost.Duration
@@ -135,9 +136,10 @@ type caches struct {
 	body     *dag.Body
 	byWorker []int64 // bytes touched so far
 	byDevice []int64 // bytes touched by all workers of the device
-	last     []touch // by atom
+	last     []touch // by atom, and by copy of its storage
 
 	now                    platform.WorkerID // who touches
+	step                   int32             // of whose task
 	all, inSecond, inThird int64             // of its task's bytes: all, and those found in caches
 }
 
@@ -148,7 +150,7 @@ type touch struct {
 }
 
 func newCaches(p *Problem, body *dag.Body) *caches {
-	c := &caches{p: p, body: body, byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, body.Atoms)}
+	c := &caches{p: p, body: body, byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, body.Atoms*int(slices.Max(append([]int32{1}, body.Copies...))))}
 	for i := range c.last {
 		c.last[i].worker = -1
 	}
@@ -158,21 +160,30 @@ func newCaches(p *Problem, body *dag.Body) *caches {
 // touch notes that a worker touches the operands of a task. It returns the parts of their bytes
 // that its second level and its device's third level had. A task without operands finds
 // everything in the second level.
-func (c *caches) touch(t dag.TaskID, w platform.WorkerID) (second, third float64) {
-	c.now, c.all, c.inSecond, c.inThird = w, 0, 0, 0
-	c.body.Each(t, c.find)
+func (c *caches) touch(i dag.Instance, w platform.WorkerID) (second, third float64) {
+	c.now, c.step, c.all, c.inSecond, c.inThird = w, i.Step, 0, 0, 0
+	c.body.Each(i.Task, c.find)
 	c.byWorker[w] += c.all
 	c.byDevice[c.p.Platform.Workers[w].Device] += c.all
-	c.body.Each(t, c.leave)
+	c.body.Each(i.Task, c.leave)
 	if c.all == 0 {
 		return 1, 0
 	}
 	return float64(c.inSecond) / float64(c.all), float64(c.inThird) / float64(c.all)
 }
 
+// turn is what is added to the number of an atom for the copy of its storage that the step uses.
+func (c *caches) turn(storage dag.BufferID) int32 {
+	if c.body.Copies == nil {
+		return 0
+	}
+	return int32(c.body.Atoms) * (c.step % c.body.Copies[storage])
+}
+
 // find counts the bytes of an access that caches have.
-func (c *caches) find(_ dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
+func (c *caches) find(storage dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
 	p, w := c.p.Platform, c.now
+	shift += c.turn(storage)
 	d := p.Workers[w].Device
 	for _, atom := range atoms {
 		bytes := c.p.Graph.AtomBytes(dag.AtomID(atom))
@@ -187,7 +198,8 @@ func (c *caches) find(_ dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
 }
 
 // leave notes that what an access names was touched now.
-func (c *caches) leave(_ dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
+func (c *caches) leave(storage dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
+	shift += c.turn(storage)
 	for _, atom := range atoms {
 		c.last[atom+shift] = touch{c.now, c.byWorker[c.now], c.byDevice[c.p.Platform.Workers[c.now].Device]}
 	}

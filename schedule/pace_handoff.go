@@ -16,13 +16,13 @@ type handoffs struct {
 	links *dag.Links
 	toCPU time.Duration // the greatest HandoffToCPU of all devices
 
-	reuse, reuseNext dag.Rows        // predecessors by orders beyond those of links
-	running          []dag.Instance  // by worker: the instance it began last
-	ended            []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
+	orders  []dag.Rows      // predecessors by orders beyond those of links, by the steps between
+	running []dag.Instance  // by worker: the instance it began last
+	ended   []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
 }
 
 // newHandoffs is nil where processors learn of all ends in the same way.
-func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []dag.Edge) *handoffs {
+func newHandoffs(p *Problem, links *dag.Links, orders [][]dag.Edge) *handoffs {
 	h := &handoffs{p: p.Platform, links: links}
 	for i := range p.Platform.Devices {
 		h.toCPU = max(h.toCPU, p.Platform.Devices[i].HandoffToCPU)
@@ -31,7 +31,9 @@ func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []dag.Edge) *han
 		return nil
 	}
 	n := links.NumTasks()
-	h.reuse, h.reuseNext = dag.NewRows(n, dag.Turn(reuse)), dag.NewRows(n, dag.Turn(reuseNext))
+	for _, edges := range orders {
+		h.orders = append(h.orders, dag.NewRows(n, dag.Turn(edges)))
+	}
 	h.running, h.ended = make([]dag.Instance, len(p.Platform.Workers)), slices.Repeat([]time.Duration{-1}, n)
 	return h
 }
@@ -57,13 +59,13 @@ func (h *handoffs) byDevice(i dag.Instance, d *platform.Device, ready time.Durat
 	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
 		return false
 	}
-	g := h.links
-	for _, preds := range [][]int32{g.Preds(i.Task), g.CarriedPreds(i.Task), g.ReusePreds(i.Task), h.reuse.Row(int32(i.Task)), h.reuseNext.Row(int32(i.Task))} {
-		for _, t := range preds {
-			if h.ended[t] == ready {
-				return false
-			}
+	ended := func(preds []int32) bool {
+		return slices.ContainsFunc(preds, func(t int32) bool { return h.ended[t] == ready })
+	}
+	for back := range h.links.Reach() + 1 {
+		if preds := h.links.PredsBack(i.Task, back); ended(preds[0]) || ended(preds[1]) {
+			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(h.orders, func(o dag.Rows) bool { return ended(o.Row(int32(i.Task))) })
 }

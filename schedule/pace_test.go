@@ -123,3 +123,26 @@ func TestContentionAndCaches(t *testing.T) {
 		t.Errorf("the least is %d, want 50", got)
 	}
 }
+
+// TestCachesKnowCopies: w is written alone on one core, 4000 bytes in each of two copies, and takes 200
+// where it lies in no cache and 50 in a second level of 8000 bytes. Steps 0 and 1 touch a copy each
+// for the first time; steps 2 and 3 find theirs, 4000 bytes later.
+func TestCachesKnowCopies(t *testing.T) {
+	p := mixed(t)
+	p.Devices[0].L2Bytes = 8000
+	b := dag.NewBuilder("copies")
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{1000}, Type: dag.Float32, Copies: 2})
+	b.Task(dag.Task{Name: "f", Accesses: []dag.Access{{Region: dag.Region{Buffer: w}, Mode: dag.Write}}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := platform.CacheTimes{Warm: 50, Near: 100, Far: 200}
+	cost := Cost{Duration: 140, Alone: all, Busy: all}
+	pace := NewPace(&Problem{Graph: g, Platform: p, Costs: &Costs{Class: []int32{0}, ByClass: [][]Cost{{cost, cost, cost}}}, Steps: 4})
+	for step, want := range []time.Duration{200, 200, 50, 50} {
+		if _, got := pace.Begin(dag.Instance{Step: int32(step)}, 0, 0, 0); got != want {
+			t.Errorf("step %d takes %d, want %d", step, got, want)
+		}
+	}
+}

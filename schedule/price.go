@@ -47,8 +47,9 @@ type Priced struct {
 
 // pricedGraph is one graph of a priced program.
 type pricedGraph struct {
-	untimed, timed *Costs  // one and the same where being timed takes no time
-	scratchBytes   []int64 // by memory: for each worker that computes there the greatest workspace of a call
+	untimed, timed *Costs    // one and the same where being timed takes no time
+	scratchBytes   []int64   // by memory: for each worker that computes there the greatest workspace of a call
+	copies         [][]int32 // by memory and buffer: how many copies of a buffer a plan has there; nil: as many as the graph says
 	checked        func() error
 	eligible       func() (*eligibility, error) // where no task is given to a worker yet
 }
@@ -137,26 +138,64 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	return view, nil
 }
 
-// fixing is the same with the variants of plans, and with clocks as in Problem.Clocks. Both are by
-// graph, and may be nil. Without variants of a plan, those without its clocks hold, so that results
-// do not depend on clocks.
-func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (*Priced, error) {
-	fixed := *c
-	fixed.graphs = slices.Clone(c.graphs)
+// fixing is the same with the variants and the copies of buffers of plans, and with clocks as in
+// Problem.Clocks. All are by graph, and may be nil. Without variants of a plan, those without its
+// clocks hold, so that results do not depend on clocks.
+func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (_ *Priced, err error) {
+	fixed, prog := *c, *c.Program
+	fixed.graphs, prog.Graphs = slices.Clone(c.graphs), slices.Clone(prog.Graphs)
 	for i, plan := range plans {
-		if plan == nil || len(plan.Variants) == 0 && clocks[i] == nil {
+		if plan == nil {
 			continue
 		}
 		g, variants := c.Program.Graphs[i], plan.Variants
-		if len(variants) == 0 {
-			variants = c.Costs(i).Variants(g, c.Platform)
+		if len(variants) > 0 || clocks[i] != nil {
+			if len(variants) == 0 {
+				variants = c.Costs(i).Variants(g, c.Platform)
+			}
+			if fixed.graphs[i], err = c.price(g, variants, clocks[i]); err != nil {
+				return nil, err
+			}
 		}
-		var err error
-		if fixed.graphs[i], err = c.price(g, variants, clocks[i]); err != nil {
-			return nil, err
+		if plan.Copies != nil {
+			if fixed.graphs[i].copies, err = plan.CopiesIn(g, c.Platform); err != nil {
+				return nil, err
+			}
+			if prog.Graphs[i], err = withMost(g, fixed.graphs[i].copies); err != nil {
+				return nil, err
+			}
+			fixed.Program = &prog
 		}
 	}
+	if fixed.Program == &prog {
+		fixed.boundAnew()
+	}
 	return &fixed, nil
+}
+
+// withMost is a graph with as many copies of each buffer as the memory has that has most.
+func withMost(g *dag.Graph, copies [][]int32) (*dag.Graph, error) {
+	most := slices.Clone(copies[0])
+	for _, here := range copies[1:] {
+		for b, n := range here {
+			most[b] = max(most[b], n)
+		}
+	}
+	with, err := g.WithCopies(most)
+	if err != nil {
+		return nil, fmt.Errorf("graph %q: copies of the plan: %w", g.Name, err)
+	}
+	return with, nil
+}
+
+// boundAnew makes the bounds those of the graphs that c has now, on the whole machine too.
+func (c *Priced) boundAnew() {
+	if c.whole != nil {
+		whole := *c.whole
+		whole.Program, c.whole = c.Program, &whole
+		whole.boundAnew()
+	}
+	c.bounds = c.newBounds()
 }
 
 // Costs are those of one graph in steps whose tasks are not timed.
@@ -179,7 +218,7 @@ func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }
 
 // Problem is a number of steps of one graph, without the orders and places of a decision.
 func (c *Priced) Problem(graph, steps int) *Problem {
-	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps}
+	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps, Copies: c.graphs[graph].copies}
 }
 
 // scratchBytes is the scratch arena of each memory, by graph.

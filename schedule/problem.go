@@ -34,7 +34,22 @@ type Problem struct {
 	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
 	Layouts []*layout.Layout
 
+	// Copies is how many times each storage exists in a memory, by memory and buffer, where a plan says
+	// so; nil: as the graph says.
+	Copies [][]int32
+
 	eligible func() (*eligibility, error) // of a problem that was checked, without Layouts; nil: found when asked for
+}
+
+// orders are those that let buffers share bytes, by the number of steps between the two tasks.
+func (p *Problem) orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNext} }
+
+// copiesIn is how many times a storage exists in a memory.
+func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
+	if p.Copies == nil {
+		return p.Graph.Copies(storage)
+	}
+	return p.Copies[m][storage]
 }
 
 // Cost is what one task costs on one device.

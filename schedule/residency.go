@@ -18,11 +18,12 @@ import (
 // step. An input without a home is everywhere and costs nothing.
 type residency struct {
 	p        *Problem
-	valid    []uint64   // by atom: memories that have it
+	copies   []int32    // by storage: how many versions exist beside each other; nil: one of each
+	valid    []uint64   // by atom and copy ([residency.of]): memories that have it
 	wanted   []uint64   // by atom: memories that have asked for a copy which has not started; nil outside the Engine
 	arriving []uint64   // by atom: memories to which a copy is moving it; nil outside the Engine
 	uses     []int32    // by atom: number of accesses in a step after which it is freed; 0: never freed
-	left     []int32    // by atom: number of those accesses still to come
+	left     []int32    // by atom and copy: number of those accesses still to come
 	live     []int64    // bytes by memory
 	evictors []*evictor // by memory; nil where it cannot overflow, for the host's memory, and outside the Engine
 	shared   *sharing   // nil outside the Engine
@@ -33,7 +34,7 @@ const everywhere = ^uint64(0)
 func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()),
+	r := &residency{p: p, copies: g.AllCopies(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), evictors: make([]*evictor, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -62,8 +63,36 @@ func newResidency(p *Problem) (*residency, error) {
 			}
 		}
 	}
-	r.left = slices.Clone(r.uses)
+	r.left = slices.Repeat(r.uses, int(g.Reach()))
 	return r, nil
+}
+
+// several reports whether there are several copies of an atom's storage. Then all workers are at the
+// host's memory, and what they read is there.
+func (r *residency) several(atom int32) bool {
+	return r.copies != nil && r.copies[r.p.Graph.AtomStorage(dag.AtomID(atom))] > 1
+}
+
+// of is the number of an atom in a step, in lists by atom and copy.
+func (r *residency) of(atom, step int32) int32 {
+	if r.copies == nil {
+		return atom
+	}
+	return atom + step%r.copies[r.p.Graph.AtomStorage(dag.AtomID(atom))]*int32(len(r.uses))
+}
+
+// displace frees what a memory holds of an atom of the earlier step whose copy a step takes there,
+// where another memory has more copies.
+func (r *residency) displace(atom, step int32, m platform.MemoryID) {
+	if r.p.Copies == nil {
+		return
+	}
+	if before := step - r.p.copiesIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {
+		if old := r.of(atom, before); old != r.of(atom, step) {
+			r.drop(atom, r.valid[old]&(1<<m))
+			r.valid[old] &^= 1 << m
+		}
+	}
 }
 
 // initialMemories is the set of memories with a storage's contents before the first step. counted
@@ -83,20 +112,22 @@ func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64
 }
 
 // begin makes room for the results of a task. It fails when the memory is too small.
-func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {
-	r.occupy(t, m)
+func (r *residency) begin(i dag.Instance, m platform.MemoryID) error {
+	r.occupy(i, m)
 	return r.overfull(m)
 }
 
 // occupy makes room for the results of a task and makes all other copies of them invalid.
-func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
-	g, here := r.p.Graph, uint64(1)<<m
-	for i, a := range g.Tasks[t].Accesses {
+func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
+	g, t, here := r.p.Graph, i.Task, uint64(1)<<m
+	for k, a := range g.Tasks[t].Accesses {
 		if !a.Mode.Writes() {
 			continue
 		}
-		for _, atom := range g.Atoms(t, i) {
-			all := r.valid[atom] | r.coming(atom)
+		for _, atom := range g.Atoms(t, k) {
+			r.displace(atom, i.Step, m)
+			is := r.of(atom, i.Step)
+			all := r.valid[is] | r.coming(atom)
 			r.drop(atom, all&^here)
 			for others := all &^ here; others != 0; others &= others - 1 {
 				if evictor := r.evictors[bits.TrailingZeros64(others)]; evictor != nil {
@@ -106,28 +137,31 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			if all&here == 0 {
 				r.take(atom, m)
 			}
-			r.set(atom, here)
+			r.valid[is] = here
+			r.callOff(atom)
 		}
 	}
 }
 
 // end frees atoms that no later task of the step uses.
-func (r *residency) end(t dag.TaskID) {
+func (r *residency) end(i dag.Instance) {
 	g := r.p.Graph
 	for _, evictor := range r.evictors {
 		if evictor != nil {
-			evictor.undoom(t)
+			evictor.undoom(i.Task)
 		}
 	}
-	for i := range g.Tasks[t].Accesses {
-		for _, atom := range g.Atoms(t, i) {
+	for k := range g.Tasks[i.Task].Accesses {
+		for _, atom := range g.Atoms(i.Task, k) {
 			if r.uses[atom] == 0 {
 				continue
 			}
-			if r.left[atom]--; r.left[atom] == 0 {
-				r.left[atom] = r.uses[atom]
-				r.drop(atom, r.valid[atom]|r.coming(atom))
-				r.set(atom, 0)
+			is := r.of(atom, i.Step)
+			if r.left[is]--; r.left[is] == 0 {
+				r.left[is] = r.uses[atom]
+				r.drop(atom, r.valid[is]|r.coming(atom))
+				r.valid[is] = 0
+				r.callOff(atom)
 			}
 		}
 	}
@@ -141,9 +175,8 @@ func (r *residency) coming(atom int32) uint64 {
 	return r.arriving[atom]
 }
 
-// set makes an atom valid in a set of memories, and lets no copy of it come elsewhere.
-func (r *residency) set(atom int32, valid uint64) {
-	r.valid[atom] = valid
+// callOff lets no transfer of an atom come.
+func (r *residency) callOff(atom int32) {
 	if r.arriving != nil {
 		r.arriving[atom], r.wanted[atom] = 0, 0
 	}
@@ -194,7 +227,7 @@ func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom i
 		}
 		bytes := int64(-1)
 		for _, atom := range g.Atoms(t, i) {
-			if r.valid[atom]&(1<<m) != 0 {
+			if r.valid[atom]&(1<<m) != 0 || r.several(atom) {
 				continue
 			}
 			if bytes < 0 {
@@ -213,7 +246,7 @@ func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
 			continue
 		}
 		for _, atom := range g.Atoms(t, i) {
-			if r.valid[atom]&(1<<m) == 0 {
+			if r.valid[atom]&(1<<m) == 0 && !r.several(atom) {
 				return false
 			}
 		}

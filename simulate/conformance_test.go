@@ -51,7 +51,7 @@ func byName(p *schedule.Problem, s *schedule.Schedule) string {
 // TestPolicies holds every policy of the table to the same promises on random
 // graphs and platforms: the schedule stands up to Check, is no shorter than the
 // lower bound, comes out the same twice, and does not depend on the order in
-// which independent tasks were added.
+// which independent tasks were added. In one memory there are several copies of some buffers.
 func TestPolicies(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -60,6 +60,9 @@ func TestPolicies(t *testing.T) {
 			vary(t, pl, r)
 		}
 		tasks := randomGraph(r, pl)
+		if len(pl.Memories) == 1 {
+			tasks = tasks.inCopies(seed)
+		}
 		if seed%3 == 0 { // then the memory of every task is known beforehand
 			for i := range tasks.tasks {
 				task := &tasks.tasks[i]
@@ -68,7 +71,7 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
-		p := problem(t, g, pl, 1+int(seed%12))
+		p := problem(t, g, pl, 1+int(seed%24))
 		shuffled := problem(t, tasks.build(t, otherOrder(r, g)), pl, p.Steps)
 		for _, info := range schedule.Policies() {
 			s := runPolicy(t, p, info)

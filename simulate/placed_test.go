@@ -3,6 +3,7 @@ package simulate
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,15 +38,16 @@ func planOf(t *testing.T, p *schedule.Problem) *schedule.Plan {
 
 // TestPlacedIsSound: with one or two engines in each direction on links of all kinds, of
 // which one of two devices in some runs says nothing, the schedule stands up to Check against the problem as it was given, is no shorter
-// than with engines without number, and comes out the same twice.
+// than with engines without number, and comes out the same twice. Some buffers exist several times, by
+// the graph or, in some of their memories, by the plan.
 func TestPlacedIsSound(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
-		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+int(seed%7))
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+int(seed%13))
 		plan := planOf(t, p)
-		q := *p
+		q := *withCopies(t, seed, tasks, p, plan)
 		q.Platform = withEngines(t, pl, 1+int(seed%2))
 		if silent := 1 + int(seed%4); len(pl.Devices) == 3 && silent < 3 {
 			q.Platform.Devices[silent].CopyEnginesIn, q.Platform.Devices[silent].CopyEnginesOut = 0, 0
@@ -54,18 +56,42 @@ func TestPlacedIsSound(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := s.Check(&q); err != nil {
+		d := mustDecide(t, &q, plan)
+		if err := s.Check(d.Problem(0, q.Steps, false)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		mustFollow(t, &q, plan, mustDecide(t, &q, plan).Placed, s)
+		mustFollow(t, &q, plan, d.Placed, s)
 		again, err := run(&q, how{plan: plan})
 		if err != nil || byName(&q, s) != byName(&q, again) {
 			t.Fatalf("seed %d: a second run differs (%v)", seed, err)
 		}
-		if bound := lowerBound(t, &q); s.Makespan < bound {
+		if bound := d.Priced.LowerBound(0, q.Steps); s.Makespan < bound {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
 		}
 	}
+}
+
+// withCopies is the problem of a random graph with copies of some buffers in two of three cases: by the
+// graph, or by the plan, to which they are added for some of the memories where it needs the buffers.
+func withCopies(t *testing.T, seed uint64, tasks *randomTasks, p *schedule.Problem, plan *schedule.Plan) *schedule.Problem {
+	t.Helper()
+	if seed%3 == 0 {
+		return p
+	}
+	several := tasks.inCopies(seed)
+	if plan.GraphHash = ""; seed%3 == 1 {
+		return problem(t, several.build(t, inOrder(len(several.tasks))), p.Platform, p.Steps)
+	}
+	r := rand.New(rand.NewPCG(seed, 13))
+	var counts []place.PlannedCount
+	for _, at := range mustDecide(t, p, plan).Placed.Written(0).Places {
+		name, _, _ := strings.Cut(at.Buffer, "@")
+		if b, _ := p.Graph.BufferByName(name); p.Graph.Buffers[b].Role == dag.Activation && r.IntN(3) > 0 {
+			counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: 1 + r.IntN(4)})
+		}
+	}
+	plan.Copies = counts
+	return p
 }
 
 // mustFollow: the schedule has the tasks and copies of the plan in its order, and none
@@ -123,15 +149,16 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 
 // TestPlacedInLittleMemory: where every memory but the host's has between a half and nine
 // tenths of what the plan needs in it, what Place accepts runs and stands up to Check,
-// which follows every region in, out and back, and sees no memory hold too much.
+// which follows every region in, out and back, and sees no memory hold too much. Copies of buffers stay.
 func TestPlacedInLittleMemory(t *testing.T) {
 	ran, evictions := 0, 0
-	for seed := range uint64(300) {
+	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		pl := withEngines(t, randomPlatform(t, r), 1+r.IntN(2))
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+r.IntN(5))
 		plan := planOf(t, p)
+		p = withCopies(t, seed, tasks, p, plan)
 		free := mustDecide(t, p, plan).Placed
 		little := *pl
 		little.Memories = slices.Clone(pl.Memories)
@@ -153,7 +180,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := s.Check(p); err != nil {
+		if err := s.Check(d.Problem(0, p.Steps, false)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		mustFollow(t, p, plan, d.Placed, s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -197,6 +198,18 @@ func randomGraph(r *rand.Rand, p *platform.Platform) *randomTasks {
 		g.tasks = append(g.tasks, task)
 	}
 	return g
+}
+
+// inCopies is the same with up to four copies of some activations, which each have a writer.
+func (g *randomTasks) inCopies(seed uint64) *randomTasks {
+	r := rand.New(rand.NewPCG(seed, 12))
+	with := &randomTasks{slices.Clone(g.buffers), g.tasks}
+	for i := range with.buffers {
+		if with.buffers[i].Role == dag.Activation {
+			with.buffers[i].Copies = max(1, r.IntN(7)-2)
+		}
+	}
+	return with
 }
 
 func (g *randomTasks) build(t *testing.T, order []int) *dag.Graph {

@@ -41,7 +41,7 @@ type Idle struct {
 // the order of the spans that end the gaps, then by worker.
 //
 // A gap before a task is cut at two moments: the end of the predecessor that
-// ended last (in its own step, or in the step before through carried or reused
+// ended last (in its own step, or in an earlier one through carried or reused
 // storages) and the arrival of the operand that arrived last. Before the first
 // the worker waited for a predecessor, then for a transfer. From then on it waited for changes of
 // its state as far as there were any, and else for dispatch. The parts are disjoint and add up to
@@ -114,9 +114,8 @@ type history struct {
 	s *schedule.Schedule
 
 	steps  int32
-	spanOf []int32  // by step and task; -1: did not run
-	reuse  dag.Rows // predecessors by Problem.Reuse
-	across dag.Rows // and by Problem.ReuseNext
+	spanOf []int32     // by step and task; -1: did not run
+	orders [2]dag.Rows // predecessors by Problem.Reuse, and by Problem.ReuseNext
 
 	unitChanges, linkChanges [][]int32 // by worker and by link, by start
 
@@ -129,7 +128,7 @@ type history struct {
 
 func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 	n := len(p.Graph.Tasks)
-	h := &history{p: p, s: s, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), across: dag.NewRows(n, dag.Turn(p.ReuseNext)),
+	h := &history{p: p, s: s, orders: [2]dag.Rows{dag.NewRows(n, dag.Turn(p.Reuse)), dag.NewRows(n, dag.Turn(p.ReuseNext))},
 		byAtom: map[int32][]int32{}, byInstance: map[dag.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
@@ -183,18 +182,21 @@ func (h *history) span(t dag.TaskID, step int32) int32 {
 func (h *history) lastPred(i int32, by time.Duration) int32 {
 	span, g := &h.s.Spans[i], h.p.Graph
 	last := int32(-1)
-	for back, lists := range [...][3][]int32{
-		{g.Preds(span.Task), h.reuse.Row(int32(span.Task))},
-		{g.CarriedPreds(span.Task), g.ReusePreds(span.Task), h.across.Row(int32(span.Task))},
-	} {
-		for _, tasks := range lists {
-			for _, t := range tasks {
-				k := h.span(dag.TaskID(t), span.Step-int32(back))
-				if k >= 0 && k != i && h.s.Spans[k].End <= by && (last < 0 || h.laterEnd(k, last)) {
-					last = k
-				}
+	consider := func(back int32, tasks []int32) {
+		for _, t := range tasks {
+			k := h.span(dag.TaskID(t), span.Step-back)
+			if k >= 0 && k != i && h.s.Spans[k].End <= by && (last < 0 || h.laterEnd(k, last)) {
+				last = k
 			}
 		}
+	}
+	for back := range g.Reach() + 1 {
+		for _, tasks := range g.PredsBack(span.Task, back) {
+			consider(back, tasks)
+		}
+	}
+	for back := range h.orders {
+		consider(int32(back), h.orders[back].Row(int32(span.Task)))
 	}
 	return last
 }
@@ -217,7 +219,11 @@ func (h *history) lastArrival(i int32, by time.Duration) int32 {
 	last := int32(-1)
 	consider := func(list []int32) {
 		for _, k := range slices.Backward(h.endedBy(list, by)) {
-			if t := &h.s.Transfers[k]; t.To == memory {
+			t := &h.s.Transfers[k]
+			if t.Step > span.Step && h.p.Graph.Copies(t.Buffer) > 1 {
+				continue // into another copy of the buffer
+			}
+			if t.To == memory {
 				if last < 0 || t.End > h.s.Transfers[last].End {
 					last = k
 				}

@@ -11,7 +11,7 @@ import (
 // the step arena share a byte, every use of one comes before every use of the
 // other, in each step and into the next, by the graph and the layout's reuse
 // edges alone. Storages of the other arenas, and those that keep their contents
-// from step to step, share nothing. It walks two steps from every task, so it is
+// from step to step or exist several times, share nothing. It walks two steps from every task, so it is
 // for tests and small graphs.
 func (l *Layout) Check(g *dag.Graph) error {
 	if len(l.Arena) != len(g.Buffers) || len(l.Offset) != len(g.Buffers) {
@@ -26,12 +26,16 @@ func (l *Layout) Check(g *dag.Graph) error {
 		}
 	}
 	written := g.WrittenStorages()
+	end := func(b int) int64 { // of the last copy
+		bytes := g.Buffers[b].Bytes()
+		return l.Offset[b] + int64(g.Copies(dag.BufferID(b))-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
+	}
 	for x := range g.Buffers {
 		bx := &g.Buffers[x]
 		if l.Offset[x] == Elsewhere {
 			continue
 		}
-		if l.Offset[x] < 0 || l.Offset[x]%Alignment != 0 || l.Offset[x]+bx.Bytes() > l.ArenaBytes[l.Arena[x]] {
+		if l.Offset[x] < 0 || l.Offset[x]%Alignment != 0 || end(x) > l.ArenaBytes[l.Arena[x]] {
 			return fmt.Errorf("buffer %q at %d does not lie in its arena of %d bytes", bx.Name, l.Offset[x], l.ArenaBytes[l.Arena[x]])
 		}
 		if owner := g.Storage(dag.BufferID(x)); l.Offset[x] != l.Offset[owner] || l.Arena[x] != l.Arena[owner] {
@@ -40,10 +44,12 @@ func (l *Layout) Check(g *dag.Graph) error {
 		for y := range x {
 			by := &g.Buffers[y]
 			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena[x] != l.Arena[y] || l.Offset[y] == Elsewhere ||
-				l.Offset[x] >= l.Offset[y]+by.Bytes() || l.Offset[y] >= l.Offset[x]+bx.Bytes() {
+				l.Offset[x] >= end(y) || l.Offset[y] >= end(x) {
 				continue
 			}
-			keep := func(b int) bool { return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 }
+			keep := func(b int) bool {
+				return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 || g.Copies(dag.BufferID(b)) > 1
+			}
 			if l.Arena[x] != StepArena || keep(x) || keep(y) {
 				return fmt.Errorf("buffers %q and %q share bytes, and one of them keeps its contents", bx.Name, by.Name)
 			}
@@ -83,7 +89,7 @@ func reachTwoSteps(g *dag.Graph, l *Layout) [][]bool {
 		for _, s := range g.CarriedSuccs(id) {
 			add(t, n+int(s))
 		}
-		for _, s := range g.ReuseSuccs(id) {
+		for _, s := range g.ReuseSuccs(id, 1) {
 			add(t, n+int(s))
 		}
 	}

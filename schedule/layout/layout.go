@@ -11,7 +11,8 @@ import (
 // widest vector register.
 const Alignment = 64
 
-// Align rounds a size up to Alignment.
+// Align rounds a size up to Alignment. The copies of a buffer lie one behind the other, each from
+// the aligned end of the one before on.
 func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
 
 // Arena is a group of storages with one lifetime.
@@ -44,7 +45,7 @@ const Elsewhere int64 = -1
 // Layout is where every storage of one graph lies in the arenas of a memory.
 type Layout struct {
 	Arena  []Arena // by buffer; views repeat their owner's
-	Offset []int64 // by buffer, within its arena
+	Offset []int64 // by buffer, within its arena; of several copies that of the first
 	// ArenaBytes is the size of each arena, and so the peak in the memory.
 	ArenaBytes [NumArenas]int64
 	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
@@ -66,6 +67,7 @@ func (l *Layout) TotalBytes() (total int64) {
 type Graph struct {
 	Name             string
 	Buffers          []dag.Buffer
+	Copies           []int32 // by buffer: how many there are of a storage; nil: one of each
 	Links            *dag.Links
 	Carried, Written []bool // by storage
 	Each             func(t dag.TaskID, use dag.Use)
@@ -80,7 +82,7 @@ type Graph struct {
 
 // inOneMemory is a graph of which all is in the memory with number 0.
 func inOneMemory(g *dag.Graph) *Graph {
-	return &Graph{Name: g.Name, Buffers: g.Buffers, Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
+	return &Graph{Name: g.Name, Buffers: g.Buffers, Copies: g.AllCopies(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
 		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
 }
 
@@ -181,6 +183,19 @@ func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o 
 		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
 	}
 	return g.Listed[m].reserve(l)
+}
+
+// bytes is the size of a storage in a layout, with all its copies.
+func (g *Graph) bytes(storage dag.BufferID) int64 {
+	return Align(g.Buffers[storage].Bytes()) * int64(g.copies(storage))
+}
+
+// copies is how many there are of a storage.
+func (g *Graph) copies(storage dag.BufferID) int32 {
+	if g.Copies == nil {
+		return 1
+	}
+	return g.Copies[storage]
 }
 
 // storage is the buffer that owns the storage of another.

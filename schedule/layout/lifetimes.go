@@ -111,7 +111,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
-		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || keeps(id)
+		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || o.copies(id) > 1 || keeps(id)
 	}
 	l.common = newRelation(len(storages), o.Links.NumTasks())
 	for k, users := range l.users {
@@ -168,7 +168,7 @@ func (o *orders) reachableNext() relation {
 		for _, s := range g.Succs(id) {
 			r[t].or(r[s])
 		}
-		for _, next := range [2][]int32{g.CarriedSuccs(id), g.ReuseSuccs(id)} {
+		for _, next := range [2][]int32{g.CarriedSuccs(id), g.ReuseSuccs(id, 1)} {
 			for _, s := range next {
 				r[t].add(dag.TaskID(s))
 				r[t].or(o.inGraph[s])

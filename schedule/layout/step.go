@@ -33,7 +33,7 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 	}
 	slices.SortFunc(rest, func(a, b int) int {
 		x, y := &g.Buffers[storages[a]], &g.Buffers[storages[b]]
-		return cmp.Or(cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(g.bytes(storages[b]), g.bytes(storages[a])), cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
 	for _, k := range rest {
 		l.Offset[storages[k]] = s.lowest(k)
@@ -61,7 +61,7 @@ type stepPlacing struct {
 
 func (s *stepPlacing) extent(k int) extent {
 	id := s.storages[k]
-	return extent{s.l.Offset[id], Align(s.g.Buffers[id].Bytes())}
+	return extent{s.l.Offset[id], s.g.bytes(id)}
 }
 
 // put notes a storage that has an offset.
@@ -97,8 +97,8 @@ func (s *stepPlacing) lowest(k int) int64 {
 }
 
 func (s *stepPlacing) overlap(a, b int) bool {
-	x, y := s.storages[a], s.storages[b]
-	return s.l.Offset[x] < s.l.Offset[y]+s.g.Buffers[y].Bytes() && s.l.Offset[y] < s.l.Offset[x]+s.g.Buffers[x].Bytes()
+	x, y := s.extent(a), s.extent(b)
+	return x.offset < y.offset+y.bytes && y.offset < x.offset+x.bytes
 }
 
 // checkListed refuses places of a plan at which two storages in use at once share bytes.
@@ -114,7 +114,7 @@ func (s *stepPlacing) checkListed() error {
 	}
 	for i, a := range s.placed {
 		for _, b := range s.placed[i+1:] {
-			if s.l.Offset[s.storages[b]] >= s.l.Offset[s.storages[a]]+s.g.Buffers[s.storages[a]].Bytes() {
+			if first := s.extent(a); s.l.Offset[s.storages[b]] >= first.offset+first.bytes {
 				break
 			}
 			if s.overlap(a, b) && !s.lives.ordered(a, b) {

@@ -17,7 +17,8 @@
 //
 //   - A *replica* is the buffer that a memory has of a buffer of the origin. A version moves once to
 //     each memory that needs it, right after the task that wrote it, and once more after each time
-//     that it left for lack of room.
+//     that it left for lack of room. A replica has as many copies as the plan says for its memory,
+//     else the graph.
 //   - Whoever runs the lists of a graph and keeps its orders is right, whatever the times.
 //   - Times only give the order of the copies, and which contents leave. Both are in [Written], so
 //     that a plan that has it gives the same graph on any costs.
@@ -29,7 +30,7 @@
 // # Limits
 //
 // A replica is in its memory whole or not at all, but for rows that no task there uses. Contents
-// leave for the host memory only, and the host memory gives up nothing. In a program in which
-// contents leave a memory nothing goes in parts, nor does what moves before the first step or after
-// the last.
+// leave for the host memory only, and the host memory gives up nothing. A buffer that exists several
+// times in some memory leaves none. In a program in which contents leave a memory nothing goes in
+// parts, nor does what moves before the first step or after the last.
 package place

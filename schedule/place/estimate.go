@@ -137,7 +137,7 @@ func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
 }
 
 func newEstimate(pg *Graph) *estimate {
-	e := &estimate{Graph: pg, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
+	e := &estimate{Graph: pg, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
 	for l := len(e.lists); l < len(pg.lanes); l++ {

@@ -57,7 +57,7 @@ func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
 		pg.replicas = t.newReplicas()
 		pg.Links, pg.carries, pg.writes = pg.inShares(pg.Body()).Link()
 	}
-	pg.ReuseNext = sync.OnceValue(func() []dag.Edge { return dag.SortEdges(append(pg.lostOrders(), pg.MemoryReuseNext...)) })
+	pg.Orders = sync.OnceValue(pg.allOrders)
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)
 	return pg
@@ -129,6 +129,13 @@ func (pg *Graph) Body() *dag.Body {
 		role := g.Buffers[b].Role
 		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
 	}
+	if g.AllCopies() != nil {
+		body.Copies = make([]int32, len(pg.replicas.of))
+		for i, b := range pg.replicas.of {
+			m, _ := pg.replicas.memoryOf(dag.BufferID(i))
+			body.Copies[i] = pg.copiesIn(location{g.Storage(b), m})
+		}
+	}
 	body.Each = func(t dag.TaskID, use dag.Use) {
 		visit := func(at location, mode dag.Mode, atoms []int32) {
 			replica := pg.replicas.id(at, pg.spill(t).uses[at])
@@ -177,19 +184,38 @@ func (pg *Graph) Reloads() bool {
 	return slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
 }
 
-// lostOrders are those of the origin from step to step that the placed graph lacks.
-func (pg *Graph) lostOrders() (lost []dag.Edge) {
+// MemoryOrders are the orders on which the contents of memories rest, by the number of steps
+// between the two tasks.
+func (pg *Graph) MemoryOrders() [][]dag.Edge { return [][]dag.Edge{pg.Reuse, pg.MemoryReuseNext} }
+
+// allOrders adds to those the orders of the origin from step to step that the placed graph lacks.
+func (pg *Graph) allOrders() [][]dag.Edge {
+	orders := pg.MemoryOrders()
 	if pg.moves == nil {
-		return nil
+		return orders
 	}
-	for id := range dag.TaskID(len(pg.Origin.Tasks)) {
-		to := pg.PlacedAs(id)
-		for _, before := range [2][]int32{pg.Origin.CarriedPreds(id), pg.Origin.ReusePreds(id)} {
-			for _, from := range before {
-				placed := pg.at[from]
-				if !slices.Contains(pg.CarriedPreds(to), placed) && !slices.Contains(pg.ReusePreds(to), placed) {
-					lost = append(lost, dag.Edge{From: dag.TaskID(placed), To: to})
-				}
+	orders[1] = slices.Clone(orders[1])
+	for back := int32(1); back <= pg.Origin.Reach(); back++ {
+		if int(back) == len(orders) {
+			orders = append(orders, nil)
+		}
+		for id := range dag.TaskID(len(pg.Origin.Tasks)) {
+			orders[back] = pg.appendLost(orders[back], id, back)
+		}
+		orders[back] = dag.SortEdges(orders[back])
+	}
+	return orders
+}
+
+// appendLost appends the orders of a task of the origin after tasks of an earlier step that the
+// placed graph lacks.
+func (pg *Graph) appendLost(lost []dag.Edge, id dag.TaskID, back int32) []dag.Edge {
+	to := pg.PlacedAs(id)
+	kept := pg.PredsBack(to, back)
+	for _, before := range pg.Origin.PredsBack(id, back) {
+		for _, from := range before {
+			if placed := pg.at[from]; !slices.Contains(kept[0], placed) && !slices.Contains(kept[1], placed) {
+				lost = append(lost, dag.Edge{From: dag.TaskID(placed), To: to})
 			}
 		}
 	}

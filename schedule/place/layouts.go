@@ -64,10 +64,11 @@ func (pg *Graph) mostBytes() []int64 {
 		switch buf := &pg.Origin.Buffers[b]; {
 		case buf.ViewOf != dag.None:
 		case pg.moves == nil:
-			bytes[pg.host] += layout.Align(buf.Bytes())
+			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Copies(dag.BufferID(b)))
 		default:
 			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
-				bytes[bits.TrailingZeros64(set)] += layout.Align(buf.Bytes())
+				m := platform.MemoryID(bits.TrailingZeros64(set))
+				bytes[m] += layout.Align(buf.Bytes()) * int64(pg.copiesIn(location{dag.BufferID(b), m}))
 			}
 		}
 	}
@@ -77,17 +78,21 @@ func (pg *Graph) mostBytes() []int64 {
 // toLayOut is what the layouts have to know.
 func (pg *Graph) toLayOut() *layout.Graph {
 	w, body := pg.buffers(), pg.Body()
-	carried, written := pg.carries, pg.writes
+	carried, written, copies := pg.carries, pg.writes, body.Copies
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
-	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
-		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: pg.plan.ScratchBytes}
+	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Copies: copies, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
+		Order: pg.Order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
 }
 
-// outsideSteps marks the storages that move before the first step or after the last.
-func (pg *Graph) outsideSteps() []bool {
+// keepsBytes marks the storages that share bytes with no other: those that move before the first step
+// or after the last, and those with copies in some memory, whose steps should not wait for others.
+func (pg *Graph) keepsBytes() []bool {
 	moved := make([]bool, len(pg.buffers().list))
+	for b, of := range pg.buffers().of {
+		moved[b] = pg.Origin.Copies(of) > 1
+	}
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {
 			for _, memory := range [2]platform.MemoryID{m.From, m.To} {

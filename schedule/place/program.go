@@ -70,9 +70,10 @@ type Graph struct {
 	// where and as it should be. A step may then begin in one memory while another still works
 	// on the contents of the step before.
 	Reuse, MemoryReuseNext []dag.Edge
-	// ReuseNext is MemoryReuseNext with further orders from step to step that only make a schedule of
-	// this graph one of the origin, whose buffers exist once.
-	ReuseNext func() []dag.Edge
+	// Orders are Reuse and MemoryReuseNext, by the number of steps between the two tasks, with further
+	// orders that only make a schedule of this graph one of the origin, whose buffers exist in one
+	// memory.
+	Orders func() [][]dag.Edge
 
 	*traffic
 	replicas        *replicas       // nil: nothing moves
@@ -147,7 +148,8 @@ func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position [
 	return workers, position
 }
 
-// Compile places a plan for every graph of a program. It fails when two memories that have to
+// Compile places a plan for every graph of a program. Where a plan lists copies of buffers, the graph
+// is one with as many as the memory has that has most ([dag.Graph.WithCopies]). Compile fails when two memories that have to
 // exchange something have no route, or when a memory cannot hold what it has to.
 //
 // A plan that lists copies, places or what leaves a memory is kept to, and refused where
@@ -242,7 +244,7 @@ func (c *compiler) attempt() (placed *Program, unlike, err error) {
 	}
 	for i, g := range c.prog.Graphs {
 		pg := traffics[i].build(items[i], streamed)
-		if err := pg.orderLanes(); err != nil {
+		if err := cmp.Or(pg.checkCopies(), pg.orderLanes()); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 		if err := pg.followCopies(); err != nil && unlike == nil {

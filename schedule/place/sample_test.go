@@ -178,12 +178,56 @@ func randomPlaced(t *testing.T, seed uint64) (*Program, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, 17))
 	p := randomMemories(t, r)
 	g := randomBody(t, r, p, "loop")
+	plan := randomPlan(r, g, len(p.Workers))
+	if seed%2 == 1 {
+		g = randomCopies(t, seed, g, p, plan)
+	}
 	prog := &dag.Program{Name: "program", Graphs: []*dag.Graph{g}}
-	placed, err := placeAll(prog, p, []*Input{randomPlan(r, g, len(p.Workers))}, nil)
+	placed, err := placeAll(prog, p, []*Input{plan}, nil)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	return placed, r
+}
+
+// randomCopies gives up to four copies to some of the storages that can have several, by the graph or,
+// at some of the memories where its tasks use them, by the plan.
+func randomCopies(t *testing.T, seed uint64, g *dag.Graph, p *platform.Platform, plan *Input) *dag.Graph {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 18))
+	most := slices.Repeat([]int32{1}, len(g.Buffers))
+	several := func(b dag.BufferID) bool {
+		buf := &g.Buffers[b]
+		return buf.ViewOf == dag.None && buf.Home == "" && g.WrittenStorages()[b] && !g.Carried(b) && r.IntN(2) == 0
+	}
+	byPlan := r.IntN(2) == 0
+	if byPlan {
+		plan.Copies = []PlannedCount{}
+	}
+	for b := range most {
+		if !several(dag.BufferID(b)) {
+			continue
+		}
+		if !byPlan {
+			most[b] = 1 + int32(r.IntN(4))
+			continue
+		}
+		for w, list := range plan.Order {
+			m := p.Memories[p.MemoryOf(platform.WorkerID(w))].Name
+			is := func(a dag.Access) bool { return g.Storage(a.Buffer) == dag.BufferID(b) }
+			uses := slices.ContainsFunc(list, func(t dag.TaskID) bool { return slices.ContainsFunc(g.Tasks[t].Accesses, is) })
+			listed := func(c PlannedCount) bool { return c.Memory == m && c.Buffer == g.Buffers[b].Name }
+			if uses && r.IntN(3) > 0 && !slices.ContainsFunc(plan.Copies, listed) {
+				plan.Copies = append(plan.Copies, PlannedCount{m, g.Buffers[b].Name, 1 + r.IntN(4)})
+				most[b] = max(most[b], int32(plan.Copies[len(plan.Copies)-1].Copies))
+			}
+		}
+	}
+	with, err := g.WithCopies(most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with
 }
 
 // graphOf is a placed graph written out.

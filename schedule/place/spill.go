@@ -25,7 +25,7 @@ import (
 //     Without these edges no order would let the replicas share bytes.
 //
 // A storage that keeps its contents from step to step is either in the memory all the
-// time or comes back in every step.
+// time or comes back in every step. A storage of several copies is there all the time, with all.
 type spill struct {
 	*traffic
 	items  []stepItem
@@ -158,16 +158,16 @@ func mark(set map[int32]bool, atoms []int32, as bool) {
 // needed in the next step and that has not been chosen to leave, or that is at home here.
 func (s *spill) stays(at location) bool {
 	needs := s.needs[at]
-	return s.homes[at.storage] == s.memory || len(needs[len(needs)-1]) > 0 && !s.streams[at]
+	return s.homes[at.storage] == s.memory || s.g.Copies(at.storage) > 1 || len(needs[len(needs)-1]) > 0 && !s.streams[at]
 }
 
 // bytes is what a storage takes in the memory.
 func (s *spill) bytes(at location) int64 {
-	buf := &s.g.Buffers[at.storage]
+	buf, bytes := &s.g.Buffers[at.storage], s.g.Buffers[at.storage].Bytes()
 	if r, ok := s.rows[at]; ok {
-		return layout.Align(buf.Bytes() / int64(buf.Shape[0]) * int64(r.Len()))
+		bytes = bytes / int64(buf.Shape[0]) * int64(r.Len())
 	}
-	return layout.Align(buf.Bytes())
+	return layout.Align(bytes) * int64(s.copiesIn(at))
 }
 
 // choose walks along the items until it finds no further storage that has to come back
@@ -241,7 +241,7 @@ func (s *spill) farthest(resident map[location]bool, next map[location]int, here
 	farthest := int32(-1)
 	host := s.p.HostMemory()
 	for at := range resident {
-		if s.homes[at.storage] != host || slices.Contains(here, at) {
+		if s.homes[at.storage] != host || s.g.Copies(at.storage) > 1 || slices.Contains(here, at) {
 			continue
 		}
 		visits := s.visits[at]

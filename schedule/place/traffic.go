@@ -22,6 +22,7 @@ type traffic struct {
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
 	homes    []platform.MemoryID // by storage
+	copies   [][]int32           // by memory and storage: how many there are, where the plan says so
 
 	// The tasks in program order, each followed by what moves as soon as it has ended; where
 	// contents leave a memory and come back, in that of an estimate. Nil: nothing moves, nor
@@ -48,6 +49,10 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	n, memories := len(g.Tasks), len(p.Memories)
 	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
+	var err error
+	if t.copies, err = plan.CopiesIn(g, p); err != nil {
+		return nil, err
+	}
 	if err := t.findHomes(); err != nil {
 		return nil, err
 	}
@@ -58,7 +63,6 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	t.reached = make([]uint64, g.NumAtoms())
 	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
 	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
-	var err error
 	for writer := range n {
 		t.at[writer] = int32(len(t.moves))
 		t.moves = append(t.moves, nil)
@@ -88,6 +92,14 @@ func (t *traffic) nothingMoves() bool {
 }
 
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
+
+// copiesIn is how many copies of a storage there are in a memory.
+func (t *traffic) copiesIn(at location) int32 {
+	if t.copies == nil {
+		return t.g.Copies(at.storage)
+	}
+	return t.copies[at.memory][at.storage]
+}
 
 // findHomes finds where the contents of every storage are kept between runs.
 func (t *traffic) findHomes() (err error) {

@@ -13,9 +13,11 @@ import (
 // copy engine in a step. Enter and Leave list the moves before the first step and after the last.
 // Places says where the replicas of the storages lie in each memory, and Arenas how much is
 // reserved there. Spill says how it was decided what leaves a memory during a step for lack of
-// room; nil: nothing leaves. In parts of PartBytes goes what passes the host memory on its way
-// between two others; 0: none of it goes in parts.
+// room; nil: nothing leaves. Copies says how many copies of a buffer there are in each memory, in
+// place of what the graph says; one of each that is not listed. In parts of PartBytes goes what
+// passes the host memory on its way between two others; 0: none of it goes in parts.
 type Written struct {
+	Copies    []PlannedCount  `json:"copies"`
 	Transfers []PlannedCopies `json:"transfers"`
 	Enter     []PlannedCopy   `json:"enter"`
 	Leave     []PlannedCopy   `json:"leave"`
@@ -23,6 +25,53 @@ type Written struct {
 	Arenas    []PlannedArena  `json:"arenas"`
 	Spill     *SpillPlan      `json:"room"`
 	PartBytes int64           `json:"part_bytes"`
+}
+
+// PlannedCount is how many copies of a buffer there are in a memory ([dag.Buffer.Copies]).
+type PlannedCount struct {
+	Memory string `json:"memory"`
+	Buffer string `json:"buffer"`
+	Copies int    `json:"copies"`
+}
+
+// CopiesIn is how many copies there are of each storage, by memory and buffer; nil: as many as the
+// graph says.
+func (w *Written) CopiesIn(g *dag.Graph, p *platform.Platform) ([][]int32, error) {
+	if w.Copies == nil {
+		return nil, nil
+	}
+	all := make([][]int32, len(p.Memories))
+	for m := range all {
+		all[m] = slices.Repeat([]int32{1}, len(g.Buffers))
+	}
+	listed := map[location]bool{}
+	for _, c := range w.Copies {
+		m, ok := p.MemoryByName(c.Memory)
+		b, known := g.BufferByName(c.Buffer)
+		switch at := (location{b, m}); {
+		case !ok || !known:
+			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; there is no such buffer or no such memory", c.Copies, c.Buffer, c.Memory)
+		case c.Copies < 1 || c.Copies > dag.MaxCopies:
+			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; write a number from 1 to %d", c.Copies, c.Buffer, c.Memory, dag.MaxCopies)
+		case listed[at]:
+			return nil, fmt.Errorf("the plan lists the copies of buffer %q in memory %q twice", c.Buffer, c.Memory)
+		default:
+			listed[at], all[m][b] = true, int32(c.Copies)
+		}
+	}
+	return all, nil
+}
+
+// checkCopies refuses copies of a buffer in a memory where the graph has none.
+func (pg *Graph) checkCopies() error {
+	for _, c := range pg.plan.Copies {
+		m, _ := pg.p.MemoryByName(c.Memory)
+		b, _ := pg.Origin.BufferByName(c.Buffer)
+		if used := pg.moves == nil && m == pg.host || pg.moves != nil && pg.replicas.use[b]&(1<<m) != 0; !used {
+			return fmt.Errorf("the plan has copies of buffer %q in memory %q, which its placement of the tasks does not need there", c.Buffer, c.Memory)
+		}
+	}
+	return nil
 }
 
 // anyEngine stands for the engines of memories whose devices do not limit them. The copies
@@ -86,7 +135,7 @@ type SpillLimit struct {
 func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
-	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan
+	w.Transfers, w.Enter, w.Leave, w.Spill, w.Copies = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan, pg.plan.Copies
 	if slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Parts > 0 }) {
 		w.PartBytes = pg.partBytes
 	}

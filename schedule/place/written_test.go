@@ -2,6 +2,7 @@ package place
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -198,7 +199,7 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
 		g := graphOf(t, r.placed.Graphs[0])
 		l.Offset = slices.Clone(l.Offset)
-		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext()
+		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].Orders()[1]
 		for i := range r.plan.Places {
 			if p := &r.plan.Places[i]; p.Arena == layout.StepArena.String() && p.Memory == memory {
 				p.Offset = 0
@@ -298,5 +299,49 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@hbm")
 	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != layout.NetworkArena || l.Offset[w] != 0 {
 		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
+	}
+}
+
+// TestPlanCopiesRefused: x is written and read at the first of two memories, w carries its contents.
+func TestPlanCopiesRefused(t *testing.T) {
+	p := randomMemories(t, rand.New(rand.NewPCG(1, 1)))
+	b := dag.NewBuilder("g")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4}, Type: dag.Float32})
+	b.View("flat", x, 2, 2)
+	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(x, dag.Write)}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 1}}})
+	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read)}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 1}}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := p.Workers[0].Device
+	here, elsewhere := p.Memories[p.Devices[away].Memory].Name, p.Memories[1-p.Devices[away].Memory].Name
+	for _, c := range []struct {
+		counts []PlannedCount
+		want   string
+	}{
+		{[]PlannedCount{{here, "x", 2}}, ""},
+		{[]PlannedCount{{elsewhere, "x", 2}}, `the plan has copies of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
+		{[]PlannedCount{{here, "y", 2}}, "there is no such buffer"},
+		{[]PlannedCount{{here, "x", 0}}, "0 copies of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
+		{[]PlannedCount{{here, "flat", 2}}, `view "flat" has 2 copies; write them at its owner "x"`},
+	} {
+		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Copies: c.counts}}
+		plan.Order[0] = []dag.TaskID{0, 1}
+		counted := g
+		all, err := plan.CopiesIn(g, p)
+		if err == nil {
+			most := slices.Clone(all[0])
+			for b := range most {
+				most[b] = max(most[b], all[1][b])
+			}
+			counted, err = g.WithCopies(most)
+		}
+		if err == nil {
+			_, err = placeAll(&dag.Program{Name: "p", Graphs: []*dag.Graph{counted}}, p, []*Input{plan}, nil)
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: error %v, want %q", c.counts, err, c.want)
+		}
 	}
 }

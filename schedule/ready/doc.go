@@ -7,7 +7,8 @@
 // # Invariants
 //
 //   - A task starts only when its predecessors have ended: those of its own step, those of the step
-//     before through links that carry, and those of the orders that a run adds.
-//   - At most eight steps are in progress. State is kept for one more.
+//     before through links that carry, those of the last step that used the same copy of a buffer,
+//     and those of the orders that a run adds.
+//   - At most eight steps are in progress. State is kept for as many more as links reach back.
 //   - Each instance is released once, and only then counts as ready.
 package ready

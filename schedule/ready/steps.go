@@ -6,14 +6,14 @@ import (
 	"dahl/dag"
 )
 
-// window is how many steps may be in progress at once. It bounds the memory of Steps to window+1
-// counters per task, whatever the number of steps. Within the window a task waits for nothing but
-// its predecessors.
-const window = 8
+// window is how many steps may be in progress at once. It bounds the memory of Steps, whatever the
+// number of steps, to window+1 counters per task, and one more for each further step that links
+// reach back. Within the window a task waits for nothing but its predecessors.
+const window = dag.MaxCopies
 
-// Ring is the number of steps with state: those in progress and the next one, whose predecessors
+// Ring is the number of steps with state: those in progress and the next ones, whose predecessors
 // may already end.
-func Ring(steps int) int32 { return int32(min(steps, window+1)) }
+func Ring(links *dag.Links, steps int) int32 { return int32(min(steps, window+int(links.Reach()))) }
 
 // Steps counts the predecessors that each instance still waits for. Step k lives in slot k modulo
 // the number of slots.
@@ -24,21 +24,24 @@ type Steps struct {
 	first int32 // the first step with tasks left
 	n     int32
 
-	reuse, reuseNext dag.Rows // successors by orders beyond those of links
-	pending          []int32  // by slot and task
-	left             []int32  // by slot: tasks that have not ended
-	tasks            []dag.TaskID
-	place            []int32 // by task: its place in tasks; nil: by their numbers
-	released         []int64 // keys of the instances that became ready
+	reach    int32      // how many steps back a predecessor may be
+	orders   []dag.Rows // successors by orders beyond those of links, by steps between the two
+	pending  []int32    // by slot and task
+	left     []int32    // by slot: tasks that have not ended
+	tasks    []dag.TaskID
+	place    []int32 // by task: its place in tasks; nil: by their numbers
+	released []int64 // keys of the instances that became ready
 }
 
-// New prepares a number of steps. Reuse and reuseNext are orders beside the links, within a step
-// and from step to step. Instances of one step come in the order of tasks; nil: by their numbers.
-func New(links *dag.Links, steps int, reuse, reuseNext []dag.Edge, tasks []dag.TaskID) *Steps {
+// New prepares a number of steps. Orders are edges beside the links, by the number of steps between
+// the two tasks; none reaches further than the links. Instances of one step come in the order of
+// tasks; nil: by their numbers.
+func New(links *dag.Links, steps int, orders [][]dag.Edge, tasks []dag.TaskID) *Steps {
 	n := links.NumTasks()
-	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(steps), reuse: dag.NewRows(n, reuse), tasks: tasks}
-	if steps > 1 {
-		s.reuseNext = dag.NewRows(n, reuseNext)
+	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(links, steps), reach: min(links.Reach(), int32(steps-1)), tasks: tasks}
+	s.orders = make([]dag.Rows, s.reach+1)
+	for back, edges := range orders[:min(len(orders), len(s.orders))] {
+		s.orders[back] = dag.NewRows(n, edges)
 	}
 	s.pending, s.left = make([]int32, int(s.slots)*n), make([]int32, s.slots)
 	if tasks != nil {
@@ -70,21 +73,20 @@ func (s *Steps) Begin(held []dag.TaskID) {
 // Release takes back one time that Begin held a task.
 func (s *Steps) Release(t dag.TaskID) { s.countDown(0, int32(t)) }
 
-// prepare sets the counters of a step to the predecessors in it and in the one before; one is
+// prepare sets the counters of a step to the predecessors in it and in those before; one is
 // added that open takes away.
 func (s *Steps) prepare(step int32) {
 	pending := s.pending[(step%s.slots)*s.n:][:s.n]
 	for t := range pending {
-		pending[t] = 1 + int32(len(s.links.Preds(dag.TaskID(t))))
-		if step > 0 {
-			pending[t] += int32(len(s.links.CarriedPreds(dag.TaskID(t))) + len(s.links.ReusePreds(dag.TaskID(t))))
+		pending[t] = 1
+	}
+	for back := range min(step, s.reach) + 1 {
+		for t := range pending {
+			for _, preds := range s.links.PredsBack(dag.TaskID(t), back) {
+				pending[t] += int32(len(preds))
+			}
 		}
-	}
-	for _, t := range s.reuse.All() {
-		pending[t]++
-	}
-	if step > 0 {
-		for _, t := range s.reuseNext.All() {
+		for _, t := range s.orders[back].All() {
 			pending[t]++
 		}
 	}
@@ -129,24 +131,27 @@ func (s *Steps) End(i dag.Instance) {
 	for _, t := range g.Succs(i.Task) {
 		s.countDown(i.Step, t)
 	}
-	for _, t := range s.reuse.Row(int32(i.Task)) {
+	for _, t := range s.orders[0].Row(int32(i.Task)) {
 		s.countDown(i.Step, t)
 	}
-	if next := i.Step + 1; int(next) < s.steps {
-		for _, t := range g.CarriedSuccs(i.Task) {
+	for back := int32(1); back <= s.reach && int(i.Step+back) < s.steps; back++ {
+		next := i.Step + back
+		if back == 1 {
+			for _, t := range g.CarriedSuccs(i.Task) {
+				s.countDown(next, t)
+			}
+		}
+		for _, t := range g.ReuseSuccs(i.Task, back) {
 			s.countDown(next, t)
 		}
-		for _, t := range g.ReuseSuccs(i.Task) {
-			s.countDown(next, t)
-		}
-		for _, t := range s.reuseNext.Row(int32(i.Task)) {
+		for _, t := range s.orders[back].Row(int32(i.Task)) {
 			s.countDown(next, t)
 		}
 	}
 	s.left[i.Step%s.slots]--
 	for !s.Finished() && s.left[s.first%s.slots] == 0 {
 		s.first++
-		if ahead := s.first + window; int(ahead) < s.steps {
+		if ahead := s.first + s.slots - 1; int(ahead) < s.steps {
 			s.prepare(ahead)
 		}
 		if opened := s.first + window - 1; int(opened) < s.steps {
