@@ -42,7 +42,8 @@ const MaxTasks = 64
 // Options say what to look for, and how far.
 type Options struct {
 	Objective Objective
-	// Nodes bounds the search: so many parts of plans are looked at.
+	// Nodes bounds the search: so many parts of plans are looked at. A plan that is simulated counts as
+	// 16, which is about what it takes longer.
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
 	Clocks [][]int32
@@ -88,7 +89,8 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	s.tryHEFT()
 	s.inModel = true
 	lowest := s.part(newDominance(m))
-	if s.inModel = false; s.left > 0 && lowest < s.cut() {
+	s.inModel = false
+	if s.left > 0 && lowest < s.cut() {
 		lowest = max(lowest, s.part(newPrefixes(m)))
 	}
 	switch {
@@ -179,13 +181,21 @@ func (s *search) part(memory seen) float64 {
 	return min(s.lowest, s.best)
 }
 
-// cut is the value from which on nothing is better than the best.
+// cut is the value from which on nothing is looked at: it is not better than the best, or, in the model,
+// than a plan that came out above its value there and so has ended the hope for a proof above that.
 func (s *search) cut() float64 {
-	if s.objective == Time {
-		return s.best
+	cut := s.best
+	if s.inModel {
+		cut = min(cut, s.lowest)
 	}
-	return float64(s.best * (1 - tolerance))
+	if s.objective == Time {
+		return cut
+	}
+	return float64(cut * (1 - tolerance))
 }
+
+// nodesPerPlan is what a plan that is simulated counts as.
+const nodesPerPlan = 16
 
 // nodesPerLook is how many nodes pass between two looks at the context.
 const nodesPerLook = 1024
@@ -195,16 +205,19 @@ func (s *search) visit(depth int, bound float64) {
 	if bound >= s.cut() {
 		return
 	}
-	if s.left%nodesPerLook == 0 && s.ctx.Err() != nil {
+	f, costs, complete := &s.frames[depth], 1, depth == len(s.tasks)
+	if complete {
+		costs = nodesPerPlan
+	}
+	if (complete || s.left%nodesPerLook == 0) && s.ctx.Err() != nil {
 		s.stop = context.Cause(s.ctx)
 	}
-	if s.left == 0 || s.stop != nil {
-		s.lowest = min(s.lowest, bound)
+	if s.left < costs || s.stop != nil {
+		s.left, s.lowest = min(s.left, 0), min(s.lowest, bound)
 		return
 	}
-	s.left--
-	f := &s.frames[depth]
-	if depth == len(s.tasks) {
+	s.left -= costs
+	if complete {
 		s.leaf(&f.state)
 		return
 	}

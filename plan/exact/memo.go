@@ -37,7 +37,11 @@ type dominance struct {
 	spare  *known
 	mayBe  bool // off
 	joules bool // copies draw something
+	room   int  // pairs of numbers that may still be remembered
 }
+
+// mostRoom bounds the memory that a search takes, to some hundred megabytes.
+const mostRoom = 10_000_000
 
 // known is a part of a plan.
 type known struct {
@@ -52,7 +56,7 @@ type known struct {
 }
 
 func newDominance(m *model) *dominance {
-	d := &dominance{model: m, byDone: map[uint64]*[]*known{}}
+	d := &dominance{model: m, byDone: map[uint64]*[]*known{}, room: mostRoom}
 	for i := range m.devices {
 		d.mayBe = d.mayBe || m.devices[i].restJ != m.devices[i].unusedJ
 	}
@@ -83,6 +87,9 @@ func (d *dominance) covers(x *state, v *view) bool {
 			return true
 		}
 	}
+	if d.room -= len(k.times) + len(k.lacks)/2; d.room < 0 {
+		return false // it is looked at, and not remembered
+	}
 	*list = append(slices.DeleteFunc(*list, func(other *known) bool { return d.noWorse(k, other) }), k)
 	d.spare = nil
 	return false
@@ -111,7 +118,7 @@ func (d *dominance) describe(x *state, v *view) *known {
 		}
 	}
 	for t := range d.tasks {
-		if x.done&(1<<t) != 0 {
+		if x.done&(1<<t) != 0 || d.tasks[t].waitsOnlyFor(x, d.pieces) {
 			continue
 		}
 		seen := uint64(0) // memories
@@ -128,6 +135,12 @@ func (d *dominance) describe(x *state, v *view) *known {
 		d.describePieces(k, x)
 	}
 	return k
+}
+
+// waitsOnlyFor reports whether a task left waits for nothing that a part of a plan fixes, but for others
+// that are left.
+func (t *task) waitsOnlyFor(x *state, pieces []piece) bool {
+	return t.before != 0 && t.before&x.done == 0 && !slices.ContainsFunc(t.reads, func(i int32) bool { return pieces[i].writer < 0 })
 }
 
 // sortUnits sorts the units of a device, which are the last ones, by when they are free, and their clocks
