@@ -184,7 +184,7 @@ func (m *model) freeAtLeast(x *state, v *view) {
 
 // addTails finds what follows each task at least.
 func (m *model) addTails() {
-	m.tails = make([][]int64, len(m.tasks))
+	m.tails, m.ranks = make([][]int64, len(m.tasks)), make([]int64, len(m.tasks))
 	for k := len(m.sorted) - 1; k >= 0; k-- {
 		t := m.sorted[k]
 		m.tails[t] = make([]int64, len(m.devices))
@@ -198,6 +198,12 @@ func (m *model) addTails() {
 					}
 				}
 				m.tails[t][d] = max(m.tails[t][d], least)
+			}
+		}
+		m.ranks[t] = noWay
+		for d := range m.devices {
+			if takes := m.tasks[t].least[d]; takes >= 0 {
+				m.ranks[t] = min(m.ranks[t], takes+m.tails[t][d])
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -160,6 +161,7 @@ type frame struct {
 type child struct {
 	step  step
 	bound float64
+	end   int64 // of the task
 }
 
 // seen knows what has been looked at.
@@ -237,7 +239,8 @@ func (s *search) visit(depth int, bound float64) {
 	}
 }
 
-// branch lists what can come next, in the order of bounds.
+// branch lists what can come next, in the order of bounds. Of equal ones the tasks with the most behind
+// them are the first, where they end first.
 func (s *search) branch(f, scratch *frame) {
 	f.next = f.next[:0]
 	for t := range s.tasks {
@@ -256,6 +259,7 @@ func (s *search) branch(f, scratch *frame) {
 				c := child{step: step{int32(t), int32(setting), w}}
 				scratch.state.copy(&f.state)
 				s.take(&scratch.state, c.step)
+				c.end = scratch.state.end[t]
 				if c.bound = s.lower(&scratch.state, &scratch.view); c.bound < s.cut() {
 					f.next = append(f.next, c)
 				}
@@ -263,12 +267,6 @@ func (s *search) branch(f, scratch *frame) {
 		}
 	}
 	slices.SortStableFunc(f.next, func(a, b child) int {
-		switch {
-		case a.bound < b.bound:
-			return -1
-		case a.bound > b.bound:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(s.ranks[b.step.task], s.ranks[a.step.task]), cmp.Compare(a.end, b.end))
 	})
 }

@@ -29,6 +29,7 @@ type model struct {
 	restJ float64
 
 	tails                 [][]int64 // by task and device: from its end there to the end of the step, at least
+	ranks                 []int64   // by task: from its start to the end of the step, at least
 	timeAreas, energyArea []area
 }
 
