@@ -113,15 +113,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	if out.verbose {
 		w.printDetails(stdout, result, s)
 	}
-	if s.Tiles != nil {
-		printTiles(stdout, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(stdout, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(stdout, s.Devices)
-	}
+	s.print(stdout)
 	if command == "plan" {
 		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
 	}
@@ -131,6 +123,19 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	fmt.Fprintf(stdout, "files     %s\n", dir.Path())
 	head.print(stdout, "")
 	return nil
+}
+
+// print prints what was compared and drawn.
+func (s *summary) print(out io.Writer) {
+	if s.Tiles != nil {
+		printTiles(out, s.Tiles)
+	}
+	if s.Samples != nil {
+		printSamples(out, s.Samples)
+	}
+	if s.Devices != nil {
+		printSets(out, s.Devices)
+	}
 }
 
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
