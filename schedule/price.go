@@ -201,15 +201,11 @@ func (c *Priced) boundAnew() {
 // Costs are those of one graph in steps whose tasks are not timed.
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
-// CostsAt are the costs of one graph with a clock in force, by its index, on the devices that have so
-// many. The variants are those of Costs.
-func (c *Priced) CostsAt(graph, clock int) (*Costs, error) {
-	p := c.Platform.AtClocks(int32(clock))
-	if p == c.Platform {
-		return c.Costs(graph), nil
-	}
+// AtClock are the costs of one graph with all tasks at a clock, by its index, of every device that has
+// so many. They are those of a decision by a plan that says so and fixes no variants.
+func (c *Priced) AtClock(graph int, clock int32) (*Costs, error) {
 	g := c.Program.Graphs[graph]
-	return newCosts(g, p, costOptions{target: c.target, variants: c.Costs(graph).Variants(g, c.Platform)})
+	return newCosts(g, c.Platform, costOptions{target: c.target, variants: c.Costs(graph).Variants(g, c.Platform), clocks: slices.Repeat([]int32{clock + 1}, len(g.Tasks))})
 }
 
 // Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run

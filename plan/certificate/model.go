@@ -159,7 +159,7 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) error {
 	}
 	m.Tasks = make([]Task, len(g.Tasks))
 	for clock := range clocks {
-		costs, err := c.CostsAt(graph, clock)
+		costs, err := c.AtClock(graph, int32(clock))
 		if err != nil {
 			return err
 		}
