@@ -1,0 +1,154 @@
+package lp
+
+import (
+	"fmt"
+	"math"
+)
+
+// largest and smallest are the magnitudes of numbers that a problem may hold. What lies
+// outside would lose all digits of the others.
+const largest, smallest = 1e20, 1e-20
+
+// Problem is to minimise c·x where every row a has lower <= a·x <= upper, and every column
+// l <= x <= u. Its zero value has neither columns nor rows. Rows may follow after it was solved.
+type Problem struct {
+	cost, lower, upper []float64 // by column
+	rowLower, rowUpper []float64
+	terms              lists     // by row
+	noLess, noMore     []float64 // by column: bounds that only proofs use
+	seen               []bool    // columns of the row that is being added
+}
+
+// Term is a column's coefficient in a row.
+type Term struct {
+	Column      int
+	Coefficient float64
+}
+
+// Columns is the number of columns.
+func (p *Problem) Columns() int { return len(p.cost) }
+
+// Rows is the number of rows.
+func (p *Problem) Rows() int { return len(p.rowLower) }
+
+// AddColumn adds a variable and returns its number. Bounds may be infinite.
+func (p *Problem) AddColumn(cost, lower, upper float64) (int, error) {
+	column := len(p.cost)
+	if err := checkNumber(cost); err != nil {
+		return 0, fmt.Errorf("cost of column %d: %w", column, err)
+	}
+	if err := checkSides(lower, upper); err != nil {
+		return 0, fmt.Errorf("column %d: %w", column, err)
+	}
+	p.cost, p.seen = append(p.cost, cost), append(p.seen, false)
+	p.lower, p.upper = append(p.lower, lower), append(p.upper, upper)
+	p.noLess, p.noMore = append(p.noLess, math.Inf(-1)), append(p.noMore, math.Inf(1))
+	return column, nil
+}
+
+// SetBounds gives a column other bounds. What was solved before is solved again from where it
+// ended.
+func (p *Problem) SetBounds(column int, lower, upper float64) error {
+	if err := p.checkBounds(column, lower, upper); err != nil {
+		return err
+	}
+	p.lower[column], p.upper[column] = lower, upper
+	return nil
+}
+
+// Imply states bounds that every solution of interest keeps anyway, because rows or a known
+// objective imply them. The solver leaves them out, since a bound that it need not watch costs
+// nothing. [Bound] uses them where a multiplier's rounding meets an infinite bound.
+func (p *Problem) Imply(column int, lower, upper float64) error {
+	if err := p.checkBounds(column, lower, upper); err != nil {
+		return err
+	}
+	p.noLess[column], p.noMore[column] = lower, upper
+	return nil
+}
+
+// AddRow adds a row and returns its number. Either side may be infinite. A column stands in
+// a row once.
+func (p *Problem) AddRow(lower, upper float64, terms []Term) (int, error) {
+	row := len(p.rowLower)
+	if err := checkSides(lower, upper); err != nil {
+		return 0, fmt.Errorf("row %d: %w", row, err)
+	}
+	begin := len(p.terms.index)
+	for _, t := range terms {
+		if err := p.checkTerm(t); err != nil {
+			p.terms.cut(begin)
+			p.clearSeen(terms)
+			return 0, fmt.Errorf("row %d: %w", row, err)
+		}
+		p.seen[t.Column] = true
+		if t.Coefficient != 0 {
+			p.terms.add(int32(t.Column), t.Coefficient)
+		}
+	}
+	p.clearSeen(terms)
+	p.terms.end()
+	p.rowLower, p.rowUpper = append(p.rowLower, lower), append(p.rowUpper, upper)
+	return row, nil
+}
+
+func (p *Problem) checkColumn(column int) error {
+	if column < 0 || column >= len(p.cost) {
+		return fmt.Errorf("column %d: the problem has %d columns", column, len(p.cost))
+	}
+	return nil
+}
+
+func (p *Problem) checkBounds(column int, lower, upper float64) error {
+	if err := p.checkColumn(column); err != nil {
+		return err
+	}
+	if err := checkSides(lower, upper); err != nil {
+		return fmt.Errorf("column %d: %w", column, err)
+	}
+	return nil
+}
+
+func (p *Problem) clearSeen(terms []Term) {
+	for _, t := range terms {
+		if t.Column >= 0 && t.Column < len(p.seen) {
+			p.seen[t.Column] = false
+		}
+	}
+}
+
+// checkTerm refuses what may not stand in a row.
+func (p *Problem) checkTerm(t Term) error {
+	if err := p.checkColumn(t.Column); err != nil {
+		return err
+	}
+	if p.seen[t.Column] {
+		return fmt.Errorf("column %d stands in it twice; add its coefficients up", t.Column)
+	}
+	if err := checkNumber(t.Coefficient); err != nil {
+		return fmt.Errorf("coefficient of column %d: %w", t.Column, err)
+	}
+	return nil
+}
+
+func checkNumber(x float64) error {
+	if size := math.Abs(x); !(size <= largest) || size > 0 && size < smallest {
+		return fmt.Errorf("%g is not 0, nor of a size from %g to %g; choose another unit", x, smallest, largest)
+	}
+	return nil
+}
+
+func checkSides(lower, upper float64) error {
+	for _, side := range []float64{lower, upper} {
+		if math.IsInf(side, 0) {
+			continue
+		}
+		if err := checkNumber(side); err != nil {
+			return fmt.Errorf("bound %w", err)
+		}
+	}
+	if lower > upper || math.IsInf(lower, 1) || math.IsInf(upper, -1) {
+		return fmt.Errorf("no number lies between %g and %g", lower, upper)
+	}
+	return nil
+}
