@@ -21,13 +21,15 @@ import (
 //	c·x >= Σᵢ (yᵢ > 0 ? yᵢ·loᵢ : yᵢ·hiᵢ) + Σⱼ (dⱼ > 0 ? dⱼ·lⱼ : dⱼ·uⱼ)
 //
 // and the right-hand side has no x. A multiplier that asks for an infinite side is taken as 0,
-// which is another y. A reduced cost that asks for an infinite bound proves nothing. Even where
-// it is only the residue of rounding nothing can be said: give every column the bounds that
-// solutions of interest keep, say those no worse than one that is known.
+// which is another y. A reduced cost that asks for an infinite bound proves nothing. Where an
+// optimum has a reduced cost of 0, that of its rounded multipliers is some 1e-15 of either sign.
+// Every column whose bounds are not finite should therefore have implied ones ([Problem.Imply]),
+// say those that solutions no worse than a known one keep; the bound is then one of these.
 func Bound(p *Problem, y []float64) (*big.Rat, error) { return p.bound(p.cost, y) }
 
 // ProvesInfeasible reports whether a ray proves that no x keeps all rows and bounds: with
-// costs of 0 it would prove that 0 = 0·x is positive (Farkas).
+// costs of 0 it would prove that 0 = 0·x is positive (Farkas). Implied bounds count: then no
+// solution of interest is left.
 func ProvesInfeasible(p *Problem, ray []float64) (bool, error) {
 	bound, err := p.bound(make([]float64, len(p.cost)), ray)
 	return err == nil && bound != nil && bound.Sign() > 0, err
@@ -59,7 +61,7 @@ func (p *Problem) bound(cost, y []float64) (*big.Rat, error) {
 		}
 	}
 	for j, d := range reduced {
-		product, finite := atSide(d, p.lower[j], p.upper[j])
+		product, finite := atSide(d, max(p.lower[j], p.noLess[j]), min(p.upper[j], p.noMore[j]))
 		if !finite {
 			return nil, nil
 		}

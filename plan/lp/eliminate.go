@@ -131,7 +131,7 @@ func (e *eliminator) offerColumn(slot int32, best *pivot) bool {
 	for _, x := range e.value[slot] {
 		largest = max(largest, math.Abs(x))
 	}
-	if largest < singular {
+	if !(largest >= singular) {
 		e.columns.remove(slot)
 		return false
 	}

@@ -37,7 +37,7 @@ func (s *Solver) dualRatio(outside float64) int32 {
 	if first > 0 {
 		ends = append(ends, first)
 	}
-	if rate >= 0 && first < len(list) {
+	if rate >= 0 && 0 < first && first < len(list) {
 		ends, rate = s.moreGroups(list, ends, rate)
 	}
 	if rate > primalTolerance || len(ends) == 0 {
@@ -76,7 +76,7 @@ func (s *Solver) collect(above bool) {
 			a = -a
 		}
 		l, u := s.lower[j], s.upper[j]
-		if l == u || math.Abs(a) < pivotTolerance {
+		if l == u || !(math.Abs(a) >= pivotTolerance) {
 			continue
 		}
 		switch {
@@ -130,7 +130,7 @@ func (s *Solver) moreGroups(list []candidate, ends []int, rate float64) ([]int, 
 		bounds[i] = least
 	}
 	for begin := 0; begin < len(rest) && rate >= 0; {
-		end := begin
+		end := begin + 1
 		for end < len(rest) && rest[end].ratio() <= bounds[begin] {
 			end++
 		}

@@ -63,30 +63,33 @@ func (w *workload) duration(t int, factor float64) (terms []Term) {
 // copies between memories, and no device works longer than the period.
 func (w *workload) problem(t testing.TB, energy bool) *Problem {
 	p := &Problem{}
-	column := func(cost, upper float64) {
-		if !energy {
-			cost = 0
+	column := func(cost, implied float64) {
+		j, err := p.AddColumn(cost, 0, inf)
+		if err == nil {
+			err = p.Imply(j, 0, implied)
 		}
-		if _, err := p.AddColumn(cost, 0, upper); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	watts, linkWatts, idleWatts := w.watts, 3.0, 20.0
+	if !energy {
+		watts, linkWatts, idleWatts = make([]float64, len(w.units)), 0, 1
+	}
 	for _, durations := range w.durations {
 		for k, d := range durations {
-			column(w.watts[k]*d, 1)
+			column(watts[k]*d, 1)
 		}
 	}
 	for range w.tasks {
 		column(0, 10*w.horizon)
 	}
 	for range w.tasks * len(w.units) {
-		column(3, 1)
+		column(linkWatts, 1)
 	}
-	if _, err := p.AddColumn(20, 0, w.horizon); err != nil {
-		t.Fatal(err)
-	}
+	column(idleWatts, w.horizon)
 	for k := range w.units {
-		column(w.watts[k]/2, w.horizon)
+		column(watts[k]/2, w.horizon)
 	}
 	w.addRows(t, p)
 	return p
@@ -139,6 +142,66 @@ func (w *workload) intervals(t testing.TB, p *Problem, layers int) {
 				terms = append(terms, Term{w.share(task, k), w.durations[task][k]})
 			}
 			addRow(t, p, -inf, 0, terms)
+		}
+	}
+}
+
+// TestScheduling proves the optima of problems like the planner's.
+func TestScheduling(t *testing.T) {
+	sizes := []struct{ tasks, width int }{{35, 5}, {70, 5}, {140, 7}}
+	if !testing.Short() {
+		sizes = append(sizes, struct{ tasks, width int }{350, 10})
+	}
+	for _, c := range sizes {
+		for _, energy := range []bool{true, false} {
+			p := layered(2, c.tasks, c.width).problem(t, energy)
+			t.Run(fmt.Sprintf("%dx%d/energy=%v", p.Rows(), p.Columns(), energy), func(t *testing.T) {
+				r := solve(t, NewSolver(p))
+				checkOptimal(t, p, r)
+				checkBound(t, p, r)
+			})
+		}
+	}
+}
+
+// TestWarm adds rows, fixes shares and gives them back: what a solver that goes on finds is what
+// one that begins anew finds, and adding rows takes it fewer iterations.
+func TestWarm(t *testing.T) {
+	for _, energy := range []bool{true, false} {
+		w := layered(5, 70, 5)
+		p := w.problem(t, energy)
+		warm := NewSolver(p)
+		first := solve(t, warm)
+		same := func(step string) (*Result, *Result) {
+			t.Helper()
+			r, cold := solve(t, warm), solve(t, NewSolver(p))
+			checkOptimal(t, p, r)
+			checkBound(t, p, r)
+			if !near(r.Objective, cold.Objective, 1e-9) {
+				t.Errorf("%s: %v, begun anew %v", step, r.Objective, cold.Objective)
+			}
+			return r, cold
+		}
+		w.intervals(t, p, 3)
+		tight, cold := same("with rows of intervals")
+		if tight.Objective < first.Objective-1e-9 || tight.Iterations >= cold.Iterations {
+			t.Errorf("from %v to %v in %d iterations, anew in %d", first.Objective, tight.Objective, tight.Iterations, cold.Iterations)
+		}
+		for task := range 10 {
+			if err := p.SetBounds(w.share(task, task%3), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fixed, _ := same("with fixed shares"); fixed.Objective < tight.Objective {
+			t.Errorf("fixing shares takes %v to %v", tight.Objective, fixed.Objective)
+		}
+		for task := range 10 {
+			if err := p.SetBounds(w.share(task, task%3), 0, inf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again, _ := same("with free shares"); !near(again.Objective, tight.Objective, 1e-9) {
+			t.Errorf("freeing shares gives %v, before %v", again.Objective, tight.Objective)
 		}
 	}
 }
