@@ -201,6 +201,13 @@ func (c *Priced) boundAnew() {
 // Costs are those of one graph in steps whose tasks are not timed.
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
+// AtClock are the costs of one graph with all tasks at a clock, by its index, of every device that has
+// so many. They are those of a decision by a plan that says so and fixes no variants.
+func (c *Priced) AtClock(graph int, clock int32) (*Costs, error) {
+	g := c.Program.Graphs[graph]
+	return newCosts(g, c.Platform, costOptions{target: c.target, variants: c.Costs(graph).Variants(g, c.Platform), clocks: slices.Repeat([]int32{clock + 1}, len(g.Tasks))})
+}
+
 // Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run
 // are. They are Costs itself where being timed takes no time.
 func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }

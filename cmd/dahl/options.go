@@ -39,6 +39,7 @@ type options struct {
 	Seed    uint64 `json:"seed"`
 
 	Objective string `json:"objective,omitempty"`
+	Budget    int    `json:"budget_nodes,omitempty"`
 
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`

@@ -16,7 +16,7 @@ import (
 )
 
 func newPlan(args []string) *cobra.Command {
-	o := options{args: args, Objective: "time"}
+	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
@@ -39,30 +39,23 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
+With --objective it looks at all plans of a step of up to 64 tasks instead: for each
+task every worker and every clock, for each worker every order. It writes the plan that
+takes the least time, joules or joules times seconds, and says whether that is proven,
+or how far the value may be above the least. --clock holds a device to one clock.
+
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
-  dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json`,
+  dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
+  dahl plan --platform node.toml --graph small.json --objective energy`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkObjective(o.Objective); err != nil {
-				return err
-			}
 			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
-	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
+	addObjectiveFlags(cmd, &o)
 	return cmd
-}
-
-func checkObjective(objective string) error {
-	switch objective {
-	case "time":
-		return nil
-	case "energy", "edp":
-		return cli.InputErrorf("--objective %s comes with a planner that is not there yet; only time can be asked for", objective)
-	}
-	return cli.InputErrorf("--objective %q: want time", objective)
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.

@@ -70,6 +70,10 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	if err != nil {
 		return err
 	}
+	found, err := w.optimize(ctx)
+	if err != nil {
+		return err
+	}
 	result, err := w.Predict(ctx)
 	if err != nil {
 		return cli.AsInput(err)
@@ -79,6 +83,8 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	}
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
+	head := w.headline(result, s) // its bound is that of all schedules
+	s.addObjective(o, found)
 	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
 		return cli.AsInput(err)
 	}
@@ -108,21 +114,29 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	if out.verbose {
 		w.printDetails(stdout, result, s)
 	}
-	if s.Tiles != nil {
-		printTiles(stdout, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(stdout, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(stdout, s.Devices)
-	}
+	s.print(stdout)
 	if command == "plan" {
 		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
 	}
+	if found != nil {
+		printOptimum(stdout, o, found)
+	}
 	fmt.Fprintf(stdout, "files     %s\n", dir.Path())
-	w.headline(result, s).print(stdout, "")
+	head.print(stdout, "")
 	return nil
+}
+
+// print prints what was compared and drawn.
+func (s *summary) print(out io.Writer) {
+	if s.Tiles != nil {
+		printTiles(out, s.Tiles)
+	}
+	if s.Samples != nil {
+		printSamples(out, s.Samples)
+	}
+	if s.Devices != nil {
+		printSets(out, s.Devices)
+	}
 }
 
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.

@@ -70,6 +70,8 @@ type summary struct {
 	ReservedBytes map[string]int64 `json:"reserved_bytes"`
 	LowerBoundS   float64          `json:"lower_bound_s"`
 
+	*objectiveSummary
+
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
 	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of a training

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/plan/exact"
+	"dahl/platform"
+)
+
+// defaultBudget is how many parts of plans a search looks at.
+const defaultBudget = 100_000
+
+// addObjectiveFlags adds the flags of a search for the best plan.
+func addObjectiveFlags(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+cli.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
+	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as 5000 or \"5000 `nodes`\" (default: %d nodes)", defaultBudget), func(text string) (err error) {
+		number, _ := strings.CutSuffix(text, "nodes")
+		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || o.Budget < 1 {
+			return fmt.Errorf("write a number of nodes, such as \"5000 nodes\"")
+		}
+		return nil
+	})
+	exclude(cmd, "objective", "plan")
+	exclude(cmd, "objective", "policy")
+	before(cmd, func() error {
+		switch {
+		case f.Changed("budget") && o.Objective == "":
+			return fmt.Errorf("--budget bounds the search for an --objective; name one")
+		case o.Objective != "" && !slices.Contains(exact.Objectives(), o.Objective):
+			return fmt.Errorf("--objective %q: want %s", o.Objective, cli.OneOf(exact.Objectives()))
+		case o.Objective != "" && o.Budget == 0:
+			o.Budget = defaultBudget
+		}
+		return nil
+	})
+}
+
+// optimize replaces the policy's plan by the best for an objective; nil: none was asked for, or the
+// graph is too large and the policy's plan has to do, where only time is asked for.
+func (w *workload) optimize(ctx context.Context) (*exact.Result, error) {
+	o := w.opts
+	if o.Objective == "" {
+		return nil, nil
+	}
+	if tasks := w.Program.Graphs[0].NumTasks(); tasks > exact.MaxTasks || o.Steps > 1 {
+		if o.Objective == string(exact.Time) {
+			return nil, nil
+		}
+		return nil, cli.InputErrorf("--objective %s: searched are the plans of one step of up to %d tasks, and these are %d tasks and %d steps; name a smaller --graph, or leave out --objective", o.Objective, exact.MaxTasks, tasks, o.Steps)
+	}
+	found, err := exact.Search(ctx, w.Decision.Priced, exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	w.Options.Plan = found.Plan
+	return found, w.Choose()
+}
+
+// clocksHeld lists, by device, the clock to which --clock holds it.
+func (o *options) clocksHeld(p *platform.Platform) [][]int32 {
+	held := make([][]int32, len(p.Devices))
+	for _, setting := range o.Clocks {
+		name, _, _ := strings.Cut(setting, "=")
+		if id, ok := p.DeviceByName(name); ok {
+			held[id] = []int32{int32(p.Devices[id].AtClock)}
+		}
+	}
+	return held
+}
+
+// objectiveSummary is what --json says of an objective. The bound of the time is the summary's own.
+type objectiveSummary struct {
+	Objective    string   `json:"objective"`
+	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
+	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
+	Gap          number   `json:"gap"`                      // value over bound, minus 1
+	Proven       bool     `json:"proven"`
+	Nodes        int      `json:"nodes"`
+}
+
+// addObjective says how far a run is from the least. Without a search it is the policy's, and the bound
+// is that of all schedules.
+func (s *summary) addObjective(o *options, found *exact.Result) {
+	if o.Objective == "" {
+		return
+	}
+	of := &objectiveSummary{Objective: o.Objective}
+	s.objectiveSummary = of
+	if found == nil {
+		of.Gap, of.Proven = number(s.MakespanS/s.LowerBoundS-1), s.MakespanS == s.LowerBoundS
+		return
+	}
+	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
+	switch exact.Objective(o.Objective) {
+	case exact.Time:
+		s.LowerBoundS = max(s.LowerBoundS, found.Bound)
+	case exact.Energy:
+		of.LowerBoundJ = &found.Bound
+	default:
+		of.LowerBoundJS = &found.Bound
+	}
+}
+
+// printOptimum says what was found, and how far from the least it may be.
+func printOptimum(out io.Writer, o *options, found *exact.Result) {
+	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
+	if found.Proven {
+		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%d nodes)\n", o.Objective, found.Value, unit, found.Nodes)
+		return
+	}
+	fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no plan has less than %.6g %s, a gap of %.3g %% (%d nodes)\n", o.Objective, found.Value, unit, found.Bound, unit, 100*found.Gap(), found.Nodes)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestObjective: plan finds the optima of the graph of the HEFT paper, which come from outside, says so
+// in both forms, and simulate repeats them with the plan that it wrote and with those that are kept.
+func TestObjective(t *testing.T) {
+	data, err := filepath.Abs("../../plan/exact/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	type numbers struct {
+		Objective   string
+		MakespanS   float64 `json:"makespan_s"`
+		LowerBoundS float64 `json:"lower_bound_s"`
+		LowerBoundJ float64 `json:"lower_bound_j"`
+		Gap         float64
+		Proven      bool
+		EnergyJ     struct{ Total float64 } `json:"energy_j"`
+	}
+	run := func(args ...string) (n numbers) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(mustRun(t, args...)), &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		machine, objective string
+		want               float64
+	}{{"heft", "time", 73}, {"heft", "energy", 1136.2}, {"heft-clocks", "energy", 1019.2}} {
+		on := []string{"--platform", filepath.Join(data, c.machine+".toml"), "--graph", filepath.Join(data, "heft10.json"), "--json"}
+		value := func(n numbers) float64 {
+			if c.objective == "time" {
+				return n.MakespanS
+			}
+			return n.EnergyJ.Total
+		}
+		n := run(append([]string{"plan", "--objective", c.objective, "--out", "p"}, on...)...)
+		bound := n.LowerBoundJ
+		if c.objective == "time" {
+			bound = n.LowerBoundS
+		}
+		if math.Abs(value(n)-c.want) > 0.05 || math.Abs(bound-c.want) > 0.05 || !n.Proven || n.Gap != 0 || n.Objective != c.objective {
+			t.Errorf("plan for %s on %s: %+v; the least is %v", c.objective, c.machine, n, c.want)
+		}
+		for _, plan := range []string{"p/plan.json", filepath.Join(data, c.machine+"-"+c.objective+".plan.json")} {
+			if got := value(run(append([]string{"simulate", "--plan", plan, "--steps", "1", "--out", "s"}, on...)...)); math.Abs(got-c.want) > 0.05 {
+				t.Errorf("simulate --plan %s: %v, the least is %v", plan, got, c.want)
+			}
+		}
+	}
+	on := []string{"plan", "--platform", filepath.Join(data, "heft-clocks.toml"), "--graph", filepath.Join(data, "heft10.json"), "--out", "p", "--objective", "energy"}
+	if out := mustRun(t, append(on, "--clock", "P1=fast", "--clock", "P2=fast", "--clock", "P3=fast")...); !strings.Contains(out, "optimum   energy 1136.2 J, proven") {
+		t.Errorf("held to the first clocks, the least is 1136.2 J:\n%s", out)
+	}
+	if out := mustRun(t, append(on, "--budget", "100 nodes")...); !strings.Contains(out, "not proven: no plan has less than") || !strings.Contains(out, "(100 nodes)") {
+		t.Errorf("with 100 nodes:\n%s", out)
+	}
+}
+
+// TestObjectiveOfLargeGraph: what is too large to search has the policy's plan for time, and the bound
+// of all schedules.
+func TestObjectiveOfLargeGraph(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var n struct {
+		Policy      string
+		MakespanS   float64 `json:"makespan_s"`
+		LowerBoundS float64 `json:"lower_bound_s"`
+		Gap         float64
+		Proven      bool
+	}
+	out := mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--objective", "time", "--json", "--out", "p")
+	if err := json.Unmarshal([]byte(out), &n); err != nil {
+		t.Fatal(err)
+	}
+	if n.Policy != "heft" || n.Proven || math.Abs(n.Gap-(n.MakespanS/n.LowerBoundS-1)) > 1e-12 || n.Gap <= 0 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,287 @@
+package exact
+
+import (
+	"math"
+	"math/bits"
+
+	"dahl/platform"
+)
+
+// Bounds of all plans that go on from a part of one.
+//
+// Time. A task on device d starts no sooner than a unit of d is free, and no sooner than what it
+// waits for has ended wherever that ends first and, where it moves, has arrived. After its end
+// there follows the longest chain of those that wait for it, each where it takes least with the way there
+// (tails).
+//
+// Area. Let v(d) ≥ 0 be weights with Σ units(d)·v(d) = 1. No unit works longer than the makespan T, so
+//
+//	T ≥ Σ over units v(d)·(from when it can run anything) + Σ over tasks left of the v(d)·time of where it goes
+//
+// and of where it goes the least is a bound. Joules. Let r be the joules per nanosecond of all that waits, e(i)
+// those of task i above that, and 0 ≤ s ≤ 1. The joules are those so far and
+//
+//	Σ e(i) + r·T ≥ Σ e(i) + r·(1−s)·T' + r·s·(area) ≥ r·(1−s)·T' + r·s·Σ v·free + Σ over tasks left min (e(i) + r·s·v(d)·time)
+//
+// for a bound T' of the time. So the choice between a device that draws little and one that is
+// free weighs joules against time at once. The weights are found for the whole graph by multiplicative
+// weights, as in schedule.Priced.LowerBound, for several s.
+
+// area is a bound by weights.
+type area struct {
+	weights []float64 // by device, with r·s: joules per nanosecond of a unit
+	share   float64   // s
+	least   []float64 // by task: the least that it adds
+}
+
+// view is what bounds find of a part of a plan.
+type view struct {
+	arrives []int64 // by task left and memory: when it has what the task waits for, at least
+	ends    []int64 // by task left and device: when the task ends there, at least
+	first   []int64 // by task left: when it ends anywhere, at least
+	free    []int64 // by worker: from when it can run anything that is left, at least
+	last    int64   // the makespan, at least
+	soonest []int64 // by device: when the first of its units is free
+}
+
+func (s *search) newView() view {
+	n := len(s.tasks)
+	return view{arrives: make([]int64, n*len(s.platform.Memories)), ends: make([]int64, n*len(s.devices)), first: make([]int64, n),
+		free: make([]int64, len(s.platform.Workers)), soonest: make([]int64, len(s.devices))}
+}
+
+// lower is a value that no plan goes below that goes on from a part of one. The view is of that part.
+func (m *model) lower(x *state, v *view) float64 {
+	m.lookAhead(x, v)
+	last := float64(v.last)
+	for i := range m.timeAreas {
+		last = max(last, math.Ceil(float64(m.timeAreas[i].of(m, x, v)*(1-1e-9))))
+	}
+	if m.objective == Time {
+		return last
+	}
+	rest := m.restOf(x.used)
+	joules := 0.0
+	for i := range m.energyArea {
+		a := &m.energyArea[i]
+		joules = max(joules, a.of(m, x, v)+float64((rest-float64(a.share*m.restOf(0)))*last))
+	}
+	joules = float64((x.joules + joules) * (1 - tolerance/10))
+	if m.objective == EDP {
+		return float64(joules * last)
+	}
+	return joules
+}
+
+// value is that of a complete plan in the model.
+func (m *model) value(x *state) float64 {
+	switch joules := x.joules + float64(m.restOf(x.used)*float64(x.last)); m.objective {
+	case Time:
+		return float64(x.last)
+	case EDP:
+		return float64(joules * float64(x.last))
+	default:
+		return joules
+	}
+}
+
+// shown is a value as the objective counts it: seconds instead of nanoseconds.
+func (m *model) shown(value float64) float64 {
+	if m.objective == Energy {
+		return value
+	}
+	return value / 1e9
+}
+
+// of is the bound of a part of a plan, without the share of the makespan that is no area.
+func (a *area) of(m *model, x *state, v *view) (sum float64) {
+	for d := range m.devices {
+		busy := int64(0)
+		for _, w := range m.devices[d].workers {
+			busy += v.free[w]
+		}
+		sum += float64(a.weights[d] * float64(busy))
+	}
+	for t := range m.tasks {
+		if x.done&(1<<t) == 0 {
+			sum += a.least[t]
+		}
+	}
+	return sum
+}
+
+// lookAhead finds when the tasks left can end at the earliest.
+func (m *model) lookAhead(x *state, v *view) {
+	memories, devices := len(m.platform.Memories), len(m.devices)
+	for d := range m.devices {
+		v.soonest[d] = math.MaxInt64
+		for _, w := range m.devices[d].workers {
+			v.soonest[d] = min(v.soonest[d], x.free[w])
+		}
+	}
+	v.last = x.last
+	for _, t := range m.sorted {
+		if x.done&(1<<t) != 0 {
+			continue
+		}
+		for to := range memories {
+			v.arrives[int(t)*memories+to] = -1 // not known
+		}
+		first, through := int64(noWay), int64(noWay)
+		for d := range devices {
+			at := int(t)*devices + d
+			if v.ends[at] = noWay; m.tasks[t].least[d] < 0 {
+				continue
+			}
+			arrives := &v.arrives[int(t)*memories+int(m.devices[d].memory)]
+			if *arrives < 0 {
+				*arrives = m.arrivesAtLeast(x, v, int(t), m.devices[d].memory)
+			}
+			v.ends[at] = min(noWay, max(*arrives, v.soonest[d])+m.tasks[t].least[d])
+			first, through = min(first, v.ends[at]), min(through, v.ends[at]+m.tails[t][d])
+		}
+		v.first[t] = first
+		v.last = max(v.last, through)
+	}
+	m.freeAtLeast(x, v)
+}
+
+// arrivesAtLeast bounds when a memory has what a task waits for.
+func (m *model) arrivesAtLeast(x *state, v *view, t int, memory platform.MemoryID) int64 {
+	at, own := m.arrival(x, t, memory), &m.tasks[t]
+	for before := own.before &^ x.done; before != 0; before &= before - 1 {
+		at = max(at, v.first[bits.TrailingZeros64(before)])
+	}
+	for _, i := range own.reads {
+		p := &m.pieces[i]
+		if p.writer < 0 || x.done&(1<<p.writer) != 0 {
+			continue
+		}
+		least := int64(noWay)
+		for d := range m.devices {
+			least = min(least, v.ends[int(p.writer)*len(m.devices)+d]+p.ways[m.devices[d].memory][memory])
+		}
+		at = max(at, least)
+	}
+	return min(at, noWay)
+}
+
+// freeAtLeast bounds from when workers can run anything that is left. Where nothing of that starts
+// before the makespan, the makespan counts: the worker idles until then.
+func (m *model) freeAtLeast(x *state, v *view) {
+	for d := range m.devices {
+		next := v.last
+		for t := range m.tasks {
+			if x.done&(1<<t) == 0 && m.tasks[t].least[d] >= 0 {
+				next = min(next, v.arrives[t*len(m.platform.Memories)+int(m.devices[d].memory)])
+			}
+		}
+		for _, w := range m.devices[d].workers {
+			v.free[w] = max(x.free[w], next)
+		}
+	}
+}
+
+// addTails finds what follows each task at least.
+func (m *model) addTails() {
+	m.tails, m.ranks = make([][]int64, len(m.tasks)), make([]int64, len(m.tasks))
+	for k := len(m.sorted) - 1; k >= 0; k-- {
+		t := m.sorted[k]
+		m.tails[t] = make([]int64, len(m.devices))
+		for d := range m.devices {
+			for after := m.tasks[t].after; after != 0; after &= after - 1 {
+				next := bits.TrailingZeros64(after)
+				least := int64(noWay)
+				for to := range m.devices {
+					if takes := m.tasks[next].least[to]; takes >= 0 {
+						least = min(least, m.wayBetween(t, next, m.devices[d].memory, m.devices[to].memory)+takes+m.tails[next][to])
+					}
+				}
+				m.tails[t][d] = max(m.tails[t][d], least)
+			}
+		}
+		m.ranks[t] = noWay
+		for d := range m.devices {
+			if takes := m.tasks[t].least[d]; takes >= 0 {
+				m.ranks[t] = min(m.ranks[t], takes+m.tails[t][d])
+			}
+		}
+	}
+}
+
+// wayBetween is how long what one task writes for another takes from memory to memory.
+func (m *model) wayBetween(writer int32, reader int, from, to platform.MemoryID) (ns int64) {
+	for _, i := range m.tasks[reader].reads {
+		if p := &m.pieces[i]; p.writer == writer {
+			ns = max(ns, p.ways[from][to])
+		}
+	}
+	return ns
+}
+
+// shares are those of the makespan that are bounded by areas, of bounds of joules.
+var shares = []float64{0, 0.25, 0.5, 0.75, 1}
+
+// addAreas finds the weights.
+func (m *model) addAreas() {
+	m.timeAreas = []area{m.newArea(1, 1, func(*setting) float64 { return 0 })}
+	if m.objective == Time {
+		return
+	}
+	for _, share := range shares {
+		m.energyArea = append(m.energyArea, m.newArea(share, float64(share*m.restOf(0)), func(s *setting) float64 { return s.joules }))
+	}
+}
+
+// areaRounds bounds the rounds in which weights are looked for.
+const areaRounds = 256
+
+// newArea looks for good weights, of which those of all units have the sum given.
+func (m *model) newArea(share, total float64, joules func(*setting) float64) (best area) {
+	weights, loads := make([]float64, len(m.devices)), make([]float64, len(m.devices))
+	for d := range weights {
+		weights[d] = 1
+	}
+	most := math.Inf(-1)
+	for round := range areaRounds {
+		sum := 0.0
+		for d := range weights {
+			sum += float64(weights[d] * float64(len(m.devices[d].workers)))
+		}
+		for d := range weights {
+			weights[d] *= total / sum
+		}
+		a := area{weights: append([]float64(nil), weights...), share: share, least: make([]float64, len(m.tasks))}
+		clear(loads)
+		bound := 0.0
+		for t := range m.tasks {
+			a.least[t] = math.Inf(1)
+			var at *setting
+			for i := range m.tasks[t].settings {
+				s := &m.tasks[t].settings[i]
+				if v := joules(s) + float64(weights[s.device]*float64(m.devices[s.device].dispatch+s.takes)); v < a.least[t] {
+					a.least[t], at = v, s
+				}
+			}
+			bound += a.least[t]
+			loads[at.device] += float64(m.devices[at.device].dispatch+at.takes) / float64(len(m.devices[at.device].workers))
+		}
+		if bound > most {
+			most, best = bound, a
+		}
+		if total == 0 {
+			break
+		}
+		fullest := 0.0
+		for _, load := range loads {
+			fullest = max(fullest, load)
+		}
+		if fullest == 0 {
+			break
+		}
+		for d := range weights {
+			weights[d] *= 1 + float64(loads[d]/fullest)/float64(1+round/8)
+		}
+	}
+	return best
+}

@@ -1,0 +1,57 @@
+// Package exact finds optimal plans of small graphs, and proves that they are.
+//
+// Read first: [Search]; the model in model.go, the bounds in bound.go, dominance in memo.go.
+//
+// # What is searched
+//
+// The plans of one step of one graph: for each task a worker and a clock, for each worker the order
+// of its tasks. A world that follows a plan starts everything as early as the plan lets it, so that
+// a plan has one schedule, and [simulate.Run] and [energy.FromSchedule] say what it is worth. Where a
+// plan lists no sleep states, copies or places, package schedule decides them, and so they are no part
+// of the search.
+//
+// To start early is no loss where units that wait draw the same at each clock and nothing sleeps. With
+// the orders, workers and clocks fixed, the joules are then those of the calls and copies, which do not
+// depend on when they happen, and the power of all that waits over the makespan, which is least
+// where every task starts as early as it can. What is optimal among plans is then optimal among
+// all schedules that copy each content to a memory once.
+//
+// # The model
+//
+// The search works on a model of time and joules in which the least value of a plan is known for
+// any part of it. In the model the value of a plan is never above that of the simulator:
+//
+//   - equal to the simulator's are orders and contents that tasks wait for, dispatch, copies over links
+//     that each have for themselves (fatpipes) when they move all that a task wrote of a storage,
+//     changes of the clock of a unit, the joules of calls, copies and changes, what units, links and
+//     the host draw that wait, and a device that is off;
+//   - copies by way of the host's memory take no more than in the smallest parts: the time of the whole
+//     way at the pace of its slowest link;
+//   - left out, and so bounds from below, are links that copies share, copy engines, the grouping of
+//     copies that several readers need in parts, hand-off and waking, sleep, caps, caches (a call takes
+//     the least that it can), clocks that units of one device share, copies for a next step, a task
+//     that overwrites what is still being copied, and orders for the sake of memory. A unit draws the
+//     least that it can at any clock or asleep, and of power by the number of busy units the least of
+//     all numbers counts.
+//
+// Every complete plan that may be better than the best is simulated. Only what the simulator says
+// becomes the result.
+//
+// # The proof
+//
+// The first part of the search uses dominance (memo.go), which holds in the model. Let M be the least
+// value in the model of any plan. The search finds a plan of value M, or prunes all of them since M
+// is no less than the value of the best plan known. So if every complete plan that was simulated came to
+// the value that the model gave it, the best is optimal, whatever the model leaves out: else some plan had
+// a lower value, its value in the model would be lower too, and the search would have met it.
+// Otherwise the least model value of those that did not is a lower bound, and a second part looks at
+// all plans, without dominance. Both prune by bounds only.
+//
+// Times are whole nanoseconds. Joules are sums of floating-point numbers: two that differ by less than
+// 1e-12 of them count as equal.
+//
+// # Limits
+//
+// One graph of up to 64 tasks, one step, memories of up to 64 and devices of up to 64. Equal input and
+// equal nodes give equal results.
+package exact

@@ -1,0 +1,101 @@
+package exact
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// tryHEFT begins with a plan that costs little to find, where it is one of those searched.
+func (s *search) tryHEFT(o Options) {
+	d, err := s.priced.Decide(schedule.Choice{})
+	if err != nil {
+		s.refused = err
+		return
+	}
+	plan := &schedule.Plan{Policy: "heft", GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order}
+	for w, list := range plan.Order {
+		id := s.platform.Workers[w].Device
+		clock := int32(s.platform.Devices[id].AtClock)
+		if !slices.Contains(s.clocks(o, id), clock) {
+			return
+		}
+		for _, t := range list {
+			s.nameClock(plan, t, id, clock)
+		}
+	}
+	if d, err = s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
+		_, err = s.evaluate(d, plan)
+	}
+	s.refused = err
+}
+
+// leaf simulates a complete plan. Where it comes out above its value in the model, that stays a lower
+// bound of the search in the model.
+func (s *search) leaf(x *state) {
+	plan := s.planOf(x)
+	modelled := s.value(x)
+	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	value := modelled
+	if err == nil {
+		value, err = s.evaluate(d, plan)
+	}
+	if err != nil && s.refused == nil {
+		s.refused = err
+	}
+	if s.inModel && (err != nil || value > modelled+float64(modelled*tolerance)) {
+		s.lowest = min(s.lowest, modelled)
+	}
+}
+
+// evaluate keeps a plan if it is the best.
+func (s *search) evaluate(d *schedule.Decision, plan *schedule.Plan) (value float64, err error) {
+	ran, err := simulate.Run(s.ctx, d, 0, 1, simulate.Options{})
+	if err != nil {
+		return 0, err
+	}
+	report, err := energy.FromSchedule(ran, d.Problem(0, 1, false))
+	if err != nil {
+		return 0, err
+	}
+	r := Result{Plan: plan, Makespan: ran.Makespan, Joules: report.TotalJoules, Value: s.objective.Of(ran.Makespan, report.TotalJoules)}
+	switch s.objective {
+	case Time:
+		value = float64(r.Makespan)
+	case Energy:
+		value = r.Joules
+	default:
+		value = float64(r.Joules * float64(r.Makespan))
+	}
+	if value < s.best {
+		s.best, s.result = value, r
+	}
+	return value, nil
+}
+
+// planOf writes a complete state down.
+func (s *search) planOf(x *state) *schedule.Plan {
+	plan := &schedule.Plan{Policy: "exact", GraphHash: s.graph.Hash(), Order: make([][]dag.TaskID, len(s.platform.Workers))}
+	for _, at := range x.steps {
+		plan.Order[at.worker] = append(plan.Order[at.worker], dag.TaskID(at.task))
+		of := &s.tasks[at.task].settings[at.setting]
+		s.nameClock(plan, dag.TaskID(at.task), of.device, of.clock)
+	}
+	return plan
+}
+
+// nameClock writes the clock of a task down, where its device has several.
+func (s *search) nameClock(plan *schedule.Plan, t dag.TaskID, id platform.DeviceID, clock int32) {
+	clocks := s.platform.Devices[id].Clocks
+	if len(clocks) < 2 {
+		return
+	}
+	if plan.Clocks == nil {
+		plan.Clocks = map[string]string{}
+	}
+	plan.Clocks[s.graph.Tasks[t].Name] = clocks[clock].Name
+}
