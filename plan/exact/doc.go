@@ -23,13 +23,16 @@
 //
 //   - equal to the simulator's are orders and contents that tasks wait for, dispatch, copies over links
 //     that each have for themselves (fatpipes) when they move all that a task wrote of a storage,
-//     copies by way of the host's memory, changes of the clock of a unit, the joules of calls, copies
-//     and changes, what units, links and the host draw that wait, and a device that is off;
+//     changes of the clock of a unit, the joules of calls, copies and changes, what units, links and
+//     the host draw that wait, and a device that is off;
+//   - copies by way of the host's memory take no more than in the smallest parts: the time of the whole
+//     way at the pace of its slowest link;
 //   - left out, and so bounds from below, are links that copies share, copy engines, the grouping of
 //     copies that several readers need in parts, hand-off and waking, sleep, caps, caches (a call takes
-//     the least that it can), clocks that units of one device share, copies for a next step,
-//     a task that overwrites what is still being copied, and orders for the sake of memory. A unit draws the least that it can at any clock or asleep, and of
-//     power by the number of busy units the least of all numbers counts.
+//     the least that it can), clocks that units of one device share, copies for a next step, a task
+//     that overwrites what is still being copied, and orders for the sake of memory. A unit draws the
+//     least that it can at any clock or asleep, and of power by the number of busy units the least of
+//     all numbers counts.
 //
 // Every complete plan that may be better than the best is simulated. Only what the simulator says
 // becomes the result.

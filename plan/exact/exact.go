@@ -87,7 +87,7 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 		return nil, err
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
-	s.tryHEFT()
+	s.tryHEFT(o)
 	s.inModel = true
 	lowest := s.part(newDominance(m))
 	s.inModel = false

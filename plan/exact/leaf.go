@@ -1,20 +1,37 @@
 package exact
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
 )
 
-// tryHEFT begins with a plan that costs little, where it is one of those searched.
-func (s *search) tryHEFT() {
+// tryHEFT begins with a plan that costs little to find, where it is one of those searched.
+func (s *search) tryHEFT(o Options) {
 	d, err := s.priced.Decide(schedule.Choice{})
 	if err != nil {
 		s.refused = err
 		return
 	}
-	s.evaluate(d, &schedule.Plan{Policy: "heft", GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order})
+	plan := &schedule.Plan{Policy: "heft", GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order}
+	for w, list := range plan.Order {
+		id := s.platform.Workers[w].Device
+		clock := int32(s.platform.Devices[id].AtClock)
+		if !slices.Contains(s.clocks(o, id), clock) {
+			return
+		}
+		for _, t := range list {
+			s.nameClock(plan, t, id, clock)
+		}
+	}
+	if d, err = s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
+		_, err = s.evaluate(d, plan)
+	}
+	s.refused = err
 }
 
 // leaf simulates a complete plan. Where it comes out above its value in the model, that stays a lower
@@ -66,12 +83,19 @@ func (s *search) planOf(x *state) *schedule.Plan {
 	for _, at := range x.steps {
 		plan.Order[at.worker] = append(plan.Order[at.worker], dag.TaskID(at.task))
 		of := &s.tasks[at.task].settings[at.setting]
-		if clocks := s.platform.Devices[of.device].Clocks; len(clocks) > 1 {
-			if plan.Clocks == nil {
-				plan.Clocks = map[string]string{}
-			}
-			plan.Clocks[s.graph.Tasks[at.task].Name] = clocks[of.clock].Name
-		}
+		s.nameClock(plan, dag.TaskID(at.task), of.device, of.clock)
 	}
 	return plan
+}
+
+// nameClock writes the clock of a task down, where its device has several.
+func (s *search) nameClock(plan *schedule.Plan, t dag.TaskID, id platform.DeviceID, clock int32) {
+	clocks := s.platform.Devices[id].Clocks
+	if len(clocks) < 2 {
+		return
+	}
+	if plan.Clocks == nil {
+		plan.Clocks = map[string]string{}
+	}
+	plan.Clocks[s.graph.Tasks[t].Name] = clocks[clock].Name
 }

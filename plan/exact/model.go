@@ -299,10 +299,10 @@ func (m *model) addPiece(p piece, bytes int64) {
 		ways, hops := make([]int64, n), make([]float64, n)
 		for to := range platform.MemoryID(n) {
 			through := platform.MemoryID(-1)
+			ways[to] = routeTime(pl, from, to, bytes) // no more than in parts over two hops
 			if pl.Passes(from, to, host) {
 				through, m.staged = host, true
-				ways[to] = routeTime(pl, from, host, bytes) + routeTime(pl, host, to, bytes)
-			} else if ways[to] = routeTime(pl, from, to, bytes); ways[to] < noWay {
+			} else if ways[to] < noWay {
 				hops[to] = m.routeJoules(from, to, bytes)
 			}
 			ways[to] = min(ways[to], noWay)
