@@ -19,12 +19,13 @@ import (
 
 // The files of the results of a run.
 const (
-	PlatformFile  = "platform.toml"
-	GraphFile     = "graph.json"
-	PlanFile      = "plan.json"
-	ScheduleFile  = "schedule.json"
-	PredictedFile = "predicted.json" // what the simulator said of an executed run
-	EnergyFile    = "energy.json"
+	PlatformFile    = "platform.toml"
+	GraphFile       = "graph.json"
+	PlanFile        = "plan.json"
+	ScheduleFile    = "schedule.json"
+	PredictedFile   = "predicted.json" // what the simulator said of an executed run
+	CertificateFile = "certificate.json"
+	EnergyFile      = "energy.json"
 )
 
 // Results are what a run of either world came to, of the program's main graph.

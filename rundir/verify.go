@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/certificate"
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/schedule"
@@ -110,6 +111,23 @@ func VerifyResults(dir string, c *Claims, check func(what string, err error) boo
 			v.checkSchedule(name)
 		}
 	}
+	if v.Lists(CertificateFile) {
+		check(CertificateFile, v.checkCertificate())
+	}
+}
+
+// checkCertificate proves the bound of a plan again.
+func (v *verification) checkCertificate() error {
+	f, err := os.Open(filepath.Join(v.dir, CertificateFile))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c, err := certificate.Read(f)
+	if err != nil {
+		return err
+	}
+	return c.Check(v.Decision.Priced, 0)
 }
 
 // verification checks the results of one run.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/platform"
+	"dahl/rundir"
 )
 
 // defaultBudget is how many parts of plans a search looks at.
@@ -44,20 +47,16 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	})
 }
 
-// optimize replaces the policy's plan by the best for an objective; nil: none was asked for, or the
-// graph is too large and the policy's plan has to do, where only time is asked for.
-func (w *workload) optimize(ctx context.Context) (*exact.Result, error) {
+// optimize replaces the policy's plan by the best for an objective; nil: none was asked for.
+func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	o := w.opts
 	if o.Objective == "" {
 		return nil, nil
 	}
-	if tasks := w.Program.Graphs[0].NumTasks(); tasks > exact.MaxTasks || o.Steps > 1 {
-		if o.Objective == string(exact.Time) {
-			return nil, nil
-		}
-		return nil, cli.InputErrorf("--objective %s: searched are the plans of one step of up to %d tasks, and these are %d tasks and %d steps; name a smaller --graph, or leave out --objective", o.Objective, exact.MaxTasks, tasks, o.Steps)
+	if o.Steps > 1 {
+		return nil, cli.InputErrorf("--objective %s and --steps %d: searched are the plans of one step; leave out --steps", o.Objective, o.Steps)
 	}
-	found, err := exact.Search(ctx, w.Decision.Priced, exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)})
+	found, err := best.Find(ctx, w.Decision.Priced, exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -90,18 +89,13 @@ type objectiveSummary struct {
 	Nodes        int      `json:"nodes"`
 }
 
-// addObjective says how far a run is from the least. Without a search it is the policy's, and the bound
-// is that of all schedules.
-func (s *summary) addObjective(o *options, found *exact.Result) {
-	if o.Objective == "" {
+// addObjective says how far a run is from the least.
+func (s *summary) addObjective(o *options, found *best.Result) {
+	if found == nil {
 		return
 	}
 	of := &objectiveSummary{Objective: o.Objective}
 	s.objectiveSummary = of
-	if found == nil {
-		of.Gap, of.Proven = number(s.MakespanS/s.LowerBoundS-1), s.MakespanS == s.LowerBoundS
-		return
-	}
 	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
 	switch exact.Objective(o.Objective) {
 	case exact.Time:
@@ -114,11 +108,19 @@ func (s *summary) addObjective(o *options, found *exact.Result) {
 }
 
 // printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *exact.Result) {
+func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
+	looked := fmt.Sprintf("%d nodes", found.Nodes)
+	if found.Tried > 0 {
+		looked = fmt.Sprintf("the best of %d plans of policies, made on %s", found.Tried, cmp.Or(found.Devices, "all devices"))
+	}
 	if found.Proven {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%d nodes)\n", o.Objective, found.Value, unit, found.Nodes)
+		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
 		return
 	}
-	fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no plan has less than %.6g %s, a gap of %.3g %% (%d nodes)\n", o.Objective, found.Value, unit, found.Bound, unit, 100*found.Gap(), found.Nodes)
+	by := ""
+	if found.Certificate != nil {
+		by = " by " + rundir.CertificateFile
+	}
+	fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no plan has less than %.6g %s%s, a gap of %.3g %% (%s)\n", o.Objective, found.Value, unit, found.Bound, unit, by, 100*found.Gap(), looked)
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dahl/plan/certificate"
+	"dahl/rundir"
 )
 
 // TestObjective: plan finds the optima of the graph of the HEFT paper, which come from outside, says so
@@ -66,22 +69,48 @@ func TestObjective(t *testing.T) {
 	}
 }
 
-// TestObjectiveOfLargeGraph: what is too large to search has the policy's plan for time, and the bound
-// of all schedules.
+// TestObjectiveOfLargeGraph: of a graph that is too large to search the best plan of the policies is
+// taken, with a bound that a certificate proves. Verify proves it again, and refuses one that claims more.
 func TestObjectiveOfLargeGraph(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var n struct {
-		Policy      string
-		MakespanS   float64 `json:"makespan_s"`
-		LowerBoundS float64 `json:"lower_bound_s"`
-		Gap         float64
-		Proven      bool
+	for _, objective := range []string{"time", "energy", "edp"} {
+		var n struct {
+			MakespanS    float64 `json:"makespan_s"`
+			LowerBoundS  float64 `json:"lower_bound_s"`
+			LowerBoundJ  float64 `json:"lower_bound_j"`
+			LowerBoundJS float64 `json:"lower_bound_js"`
+			Gap          float64
+			Proven       bool
+			EnergyJ      struct{ Total float64 } `json:"energy_j"`
+		}
+		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--json", "--out", objective)
+		if err := json.Unmarshal([]byte(out), &n); err != nil {
+			t.Fatal(err)
+		}
+		value, bound := n.MakespanS, n.LowerBoundS
+		switch objective {
+		case "energy":
+			value, bound = n.EnergyJ.Total, n.LowerBoundJ
+		case "edp":
+			value, bound = n.EnergyJ.Total*n.MakespanS, n.LowerBoundJS
+		}
+		if math.Abs(n.Gap-(value/bound-1)) > 1e-9 || n.Gap < 0 || n.Gap > 0.1 {
+			t.Errorf("%s: gap %v of %v above %v", objective, n.Gap, value, bound)
+		}
+		wantVerified(t, objective)
 	}
-	out := mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--objective", "time", "--json", "--out", "p")
-	if err := json.Unmarshal([]byte(out), &n); err != nil {
+	file := filepath.Join("energy", rundir.CertificateFile)
+	c, err := readJSON[certificate.Certificate](file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Policy != "heft" || n.Proven || math.Abs(n.Gap-(n.MakespanS/n.LowerBoundS-1)) > 1e-12 || n.Gap <= 0 {
-		t.Errorf("%+v", n)
+	c.Claims[0].Bound *= 1.001
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, file, string(text))
+	if r := dahl(t, t.Context(), "verify", "energy"); r.code == 0 || !strings.Contains(r.stdout, "it claims that no plan takes less energy than") {
+		t.Errorf("a certificate that claims more: exit %d\n%s", r.code, r.stdout)
 	}
 }

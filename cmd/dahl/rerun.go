@@ -185,6 +185,9 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 			files = append(files, rundir.PlanFile)
 		}
 	}
+	if old.Lists(rundir.CertificateFile) {
+		files = append(files, rundir.CertificateFile)
+	}
 	for _, name := range files {
 		row, err := compareFiles(name, dir, out)
 		if err != nil {

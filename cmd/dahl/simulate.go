@@ -18,6 +18,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -101,6 +102,11 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	defer dir.Close()
 	if err := w.writeOutcome(dir, result, s); err != nil {
 		return err
+	}
+	if found != nil && found.Certificate != nil {
+		if err := dir.Write(rundir.CertificateFile, found.Certificate.Write); err != nil {
+			return err
+		}
 	}
 	m.Complete = true
 	if _, err := dir.Commit(m); err != nil {

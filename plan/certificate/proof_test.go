@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -14,26 +15,27 @@ import (
 // idle, with a host of 1 W.
 func chain(t *testing.T, o Objective) *Model {
 	t.Helper()
+	return chainModel(o)
+}
+
+func chainModel(o Objective) *Model {
+	check := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
 	b := dag.NewBuilder("chain")
 	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 3}}})
 	b.Task(dag.Task{Name: "b", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 4}}, After: []dag.TaskID{0}})
 	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(err)
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 1, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 10}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	check(p.Complete())
 	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(err)
 	m, err := NewModel(priced, 0, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(err)
 	return m
 }
 
@@ -103,4 +105,27 @@ func TestBadProofs(t *testing.T) {
 			t.Errorf("%+v: got %v, want %q", c.p, err, c.want)
 		}
 	}
+}
+
+// What is read is refused or can be checked without harm.
+func FuzzRead(f *testing.F) {
+	p := Proof{Value: 9, Rows: example(1)}
+	var b bytes.Buffer
+	if err := (&Certificate{Objective: "time", Claims: []Claim{{Time, 7, &p}}}).Write(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.String())
+	f.Add(`{"format":"dahl-certificate 1","claims":[{"objective":"time","proof":{"value":1e300,"rows":[{"row":{"family":"chain","chain":[0,1]},"multiplier":-1}]}}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		m := chainModel(Time)
+		for _, claim := range c.Claims {
+			if bound, err := claim.Proof.Bound(m); err == nil && bound > 7 {
+				t.Errorf("it proves %v of a graph that takes 7", bound)
+			}
+		}
+	})
 }

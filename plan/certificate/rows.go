@@ -47,10 +47,11 @@ const (
 
 // Row is one inequality of a model. Which of its fields say what depends on the family.
 type Row struct {
-	Family   Family  `json:"row"`
-	From, To int32   `json:"-"` // tasks; of Copy the version and the reader
-	Where    int     `json:"-"` // device or memory
-	Chain    []int32 `json:"-"` // tasks
+	Family Family  `json:"family"`
+	From   int32   `json:"from,omitempty"` // a task; of Copy the version
+	To     int32   `json:"to,omitempty"`   // a task
+	Where  int     `json:"at,omitempty"`   // device or memory
+	Chain  []int32 `json:"chain,omitempty"`
 }
 
 // Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.

@@ -23,4 +23,3 @@ func TestDebug(t *testing.T) {
 	fmt.Println(err, time.Since(begin), r.Status, r.Objective, r.Iterations)
 	fmt.Println("L", len(s.factor.low.index), "U", len(s.factor.upperRows), "eta", len(s.factor.etas.index), s.factor.updates(), "kernel", len(s.factor.order))
 }
-
