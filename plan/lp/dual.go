@@ -180,8 +180,8 @@ func (s *Solver) reweigh(row int32) {
 		}
 		r := s.entering.value[i] / at
 		grown := s.weight[i] + float64(r*(float64(r*norm)-float64(2*s.change.value[i])))
-		s.weight[i] = max(grown, float64(r*r), 1e-4)
+		s.weight[i] = max(grown, 1e-4)
 	}
 	s.weight[row] = max(norm/float64(at*at), 1e-4)
-	s.change.gather()
+	clear(s.change.value)
 }

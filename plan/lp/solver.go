@@ -11,7 +11,7 @@ const (
 	primalTolerance = 1e-9 // of a scaled value beside its bound, relative above 1
 	dualTolerance   = 1e-9 // of a scaled reduced cost
 	pivotTolerance  = 1e-9 // of an entry of a pivot row or column
-	perturbation    = 1e-7 // of a scaled cost, relative above 1
+	perturbation    = 1e-6 // of a scaled cost, relative above 1
 	maxUpdates      = 100  // of a basis before it is factored anew
 	maxRounds       = 20   // of dual and primal simplex in turn
 )
