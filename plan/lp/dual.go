@@ -109,8 +109,8 @@ func (s *Solver) multiplyRow() {
 	}
 }
 
-// enter makes entering B⁻¹ times a variable's column. It reports whether the pivot is the
-// one that the pivot row has.
+// enter makes entering B⁻¹ times a variable's column. It reports whether the pivot at a row, if
+// one is known already (-1: not yet), is large enough and that of the pivot row.
 func (s *Solver) enter(q, row int32) bool {
 	s.entering.empty(s.rows)
 	s.subtractColumn(s.entering.value, -1, q)

@@ -177,6 +177,38 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// TestPacking maximises: no basis of logicals is dual feasible, so that the primal simplex has
+// to find the optimum, among many ties since values are whole and rows alike.
+func TestPacking(t *testing.T) {
+	for seed := range uint64(6) {
+		draw := rand.New(rand.NewPCG(seed, 9))
+		p := &Problem{}
+		n := 30 << seed / 2
+		for range n {
+			if _, err := p.AddColumn(-float64(1+draw.IntN(3)), 0, inf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for first := range n {
+			terms := []Term{{first, 1}}
+			for _, j := range draw.Perm(n)[:5] {
+				if j != first {
+					terms = append(terms, Term{j, float64(1 + draw.IntN(2))})
+				}
+			}
+			addRow(t, p, -inf, float64(1+draw.IntN(2)), terms)
+		}
+		for j := range n { // by the row of its own
+			if err := p.Imply(j, 0, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := solve(t, NewSolver(p))
+		checkOptimal(t, p, r)
+		checkBound(t, p, r)
+	}
+}
+
 // box makes infinite bounds finite.
 func box(t testing.TB, p *Problem, size float64) {
 	for j, l := range p.lower {
