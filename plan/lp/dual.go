@@ -109,8 +109,8 @@ func (s *Solver) multiplyRow() {
 	}
 }
 
-// enter makes entering B⁻¹ times a variable's column. It reports whether the pivot is the
-// one that the pivot row has.
+// enter makes entering B⁻¹ times a variable's column. It reports whether the pivot at a row, if
+// one is known already (-1: not yet), is large enough and that of the pivot row.
 func (s *Solver) enter(q, row int32) bool {
 	s.entering.empty(s.rows)
 	s.subtractColumn(s.entering.value, -1, q)
@@ -180,8 +180,8 @@ func (s *Solver) reweigh(row int32) {
 		}
 		r := s.entering.value[i] / at
 		grown := s.weight[i] + float64(r*(float64(r*norm)-float64(2*s.change.value[i])))
-		s.weight[i] = max(grown, float64(r*r), 1e-4)
+		s.weight[i] = max(grown, 1e-4)
 	}
 	s.weight[row] = max(norm/float64(at*at), 1e-4)
-	s.change.gather()
+	clear(s.change.value)
 }

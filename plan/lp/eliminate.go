@@ -1,6 +1,9 @@
 package lp
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // threshold is how small a pivot may be beside the largest entry of its column: multipliers
 // are at most its inverse, which bounds how errors grow.
@@ -68,19 +71,9 @@ func (e *eliminator) remove(slot int32, k int) float64 {
 // forget takes a column off a row's list.
 func (e *eliminator) forget(row, slot int32) {
 	slots := e.slots[row]
-	slots[find(slots, slot)] = slots[len(slots)-1]
+	slots[slices.Index(slots, slot)] = slots[len(slots)-1]
 	e.slots[row] = slots[:len(slots)-1]
 	e.rows.move(row, len(slots)-1)
-}
-
-// find is where x stands in a list that has it.
-func find(list []int32, x int32) int {
-	for k, y := range list {
-		if y == x {
-			return k
-		}
-	}
-	panic("lp: rows and columns of a basis have different entries")
 }
 
 // pivot is the best of the pivots seen. Its merit is a bound of the fill-in (Markowitz).
@@ -160,7 +153,7 @@ func (e *eliminator) entry(slot, row int32) (size, least float64) {
 func (e *eliminator) eliminate(row, slot int32, f *factor) {
 	e.columns.remove(slot)
 	e.rows.remove(row)
-	at := e.remove(slot, find(e.index[slot], row))
+	at := e.remove(slot, slices.Index(e.index[slot], row))
 	f.diagonal[row] = at
 	f.order = append(f.order, row)
 	f.rowOf[slot] = row
@@ -178,7 +171,7 @@ func (e *eliminator) eliminate(row, slot int32, f *factor) {
 		if other == slot {
 			continue
 		}
-		x := e.remove(other, find(e.index[other], row))
+		x := e.remove(other, slices.Index(e.index[other], row))
 		f.addUpper(row, other, x)
 		e.subtract(other, x, multipliers, factors)
 		e.columns.move(other, len(e.index[other]))

@@ -148,8 +148,8 @@ func (f *factor) replace(row int32) {
 
 // place makes the spike the last column of U, after the multipliers' row was taken off it.
 func (f *factor) place(row int32) {
-	at, column := 0.0, sparse{}
-	size := 0.0
+	at, size := 0.0, 0.0 // the diagonal, and the largest of what it is the sum of
+	column := sparse{make([]int32, 0, len(f.spike.index)), make([]float64, 0, len(f.spike.index))}
 	for k, i := range f.spike.index {
 		x := f.spike.value[k]
 		if i == row {

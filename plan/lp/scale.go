@@ -83,8 +83,8 @@ func (s *Solver) loadRow(row int32) {
 	s.byRow.end()
 }
 
-// loadBounds scales bounds and costs. A column of scale f is x = f·x'; a row of scale g is
-// g·a·x; costs are divided by nothing but powers of two.
+// loadBounds scales bounds and costs: the solver's variable is x over its column's scale, and
+// its row is a·x times the row's scale.
 func (s *Solver) loadBounds() {
 	p := s.problem
 	for j, scale := range s.columnScale {

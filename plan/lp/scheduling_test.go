@@ -219,3 +219,27 @@ func BenchmarkSolve(b *testing.B) {
 		}
 	}
 }
+
+// TestWeights: the weights of steepest edge are the squared norms of the rows of B⁻¹, also after
+// many updates, new rows, and pivots of the primal simplex.
+func TestWeights(t *testing.T) {
+	w := layered(4, 35, 5)
+	p := w.problem(t, false)
+	s := NewSolver(p)
+	check := func(iterations int) {
+		t.Helper()
+		if _, err := s.Solve(t.Context(), iterations); err != nil {
+			t.Fatal(err)
+		}
+		for i, weight := range s.weight {
+			if exact := s.rowOfInverse(int32(i)); !near(weight, exact, 1e-6) {
+				t.Errorf("row %d after %d iterations: weight %v, want %v", i, s.iterations, weight, exact)
+			}
+		}
+	}
+	check(50)
+	check(90)
+	w.intervals(t, p, 2)
+	check(0)
+	check(1e6)
+}

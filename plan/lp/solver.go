@@ -11,7 +11,7 @@ const (
 	primalTolerance = 1e-9 // of a scaled value beside its bound, relative above 1
 	dualTolerance   = 1e-9 // of a scaled reduced cost
 	pivotTolerance  = 1e-9 // of an entry of a pivot row or column
-	perturbation    = 1e-7 // of a scaled cost, relative above 1
+	perturbation    = 1e-6 // of a scaled cost, relative above 1
 	maxUpdates      = 100  // of a basis before it is factored anew
 	maxRounds       = 20   // of dual and primal simplex in turn
 )
@@ -135,8 +135,10 @@ func (s *Solver) load() {
 	copy(s.shifted, s.cost)
 	for !s.factorise() {
 	}
-	for i := known; i < s.rows; i++ { // adding rows changes no other weight
-		s.weight[i] = s.rowOfInverse(int32(i))
+	if known > 0 { // else B is −1 times the identity; rows that are added change no other weight
+		for i := known; i < s.rows; i++ {
+			s.weight[i] = s.rowOfInverse(int32(i))
+		}
 	}
 	s.reduceCosts()
 	for j, at := range s.position {
@@ -201,25 +203,21 @@ func (s *Solver) factorise() bool {
 		weights[i] = s.weight[i]
 		s.position[j] = int32(i)
 	}
+	taken := make([]bool, s.rows)
 	put := func(j, row int32) {
 		s.weight[row] = weights[s.position[j]]
-		s.head[row] = j
+		s.head[row], taken[row] = j, true
 	}
 	for _, row := range f.own {
 		put(int32(s.columns)+row, row)
 	}
-	taken := make([]bool, s.rows)
 	for slot, j := range slots {
 		if row := f.rowOf[slot]; row >= 0 {
 			put(j, row)
-			taken[row] = true
 		} else {
 			s.position[j] = -1
 			s.settle(j)
 		}
-	}
-	for _, row := range f.own {
-		taken[row] = true
 	}
 	for row, ok := range taken {
 		if !ok {

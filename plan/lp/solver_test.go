@@ -54,55 +54,69 @@ func random(t testing.TB, draw *rand.Rand, feasible bool) *Problem {
 	return write(t, columns, rows)
 }
 
-// reference solves a problem by gonum's simplex, which wants Az = b with z >= 0: a column with
-// a lower bound is l+z, one with an upper bound only u-z, a free one z-z'. Every second side
-// is a row of its own, with its own slack.
-func reference(p *Problem) (float64, error) {
-	type row struct {
-		terms map[int]float64
-		right float64
-	}
-	var cost []float64
-	var rows []row
-	fixed := 0.0
-	add := func(c float64) int { cost = append(cost, c); return len(cost) - 1 }
-	rowsOf := make([][]row, 1)
-	shift := make([]float64, len(p.cost))
-	parts := make([]map[int]float64, len(p.cost))
+// standard is a problem as gonum's simplex wants it: to minimise cost·z where rows·z = right
+// and z >= 0.
+type standard struct {
+	cost, right []float64
+	rows        []map[int]float64
+}
+
+func (s *standard) column(cost float64) int {
+	s.cost = append(s.cost, cost)
+	return len(s.cost) - 1
+}
+
+func (s *standard) row(terms map[int]float64, right float64) {
+	s.rows, s.right = append(s.rows, terms), append(s.right, right)
+}
+
+// columns adds the parts of each column x: one with a lower bound is l+z, one with an upper
+// bound only u-z, a free one z-z'. A second bound is a row of its own.
+func (s *standard) columns(p *Problem) (parts []map[int]float64, shift []float64) {
 	for j, c := range p.cost {
 		l, u := p.lower[j], p.upper[j]
 		switch {
 		case !math.IsInf(l, 0):
-			parts[j], shift[j] = map[int]float64{add(c): 1}, l
+			z := s.column(c)
+			parts, shift = append(parts, map[int]float64{z: 1}), append(shift, l)
 			if !math.IsInf(u, 0) {
-				rowsOf[0] = append(rowsOf[0], row{map[int]float64{len(cost) - 1: 1, add(0): 1}, u - l})
+				s.row(map[int]float64{z: 1, s.column(0): 1}, u-l)
 			}
 		case !math.IsInf(u, 0):
-			parts[j], shift[j] = map[int]float64{add(-c): -1}, u
+			parts, shift = append(parts, map[int]float64{s.column(-c): -1}), append(shift, u)
 		default:
-			parts[j] = map[int]float64{add(c): 1, add(-c): -1}
+			parts, shift = append(parts, map[int]float64{s.column(c): 1, s.column(-c): -1}), append(shift, 0)
 		}
+	}
+	return parts, shift
+}
+
+// reference solves a problem by gonum's simplex. Each finite side of a row is a row.
+func reference(p *Problem) (float64, error) {
+	s := &standard{}
+	parts, shift := s.columns(p)
+	fixed := 0.0
+	for j, c := range p.cost {
 		fixed += c * shift[j]
 	}
-	rows = rowsOf[0]
-	for i := range p.rowLower {
+	for i, l := range p.rowLower {
 		index, value := p.terms.at(int32(i))
-		side := func(to, slack float64) {
-			r := row{map[int]float64{}, to}
+		side := func(right float64, slack ...float64) {
+			terms := map[int]float64{}
 			for k, j := range index {
 				for z, sign := range parts[j] {
-					r.terms[z] += sign * value[k]
+					terms[z] += sign * value[k]
 				}
-				r.right -= value[k] * shift[j]
+				right -= value[k] * shift[j]
 			}
-			if slack != 0 {
-				r.terms[add(0)] = slack
+			for _, x := range slack {
+				terms[s.column(0)] = x
 			}
-			rows = append(rows, r)
+			s.row(terms, right)
 		}
-		l, u := p.rowLower[i], p.rowUpper[i]
+		u := p.rowUpper[i]
 		if l == u {
-			side(l, 0)
+			side(l)
 			continue
 		}
 		if !math.IsInf(l, 0) {
@@ -112,20 +126,16 @@ func reference(p *Problem) (float64, error) {
 			side(u, 1)
 		}
 	}
-	if len(rows) == 0 {
-		return 0, errors.New("no rows")
+	if len(s.rows) == 0 || len(s.rows) > len(s.cost) {
+		return 0, errors.New("gonum wants rows, and no more than columns")
 	}
-	a, b := mat.NewDense(len(rows), len(cost), nil), make([]float64, len(rows))
-	for i, r := range rows {
-		b[i] = r.right
-		for j, x := range r.terms {
+	a := mat.NewDense(len(s.rows), len(s.cost), nil)
+	for i, terms := range s.rows {
+		for j, x := range terms {
 			a.Set(i, j, x)
 		}
 	}
-	if len(rows) > len(cost) {
-		return 0, errors.New("more rows than columns")
-	}
-	value, _, err := gonum.Simplex(cost, a, b, 1e-10, nil)
+	value, _, err := gonum.Simplex(s.cost, a, s.right, 1e-10, nil)
 	return value + fixed, err
 }
 
@@ -174,6 +184,38 @@ func TestRandom(t *testing.T) {
 	}
 	if compared[Optimal] < 400 {
 		t.Errorf("gonum solved %d problems, want at least 400", compared[Optimal])
+	}
+}
+
+// TestPacking maximises: no basis of logicals is dual feasible, so that the primal simplex has
+// to find the optimum, among many ties since values are whole and rows alike.
+func TestPacking(t *testing.T) {
+	for seed := range uint64(6) {
+		draw := rand.New(rand.NewPCG(seed, 9))
+		p := &Problem{}
+		n := 30 << seed / 2
+		for range n {
+			if _, err := p.AddColumn(-float64(1+draw.IntN(3)), 0, inf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for first := range n {
+			terms := []Term{{first, 1}}
+			for _, j := range draw.Perm(n)[:5] {
+				if j != first {
+					terms = append(terms, Term{j, float64(1 + draw.IntN(2))})
+				}
+			}
+			addRow(t, p, -inf, float64(1+draw.IntN(2)), terms)
+		}
+		for j := range n { // by the row of its own
+			if err := p.Imply(j, 0, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := solve(t, NewSolver(p))
+		checkOptimal(t, p, r)
+		checkBound(t, p, r)
 	}
 }
 
