@@ -23,8 +23,8 @@ type quotient struct {
 type class struct{ rows []certificate.Row }
 
 // newQuotient makes the columns.
-func newQuotient(m *certificate.Model, horizon float64) (*quotient, error) {
-	q := &quotient{m: m, colours: refine(m), program: new(lp.Problem), has: map[string]bool{}}
+func newQuotient(m *certificate.Model, c *colours, horizon float64) (*quotient, error) {
+	q := &quotient{m: m, colours: c, program: new(lp.Problem), has: map[string]bool{}}
 	n := m.NumColumns()
 	q.column = make([]int32, n)
 	cost := m.Cost()

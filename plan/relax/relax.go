@@ -14,15 +14,20 @@ const maxRounds = 12
 // Bound finds a proof of a lower bound of a model, with the value of a plan that is known. Iterations
 // limit each solution of the linear program.
 func Bound(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
-	q, err := newQuotient(m, m.Horizon(value))
+	return bound(ctx, m, refine(m), value, iterations)
+}
+
+// bound solves the program with one column for each colour.
+func bound(ctx context.Context, m *certificate.Model, c *colours, value float64, iterations int) (*certificate.Proof, error) {
+	q, err := newQuotient(m, c, m.Horizon(value))
 	if err != nil {
 		return nil, err
 	}
 	if err := q.addAlways(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
-	solver := lp.NewSolver(q.program)
 	proof := &certificate.Proof{Value: value}
+	solver := lp.NewSolver(q.program)
 	for range maxRounds {
 		r, err := solver.Solve(ctx, iterations)
 		if err != nil {
@@ -32,12 +37,8 @@ func Bound(ctx context.Context, m *certificate.Model, value float64, iterations 
 			break
 		}
 		proof.Rows = q.multiplied(r.Y)
-		added, err := q.separate(r.X)
-		if err != nil {
-			return nil, err
-		}
-		if added == 0 {
-			break
+		if added, err := q.separate(r.X); added == 0 || err != nil {
+			return proof, err
 		}
 	}
 	return proof, nil

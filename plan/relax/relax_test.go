@@ -1,0 +1,161 @@
+package relax
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+	"dahl/plan/certificate"
+	"dahl/plan/lp"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
+// before, as tiles of a network do, on two devices of two memories.
+func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+	t.Helper()
+	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 3, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
+		Devices: []platform.Device{
+			{Name: "cpu", Kind: "cpu", Count: 1 + r.IntN(4), IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess},
+			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 30}, PowerSource: platform.Guess}},
+		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 3, IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder("layered")
+	var before []dag.BufferID
+	for layer := range 2 + r.IntN(4) {
+		var written []dag.BufferID
+		width, cpu, gpu, bytes, reads := 1+r.IntN(5), int64(5+r.IntN(30)), int64(2+r.IntN(9)), 4+r.IntN(20), r.IntN(3)
+		for i := range width {
+			task := dag.Task{Name: fmt.Sprintf("%d.%d", layer, i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}}
+			for k, of := range before {
+				if reads == 0 || k == i%len(before) || reads == 2 && k == (i+1)%len(before) {
+					task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: of}, Mode: dag.Read})
+				}
+			}
+			out := b.Buffer(dag.Buffer{Name: fmt.Sprintf("b%d.%d", layer, i), Shape: []int{bytes}, Type: dag.Uint8, ViewOf: dag.None})
+			task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: out}, Mode: dag.Write})
+			written = append(written, out)
+			b.Task(task)
+		}
+		before = written
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	priced, err := schedule.Price(&dag.Program{Name: "layered", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := certificate.NewModel(priced, 0, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// apart gives each task and version a colour of its own.
+func apart(m *certificate.Model) *colours {
+	c := &colours{task: make([]int32, len(m.Tasks)), version: make([]int32, len(m.Versions))}
+	for t := range c.task {
+		c.task[t] = int32(t)
+	}
+	for v := range c.version {
+		c.version[v] = int32(v)
+	}
+	c.tasks, c.versions = members(c.task), members(c.version)
+	return c
+}
+
+// solveOnce is the proof without rows that are added later.
+func (q *quotient) solveOnce(ctx context.Context, value float64, iterations int) (*certificate.Proof, error) {
+	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
+	if err != nil || r.Status != lp.Optimal {
+		return nil, fmt.Errorf("not solved: %v, %v", r, err)
+	}
+	return &certificate.Proof{Value: value, Rows: q.multiplied(r.Y)}, nil
+}
+
+// The rows that every program has bound alike whether equal tasks share columns or not: the proofs, added
+// up in rational numbers, give the same.
+func TestColoursChangeNoBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	fewer := 0
+	for n := range 60 {
+		o := []certificate.Objective{certificate.Time, certificate.Energy}[n%2]
+		m := layered(t, r, o)
+		value := 1e5
+		bounds := map[bool]float64{}
+		for _, together := range []bool{true, false} {
+			c := apart(m)
+			if together {
+				if c = refine(m); len(c.tasks) < len(m.Tasks) {
+					fewer++
+				}
+			}
+			q, err := newQuotient(m, c, m.Horizon(value))
+			if err == nil {
+				err = q.addAlways()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof, err := q.solveOnce(t.Context(), value, 10_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bounds[together], err = proof.Bound(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if math.Abs(bounds[true]-bounds[false]) > 1e-7*bounds[false] {
+			t.Errorf("graph %d, %s: %.12g by colours, %.12g by tasks", n, o, bounds[true], bounds[false])
+		}
+	}
+	if fewer < 40 {
+		t.Errorf("%d of 60 graphs have equal tasks", fewer)
+	}
+}
+
+// Rows that are added later only make a bound larger, and end in one that solving again does not change.
+func TestCutsRaiseTheBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	raised := 0
+	for n := range 40 {
+		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
+		const value = 1e5
+		q, err := newQuotient(m, refine(m), m.Horizon(value))
+		if err == nil {
+			err = q.addAlways()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := q.solveOnce(t.Context(), value, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := Bound(t.Context(), m, value, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, errA := first.Bound(m)
+		b, errB := last.Bound(m)
+		if errA != nil || errB != nil || b < a*(1-1e-9) {
+			t.Errorf("graph %d: %v with all rows, %v without (%v, %v)", n, b, a, errA, errB)
+		}
+		if b > a*1.001 {
+			raised++
+		}
+	}
+	if raised == 0 {
+		t.Error("no bound was raised")
+	}
+}
