@@ -38,7 +38,11 @@ func newQuotient(m *certificate.Model, c *colours, horizon float64) (*quotient, 
 			q.column[j] = q.column[like[j]]
 			continue
 		}
-		at, err := q.program.AddColumn(total[j], 0, m.Upper(j, horizon))
+		upper := math.Inf(1) // the rows and the objective keep it below its bound, which would cost the solver time
+		if total[j] < 0 {
+			upper = m.Upper(j, horizon)
+		}
+		at, err := q.program.AddColumn(total[j], 0, upper)
 		if err != nil {
 			return nil, fmt.Errorf("relaxation: %w", err)
 		}
