@@ -168,7 +168,7 @@ func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o exact.Obj
 	parts := map[exact.Objective][]certificate.Objective{exact.Time: {certificate.Time}, exact.Energy: {certificate.Energy},
 		exact.EDP: {certificate.Time, certificate.Energy}}[o]
 	for _, part := range parts {
-		m, err := certificate.NewModel(priced, 0, part)
+		m, err := certificate.NewModel(priced, 0, part, false)
 		if err != nil {
 			return err
 		}

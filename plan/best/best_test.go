@@ -92,7 +92,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 			continue
 		}
 		for o, least := range in.least {
-			m, err := certificate.NewModel(in.priced, 0, o)
+			m, err := certificate.NewModel(in.priced, 0, o, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		for o, least := range in.least {
-			m, err := certificate.NewModel(in.priced, 0, o)
+			m, err := certificate.NewModel(in.priced, 0, o, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,8 @@ const Format = "dahl-certificate 1"
 type Certificate struct {
 	Format    string  `json:"format"`
 	Objective string  `json:"objective"`
-	Graph     string  `json:"graph"` // hash
+	Graph     string  `json:"graph"`  // hash
+	Steady    bool    `json:"steady"` // of a step among many; else of one that runs alone
 	Claims    []Claim `json:"claims"`
 }
 
@@ -52,7 +53,7 @@ func (c *Certificate) Check(priced *schedule.Priced, graph int) error {
 		return fmt.Errorf("it claims nothing")
 	}
 	for _, claim := range c.Claims {
-		m, err := NewModel(priced, graph, claim.Objective)
+		m, err := NewModel(priced, graph, claim.Objective, c.Steady)
 		if err != nil {
 			return err
 		}

@@ -15,18 +15,22 @@ import (
 // than what the simulator charges.
 type Model struct {
 	Objective Objective
-	Tasks     []Task
-	Devices   []Device
-	Memories  []Memory
-	Edges     []Edge
-	Versions  []Version
+	// Steady: the step is one of many that follow each other. Times are then means over all of them, of
+	// starts less those of the step, and T is the distance of two steps.
+	Steady   bool
+	Tasks    []Task
+	Devices  []Device
+	Memories []Memory
+	Edges    []Edge
+	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
 
-	shares           []int32   // by task: the column of its first option; and one past the last
-	after, before    [][]int32 // by task: those that follow it, and that it follows, at once
-	firstEdge        []int     // by task: of the edges from it
-	reached, leading map[int32]set
+	shares    []int32      // by task: the column of its first option; and one past the last
+	edgesFrom [][]int32    // by task: its edges
+	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
+	before    [2][][]int32 // and that it follows
+	reached   map[reachKey]set
 }
 
 // Objective is what is to be small.
@@ -61,9 +65,11 @@ type Memory struct {
 	NanojoulesPerByte float64 // of links above idle
 }
 
-// Edge says that a task follows another, and needs so many bytes from it.
+// Edge says that a task follows another, of the same step or Back steps earlier, and needs so many bytes
+// from it.
 type Edge struct {
 	From, To int32
+	Back     int32
 	Bytes    int64
 	Nanos    []int64 // by memory: how long these bytes take at least to get there from elsewhere
 }
@@ -76,11 +82,11 @@ type Version struct {
 	Readers []int32
 }
 
-// NewModel makes the model of a step of a graph that runs alone. It fails where a device draws less
-// busy than idle, or a task can run nowhere.
-func NewModel(c *schedule.Priced, graph int, o Objective) (*Model, error) {
+// NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
+// device draws less busy than idle, or a task can run nowhere.
+func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
 	p := c.Platform
-	m := &Model{Objective: o, FloorWatts: p.HostPower.Value}
+	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
 	for i := range p.Devices {
 		if err := m.addDevice(&p.Devices[i]); err != nil {
 			return nil, err
@@ -189,40 +195,96 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) error {
 func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 func above(x float64) float64 { return x + math.Abs(x)*1e-12 }
 
-// addData finds what tasks follow, what they read from whom, and what has to get into memories.
+// addData finds what tasks follow, what they read from whom, and what has to get into memories. Of a
+// steady step it looks at the second of two.
 func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
-	type edge struct{ from, to int32 }
-	bytes := map[edge]int64{}
-	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
-	version := slices.Repeat([]int32{-1}, g.NumAtoms()) // the version that an atom has now
-	for t := range g.Tasks {
-		for _, before := range g.Tasks[t].After {
-			bytes[edge{int32(before), int32(t)}] += 0
-		}
-		for k, a := range g.Tasks[t].Accesses {
-			for _, atom := range g.Atoms(dag.TaskID(t), k) {
-				size := g.AtomBytes(dag.AtomID(atom))
-				if a.Mode.Reads() {
-					m.read(g, p, int32(t), atom, writer[atom], &version[atom], size)
-					if w := writer[atom]; w >= 0 && w != int32(t) {
-						bytes[edge{w, int32(t)}] += size
-					}
-				}
-				if a.Mode.Writes() {
-					writer[atom], version[atom] = int32(t), -1
-				}
-			}
-		}
+	d := &dataFinder{Model: m, g: g, p: p, bytes: map[edgeKey]int64{}, versions: map[[2]int32]int32{}, writer: slices.Repeat([]int32{-1}, g.NumAtoms())}
+	n, steps := int32(len(g.Tasks)), int32(1)
+	if m.Steady {
+		steps = 2
 	}
-	for e, n := range bytes {
-		to := Edge{From: e.from, To: e.to, Bytes: n, Nanos: make([]int64, len(p.Memories))}
+	for i := range steps * n {
+		d.add(i%n, i/n, i >= (steps-1)*n)
+	}
+	for e, bytes := range d.bytes {
+		to := Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: make([]int64, len(p.Memories))}
 		for at := range p.Memories {
-			to.Nanos[at] = leastNanos(p, platform.MemoryID(at), n)
+			to.Nanos[at] = leastNanos(p, platform.MemoryID(at), bytes)
 		}
 		m.Edges = append(m.Edges, to)
 	}
-	slices.SortFunc(m.Edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortFunc(m.Edges, func(a, b Edge) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
+	})
 	m.mergeVersions()
+}
+
+// dataFinder goes through the accesses of tasks in program order.
+type dataFinder struct {
+	*Model
+	g        *dag.Graph
+	p        *platform.Platform
+	bytes    map[edgeKey]int64
+	versions map[[2]int32]int32 // by atom and writer
+	writer   []int32            // by atom: step and task of the last, as one number
+}
+
+type edgeKey struct{ from, to, back int32 }
+
+// add goes through one task. Where it does not count, only what it writes is noted.
+func (d *dataFinder) add(t, step int32, counts bool) {
+	n := int32(len(d.g.Tasks))
+	for _, before := range d.g.Tasks[t].After {
+		if counts {
+			d.bytes[edgeKey{int32(before), t, 0}] += 0
+		}
+	}
+	for k, a := range d.g.Tasks[t].Accesses {
+		for _, atom := range d.g.Atoms(dag.TaskID(t), k) {
+			if a.Mode.Reads() && counts {
+				size, from, last := d.g.AtomBytes(dag.AtomID(atom)), int32(-1), d.writer[atom]
+				if last >= 0 {
+					from = last % n
+					if back := step - last/n; from != t || back > 0 {
+						d.bytes[edgeKey{from, t, back}] += size
+					}
+				}
+				d.read(t, atom, from, size)
+			}
+			if a.Mode.Writes() {
+				d.writer[atom] = step*n + t
+			}
+		}
+	}
+}
+
+// read notes that a task reads an atom, as somebody wrote it: versions are made for those that somebody
+// reads. What no task writes and has no home is everywhere, and in a steady step what none writes is
+// where it has to be.
+func (d *dataFinder) read(t, atom, writer int32, bytes int64) {
+	home := -1
+	if writer < 0 {
+		storage := d.g.AtomStorage(dag.AtomID(atom))
+		b := &d.g.Buffers[storage]
+		if d.Steady || b.Home == "" && !d.g.WrittenStorages()[storage] {
+			return
+		}
+		at := d.p.HostMemory()
+		if id, ok := d.p.MemoryByName(b.Home); ok {
+			at = id
+		}
+		home = int(at)
+	}
+	key := [2]int32{atom, writer}
+	at, ok := d.versions[key]
+	if !ok {
+		at = int32(len(d.Versions))
+		d.versions[key] = at
+		d.Versions = append(d.Versions, Version{Writer: writer, Home: home, Bytes: bytes})
+	}
+	if v := &d.Versions[at]; !slices.Contains(v.Readers, t) {
+		v.Readers = append(v.Readers, t)
+	}
 }
 
 // mergeVersions makes one of all versions with the same writer, home and readers: they go together.
@@ -239,32 +301,6 @@ func (m *Model) mergeVersions() {
 		kept = append(kept, v)
 	}
 	m.Versions = kept
-}
-
-// read notes that a task reads an atom: versions are made for those that somebody reads. What no task
-// writes and has no home is everywhere.
-func (m *Model) read(g *dag.Graph, p *platform.Platform, t, atom, writer int32, version *int32, bytes int64) {
-	storage := g.AtomStorage(dag.AtomID(atom))
-	home := -1
-	if writer < 0 {
-		b := &g.Buffers[storage]
-		if b.Home == "" && !g.WrittenStorages()[storage] {
-			return
-		}
-		at := p.HostMemory()
-		if id, ok := p.MemoryByName(b.Home); ok {
-			at = id
-		}
-		home = int(at)
-	}
-	if *version < 0 {
-		*version = int32(len(m.Versions))
-		m.Versions = append(m.Versions, Version{Writer: writer, Home: home, Bytes: bytes})
-	}
-	v := &m.Versions[*version]
-	if !slices.Contains(v.Readers, t) {
-		v.Readers = append(v.Readers, t)
-	}
 }
 
 // leastNanos is how long bytes take at least into a memory from any other.
@@ -318,14 +354,14 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.after, m.before, m.firstEdge = make([][]int32, n), make([][]int32, n), make([]int, n)
-	m.reached, m.leading = map[int32]set{}, map[int32]set{}
+	m.edgesFrom, m.reached = make([][]int32, n), map[reachKey]set{}
+	for back := range m.after {
+		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
+	}
 	for i, e := range m.Edges {
-		if len(m.after[e.From]) == 0 {
-			m.firstEdge[e.From] = i
-		}
-		m.after[e.From] = append(m.after[e.From], e.To)
-		m.before[e.To] = append(m.before[e.To], e.From)
+		m.edgesFrom[e.From] = append(m.edgesFrom[e.From], int32(i))
+		m.after[e.Back][e.From] = append(m.after[e.Back][e.From], e.To)
+		m.before[e.Back][e.To] = append(m.before[e.Back][e.To], e.From)
 	}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {

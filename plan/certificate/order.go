@@ -22,52 +22,82 @@ func (m *Model) all(yield func(int32) bool) {
 
 func listed(tasks []int32) iter.Seq[int32] { return slices.Values(tasks) }
 
-// edge is what one task needs of another; nil: it does not follow it.
-func (m *Model) edge(from, to int32) *Edge {
+// edge is what one task needs of another so many steps earlier; nil: it does not follow it.
+func (m *Model) edge(from, to, back int32) *Edge {
 	if from < 0 || int(from) >= len(m.Tasks) {
 		return nil
 	}
-	if k := slices.Index(m.after[from], to); k >= 0 {
-		return &m.Edges[m.firstEdge[from]+k]
+	for _, i := range m.edgesFrom[from] {
+		if e := &m.Edges[i]; e.To == to && e.Back == back {
+			return e
+		}
 	}
 	return nil
 }
 
-// reach is the tasks that follow one, at once or through others.
-func (m *Model) reach(t int32) set { return m.closure(m.reached, t, m.after) }
+// reachKey names the tasks, so many steps later, that follow one at once or through others; or, against
+// the edges, so many steps earlier, that it follows.
+type reachKey struct {
+	task    int32
+	steps   int
+	against bool
+}
 
-func (m *Model) closure(known map[int32]set, t int32, next [][]int32) set {
-	if s, ok := known[t]; ok {
+func (m *Model) reach(k reachKey) set {
+	if s, ok := m.reached[k]; ok {
 		return s
 	}
+	next := &m.after
+	if k.against {
+		next = &m.before
+	}
 	s := make(set, (len(m.Tasks)+63)/64)
-	stack := []int32{t}
-	for len(stack) > 0 {
-		at := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		for _, u := range next[at] {
+	var stack []int32
+	meet := func(tasks []int32) {
+		for _, u := range tasks {
 			if !s.has(u) {
 				s.add(u)
 				stack = append(stack, u)
 			}
 		}
 	}
-	known[t] = s
+	if k.steps == 0 {
+		meet(next[0][k.task])
+	} else { // over one edge into the other step, from the task itself or any that it reaches in its own
+		meet(next[1][k.task])
+		for u := range m.in(m.reach(reachKey{k.task, 0, k.against})) {
+			meet(next[1][u])
+		}
+	}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		meet(next[0][at])
+	}
+	m.reached[k] = s
 	return s
 }
 
-// following, preceding and between are the tasks after one, before one, and after one and before
-// another.
-func (m *Model) following(t int32) iter.Seq[int32] { return m.in(m.reach(t)) }
+// following and preceding are the tasks of the same step after one and before one.
+func (m *Model) following(t int32) iter.Seq[int32] { return m.in(m.reach(reachKey{t, 0, false})) }
+func (m *Model) preceding(t int32) iter.Seq[int32] { return m.in(m.reach(reachKey{t, 0, true})) }
 
-func (m *Model) preceding(t int32) iter.Seq[int32] { return m.in(m.closure(m.leading, t, m.before)) }
-
-func (m *Model) between(from, to int32) iter.Seq[int32] {
-	both := slices.Clone(m.reach(from))
-	for i, word := range m.closure(m.leading, to, m.before) {
-		both[i] &= word
+// between are the tasks after one and before another that is so many steps later, once for each step in
+// which they are.
+func (m *Model) between(from, to int32, back int) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for step := 0; step <= back; step++ {
+			both := slices.Clone(m.reach(reachKey{from, step, false}))
+			for i, word := range m.reach(reachKey{to, back - step, true}) {
+				both[i] &= word
+			}
+			for t := range m.in(both) {
+				if !yield(t) {
+					return
+				}
+			}
+		}
 	}
-	return m.in(both)
 }
 
 func (m *Model) in(s set) iter.Seq[int32] {
@@ -83,12 +113,14 @@ func (m *Model) in(s set) iter.Seq[int32] {
 // isChain reports whether each of some tasks follows the one before it.
 func (m *Model) isChain(tasks []int32) bool {
 	for i, t := range tasks {
-		if t < 0 || int(t) >= len(m.Tasks) || i > 0 && !m.reach(tasks[i-1]).has(t) {
+		if t < 0 || int(t) >= len(m.Tasks) || i > 0 && !m.Precedes(tasks[i-1], t, 0) {
 			return false
 		}
 	}
 	return len(tasks) > 0
 }
 
-// Precedes reports whether a task follows another, at once or through others.
-func (m *Model) Precedes(from, to int32) bool { return m.reach(from).has(to) }
+// Precedes reports whether a task, so many steps later, follows another, at once or through others.
+func (m *Model) Precedes(from, to int32, back int) bool {
+	return m.reach(reachKey{from, back, false}).has(to)
+}

@@ -34,7 +34,7 @@ func chainModel(o Objective) *Model {
 	check(p.Complete())
 	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	check(err)
-	m, err := NewModel(priced, 0, o)
+	m, err := NewModel(priced, 0, o, false)
 	check(err)
 	return m
 }

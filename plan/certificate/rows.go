@@ -14,12 +14,13 @@ type Family string
 const (
 	// Assign: every task runs. Σ y = 1.
 	Assign Family = "assign"
-	// Precede: a task follows another. S_to − S_from − d_from ≥ 0.
+	// Precede: a task follows another, of the same step or Back steps earlier.
+	// S_to + Back·T − S_from − d_from ≥ 0.
 	Precede Family = "precede"
 	// Deliver: what a task reads moves into its memory if the writer is elsewhere.
-	// S_to − S_from − d_from − (y_to at the memory − y_from at the memory)·nanos ≥ 0.
+	// S_to + Back·T − S_from − d_from − (y_to at the memory − y_from at the memory)·nanos ≥ 0.
 	Deliver Family = "deliver"
-	// Finish: T − S − d ≥ 0.
+	// Finish: T − S − d ≥ 0, of a step that runs alone.
 	Finish Family = "finish"
 	// Area: the units of a device have T each. units·T − Σ d·y ≥ 0.
 	Area Family = "area"
@@ -27,21 +28,22 @@ const (
 	Awake Family = "awake"
 	// Span: T − A ≥ 0.
 	Span Family = "span"
-	// Chain: tasks in a chain do not run at once, so a device is awake for all that it runs of them.
-	// A − Σ over the chain of kernel·y ≥ 0.
+	// Chain: tasks in a chain do not run at once, so in a step that runs alone a device is awake for all
+	// that it runs of them. A − Σ over the chain of kernel·y ≥ 0.
 	Chain Family = "chain"
 	// Copy: a memory gets a version if a reader is there and the writer is not.
 	// z − y_reader at the memory + y_writer at the memory ≥ 0.
 	Copy Family = "copy"
 	// Inflow: the links into a memory carry what it gets. T·bandwidth − Σ bytes·z ≥ 0.
 	Inflow Family = "inflow"
-	// Tail: what follows a task runs between its end and the end of all.
+	// Tail: what follows a task runs between its end and the end of a step that runs alone.
 	// units·(T − S − d) − Σ over followers of d·y on the device ≥ 0.
 	Tail Family = "tail"
-	// Head: what comes before a task runs before its start. units·S − Σ d·y ≥ 0.
+	// Head: what comes before a task runs before its start, in such a step. units·S − Σ d·y ≥ 0.
 	Head Family = "head"
-	// Between: what follows one task and precedes another runs between them.
-	// units·(S_to − S_from − d_from) − Σ d·y ≥ 0.
+	// Between: what follows one task and precedes another, of the same step or Back steps later, runs
+	// between them. units·(S_to + Back·T − S_from − d_from) − Σ d·y ≥ 0. From a task to itself in the next
+	// step this is a cycle.
 	Between Family = "between"
 )
 
@@ -50,6 +52,7 @@ type Row struct {
 	Family Family  `json:"family"`
 	From   int32   `json:"from,omitempty"` // a task; of Copy the version
 	To     int32   `json:"to,omitempty"`   // a task
+	Back   int32   `json:"back,omitempty"` // steps
 	Where  int     `json:"at,omitempty"`   // device or memory
 	Chain  []int32 `json:"chain,omitempty"`
 }
@@ -80,8 +83,16 @@ func (m *Model) ColumnCopy(version, memory int) int {
 	return m.ColumnAwake(len(m.Devices)) + version*len(m.Memories) + memory
 }
 
-// Upper is the upper bound of a column, for plans of at most some makespan; all are at least 0.
+// stepsAtOnce is how many steps may be in progress at once, and so how far the start of one task may lie
+// behind that of another of its step, in steps.
+const stepsAtOnce = 9
+
+// Upper is the upper bound of a column, for plans of at most some makespan or distance of steps; all are at
+// least 0. Starts in a steady step count from the first of them.
 func (m *Model) Upper(column int, horizon float64) float64 {
+	if m.Steady && column >= m.ColumnStart(0) && column < m.ColumnSpan() {
+		return stepsAtOnce * horizon
+	}
 	if column >= m.ColumnStart(0) && column < m.ColumnCopy(0, 0) {
 		return horizon
 	}
@@ -161,9 +172,10 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Precede, Deliver:
 		f.add(to, 1)
 		f.add(from, -1)
+		f.add(m.ColumnSpan(), float64(r.Back))
 		m.addTime(&f, r.From, -1)
 		if r.Family == Deliver {
-			nanos := float64(m.edge(r.From, r.To).Nanos[r.Where])
+			nanos := float64(m.edge(r.From, r.To, r.Back).Nanos[r.Where])
 			m.addAt(&f, r.To, r.Where, -nanos)
 			m.addAt(&f, r.From, r.Where, nanos)
 		}
@@ -208,8 +220,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Between:
 		f.add(to, units)
 		f.add(from, -units)
+		f.add(m.ColumnSpan(), units*float64(r.Back))
 		m.addTime(&f, r.From, -units)
-		m.addWork(&f, m.between(r.From, r.To), r.Where, nanosOf)
+		m.addWork(&f, m.between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
 	}
 	return f, nil
 }
@@ -221,26 +234,28 @@ func (m *Model) has(r *Row) error {
 	memory := r.Where >= 0 && r.Where < len(m.Memories)
 	ok := false
 	switch r.Family {
-	case Assign, Finish:
+	case Assign:
 		ok = task(r.To)
+	case Finish:
+		ok = task(r.To) && !m.Steady
 	case Precede:
-		ok = m.edge(r.From, r.To) != nil
+		ok = m.edge(r.From, r.To, r.Back) != nil
 	case Deliver:
-		ok = memory && m.edge(r.From, r.To) != nil
+		ok = memory && m.edge(r.From, r.To, r.Back) != nil
 	case Area, Awake, Span:
 		ok = device
 	case Chain:
-		ok = device && m.isChain(r.Chain)
+		ok = device && !m.Steady && m.isChain(r.Chain)
 	case Copy:
 		ok = memory && r.From >= 0 && int(r.From) < len(m.Versions) && m.Versions[r.From].reads(r.To, r.Where)
 	case Inflow:
 		ok = memory && m.Memories[r.Where].BytesPerNano > 0
 	case Tail:
-		ok = device && task(r.From)
+		ok = device && !m.Steady && task(r.From)
 	case Head:
-		ok = device && task(r.To)
+		ok = device && !m.Steady && task(r.To)
 	case Between:
-		ok = device && task(r.From) && task(r.To) && m.reach(r.From).has(r.To)
+		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
 	}
 	if !ok {
 		return fmt.Errorf("the model has no row %q from %d to %d at %d", r.Family, r.From, r.To, r.Where)

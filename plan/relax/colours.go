@@ -61,8 +61,8 @@ func (c *colours) refineTasks(m *certificate.Model) int {
 	about := make([][]string, len(m.Tasks))
 	for i := range m.Edges {
 		e := &m.Edges[i]
-		about[e.From] = append(about[e.From], fmt.Sprint("to ", c.task[e.To], e.Nanos))
-		about[e.To] = append(about[e.To], fmt.Sprint("from ", c.task[e.From], e.Nanos))
+		about[e.From] = append(about[e.From], fmt.Sprint("to ", c.task[e.To], e.Back, e.Nanos))
+		about[e.To] = append(about[e.To], fmt.Sprint("from ", c.task[e.From], e.Back, e.Nanos))
 	}
 	for i := range m.Versions {
 		v := &m.Versions[i]

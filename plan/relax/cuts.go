@@ -29,7 +29,11 @@ func (q *quotient) separate(x []float64) (added int, err error) {
 	m := q.m
 	for d := range m.Devices {
 		tolerance := cutTolerance * x[q.column[m.ColumnSpan()]] * float64(m.Devices[d].Units)
-		for _, find := range []func(int) []cut{q.tails, q.heads, q.betweens} {
+		families := []func(int) []cut{q.betweens}
+		if !m.Steady {
+			families = append(families, q.tails, q.heads)
+		}
+		for _, find := range families {
 			cuts := find(d)
 			for i := range cuts {
 				if cuts[i].by, err = q.violation(&cuts[i].rows[0], x); err != nil {
@@ -89,24 +93,45 @@ func (q *quotient) heads(device int) []cut {
 	})
 }
 
-// betweens are the rows between a colour and another of which one has a single task.
+// betweens are the rows between a colour and another of which one has a single task, and in a steady step
+// also into the next step and from each task to itself there.
 func (q *quotient) betweens(device int) (cuts []cut) {
-	for a, from := range q.colours.tasks {
-		for b, to := range q.colours.tasks {
-			key := fmt.Sprintf("%s %d %d %d", certificate.Between, device, a, b)
-			if len(from) > 1 && len(to) > 1 || q.has[key] {
-				continue
-			}
-			c := cut{key: key}
-			for _, s := range from {
-				for _, t := range to {
-					c.rows = append(c.rows, certificate.Row{Family: certificate.Between, From: s, To: t, Where: device})
+	backs := int32(1)
+	if q.m.Steady {
+		backs = 2
+	}
+	for back := range backs {
+		for a, from := range q.colours.tasks {
+			for b, to := range q.colours.tasks {
+				if len(from) > 1 && len(to) > 1 && !(a == b && back == 1) {
+					continue
 				}
-			}
-			if !slices.ContainsFunc(c.rows, func(r certificate.Row) bool { return !q.m.Precedes(r.From, r.To) }) {
-				cuts = append(cuts, c)
+				if c := q.between(device, back, a, b); c.rows != nil {
+					cuts = append(cuts, c)
+				}
 			}
 		}
 	}
 	return cuts
+}
+
+// between is the class of rows between two colours; without rows where not all of them hold or the program
+// has it. Within a colour a task is paired with itself.
+func (q *quotient) between(device int, back int32, a, b int) cut {
+	c := cut{key: fmt.Sprintf("%s %d %d %d %d", certificate.Between, device, back, a, b)}
+	if q.has[c.key] {
+		return c
+	}
+	for _, s := range q.colours.tasks[a] {
+		for _, t := range q.colours.tasks[b] {
+			if a == b && s != t {
+				continue
+			}
+			if !q.m.Precedes(s, t, int(back)) {
+				return cut{}
+			}
+			c.rows = append(c.rows, certificate.Row{Family: certificate.Between, From: s, To: t, Back: back, Where: device})
+		}
+	}
+	return c
 }

@@ -138,18 +138,18 @@ func (q *quotient) addAlways() error {
 	leads := make([]bool, len(m.Tasks))
 	for i := range m.Edges {
 		e := &m.Edges[i]
-		leads[e.From] = true
-		key := fmt.Sprint(q.colours.task[e.From], q.colours.task[e.To], e.Nanos)
-		put("precede "+key, certificate.Row{Family: certificate.Precede, From: e.From, To: e.To})
+		leads[e.From] = leads[e.From] || e.Back == 0
+		key := fmt.Sprint(q.colours.task[e.From], q.colours.task[e.To], e.Back, e.Nanos)
+		put("precede "+key, certificate.Row{Family: certificate.Precede, From: e.From, To: e.To, Back: e.Back})
 		for memory := range m.Memories {
 			if e.Bytes > 0 && len(m.Memories) > 1 {
-				put(fmt.Sprintf("deliver %d %s", memory, key), certificate.Row{Family: certificate.Deliver, From: e.From, To: e.To, Where: memory})
+				put(fmt.Sprintf("deliver %d %s", memory, key), certificate.Row{Family: certificate.Deliver, From: e.From, To: e.To, Back: e.Back, Where: memory})
 			}
 		}
 	}
 	for t := range int32(len(m.Tasks)) {
 		put(fmt.Sprint("assign ", q.colours.task[t]), certificate.Row{Family: certificate.Assign, To: t})
-		if !leads[t] {
+		if !leads[t] && !m.Steady {
 			put(fmt.Sprint("finish ", q.colours.task[t]), certificate.Row{Family: certificate.Finish, To: t})
 		}
 	}

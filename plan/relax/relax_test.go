@@ -54,7 +54,7 @@ func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.M
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := certificate.NewModel(priced, 0, o)
+	m, err := certificate.NewModel(priced, 0, o, false)
 	if err != nil {
 		t.Fatal(err)
 	}
