@@ -53,10 +53,8 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if o.Objective == "" {
 		return nil, nil
 	}
-	if o.Steps > 1 {
-		return nil, cli.InputErrorf("--objective %s and --steps %d: searched are the plans of one step; leave out --steps", o.Objective, o.Steps)
-	}
-	found, err := best.Find(ctx, w.Decision.Priced, exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)})
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)}, Steady: o.Steps > 1}
+	found, err := best.Find(ctx, w.Decision.Priced, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -86,6 +84,8 @@ type objectiveSummary struct {
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
 	Gap          number   `json:"gap"`                      // value over bound, minus 1
 	Proven       bool     `json:"proven"`
+	StepS        *float64 `json:"step_s,omitempty"` // of a steady step, which the value and the bound are then of
+	StepJ        *float64 `json:"step_j,omitempty"`
 	Nodes        int      `json:"nodes"`
 }
 
@@ -96,10 +96,14 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	}
 	of := &objectiveSummary{Objective: o.Objective}
 	s.objectiveSummary = of
+	if o.Steps > 1 {
+		seconds := found.Makespan.Seconds()
+		of.StepS, of.StepJ = &seconds, &found.Joules
+	}
 	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
 	switch exact.Objective(o.Objective) {
 	case exact.Time:
-		s.LowerBoundS = max(s.LowerBoundS, found.Bound)
+		s.LowerBoundS = found.Bound
 	case exact.Energy:
 		of.LowerBoundJ = &found.Bound
 	default:
@@ -110,6 +114,9 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 // printOptimum says what was found, and how far from the least it may be.
 func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
+	if o.Steps > 1 {
+		unit += " per step"
+	}
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Tried > 0 {
 		looked = fmt.Sprintf("the best of %d plans of policies, made on %s", found.Tried, cmp.Or(found.Devices, "all devices"))

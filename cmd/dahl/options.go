@@ -124,7 +124,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
-		case o.Graph != "" || o.Objective != "":
+		case o.Graph != "":
 			o.Steps = 1
 		default:
 			o.Steps = 10

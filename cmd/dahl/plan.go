@@ -39,11 +39,12 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
-With --objective it looks for the plan of one step that takes the least time, joules or
+With --objective it looks for the plan of a step that takes the least time, joules or
 joules times seconds, and says whether that is proven, or how far the value may be above
-the least. Of up to 64 tasks it looks at all plans: for each task every worker and every
-clock, for each worker every order, as far as --budget goes. Of more it takes the best
-plan of all policies on all devices and on parts of them. Where it has not looked at all,
+the least. The step is one that runs alone (--steps 1), or a steady one: what one step
+more adds to a long run. Of one alone of up to 64 tasks it looks at all plans: for each
+task every worker and every clock, for each worker every order, as far as --budget goes.
+Of others it takes the best plan of all policies on all devices and on parts of them. Where it has not looked at all,
 certificate.json proves the bound, which dahl verify adds up again in exact arithmetic.
 --clock holds a device to one clock; the bound of a certificate is then that of all clocks.
 

@@ -1,14 +1,20 @@
-// Package best finds a plan of one step of a graph that is good by an objective, and proves how far it is
-// from the least.
+// Package best finds a plan of a step of a graph that is good by an objective, and proves how far it is from
+// the least.
 //
-// Read first: [Find]. Small graphs go to package exact, which looks at all plans. For others the policies
-// plan, on all devices and on parts of them, and the best of their plans is kept. The proof is a
-// certificate: multipliers of rows that every plan fulfils, found by the linear relaxation of package
-// relax and checked without it.
+// Read first: [Find]. A step that runs alone goes to package exact, which looks at all plans, if its tasks
+// are few. For others the policies plan, on all devices and on parts of them, and the best of their plans
+// is kept. The proof is a certificate: multipliers of rows that every plan fulfils, found by the linear
+// relaxation of package relax and checked without it.
+//
+// # Units
+//
+// A steady step is what one step more adds to a long run: a hundred steps less fifty, over fifty. Its bound is
+// that of the mean over ever more steps.
 //
 // # Limits
 //
-// A step that runs alone; tiles, variants, sleep and the order of copies are not searched.
+// Tiles, variants, sleep, the order of copies and more copies of a buffer than the graph says are not
+// searched, and bounds of a machine of one memory hold for these copies.
 package best
 
 import (
@@ -17,6 +23,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"dahl/dag"
 	"dahl/energy"
@@ -28,7 +35,13 @@ import (
 	"dahl/simulate"
 )
 
-// Result is the best plan found.
+// Options say what to look for.
+type Options struct {
+	exact.Options
+	Steady bool // of a step among many; else of one that runs alone
+}
+
+// Result is the best plan found. Makespan and Joules are of the step.
 type Result struct {
 	exact.Result
 	Certificate *certificate.Certificate // of Bound; nil: the search has looked at all plans
@@ -40,9 +53,9 @@ type Result struct {
 const iterations = 200_000
 
 // Find finds a plan of the first graph of a priced program.
-func Find(ctx context.Context, priced *schedule.Priced, o exact.Options) (*Result, error) {
-	if len(priced.Program.Graphs[0].Tasks) <= exact.MaxTasks {
-		found, err := exact.Search(ctx, priced, o)
+func Find(ctx context.Context, priced *schedule.Priced, o Options) (*Result, error) {
+	if !o.Steady && len(priced.Program.Graphs[0].Tasks) <= exact.MaxTasks {
+		found, err := exact.Search(ctx, priced, o.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -50,12 +63,12 @@ func Find(ctx context.Context, priced *schedule.Priced, o exact.Options) (*Resul
 		if r.Proven {
 			return r, nil
 		}
-		return r, r.prove(ctx, priced, o.Objective)
+		return r, r.prove(ctx, priced, &o)
 	}
 	r := &Result{Result: exact.Result{Value: math.Inf(1)}}
 	for _, set := range sets(priced.Platform) {
 		for _, policy := range schedule.Policies() {
-			if err := r.try(ctx, priced, o.Objective, set, policy); err != nil {
+			if err := r.try(ctx, priced, &o, set, policy); err != nil {
 				return nil, err
 			}
 		}
@@ -63,12 +76,43 @@ func Find(ctx context.Context, priced *schedule.Priced, o exact.Options) (*Resul
 	if r.Plan == nil {
 		return nil, fmt.Errorf("no policy finds a plan of graph %q on %q", priced.Program.Graphs[0].Name, priced.Platform.Name)
 	}
-	return r, r.prove(ctx, priced, o.Objective)
+	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{r.Plan}})
+	if err == nil {
+		r.Makespan, r.Joules, err = worth(ctx, d, o.Steady, 50)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Value = o.Objective.Of(r.Makespan, r.Joules)
+	return r, r.prove(ctx, priced, &o)
+}
+
+// worth is what a step takes: alone, or what it adds to so many steps and as many before them.
+func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (span time.Duration, joules float64, err error) {
+	runs := []int{1}
+	if steady {
+		runs = []int{steps, 2 * steps}
+	}
+	for _, n := range runs {
+		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
+		if err != nil {
+			return 0, 0, err
+		}
+		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
+		if err != nil {
+			return 0, 0, err
+		}
+		span, joules = ran.Makespan-span, report.TotalJoules-joules
+	}
+	if steady {
+		span, joules = span/time.Duration(steps), joules/float64(steps)
+	}
+	return span, joules, nil
 }
 
 // try keeps what a policy plans on some of the devices, if it is the best. A policy that cannot is left
 // out.
-func (r *Result) try(ctx context.Context, priced *schedule.Priced, o exact.Objective, set string, policy schedule.PolicyInfo) error {
+func (r *Result) try(ctx context.Context, priced *schedule.Priced, o *Options, set string, policy schedule.PolicyInfo) error {
 	part := priced
 	if set != "" {
 		var err error
@@ -76,7 +120,7 @@ func (r *Result) try(ctx context.Context, priced *schedule.Priced, o exact.Objec
 			return nil // the part has no place for some task
 		}
 	}
-	order, err := orderOf(ctx, part, policy)
+	order, err := orderOf(ctx, part, policy, o.Steady)
 	if err != nil || order == nil {
 		return err
 	}
@@ -85,23 +129,19 @@ func (r *Result) try(ctx context.Context, priced *schedule.Priced, o exact.Objec
 	if err != nil {
 		return nil
 	}
-	ran, err := simulate.Run(ctx, d, 0, 1, simulate.Options{})
+	span, joules, err := worth(ctx, d, o.Steady, 6)
 	if err != nil {
-		return ctx.Err()
-	}
-	report, err := energy.FromSchedule(ran, d.Problem(0, 1, false))
-	if err != nil {
-		return err
+		return ctx.Err() // the plan cannot run
 	}
 	r.Tried++
-	if value := o.Of(ran.Makespan, report.TotalJoules); value < r.Value {
-		r.Plan, r.Makespan, r.Joules, r.Value, r.Devices = made, ran.Makespan, report.TotalJoules, value, set
+	if value := o.Objective.Of(span, joules); value < r.Value {
+		r.Plan, r.Value, r.Devices = made, value, set
 	}
 	return nil
 }
 
 // orderOf is what a policy plans, or did in a run; nil: it cannot.
-func orderOf(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo) ([][]dag.TaskID, error) {
+func orderOf(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo, steady bool) ([][]dag.TaskID, error) {
 	if policy.Static == nil && policy.Dynamic == nil {
 		return nil, nil
 	}
@@ -112,7 +152,11 @@ func orderOf(ctx context.Context, priced *schedule.Priced, policy schedule.Polic
 	if made := d.Graphs[0].Plan; made != nil {
 		return made.Order, nil
 	}
-	ran, err := simulate.Run(ctx, d, 0, 1, simulate.Options{})
+	steps := 1
+	if steady {
+		steps = 5 // of which PlanFrom takes the one in the middle
+	}
+	ran, err := simulate.Run(ctx, d, 0, steps, simulate.Options{})
 	if err != nil {
 		return nil, ctx.Err()
 	}
@@ -163,12 +207,12 @@ func sets(p *platform.Platform) []string {
 }
 
 // prove finds the bound of the objective, where it is above what is known.
-func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o exact.Objective) error {
-	c := &certificate.Certificate{Objective: string(o), Graph: priced.Program.Graphs[0].Hash()}
+func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options) error {
+	c := &certificate.Certificate{Objective: string(o.Objective), Steady: o.Steady, Graph: priced.Program.Graphs[0].Hash()}
 	parts := map[exact.Objective][]certificate.Objective{exact.Time: {certificate.Time}, exact.Energy: {certificate.Energy},
-		exact.EDP: {certificate.Time, certificate.Energy}}[o]
+		exact.EDP: {certificate.Time, certificate.Energy}}[o.Objective]
 	for _, part := range parts {
-		m, err := certificate.NewModel(priced, 0, part, false)
+		m, err := certificate.NewModel(priced, 0, part, o.Steady)
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,6 @@
 //
 // # Limits
 //
-// A model is of one step that runs alone. Sleep and power caps only take away from what a plan may do or
+// On a machine of one memory a model knows every buffer as often as the graph says. Sleep and power caps only take away from what a plan may do or
 // are counted as the least power of a state.
 package certificate

@@ -206,6 +206,15 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	for i := range steps * n {
 		d.add(i%n, i/n, i >= (steps-1)*n)
 	}
+	if !p.Spread() { // every buffer is there as often as the graph says, so that all its orders bind
+		for t := range n {
+			d.follows(t, g.Preds(dag.TaskID(t)), 0)
+			if m.Steady {
+				d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+				d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
+			}
+		}
+	}
 	for e, bytes := range d.bytes {
 		to := Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: make([]int64, len(p.Memories))}
 		for at := range p.Memories {
@@ -254,6 +263,15 @@ func (d *dataFinder) add(t, step int32, counts bool) {
 			if a.Mode.Writes() {
 				d.writer[atom] = step*n + t
 			}
+		}
+	}
+}
+
+// follows notes orders without data.
+func (d *dataFinder) follows(t int32, before []int32, back int32) {
+	for _, other := range before {
+		if other != t || back > 0 {
+			d.bytes[edgeKey{other, t, back}] += 0
 		}
 	}
 }

@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 )
 
@@ -78,13 +79,17 @@ func (m *Model) reach(k reachKey) set {
 	return s
 }
 
-// following and preceding are the tasks of the same step after one and before one.
-func (m *Model) following(t int32) iter.Seq[int32] { return m.in(m.reach(reachKey{t, 0, false})) }
-func (m *Model) preceding(t int32) iter.Seq[int32] { return m.in(m.reach(reachKey{t, 0, true})) }
+// After and Before are the tasks, so many steps later or earlier, that come after one and before one.
+func (m *Model) After(t int32, steps int) iter.Seq[int32] {
+	return m.in(m.reach(reachKey{t, steps, false}))
+}
+func (m *Model) Before(t int32, steps int) iter.Seq[int32] {
+	return m.in(m.reach(reachKey{t, steps, true}))
+}
 
-// between are the tasks after one and before another that is so many steps later, once for each step in
+// Between are the tasks after one and before another that is so many steps later, once for each step in
 // which they are.
-func (m *Model) between(from, to int32, back int) iter.Seq[int32] {
+func (m *Model) Between(from, to int32, back int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for step := 0; step <= back; step++ {
 			both := slices.Clone(m.reach(reachKey{from, step, false}))
@@ -102,9 +107,11 @@ func (m *Model) between(from, to int32, back int) iter.Seq[int32] {
 
 func (m *Model) in(s set) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		for t := range m.all {
-			if s.has(t) && !yield(t) {
-				return
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(int32(64*i + bits.TrailingZeros64(word))) {
+					return
+				}
 			}
 		}
 	}

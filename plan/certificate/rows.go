@@ -213,16 +213,16 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnSpan(), units)
 		f.add(from, -units)
 		m.addTime(&f, r.From, -units)
-		m.addWork(&f, m.following(r.From), r.Where, nanosOf)
+		m.addWork(&f, m.After(r.From, 0), r.Where, nanosOf)
 	case Head:
 		f.add(to, units)
-		m.addWork(&f, m.preceding(r.To), r.Where, nanosOf)
+		m.addWork(&f, m.Before(r.To, 0), r.Where, nanosOf)
 	case Between:
 		f.add(to, units)
 		f.add(from, -units)
 		f.add(m.ColumnSpan(), units*float64(r.Back))
 		m.addTime(&f, r.From, -units)
-		m.addWork(&f, m.between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
+		m.addWork(&f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
 	}
 	return f, nil
 }

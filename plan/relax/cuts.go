@@ -3,6 +3,7 @@ package relax
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"dahl/plan/certificate"
@@ -14,38 +15,63 @@ import (
 // cutsPerRound is how many classes of each family and device are added at once.
 const cutsPerRound = 30
 
-// violation relative to the makespan that is worth a row.
+// cutTolerance, relative to the time of all units, is a violation that is worth a row.
 const cutTolerance = 1e-6
 
-// cut is a class of rows that a solution violates.
+// cut is a class of rows of which a solution violates the first.
 type cut struct {
-	key  string
-	rows []certificate.Row
-	by   float64
+	family       certificate.Family
+	device, a, b int // a and b: colours
+	back         int32
+	by           float64
+}
+
+func (c *cut) key() string {
+	return fmt.Sprint(c.family, " ", c.device, " ", c.back, " ", c.a, " ", c.b)
+}
+
+// separation looks for rows that a solution violates.
+type separation struct {
+	*quotient
+	span  float64
+	start []float64 // by task
+	end   []float64
+	work  []float64 // by task: on the device that is looked at
 }
 
 // separate adds the rows that a solution violates most, and returns how many classes it added.
 func (q *quotient) separate(x []float64) (added int, err error) {
 	m := q.m
-	for d := range m.Devices {
-		tolerance := cutTolerance * x[q.column[m.ColumnSpan()]] * float64(m.Devices[d].Units)
-		families := []func(int) []cut{q.betweens}
-		if !m.Steady {
-			families = append(families, q.tails, q.heads)
+	n := len(m.Tasks)
+	s := &separation{quotient: q, span: x[q.column[m.ColumnSpan()]], start: make([]float64, n), end: make([]float64, n), work: make([]float64, n)}
+	share := func(t, k int) float64 { return x[q.column[m.ColumnShare(int32(t))+k]] }
+	for t := range n {
+		s.start[t] = x[q.column[m.ColumnStart(int32(t))]]
+		s.end[t] = s.start[t]
+		for k, o := range m.Tasks[t].Options {
+			s.end[t] += float64(float64(o.Nanos) * share(t, k))
 		}
-		for _, find := range families {
-			cuts := find(d)
-			for i := range cuts {
-				if cuts[i].by, err = q.violation(&cuts[i].rows[0], x); err != nil {
-					return added, err
+	}
+	for d := range m.Devices {
+		clear(s.work)
+		for t := range n {
+			for k, o := range m.Tasks[t].Options {
+				if o.Device == d {
+					s.work[t] += float64(float64(o.Nanos) * share(t, k))
 				}
 			}
+		}
+		for _, cuts := range [][]cut{s.tails(d), s.heads(d), s.betweens(d)} {
 			slices.SortStableFunc(cuts, func(a, b cut) int { return cmp.Compare(b.by, a.by) })
 			for _, c := range cuts[:min(len(cuts), cutsPerRound)] {
-				if c.by <= tolerance {
-					break
+				if q.has[c.key()] {
+					continue
 				}
-				if err := q.add(c.key, c.rows); err != nil {
+				rows := q.rowsOf(&c)
+				if rows == nil {
+					continue
+				}
+				if err := q.add(c.key(), rows); err != nil {
 					return added, err
 				}
 				added++
@@ -55,83 +81,104 @@ func (q *quotient) separate(x []float64) (added int, err error) {
 	return added, nil
 }
 
-// violation is by how much a solution violates a row.
-func (q *quotient) violation(r *certificate.Row, x []float64) (float64, error) {
-	f, err := q.m.Form(r)
-	sum := -f.Least
-	for k, j := range f.Columns {
-		sum += f.Coefficients[k] * x[q.column[j]]
+// violated appends a cut if the work of some tasks is more than the device has time for.
+func (s *separation) violated(cuts []cut, c cut, tasks iter.Seq[int32], time float64) []cut {
+	units := float64(s.m.Devices[c.device].Units)
+	c.by = -float64(units * time)
+	for t := range tasks {
+		c.by += s.work[t]
 	}
-	return -sum, err
+	if c.by <= cutTolerance*units*s.span {
+		return cuts
+	}
+	return append(cuts, c)
 }
 
-// candidates lists the classes of a family that the program does not have.
-func (q *quotient) candidates(family certificate.Family, device int, row func(t int32) certificate.Row) (cuts []cut) {
-	for colour, tasks := range q.colours.tasks {
-		key := fmt.Sprintf("%s %d %d", family, device, colour)
-		if q.has[key] {
-			continue
-		}
-		c := cut{key: key}
-		for _, t := range tasks {
-			c.rows = append(c.rows, row(t))
-		}
-		cuts = append(cuts, c)
+func (s *separation) tails(device int) (cuts []cut) {
+	if s.m.Steady {
+		return nil
+	}
+	for a, tasks := range s.colours.tasks {
+		t := tasks[0]
+		cuts = s.violated(cuts, cut{family: certificate.Tail, device: device, a: a}, s.m.After(t, 0), s.span-s.end[t])
 	}
 	return cuts
 }
 
-func (q *quotient) tails(device int) []cut {
-	return q.candidates(certificate.Tail, device, func(t int32) certificate.Row {
-		return certificate.Row{Family: certificate.Tail, From: t, Where: device}
-	})
-}
-
-func (q *quotient) heads(device int) []cut {
-	return q.candidates(certificate.Head, device, func(t int32) certificate.Row {
-		return certificate.Row{Family: certificate.Head, To: t, Where: device}
-	})
+func (s *separation) heads(device int) (cuts []cut) {
+	if s.m.Steady {
+		return nil
+	}
+	for a, tasks := range s.colours.tasks {
+		t := tasks[0]
+		cuts = s.violated(cuts, cut{family: certificate.Head, device: device, a: a}, s.m.Before(t, 0), s.start[t])
+	}
+	return cuts
 }
 
 // betweens are the rows between a colour and another of which one has a single task, and in a steady step
 // also into the next step and from each task to itself there.
-func (q *quotient) betweens(device int) (cuts []cut) {
+func (s *separation) betweens(device int) (cuts []cut) {
 	backs := int32(1)
-	if q.m.Steady {
+	if s.m.Steady {
 		backs = 2
 	}
+	after, before := s.sums(s.m.After), s.sums(s.m.Before)
+	units := float64(s.m.Devices[device].Units)
 	for back := range backs {
-		for a, from := range q.colours.tasks {
-			for b, to := range q.colours.tasks {
-				if len(from) > 1 && len(to) > 1 && !(a == b && back == 1) {
+		for a, from := range s.colours.tasks {
+			for b, to := range s.colours.tasks {
+				first, then := from[0], to[0]
+				if len(from) > 1 && len(to) > 1 && !(a == b && back == 1) || !s.m.Precedes(first, then, int(back)) {
 					continue
 				}
-				if c := q.between(device, back, a, b); c.rows != nil {
-					cuts = append(cuts, c)
+				time := s.start[then] + float64(float64(back)*s.span) - s.end[first]
+				// What follows the second follows the first as well, and is not between them.
+				most := min(after[0][a]-after[0][b], before[0][b]-before[0][a])
+				if back == 1 {
+					most = min(after[0][a]+after[1][a]-after[0][b], before[0][b]+before[1][b]-before[0][a])
 				}
+				if most <= units*time {
+					continue
+				}
+				cuts = s.violated(cuts, cut{certificate.Between, device, a, b, back, 0}, s.m.Between(first, then, int(back)), time)
 			}
 		}
 	}
 	return cuts
 }
 
-// between is the class of rows between two colours; without rows where not all of them hold or the program
-// has it. Within a colour a task is paired with itself.
-func (q *quotient) between(device int, back int32, a, b int) cut {
-	c := cut{key: fmt.Sprintf("%s %d %d %d %d", certificate.Between, device, back, a, b)}
-	if q.has[c.key] {
-		return c
-	}
-	for _, s := range q.colours.tasks[a] {
-		for _, t := range q.colours.tasks[b] {
-			if a == b && s != t {
-				continue
+// sums is the work on the device that is looked at of what comes after or before the first task of each
+// colour, by how many steps away.
+func (s *separation) sums(of func(t int32, steps int) iter.Seq[int32]) (sums [2][]float64) {
+	for steps := range sums {
+		sums[steps] = make([]float64, len(s.colours.tasks))
+		for a, tasks := range s.colours.tasks {
+			for t := range of(tasks[0], steps) {
+				sums[steps][a] += s.work[t]
 			}
-			if !q.m.Precedes(s, t, int(back)) {
-				return cut{}
-			}
-			c.rows = append(c.rows, certificate.Row{Family: certificate.Between, From: s, To: t, Back: back, Where: device})
 		}
 	}
-	return c
+	return sums
+}
+
+// rowsOf are the rows of a class; nil where not all of them hold. Within a colour a task is paired with
+// itself.
+func (q *quotient) rowsOf(c *cut) (rows []certificate.Row) {
+	for _, s := range q.colours.tasks[c.a] {
+		if c.family != certificate.Between {
+			rows = append(rows, certificate.Row{Family: c.family, From: s, To: s, Where: c.device})
+			continue
+		}
+		for _, t := range q.colours.tasks[c.b] {
+			if c.a == c.b && s != t {
+				continue
+			}
+			if !q.m.Precedes(s, t, int(c.back)) {
+				return nil
+			}
+			rows = append(rows, certificate.Row{Family: c.family, From: s, To: t, Back: c.back, Where: c.device})
+		}
+	}
+	return rows
 }
