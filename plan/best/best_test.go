@@ -189,3 +189,49 @@ func TestMutants(t *testing.T) {
 		t.Errorf("%d mutants were refused and %d proved something: the test tests little", refused, proved)
 	}
 }
+
+// The bound of a steady step is no more than what a step adds to a long run by any policy's plan.
+func TestSteadyBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 4))
+	compared, near := 0, 0
+	for compared < 150 {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
+			found, err := Find(t.Context(), in.priced, Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compared++
+			// Find holds the bound to the value of the plan that it knows; so each claim is proved once more
+			// with a value that leaves room.
+			product := 1.0
+			for _, claim := range found.Certificate.Claims {
+				m, err := certificate.NewModel(in.priced, 0, claim.Objective, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				proof, err := relax.Bound(t.Context(), m, 3*claim.Proof.Value, iterations)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bound, err := proof.Bound(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				product *= bound / 1e9
+			}
+			if product > found.Value*(1+tolerance) {
+				t.Errorf("graph %d, %s: the bound is %.12g, and a step takes %.12g", compared, o, product, found.Value)
+			}
+			if product > 0.7*found.Value {
+				near++
+			}
+		}
+	}
+	if near < compared/3 {
+		t.Errorf("%d of %d bounds are above 0.7 of what was found", near, compared)
+	}
+}
