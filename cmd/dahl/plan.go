@@ -44,9 +44,10 @@ joules times seconds, and says whether that is proven, or how far the value may 
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step
 more adds to a long run. Of one alone of up to 64 tasks it looks at all plans: for each
 task every worker and every clock, for each worker every order, as far as --budget goes.
-Of others it takes the best plan of all policies on all devices and on parts of them. Where it has not looked at all,
-certificate.json proves the bound, which dahl verify adds up again in exact arithmetic.
---clock holds a device to one clock; the bound of a certificate is then that of all clocks.
+Of others it takes the best plan of all policies on all devices and on parts of them.
+Where it has not looked at all plans, certificate.json proves the bound, and dahl verify
+adds it up again in exact arithmetic. --clock holds a device to one clock; the bound of
+a certificate is then that of all clocks.
 
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan

@@ -321,13 +321,22 @@ func (m *Model) mergeVersions() {
 	m.Versions = kept
 }
 
-// leastNanos is how long bytes take at least into a memory from any other.
+// leastNanos is how long bytes take at least into a memory from any other. They may go in parts at one
+// time, so that only links that flows share hold them up.
 func leastNanos(p *platform.Platform, to platform.MemoryID, bytes int64) int64 {
 	least := int64(platform.Unreachable)
 	for from := range p.Memories {
-		if from := platform.MemoryID(from); from != to {
-			least = min(least, int64(p.RouteTime(from, to, bytes)))
+		from := platform.MemoryID(from)
+		if _, ok := p.Route(from, to); !ok || from == to {
+			continue
 		}
+		nanos := 0.0
+		for _, use := range p.LinkUses(from, to) {
+			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
+				nanos = max(nanos, below(float64(bytes)*float64(use.Times)/l.BandwidthBytesPerSec*1e9))
+			}
+		}
+		least = min(least, int64(p.RouteTime(from, to, 0))+int64(nanos))
 	}
 	return least
 }

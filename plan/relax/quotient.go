@@ -6,6 +6,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/platform"
 )
 
 // quotient is the linear program of a model in which the columns of a colour are one, and the rows of a
@@ -142,7 +143,7 @@ func (q *quotient) addAlways() error {
 		key := fmt.Sprint(q.colours.task[e.From], q.colours.task[e.To], e.Back, e.Nanos)
 		put("precede "+key, certificate.Row{Family: certificate.Precede, From: e.From, To: e.To, Back: e.Back})
 		for memory := range m.Memories {
-			if e.Bytes > 0 && len(m.Memories) > 1 {
+			if e.Bytes > 0 && len(m.Memories) > 1 && e.Nanos[memory] < int64(platform.Unreachable) {
 				put(fmt.Sprintf("deliver %d %s", memory, key), certificate.Row{Family: certificate.Deliver, From: e.From, To: e.To, Back: e.Back, Where: memory})
 			}
 		}
