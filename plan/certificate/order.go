@@ -21,8 +21,6 @@ func (m *Model) all(yield func(int32) bool) {
 	}
 }
 
-func listed(tasks []int32) iter.Seq[int32] { return slices.Values(tasks) }
-
 // edge is what one task needs of another so many steps earlier; nil: it does not follow it.
 func (m *Model) edge(from, to, back int32) *Edge {
 	if from < 0 || int(from) >= len(m.Tasks) {
@@ -115,16 +113,6 @@ func (m *Model) in(s set) iter.Seq[int32] {
 			}
 		}
 	}
-}
-
-// isChain reports whether each of some tasks follows the one before it.
-func (m *Model) isChain(tasks []int32) bool {
-	for i, t := range tasks {
-		if t < 0 || int(t) >= len(m.Tasks) || i > 0 && !m.Precedes(tasks[i-1], t, 0) {
-			return false
-		}
-	}
-	return len(tasks) > 0
 }
 
 // Precedes reports whether a task, so many steps later, follows another, at once or through others.

@@ -28,9 +28,6 @@ const (
 	Awake Family = "awake"
 	// Span: T − A ≥ 0.
 	Span Family = "span"
-	// Chain: tasks in a chain do not run at once, so in a step that runs alone a device is awake for all
-	// that it runs of them. A − Σ over the chain of kernel·y ≥ 0.
-	Chain Family = "chain"
 	// Copy: a memory gets a version if a reader is there and the writer is not.
 	// z − y_reader at the memory + y_writer at the memory ≥ 0.
 	Copy Family = "copy"
@@ -49,12 +46,11 @@ const (
 
 // Row is one inequality of a model. Which of its fields say what depends on the family.
 type Row struct {
-	Family Family  `json:"family"`
-	From   int32   `json:"from,omitempty"` // a task; of Copy the version
-	To     int32   `json:"to,omitempty"`   // a task
-	Back   int32   `json:"back,omitempty"` // steps
-	Where  int     `json:"at,omitempty"`   // device or memory
-	Chain  []int32 `json:"chain,omitempty"`
+	Family Family `json:"family"`
+	From   int32  `json:"from,omitempty"` // a task; of Copy the version
+	To     int32  `json:"to,omitempty"`   // a task
+	Back   int32  `json:"back,omitempty"` // steps
+	Where  int    `json:"at,omitempty"`   // device or memory
 }
 
 // Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.
@@ -192,9 +188,6 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Span:
 		f.add(m.ColumnSpan(), 1)
 		f.add(m.ColumnAwake(r.Where), -1)
-	case Chain:
-		f.add(m.ColumnAwake(r.Where), 1)
-		m.addWork(&f, listed(r.Chain), r.Where, awakeOf)
 	case Copy:
 		v := &m.Versions[r.From]
 		f.add(m.ColumnCopy(int(r.From), r.Where), 1)
@@ -244,8 +237,6 @@ func (m *Model) has(r *Row) error {
 		ok = memory && m.edge(r.From, r.To, r.Back) != nil
 	case Area, Awake, Span:
 		ok = device
-	case Chain:
-		ok = device && !m.Steady && m.isChain(r.Chain)
 	case Copy:
 		ok = memory && r.From >= 0 && int(r.From) < len(m.Versions) && m.Versions[r.From].reads(r.To, r.Where)
 	case Inflow:
