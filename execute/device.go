@@ -379,25 +379,6 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	return nil
 }
 
-// prepare puts before the start of a recorded task what the device does so that it can run.
-func (u *issueLoop) prepare(l *deviceLane) error {
-	st, ok := u.driver.(stater)
-	if !ok || l.Worker < 0 {
-		return nil
-	}
-	task, _ := l.at(l.issued)
-	launch := launchID(-1)
-	if l.queue != nil {
-		launch = u.job.graph.launches[l.id][task]
-	} else {
-		launch = u.job.graph.issues[task].launch
-	}
-	if launch < 0 {
-		return nil
-	}
-	return st.prepare(l.stream, launch)
-}
-
 // follow makes a lane's stream wait for the predecessors of its next batch on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
 	if l.queue != nil {

@@ -56,6 +56,25 @@ type stater interface {
 	changes() []schedule.Change
 }
 
+// prepare puts before the start of a recorded task what the device does so that it can run.
+func (u *issueLoop) prepare(l *deviceLane) error {
+	st, ok := u.driver.(stater)
+	if !ok || l.Worker < 0 {
+		return nil
+	}
+	task, _ := l.at(l.issued)
+	launch := launchID(-1)
+	if l.queue != nil {
+		launch = u.job.graph.launches[l.id][task]
+	} else {
+		launch = u.job.graph.issues[task].launch
+	}
+	if launch < 0 {
+		return nil
+	}
+	return st.prepare(l.stream, launch)
+}
+
 // newEmulatedStates returns nil where nothing ever changes.
 func newEmulatedStates(d *emulated) *emulatedStates {
 	p := d.platform
