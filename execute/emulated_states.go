@@ -135,7 +135,10 @@ func (st *emulatedStates) admit(c *emulatedCall) bool {
 		u.Changes = u.Changes[:0]
 	}
 	if domain.clock != c.clock {
-		domain.clock, domain.settled = c.clock, st.switchClock(c.worker, c.clock, from)
+		change := schedule.ChangeOfClock(st.device.platform, c.worker, c.clock, from)
+		if domain.clock, domain.settled = c.clock, change.End; st.record {
+			st.switches = append(st.switches, change)
+		}
 	}
 	from = max(from, domain.settled)
 	domain.running++
@@ -148,20 +151,6 @@ func (st *emulatedStates) admit(c *emulatedCall) bool {
 // isNext reports whether no earlier request waits for the same domain.
 func (st *emulatedStates) isNext(mine clockRequest) bool {
 	return !slices.ContainsFunc(st.queue, func(r clockRequest) bool { return r.domain == mine.domain && r.number < mine.number })
-}
-
-// switchClock notes a change of the clock of a worker's domain, and returns its end.
-func (st *emulatedStates) switchClock(w platform.WorkerID, clock int32, from time.Duration) time.Duration {
-	p := st.device.platform
-	id := p.Workers[w].Device
-	c := schedule.Change{Kind: schedule.SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + p.Devices[id].Switch.Takes}
-	if p.Devices[id].UnitClocks {
-		c.Unit = schedule.UnitOfChange(p, w)
-	}
-	if st.record {
-		st.switches = append(st.switches, c)
-	}
-	return c.End
 }
 
 // ended notes that the task of a unit has ended. It keeps its domain until its end is recorded, or

@@ -37,6 +37,16 @@ var changeNames = [...]string{"clock", "sleep", "wake"}
 
 func (k ChangeKind) String() string { return changeNames[k] }
 
+// ChangeOfClock is the change to a clock of a worker's domain that begins at a time.
+func ChangeOfClock(p *platform.Platform, w platform.WorkerID, clock int32, from time.Duration) Change {
+	id := p.Workers[w].Device
+	c := Change{Kind: SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + p.Devices[id].Switch.Takes}
+	if p.Devices[id].UnitClocks {
+		c.Unit = UnitOfChange(p, w)
+	}
+	return c
+}
+
 // Transition is what the platform says of a change.
 func (c *Change) Transition(p *platform.Platform) platform.Transition {
 	switch {

@@ -22,18 +22,7 @@ func (c *audit) states() error {
 			return fmt.Errorf("change %d, of %s: %w", i, c.s.Changes[i].Of(p), err)
 		}
 	}
-	works := make([][]work, len(p.Workers)+len(p.Links)) // by worker, then link
-	for i := range c.s.Spans {
-		v := &c.s.Spans[i]
-		works[v.Worker] = append(works[v.Worker], work{v.Start, v.End, v})
-	}
-	for i := range c.s.Transfers {
-		v := &c.s.Transfers[i]
-		for _, use := range p.LinkUses(v.From, v.To) {
-			at := len(p.Workers) + int(use.Link)
-			works[at] = append(works[at], work{v.Start, v.End, nil})
-		}
-	}
+	works := c.s.works(p)
 	for i, w := range p.Workers {
 		of := func(ch *Change) bool { return ch.Device >= 0 && ch.Covers(w.Device, w.Index) }
 		if err := c.history(works[i], p.Devices[w.Device].AtClock, p.Devices[w.Device].Sleeps, of); err != nil {
@@ -73,6 +62,23 @@ func (c *audit) change(ch *Change) error {
 type work struct {
 	start, end time.Duration
 	span       *Span // nil: a transfer
+}
+
+// works lists when each worker, and then each link, is busy.
+func (s *Schedule) works(p *platform.Platform) [][]work {
+	works := make([][]work, len(p.Workers)+len(p.Links))
+	for i := range s.Spans {
+		v := &s.Spans[i]
+		works[v.Worker] = append(works[v.Worker], work{v.Start, v.End, v})
+	}
+	for i := range s.Transfers {
+		v := &s.Transfers[i]
+		for _, use := range p.LinkUses(v.From, v.To) {
+			at := len(p.Workers) + int(use.Link)
+			works[at] = append(works[at], work{v.Start, v.End, nil})
+		}
+	}
+	return works
 }
 
 // unitHistory is the state of one unit or link while its history is replayed.

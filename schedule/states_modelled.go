@@ -15,18 +15,7 @@ import (
 // out. [Problem.SleepModelled] names what sleeps so.
 func (s *Schedule) ModelStates(p *Problem) {
 	pl := p.Platform
-	works := make([][]work, len(pl.Workers)+len(pl.Links))
-	for i := range s.Spans {
-		v := &s.Spans[i]
-		works[v.Worker] = append(works[v.Worker], work{v.Start, v.End, v})
-	}
-	for i := range s.Transfers {
-		v := &s.Transfers[i]
-		for _, use := range pl.LinkUses(v.From, v.To) {
-			at := len(pl.Workers) + int(use.Link)
-			works[at] = append(works[at], work{v.Start, v.End, nil})
-		}
-	}
+	works := s.works(pl)
 	for i, w := range pl.Workers {
 		d := &pl.Devices[w.Device]
 		if d.IsEmulated() {

@@ -120,24 +120,13 @@ func (st *states) start(r *request) bool {
 	st.wake(unit)
 	unit.task = r.i.Task
 	if clock != st.clocks[domain] {
-		st.clocks[domain] = clock
-		st.settled[domain] = st.switchClock(r.worker, clock, unit.awake)
+		change := schedule.ChangeOfClock(st.p.Platform, r.worker, clock, unit.awake)
+		st.clocks[domain], st.settled[domain] = clock, change.End
+		st.out.Changes = append(st.out.Changes, change)
 	}
 	st.running[domain]++
 	st.begin(r.i, r.as, r.worker, r.ready, max(unit.awake, st.settled[domain]))
 	return true
-}
-
-// switchClock changes the clock of a worker's domain and returns when that has happened.
-func (st *states) switchClock(w platform.WorkerID, clock int32, from time.Duration) time.Duration {
-	id := st.p.Platform.Workers[w].Device
-	d := &st.p.Platform.Devices[id]
-	c := schedule.Change{Kind: schedule.SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + d.Switch.Takes}
-	if d.UnitClocks {
-		c.Unit = schedule.UnitOfChange(st.p.Platform, w)
-	}
-	st.out.Changes = append(st.out.Changes, c)
-	return c.End
 }
 
 // wake ends the idle time of something now.
