@@ -19,6 +19,12 @@ const (
 	WholeTiles   = "whole"   // a task for all samples of a layer
 )
 
+// Space is what plans of the first graph of a workload may choose from.
+type Space struct {
+	space.Space
+	choices *choices
+}
+
 // choices prices a workload on sets of devices with lowerings.
 type choices struct {
 	Workload
@@ -43,9 +49,9 @@ type lowering struct {
 	err      error
 }
 
-// Space is what a plan of the first graph may choose from: sets of the devices that a list selects of a
-// machine, and with a network, where the workload fixes no lowering, the tiles named.
-func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...string) (*space.Space, error) {
+// Space makes the space of sets of the devices that a list selects of a machine, and with a network, where
+// the workload fixes no lowering, of the tiles named.
+func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...string) (*Space, error) {
 	c := &choices{Workload: *w, samples: n, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
 	if w.Model == nil || w.Options.Lowering != nil || len(tiles) == 0 {
 		tiles = []string{""}
@@ -54,12 +60,12 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	if err != nil {
 		return nil, err
 	}
-	s := &space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
-	if w.Model == nil && !slices.ContainsFunc(w.Program.Graphs[0].Tasks, func(t dag.Task) bool { return len(t.Costs) == 0 }) {
-		s.Devices = s.Devices[len(s.Devices)-1:] // no cost depends on how many units there are
-	}
-	return s, nil
+	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
+	return &Space{s, c}, nil
 }
+
+// At is the workload of a choice, before anything is decided.
+func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.at(choice) }
 
 // Tiles are the names of all lowerings of a network that a space may have, the default first.
 func (w *Workload) Tiles() ([]string, error) {
@@ -103,7 +109,7 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 		return nil, err
 	}
 	w := c.Workload
-	w.Platform, w.Decision = p, nil
+	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
 	}

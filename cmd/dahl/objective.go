@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +14,12 @@ import (
 	"dahl/cmd/cli"
 	"dahl/plan/best"
 	"dahl/plan/exact"
-	"dahl/platform"
 	"dahl/rundir"
+	"dahl/train"
 )
+
+// machineFile is the machine among whose devices a search has chosen.
+const machineFile = "machine.toml"
 
 // defaultBudget is how many parts of plans a search looks at.
 const defaultBudget = 100_000
@@ -53,26 +56,75 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if o.Objective == "" {
 		return nil, nil
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)}, Steady: o.Steps > 1}
-	found, err := best.Find(ctx, w.Decision.Priced, of)
+	s, err := w.space()
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget}, Held: o.clocksHeld(), Steady: o.Steps > 1}
+	found, err := best.Find(ctx, &s.Space, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	w.Options.Plan = found.Plan
+	chosen, err := s.At(found.Choice)
+	if err != nil {
+		return nil, err
+	}
+	steps := w.Program.Order[0].Steps
+	w.Workload = *chosen
+	w.Program.Order[0].Steps, w.Options.Plan = steps, found.Plan
 	return found, w.Choose()
 }
 
-// clocksHeld lists, by device, the clock to which --clock holds it.
-func (o *options) clocksHeld(p *platform.Platform) [][]int32 {
-	held := make([][]int32, len(p.Devices))
+// writeProof writes what proves the bound of a search, and the machine whose devices it chose from.
+func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
+	if err := dir.Write(machineFile, w.whole.WriteTOML); err != nil || found.Certificate == nil {
+		return err
+	}
+	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
+}
+
+// checkCertificate proves the bound of a search again.
+func (v *verification) checkCertificate(ctx context.Context) error {
+	c, err := rundir.ReadCertificate(v.dir)
+	if err != nil {
+		return err
+	}
+	if changed := v.manifest.changedInput(); changed != nil {
+		return rundir.Unchecked(changed.Error())
+	}
+	o := v.manifest.Options
+	o.Platform = filepath.Join(v.dir, machineFile)
+	w, err := undecidedWorkload(ctx, &o)
+	if err != nil {
+		return err
+	}
+	s, err := w.space()
+	if err != nil {
+		return err
+	}
+	return c.Check(&s.Space)
+}
+
+// space is what plans may choose from, within --devices and --lowering.
+func (w *workload) space() (*train.Space, error) {
+	tiles, err := w.Tiles()
+	if err != nil {
+		return nil, err
+	}
+	if w.opts.Lowering == bestTiles {
+		tiles = nil // those that were found
+	}
+	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
+}
+
+// clocksHeld lists the devices that --clock holds to a clock.
+func (o *options) clocksHeld() (held []string) {
 	for _, setting := range o.Clocks {
 		name, _, _ := strings.Cut(setting, "=")
-		if id, ok := p.DeviceByName(name); ok {
-			held[id] = []int32{int32(p.Devices[id].AtClock)}
-		}
+		held = append(held, name)
 	}
 	return held
 }
@@ -118,8 +170,11 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 		unit += " per step"
 	}
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
-	if found.Tried > 0 {
-		looked = fmt.Sprintf("the best of %d plans of policies, made on %s", found.Tried, cmp.Or(found.Devices, "all devices"))
+	if found.Nodes == 0 {
+		looked = fmt.Sprintf("the best of %d plans, of %d choices of devices and tiles", found.Plans, found.Choices)
+	}
+	if found.Choices > 1 {
+		fmt.Fprintf(out, "chosen    %s\n", found.Choice)
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)

@@ -18,7 +18,6 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
-	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -67,13 +66,18 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 // runSimulation predicts a run and writes its directory. command is simulate or plan;
 // they differ in what they print.
 func runSimulation(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
-	w, err := simulatedWorkload(ctx, o)
+	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
 		return err
 	}
 	found, err := w.optimize(ctx)
 	if err != nil {
 		return err
+	}
+	if found == nil {
+		if err := w.decide(); err != nil {
+			return err
+		}
 	}
 	result, err := w.Predict(ctx)
 	if err != nil {
@@ -103,8 +107,8 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	if err := w.writeOutcome(dir, result, s); err != nil {
 		return err
 	}
-	if found != nil && found.Certificate != nil {
-		if err := dir.Write(rundir.CertificateFile, found.Certificate.Write); err != nil {
+	if found != nil {
+		if err := w.writeProof(dir, found); err != nil {
 			return err
 		}
 	}
@@ -145,8 +149,17 @@ func (s *summary) print(out io.Writer) {
 	}
 }
 
-// simulatedWorkload loads what simulate and plan work on: one graph, some steps.
+// simulatedWorkload is a workload with the decisions of its options.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.decide()
+}
+
+// undecidedWorkload loads what simulate and plan work on: one graph, some steps.
+func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
@@ -165,8 +178,11 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.whole, err = o.prepared(whole); err != nil {
+		return nil, err
+	}
 	w.Program.Order[0].Steps = o.Steps
-	return w, w.decide()
+	return w, nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step on some devices of a
@@ -183,6 +199,7 @@ func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*w
 			return nil, err
 		}
 	}
+	w.samples = n
 	if err := w.build(ctx, n); err != nil {
 		return nil, err
 	}

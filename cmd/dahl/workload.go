@@ -35,8 +35,8 @@ type workload struct {
 	whole   *platform.Platform // of which --devices select; nil: not kept
 	samples train.Samples
 	clocks  *machineClocks   // of a training; nil: none were asked for
-	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
-	inputs []identity       // files that the options name, for the manifest
+	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
+	inputs  []identity       // files that the options name, for the manifest
 }
 
 // thisMachine is the platform file, or the detected machine, with the devices and as
