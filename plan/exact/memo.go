@@ -229,11 +229,12 @@ type prefixes struct {
 	*model
 	known map[string]bool
 	key   []byte
+	room  int  // bytes that may still be remembered
 	exact bool // units of a device are not alike, since clocks or caps of the whole device decide who goes first
 }
 
 func newPrefixes(m *model) *prefixes {
-	p := &prefixes{model: m, known: map[string]bool{}, exact: m.unlike || m.platform.HasStates()}
+	p := &prefixes{model: m, known: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
 	for i := range m.platform.Devices {
 		d := &m.platform.Devices[i]
 		p.exact = p.exact || len(d.Clocks) > 1 && d.Count > 1
@@ -259,6 +260,8 @@ func (p *prefixes) covers(x *state, _ *view) bool {
 	if p.known[string(p.key)] {
 		return true
 	}
-	p.known[string(p.key)] = true
+	if p.room -= len(p.key) + 32; p.room > 0 { // with what the table takes for a key
+		p.known[string(p.key)] = true
+	}
 	return false
 }
