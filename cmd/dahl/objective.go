@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,10 +27,14 @@ const defaultBudget = 100_000
 func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+cli.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as 5000 or \"5000 `nodes`\" (default: %d nodes)", defaultBudget), func(text string) (err error) {
+	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number, _ := strings.CutSuffix(text, "nodes")
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || o.Budget < 1 {
-			return fmt.Errorf("write a number of nodes, such as \"5000 nodes\"")
+		o.BudgetTime = 0
+		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
+			o.BudgetTime, err = time.ParseDuration(text)
+		}
+		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
+			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
 		}
 		return nil
 	})
@@ -40,7 +46,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 			return fmt.Errorf("--budget bounds the search for an --objective; name one")
 		case o.Objective != "" && !slices.Contains(exact.Objectives(), o.Objective):
 			return fmt.Errorf("--objective %q: want %s", o.Objective, cli.OneOf(exact.Objectives()))
-		case o.Objective != "" && o.Budget == 0:
+		case o.Objective != "" && o.Budget == 0 && o.BudgetTime == 0:
 			o.Budget = defaultBudget
 		}
 		return nil
@@ -53,8 +59,14 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if o.Objective == "" {
 		return nil, nil
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)}, Steady: o.Steps > 1}
-	found, err := best.Find(ctx, w.Decision.Priced, of)
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt), Clocks: o.clocksHeld(w.Platform)}, Steady: o.Steps > 1}
+	within := ctx
+	if o.BudgetTime > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, o.BudgetTime)
+		defer cancel()
+	}
+	found, err := best.Find(within, w.Decision.Priced, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -123,6 +135,10 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
+		return
+	}
+	if found.Bound <= 0 {
+		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: the budget left no time for a bound (%s)\n", o.Objective, found.Value, unit, looked)
 		return
 	}
 	by := ""

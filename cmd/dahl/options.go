@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +39,9 @@ type options struct {
 	Samples int    `json:"samples,omitempty"`
 	Seed    uint64 `json:"seed"`
 
-	Objective string `json:"objective,omitempty"`
-	Budget    int    `json:"budget_nodes,omitempty"`
+	Objective  string        `json:"objective,omitempty"`
+	Budget     int           `json:"budget_nodes,omitempty"`
+	BudgetTime time.Duration `json:"budget_ns,omitempty"`
 
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`

@@ -19,6 +19,7 @@ package best
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -52,10 +53,13 @@ type Result struct {
 // iterations bounds each linear program, far above what the largest have taken.
 const iterations = 200_000
 
-// Find finds a plan of the first graph of a priced program.
+// Find finds a plan of the first graph of a priced program. The deadline of ctx ends the search, and what
+// there is by then is the result.
 func Find(ctx context.Context, priced *schedule.Priced, o Options) (*Result, error) {
+	searching, cancel := partOf(ctx)
+	defer cancel()
 	if !o.Steady && len(priced.Program.Graphs[0].Tasks) <= exact.MaxTasks {
-		found, err := exact.Search(ctx, priced, o.Options)
+		found, err := exact.Search(searching, priced, o.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +72,14 @@ func Find(ctx context.Context, priced *schedule.Priced, o Options) (*Result, err
 	r := &Result{Result: exact.Result{Value: math.Inf(1)}}
 	for _, set := range sets(priced.Platform) {
 		for _, policy := range schedule.Policies() {
-			if err := r.try(ctx, priced, &o, set, policy); err != nil {
+			err := searching.Err()
+			if err == nil {
+				err = r.try(searching, priced, &o, set, policy)
+			}
+			if errors.Is(err, context.DeadlineExceeded) && r.Plan == nil {
+				return nil, fmt.Errorf("no plan of graph %q is found in the time given; allow more", priced.Program.Graphs[0].Name)
+			}
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				return nil, err
 			}
 		}
@@ -85,6 +96,14 @@ func Find(ctx context.Context, priced *schedule.Priced, o Options) (*Result, err
 	}
 	r.Value = o.Objective.Of(r.Makespan, r.Joules)
 	return r, r.prove(ctx, priced, &o)
+}
+
+// partOf is a context for the search that leaves a third of the time until ctx's deadline to the proof.
+func partOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)*2/3)
+	}
+	return ctx, func() {}
 }
 
 // worth is what a step takes: alone, or what it adds to so many steps and as many before them.
