@@ -123,12 +123,18 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	}
 }
 
-// printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *best.Result) {
+// objectiveUnit is what the objective counts in.
+func (o *options) objectiveUnit() string {
 	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
 	if o.Steps > 1 {
 		unit += " per step"
 	}
+	return unit
+}
+
+// printOptimum says what was found, and how far from the least it may be.
+func printOptimum(out io.Writer, o *options, found *best.Result) {
+	unit := o.objectiveUnit()
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Tried > 0 {
 		looked = fmt.Sprintf("the best of %d plans of policies, made on %s", found.Tried, cmp.Or(found.Devices, "all devices"))

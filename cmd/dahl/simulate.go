@@ -327,7 +327,7 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 // newManifest fills what every run knows of itself.
 func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(w.opts.args),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
