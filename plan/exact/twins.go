@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"math/bits"
 	"slices"
 
 	"dahl/platform"
@@ -24,6 +25,41 @@ func (m *model) addTwins() {
 // twin reports whether a device is unused and a twin before it, too.
 func (d *dominance) twin(x *state, id platform.DeviceID) bool {
 	return x.used&(1<<id) == 0 && d.devices[id].twins&^x.used != 0
+}
+
+// sortTwins puts twins in the order in which they are free, so that parts of plans that differ only in which of
+// them did what look the same.
+func (d *dominance) sortTwins(x *state) {
+	for i := range d.device {
+		d.device[i] = platform.DeviceID(i)
+	}
+	for i := range d.memory {
+		d.memory[i] = platform.MemoryID(i)
+	}
+	if d.groups > 0 {
+		return // their workers would have to change places, too
+	}
+	for place := range d.device {
+		for twins := d.devices[place].twins; twins != 0; {
+			before := bits.Len64(twins) - 1
+			twins &^= 1 << before
+			if d.busy(x, d.device[before]) <= d.busy(x, d.device[place]) {
+				break
+			}
+			a, b := d.devices[before].memory, d.devices[place].memory
+			d.device[before], d.device[place] = d.device[place], d.device[before]
+			d.memory[a], d.memory[b] = d.memory[b], d.memory[a]
+			place = before
+		}
+	}
+}
+
+// busy adds up when the units of a device are free.
+func (m *model) busy(x *state, id platform.DeviceID) (sum int64) {
+	for _, w := range m.devices[id].workers {
+		sum += x.free[w]
+	}
+	return sum
 }
 
 // twin knows of none: which of two devices is the first may decide whose copies go first over a link.

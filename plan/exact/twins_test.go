@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,10 +14,19 @@ import (
 	"dahl/schedule"
 )
 
-// addTwin adds a device that is like the last one, in its memory or in one of its own that is reached alike.
-func addTwin(t *testing.T, r *rand.Rand, p *platform.Platform) {
+// addTwin adds a device that is like the last one, in its memory or in one of its own that is reached alike. The
+// tasks of a graph take there what they take on the last one.
+func addTwin(t *testing.T, r *rand.Rand, p *platform.Platform, g *dag.Graph) {
 	t.Helper()
 	d := p.Devices[len(p.Devices)-1]
+	for i := range g.Tasks {
+		for _, c := range g.Tasks[i].Costs {
+			if c.Key == d.Name {
+				c.Key = "twin"
+				g.Tasks[i].Costs = append(g.Tasks[i].Costs, c)
+			}
+		}
+	}
 	d.Name = "twin"
 	if len(p.Memories) > 1 && r.IntN(3) > 0 {
 		from := d.Memory
@@ -51,17 +61,8 @@ func TestTwins(t *testing.T) {
 	for apart < 30 || together < 20 {
 		relaxed := r.IntN(3) == 0
 		p := machine(t, r, relaxed)
-		last := p.Devices[len(p.Devices)-1].Name
 		g := network(t, r, p, 3, relaxed)
-		addTwin(t, r, p)
-		for i := range g.Tasks {
-			for _, c := range g.Tasks[i].Costs {
-				if c.Key == last {
-					c.Key = "twin"
-					g.Tasks[i].Costs = append(g.Tasks[i].Costs, c)
-				}
-			}
-		}
+		addTwin(t, r, p, g)
 		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 		if err != nil {
 			continue // a task is placed where it cannot run
@@ -140,5 +141,57 @@ func TestDeadline(t *testing.T) {
 	end(why)
 	if _, err := Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt}); !errors.Is(err, why) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestMirrored: parts of plans in which two equal devices have changed places are known as the same.
+func TestMirrored(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for compared := 0; compared < 500; {
+		p := machine(t, r, false)
+		g := network(t, r, p, 6, false)
+		addTwin(t, r, p, g)
+		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+		if err != nil {
+			continue // a task is placed where it cannot run
+		}
+		m, err := newModel(priced, Options{Objective: Energy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := platform.DeviceID(len(m.devices) - 1)
+		if m.devices[twin].twins != 1<<(twin-1) || m.groups > 0 {
+			continue
+		}
+		d, v := newDominance(m), view{arrives: make([]int64, len(m.tasks)*len(p.Memories)), free: make([]int64, len(p.Workers))}
+		x, y := m.newState(), m.newState()
+		for len(x.steps) < len(m.tasks)-1 {
+			s := step{task: int32(r.IntN(len(m.tasks)))}
+			own := &m.tasks[s.task]
+			s.setting = int32(r.IntN(len(own.settings)))
+			of := own.settings[s.setting]
+			workers := m.devices[of.device].workers
+			at := r.IntN(len(workers))
+			if s.worker = workers[at]; !x.isReady(m.tasks, int(s.task)) || !m.allows(&x, int(s.task), s.worker) || m.arrival(&x, int(s.task), m.devices[of.device].memory) >= noWay {
+				continue
+			}
+			m.take(&x, s)
+			if of.device >= twin-1 {
+				of.device = twin + twin - 1 - of.device
+				s.setting, s.worker = int32(slices.Index(own.settings, of)), m.devices[of.device].workers[at]
+			}
+			m.take(&y, s)
+			a, b := m.busy(&x, twin-1), m.busy(&x, twin)
+			if a == b {
+				continue // the first of the two is the first in both
+			}
+			one := d.describe(&x, &v)
+			d.spare = nil
+			other := d.describe(&y, &v)
+			if one.used != other.used || !slices.Equal(one.times, other.times) || !slices.Equal(one.clocks, other.clocks) || !slices.Equal(one.lacks, other.lacks) || !slices.Equal(one.sources, other.sources) || math.Abs(one.joules-other.joules) > 1e-9 {
+				t.Errorf("%+v is mirrored to %+v", one, other)
+			}
+			compared++
+		}
 	}
 }
