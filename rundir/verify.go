@@ -14,6 +14,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/certificate"
+	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/schedule"
@@ -127,7 +128,7 @@ func (v *verification) checkCertificate() error {
 	if err != nil {
 		return err
 	}
-	return c.Check(v.Decision.Priced, 0)
+	return c.Check(space.Of(v.Decision.Priced, []string{""}))
 }
 
 // verification checks the results of one run.

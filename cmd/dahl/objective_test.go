@@ -114,7 +114,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Claims[0].Bound *= 1.001
+	c.Leaves[0].Claims[0].Bound *= 1.001
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)

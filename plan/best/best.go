@@ -227,9 +227,11 @@ func sets(p *platform.Platform) []string {
 
 // prove finds the bound of the objective, where it is above what is known.
 func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options) error {
-	c := &certificate.Certificate{Objective: string(o.Objective), Steady: o.Steady, Graph: priced.Program.Graphs[0].Hash()}
-	parts := map[exact.Objective][]certificate.Objective{exact.Time: {certificate.Time}, exact.Energy: {certificate.Energy},
-		exact.EDP: {certificate.Time, certificate.Energy}}[o.Objective]
+	parts, err := certificate.Parts(string(o.Objective))
+	if err != nil {
+		return err
+	}
+	leaf := certificate.Leaf{Graph: priced.Program.Graphs[0].Hash()}
 	for _, part := range parts {
 		m, err := certificate.NewModel(priced, 0, part, o.Steady)
 		if err != nil {
@@ -243,10 +245,11 @@ func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options)
 		if err != nil {
 			return err
 		}
-		if err := c.Add(m, proof); err != nil {
+		if err := leaf.Add(m, proof); err != nil {
 			return err
 		}
 	}
+	c := &certificate.Certificate{Objective: string(o.Objective), Steady: o.Steady, Devices: []string{""}, Tiles: []string{""}, Leaves: []certificate.Leaf{leaf}}
 	if bound := c.Bound(); bound > r.Bound {
 		r.Bound, r.Certificate = bound, c
 		r.Proven = r.Bound >= r.Value

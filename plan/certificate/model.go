@@ -55,6 +55,7 @@ type Option struct {
 
 // Device is a pool of equal units at a memory.
 type Device struct {
+	Name          string
 	Units, Memory int
 	AwakeWatts    float64 // beside those of units, while any of them runs
 }
@@ -128,7 +129,7 @@ func (m *Model) addDevice(d *platform.Device) error {
 		floor = min(floor, d.OffWatts)
 	}
 	m.FloorWatts += floor
-	m.Devices = append(m.Devices, Device{Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
+	m.Devices = append(m.Devices, Device{Name: d.Name, Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
 	return nil
 }
 
@@ -222,10 +223,12 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 		}
 		m.Edges = append(m.Edges, to)
 	}
-	slices.SortFunc(m.Edges, func(a, b Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
-	})
+	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
 	m.mergeVersions()
+}
+
+func compareEdges(a, b *Edge) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
 }
 
 // dataFinder goes through the accesses of tasks in program order.
