@@ -22,12 +22,14 @@ import (
 	"dahl/train"
 )
 
-const instancesHelp = `With --instances it plans every graph of a directory, one after the other, and prints a line for
-each and how many were solved and proved. The directory holds graph files (JSON, text, or what dahl
-import reads, with 1 ms as the unit of time where a file has none) with one platform.toml beside them,
-or directories of one such file and its platform.toml. --platform takes the place of both. Each plan
-goes into a run directory of its own below --out. A graph that cannot be planned does not end the
-others: what is wrong with it goes to standard error, and the exit code is 1, or 2 where none could be read.`
+const instancesHelp = `With --instances it plans every graph of a directory, one after the other, and prints a
+line for each, and how many were solved and proved. The directory holds graph files (JSON,
+text, or what dahl import reads, with 1 ms as the unit of time where a file has none) with
+one platform.toml beside them, or directories of one such file and its platform.toml.
+--platform takes the place of both. Each plan goes into a run directory of its own below
+--out (default: dahl-plans). A graph that cannot be planned does not end the others: what
+is wrong with it goes to standard error, and the exit code is 1, or 2 where none could be
+planned for what was given.`
 
 // addInstancesFlag adds the flag that plans a directory.
 func addInstancesFlag(cmd *cobra.Command, o *options) {
@@ -153,6 +155,9 @@ func planInstances(ctx context.Context, stdout, stderr io.Writer, o *options, ou
 		if _, err := cli.LoadPlatform(o.Platform); err != nil {
 			return err // once, and not for each
 		}
+	}
+	if run, ok := rundir.Within(filepath.Join(out.dir, "any")); ok {
+		return cli.InputErrorf("--out %s: %s holds a run; name another directory", out.dir, run)
 	}
 	list, err := findInstances(o.instances, o.Platform, out.dir)
 	if err != nil {

@@ -79,6 +79,10 @@ func TestInstances(t *testing.T) {
 		t.Errorf("%v: the manifest says %s", err, args)
 	}
 
+	if r = dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --out one")...); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "one holds a run") {
+		t.Errorf("into a run: exit code %d, %s", r.code, r.stderr)
+	}
+
 	r = dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --out graphs/plans --platform graphs/own/platform.toml")...)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	if r.code != cli.ExitFailed || len(lines) != 6 || lines[5] != "4 of 5 solved, 4 proved, mean gap 0 %" {

@@ -59,6 +59,9 @@ a certificate is then that of all clocks.
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.instances != "" {
+				if !cmd.Flags().Changed("out") {
+					out.dir += "s" // beside the one of a single plan
+				}
 				return planInstances(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o, &out)
 			}
 			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
