@@ -26,10 +26,10 @@ const instancesHelp = `With --instances it plans every graph of a directory, one
 line for each, and how many were solved and proved. The directory holds graph files (JSON,
 text, or what dahl import reads, with 1 ms as the unit of time where a file has none) with
 one platform.toml beside them, or directories of one such file and its platform.toml.
---platform takes the place of both. Each plan goes into a run directory of its own below
---out (default: dahl-plans). A graph that cannot be planned does not end the others: what
-is wrong with it goes to standard error, and the exit code is 1, or 2 where none could be
-planned for what was given.`
+--platform takes the place of both, and --budget is for each. Each plan goes into a run
+directory of its own below --out (default: dahl-plans). A graph that cannot be planned does
+not end the others: what is wrong with it goes to standard error, and the exit code is 1, or
+2 where none could be planned for what was given.`
 
 // addInstancesFlag adds the flag that plans a directory.
 func addInstancesFlag(cmd *cobra.Command, o *options) {

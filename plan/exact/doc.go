@@ -39,7 +39,8 @@
 //
 // # The proof
 //
-// The first part of the search uses dominance (memo.go), which holds in the model. Let M be the least
+// The first part of the search uses dominance (memo.go) and the likeness of equal devices (twins.go), which
+// hold in the model. Let M be the least
 // value in the model of any plan. The search finds a plan of value M, or prunes all of them since M
 // is no less than the value of the best plan known. So if every complete plan that was simulated came to
 // the value that the model gave it, the best is optimal, whatever the model leaves out: else some plan had
