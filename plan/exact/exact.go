@@ -49,6 +49,8 @@ type Options struct {
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
 	Clocks [][]int32
+	// Known are plans to begin with, beside that of HEFT: the result is no worse than any of them that can run.
+	Known []*schedule.Plan
 }
 
 // Result is the best plan found.
@@ -89,6 +91,11 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
 	s.tryHEFT(o)
+	for _, plan := range o.Known {
+		if d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
+			_, _ = s.evaluate(d, plan) // one that cannot run is no plan to begin with
+		}
+	}
 	s.inModel = true
 	lowest := s.part(newDominance(m))
 	s.inModel = false

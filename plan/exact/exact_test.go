@@ -181,6 +181,23 @@ func TestFewNodes(t *testing.T) {
 	}
 }
 
+// TestKnown: a search of one node, which gets no further than HEFT, is no worse than a plan that it is given.
+func TestKnown(t *testing.T) {
+	for _, c := range papers {
+		priced := paper(t, c.machine)
+		file := c.machine + "-" + string(c.objective) + ".plan.json"
+		plan, err := schedule.ReadPlan(bytes.NewReader(read(t, file)), file, priced.Program.Graphs[0], priced.Platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty := &schedule.Plan{}
+		r, err := Search(t.Context(), priced, Options{Objective: c.objective, Nodes: 1, Known: []*schedule.Plan{empty, plan}})
+		if err != nil || math.Abs(r.Value-c.want) > 0.05 || r.Plan != plan || r.Proven {
+			t.Errorf("%s on %s: %+v, %v; the plan given takes %v", c.objective, c.machine, r, err, c.want)
+		}
+	}
+}
+
 // TestClocks: a device keeps to the clocks that are allowed, also where there are too few nodes for a
 // plan of the search's own.
 func TestClocks(t *testing.T) {
