@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,10 +31,14 @@ const defaultBudget = 100_000
 func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+cli.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as 5000 or \"5000 `nodes`\" (default: %d nodes)", defaultBudget), func(text string) (err error) {
+	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number, _ := strings.CutSuffix(text, "nodes")
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || o.Budget < 1 {
-			return fmt.Errorf("write a number of nodes, such as \"5000 nodes\"")
+		o.BudgetTime = 0
+		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
+			o.BudgetTime, err = time.ParseDuration(text)
+		}
+		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
+			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
 		}
 		return nil
 	})
@@ -43,7 +50,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 			return fmt.Errorf("--budget bounds the search for an --objective; name one")
 		case o.Objective != "" && !slices.Contains(exact.Objectives(), o.Objective):
 			return fmt.Errorf("--objective %q: want %s", o.Objective, cli.OneOf(exact.Objectives()))
-		case o.Objective != "" && o.Budget == 0:
+		case o.Objective != "" && o.Budget == 0 && o.BudgetTime == 0:
 			o.Budget = defaultBudget
 		}
 		return nil
@@ -60,7 +67,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget}, Held: o.clocksHeld(), Steady: o.Steps > 1}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Held: o.clocksHeld(), Steady: o.Steps > 1, Time: o.BudgetTime}
 	found, err := best.Find(ctx, &s.Space, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -163,12 +170,18 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	}
 }
 
-// printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *best.Result) {
+// objectiveUnit is what the objective counts in.
+func (o *options) objectiveUnit() string {
 	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
 	if o.Steps > 1 {
 		unit += " per step"
 	}
+	return unit
+}
+
+// printOptimum says what was found, and how far from the least it may be.
+func printOptimum(out io.Writer, o *options, found *best.Result) {
+	unit := o.objectiveUnit()
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %d plans, of %d choices of devices and tiles", found.Plans, found.Choices)
@@ -178,6 +191,10 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
+		return
+	}
+	if found.Bound <= 0 {
+		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: the budget left no time for a bound (%s)\n", o.Objective, found.Value, unit, looked)
 		return
 	}
 	by := ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/plan/certificate"
 	"dahl/rundir"
 )
@@ -66,6 +67,15 @@ func TestObjective(t *testing.T) {
 	}
 	if out := mustRun(t, append(on, "--budget", "100 nodes")...); !strings.Contains(out, "not proven: no plan has less than") || !strings.Contains(out, "(100 nodes)") {
 		t.Errorf("with 100 nodes:\n%s", out)
+	}
+	if out := mustRun(t, append(on, "--budget", "1h")...); !strings.Contains(out, "optimum   energy 1019.2 J, proven") {
+		t.Errorf("with an hour:\n%s", out)
+	}
+	if r := dahl(t, t.Context(), "rerun", "p"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "p was given 1h0m0s to search") {
+		t.Errorf("repeated: exit code %d, %s", r.code, r.stderr)
+	}
+	if out := mustRun(t, append(on, "--budget", "1ns")...); !strings.Contains(out, "not proven: no plan has less than") {
+		t.Errorf("with a nanosecond:\n%s", out)
 	}
 }
 

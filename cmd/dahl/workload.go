@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -194,11 +193,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		read := dag.ReadJSON
-		if strings.EqualFold(filepath.Ext(o.Graph), ".txt") {
-			read = dag.ParseText
-		}
-		g, err := rundir.ReadAs(o.Graph, read)
+		g, err := rundir.ReadAs(o.Graph, readGraph)
 		if err == nil {
 			g, err = dag.Expand(g)
 		}

@@ -42,6 +42,8 @@ type Options struct {
 	Steady bool     // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
+	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
+	Time time.Duration
 }
 
 // Result is the best plan found. Makespan and Joules are of the step.
@@ -89,12 +91,22 @@ type candidate struct {
 // Find finds a plan of the first graph of the programs of a space.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := &finder{Options: &o, space: s, left: o.Nodes}
-	for _, pass := range []func(context.Context) error{f.price, f.begin, f.boundWork, f.descend, f.sweep, f.choose, f.prove} {
-		if err := pass(ctx); err != nil {
+	begin := time.Now()
+	for _, pass := range []struct {
+		run  func(context.Context) error
+		part float64 // of the time, after which it ends with what there is; 0: it is needed
+	}{{f.price, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.7}, {f.prove, 1}} {
+		within, cancel := ctx, func() {}
+		if o.Time > 0 && pass.part > 0 {
+			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
+		}
+		err := pass.run(within)
+		cancel()
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return nil, err
 		}
 	}
-	return f.result(), nil
+	return f.result()
 }
 
 // price prices all choices, and keeps those that can run and are not another one by another name.
@@ -180,9 +192,6 @@ const near = 1.03
 // choose takes the best among the plans that are near it, by the steps that results are told in.
 func (f *finder) choose(ctx context.Context) error {
 	if !f.Steady {
-		if math.IsInf(f.best.Value, 1) {
-			return f.noPlan()
-		}
 		return nil
 	}
 	var finalists []*candidate
@@ -201,9 +210,6 @@ func (f *finder) choose(ctx context.Context) error {
 		return err
 	}
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	if math.IsInf(f.best.Value, 1) {
-		return f.noPlan()
-	}
 	return nil
 }
 
@@ -224,12 +230,15 @@ func (f *finder) noPlan() error {
 }
 
 // result sums the search up.
-func (f *finder) result() *Result {
+func (f *finder) result() (*Result, error) {
 	b := f.best
+	if math.IsInf(b.Value, 1) {
+		return nil, f.noPlan()
+	}
 	r := &Result{Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Devices: f.space.Devices, Tiles: f.space.Tiles}
-	searched := true
+	whole := true
 	for _, c := range f.candidates {
 		if c.Plan != nil {
 			r.Tried = append(r.Tried, c.Try)
@@ -237,16 +246,16 @@ func (f *finder) result() *Result {
 		r.Nodes += c.nodes
 		r.Plans += c.plans
 		r.Bound = min(r.Bound, c.bound)
-		if c.leaf != nil {
+		if whole = whole && c.leaf != nil; whole {
 			certified.Leaves = append(certified.Leaves, *c.leaf)
 		}
-		searched = searched && c.proven
 	}
-	if r.Proven = r.Bound >= r.Value; !searched {
+	if whole && certified.Bound() >= r.Bound {
 		r.Certificate = certified
 	}
+	r.Proven = r.Bound >= r.Value
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
-	return r
+	return r, nil
 }
 
 // inParallel calls do for all numbers below n, as many at a time as the machine has processors.

@@ -32,7 +32,12 @@ func (c *candidate) planAll(ctx context.Context, o *Options) error {
 func (c *candidate) search(ctx context.Context, o *Options) error {
 	of := o.Options
 	of.Clocks = o.clocks(c.priced.Platform)
-	found, err := exact.Search(ctx, c.priced, of)
+	within, cancel := ctx, func() {}
+	if o.Time > 0 {
+		within, cancel = context.WithTimeout(ctx, o.Time/2)
+	}
+	defer cancel()
+	found, err := exact.Search(within, c.priced, of)
 	if err != nil {
 		c.err = err
 		return ctx.Err()

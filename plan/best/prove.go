@@ -67,8 +67,10 @@ func (f *finder) bound(ctx context.Context, c *candidate, by relaxation) error {
 			return err
 		}
 	}
-	if bound := leaf.Bound(); bound > c.bound {
-		c.bound, c.leaf = bound, leaf
+	bound := leaf.Bound()
+	if c.leaf == nil || bound > c.leaf.Bound() {
+		c.leaf = leaf
 	}
+	c.bound = max(c.bound, bound)
 	return nil
 }

@@ -2,6 +2,7 @@ package relax
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"dahl/plan/certificate"
@@ -12,7 +13,8 @@ import (
 const maxRounds = 12
 
 // Bound finds a proof of a lower bound of a model, with the value of a plan that is known. Iterations
-// limit each solution of the linear program.
+// limit each solution of the linear program. After the deadline of ctx the proof is that of the last one,
+// and of nothing if there is none.
 func Bound(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
 	return bound(ctx, m, refine(m), value, iterations)
 }
@@ -30,6 +32,9 @@ func bound(ctx context.Context, m *certificate.Model, c *colours, value float64,
 	solver := lp.NewSolver(q.program)
 	for range maxRounds {
 		r, err := solver.Solve(ctx, iterations)
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("relaxation: %w", err)
 		}
