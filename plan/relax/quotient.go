@@ -149,15 +149,9 @@ func (q *quotient) addAlways() error {
 		}
 	}
 	for t := range int32(len(m.Tasks)) {
-		put(fmt.Sprint("assign ", q.colours.task[t]), certificate.Row{Family: certificate.Assign, To: t})
 		if !leads[t] && !m.Steady {
 			put(fmt.Sprint("finish ", q.colours.task[t]), certificate.Row{Family: certificate.Finish, To: t})
 		}
-	}
-	for d := range m.Devices {
-		put(fmt.Sprint("area ", d), certificate.Row{Family: certificate.Area, Where: d})
-		put(fmt.Sprint("awake ", d), certificate.Row{Family: certificate.Awake, Where: d})
-		put(fmt.Sprint("span ", d), certificate.Row{Family: certificate.Span, Where: d})
 	}
 	for memory := range m.Memories {
 		if len(m.Memories) == 1 {
@@ -178,6 +172,27 @@ func (q *quotient) addAlways() error {
 	for _, g := range groups {
 		if err := q.add(g.key, g.rows); err != nil {
 			return err
+		}
+	}
+	return q.addWork()
+}
+
+// addWork adds the rows of what tasks take of the units of devices, without their order.
+func (q *quotient) addWork() error {
+	for c, tasks := range q.colours.tasks {
+		rows := make([]certificate.Row, len(tasks))
+		for i, t := range tasks {
+			rows[i] = certificate.Row{Family: certificate.Assign, To: t}
+		}
+		if err := q.add(fmt.Sprint(certificate.Assign, " ", c), rows); err != nil {
+			return err
+		}
+	}
+	for d := range q.m.Devices {
+		for _, family := range []certificate.Family{certificate.Area, certificate.Awake, certificate.Span} {
+			if err := q.add(fmt.Sprint(family, " ", d), []certificate.Row{{Family: family, Where: d}}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

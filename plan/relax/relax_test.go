@@ -14,19 +14,44 @@ import (
 	"dahl/schedule"
 )
 
-// layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
-// before, as tiles of a network do, on two devices of two memories.
-func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+// machine has a pool of equal units and a device at a memory of its own.
+func machine(t *testing.T, units int) *platform.Platform {
 	t.Helper()
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 3, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
 		Devices: []platform.Device{
-			{Name: "cpu", Kind: "cpu", Count: 1 + r.IntN(4), IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess},
+			{Name: "cpu", Kind: "cpu", Count: units, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess},
 			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 30}, PowerSource: platform.Guess}},
 		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 3, IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// modelOf is the model of a step that runs alone.
+func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.Objective) *certificate.Model {
+	t.Helper()
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := certificate.NewModel(priced, 0, o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
+// before, as tiles of a network do, on two devices of two memories.
+func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+	t.Helper()
+	p := machine(t, 1+r.IntN(4))
 	b := dag.NewBuilder("layered")
 	var before []dag.BufferID
 	for layer := range 2 + r.IntN(4) {
@@ -46,19 +71,7 @@ func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.M
 		}
 		before = written
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "layered", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := certificate.NewModel(priced, 0, o, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return modelOf(t, b, p, o)
 }
 
 // apart gives each task and version a colour of its own.
@@ -157,5 +170,39 @@ func TestCutsRaiseTheBound(t *testing.T) {
 	}
 	if raised == 0 {
 		t.Error("no bound was raised")
+	}
+}
+
+// Without orders only the work counts. For time, n equal tasks of cpu ns on u units or gpu ns on one are
+// shared so that both end at once: a rate of u/cpu + 1/gpu tasks per ns takes n/(u/cpu + 1/gpu). With orders
+// a bound is no less.
+func TestAreaIsTheWork(t *testing.T) {
+	const n, units, cpu, gpu = 7, 3, 12, 5
+	b := dag.NewBuilder("independent")
+	for i := range n {
+		b.Task(dag.Task{Name: fmt.Sprint(i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}})
+	}
+	m := modelOf(t, b, machine(t, units), certificate.Time)
+	proof, err := Area(t.Context(), m, 1e5, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := n / (units/float64(cpu) + 1/float64(gpu))
+	if got, err := proof.Bound(m); err != nil || math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	for i := range 40 {
+		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[i%2])
+		work, errA := Area(t.Context(), m, 1e5, 10_000)
+		all, errB := Bound(t.Context(), m, 1e5, 10_000)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		a, errA := work.Bound(m)
+		b, errB := all.Bound(m)
+		if errA != nil || errB != nil || a <= 0 || a > b*(1+1e-9) {
+			t.Errorf("graph %d: %v by work, %v with orders (%v, %v)", i, a, b, errA, errB)
+		}
 	}
 }
