@@ -214,13 +214,11 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	for i := range steps * n {
 		d.add(i%n, i/n, i >= (steps-1)*n)
 	}
-	if !p.Spread() { // every buffer is there as often as the graph says, so that all its orders bind
-		for t := range n {
-			d.follows(t, g.Preds(dag.TaskID(t)), 0)
-			if m.Steady {
-				d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
-				d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
-			}
+	for t := range n { // every buffer is there as often as the graph says, so that all its orders bind
+		d.follows(t, g.Preds(dag.TaskID(t)), 0)
+		if m.Steady {
+			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
 	for e, bytes := range d.bytes {

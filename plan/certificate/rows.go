@@ -42,6 +42,9 @@ const (
 	// between them. units·(S_to + Back·T − S_from − d_from) − Σ d·y ≥ 0. From a task to itself in the next
 	// step this is a cycle.
 	Between Family = "between"
+	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
+	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
+	Turn Family = "turn"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
 )
@@ -223,6 +226,11 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnSpan(), units*float64(r.Back))
 		m.addTime(&f, r.From, -units)
 		m.addWork(&f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
+	case Turn:
+		f.add(to, 1)
+		f.add(from, -1)
+		f.add(m.ColumnSpan(), 1)
+		m.addTime(&f, r.From, -1)
 	case Given:
 		m.addCondition(&f, &m.Conditions[r.Where])
 	}
@@ -256,6 +264,8 @@ func (m *Model) has(r *Row) error {
 		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
+	case Turn:
+		ok = device && m.Steady && m.Devices[r.Where].Units == 1 && task(r.From) && task(r.To) && m.OnlyOn(r.From, r.Where) && m.OnlyOn(r.To, r.Where)
 	case Given:
 		ok = r.Where >= 0 && r.Where < len(m.Conditions) && len(m.Conditions[r.Where].Tasks) > 0
 	}
