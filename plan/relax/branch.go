@@ -25,13 +25,17 @@ func Branch(ctx context.Context, m *certificate.Model, value float64, nodes, ite
 		return nil, err
 	}
 	open := parts{root}
-	for solved := 1; solved < nodes && open[0].split != nil && open[0].bound < value*(1-enough); solved += 2 {
+	for solved := 1; solved < nodes && len(open[0].between) > 0 && open[0].bound < value*(1-enough); solved += 2 {
 		if ctx.Err() != nil {
 			break
 		}
 		at := heap.Pop(&open).(*part)
-		for _, c := range [2]certificate.Condition{*at.split, at.split.Other()} {
-			next := &part{proof: &certificate.Proof{Value: value, Where: append(slices.Clip(at.proof.Where), c), Rows: at.proof.Rows}, bound: at.bound}
+		split, err := b.choose(at)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range [2]certificate.Condition{split, split.Other()} {
+			next := at.given(c)
 			if err := b.solve(next, partRounds); err != nil {
 				return nil, err
 			}
@@ -58,9 +62,20 @@ const (
 
 // part is some of all plans.
 type part struct {
-	proof *certificate.Proof
-	bound float64
-	split *certificate.Condition // by which to split it; nil: all counts are whole numbers
+	proof   *certificate.Proof
+	bound   float64
+	between []fraction // counts that are no whole numbers
+}
+
+// fraction is what a solution says of a count that is no whole number.
+type fraction struct {
+	count int
+	is    float64
+}
+
+// given is the part of a part that fulfils one more condition, with the bound of the whole.
+func (p *part) given(c certificate.Condition) *part {
+	return &part{proof: &certificate.Proof{Value: p.proof.Value, Where: append(slices.Clip(p.proof.Where), c), Rows: p.proof.Rows}, bound: p.bound}
 }
 
 // parts is a heap, the least bound first.
@@ -98,6 +113,9 @@ type count struct {
 	devices []int
 	shares  []int32 // columns of the program, of one task
 	column  int     // of the count; -1: the colour has one task, and the shares say it all
+
+	raised [2]float64 // by side of a split: by how much bounds rose for each task that the count moved, in all
+	tried  [2]float64 // and how often
 }
 
 func newBranching(ctx context.Context, m *certificate.Model, value float64, iterations int) (*branching, error) {
@@ -183,11 +201,11 @@ func (b *branching) solve(p *part, rounds int) error {
 		if r.Status != lp.Optimal {
 			return nil
 		}
-		if r.Objective > p.bound || p.split == nil {
+		if r.Objective > p.bound || len(p.between) == 0 {
 			p.bound = max(p.bound, r.Objective)
 			p.proof.Rows = b.rows(p, r.Y)
 		}
-		p.split = b.fractional(r.X)
+		p.between = b.fractions(r.X)
 		if round+1 == rounds {
 			break
 		}
@@ -283,20 +301,19 @@ func (c *count) is(w *certificate.Condition) bool {
 	return slices.Equal(c.tasks, w.Tasks) && slices.Equal(c.devices, w.Devices)
 }
 
-// fractional is the split of the count that is furthest from a whole number; nil: there is none.
-func (b *branching) fractional(x []float64) (split *certificate.Condition) {
-	furthest := wholeEnough
+// fractions are the counts that are no whole numbers in a solution.
+func (b *branching) fractions(x []float64) (list []fraction) {
 	for i := range b.counts {
 		c := &b.counts[i]
-		n := 0.0
+		is := 0.0
 		for _, j := range c.shares {
-			n += float64(x[j] * float64(len(c.tasks)))
+			is += float64(x[j] * float64(len(c.tasks)))
 		}
-		if by := math.Abs(n - math.Round(n)); by > furthest {
-			furthest, split = by, &certificate.Condition{Tasks: c.tasks, Devices: c.devices, Most: math.Floor(n)}
+		if math.Abs(is-math.Round(is)) > wholeEnough {
+			list = append(list, fraction{i, is})
 		}
 	}
-	return split
+	return list
 }
 
 // rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier is that of the
@@ -327,7 +344,7 @@ func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 // close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of them may
 // be added to others.
 func (b *branching) close(p *part, y, ray []float64) error {
-	p.split = nil
+	p.between = nil
 	for scale := 1.0; scale < 1e20; scale *= 1000 {
 		sum := slices.Clone(y)
 		for i := range sum {
