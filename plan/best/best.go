@@ -84,7 +84,8 @@ type candidate struct {
 	nodes  int     // of that
 	plans  int     // that were simulated
 	leaf   *certificate.Leaf
-	linear bool // its bound is of the relaxation with all rows
+	by     int    // how its bound was found
+	graph  string // hash
 	err    error
 }
 
@@ -128,7 +129,8 @@ func (f *finder) price(ctx context.Context) error {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
 			continue
 		}
-		key := [2]string{c.Devices, c.priced.Program.Graphs[0].Hash()}
+		c.graph = c.priced.Program.Graphs[0].Hash()
+		key := [2]string{c.Devices, c.graph}
 		if !graphs[key] {
 			graphs[key] = true
 			f.candidates = append(f.candidates, c)
@@ -238,7 +240,7 @@ func (f *finder) result() (*Result, error) {
 	r := &Result{Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Devices: f.space.Devices, Tiles: f.space.Tiles}
-	whole := true
+	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
 			r.Tried = append(r.Tried, c.Try)
@@ -246,7 +248,8 @@ func (f *finder) result() (*Result, error) {
 		r.Nodes += c.nodes
 		r.Plans += c.plans
 		r.Bound = min(r.Bound, c.bound)
-		if whole = whole && c.leaf != nil; whole {
+		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
+			kept[c.leaf] = true
 			certified.Leaves = append(certified.Leaves, *c.leaf)
 		}
 	}

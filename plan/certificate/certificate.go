@@ -2,18 +2,17 @@ package certificate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"dahl/plan/space"
 )
 
 // Format names the form of a certificate on disk.
 const Format = "dahl-certificate 2"
-
-// EDP is the objective of a certificate that bounds joules times seconds.
-const EDP = "edp"
 
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
@@ -26,48 +25,74 @@ type Certificate struct {
 	Leaves    []Leaf   `json:"leaves"`
 }
 
-// Leaf is a bound of all plans of a choice.
+// Leaf is a bound of all plans of a choice in which each of some devices runs a task.
 type Leaf struct {
 	space.Choice
-	Graph  string  `json:"graph"` // hash
-	Claims []Claim `json:"claims"`
+	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see [Join].
+	Joined []string `json:"joined,omitempty"`
+	// Used are the devices that run a task. Plans that leave one out are plans of a smaller set too, of which
+	// other leaves are bounds.
+	Used   []string `json:"used,omitempty"`
+	Graph  string   `json:"graph"` // hash
+	Claims []Claim  `json:"claims"`
 }
 
-// Claim is a bound, in nanoseconds or nanojoules, and its proof.
+// Claim is a bound, in nanoseconds or nanojoules or their product, and its proofs: of parts that are all plans
+// together, see [Condition].
 type Claim struct {
 	Objective Objective `json:"objective"`
 	Bound     float64   `json:"bound"`
-	Proof     *Proof    `json:"proof"`
+	Proofs    []*Proof  `json:"proofs"`
 }
 
-// Parts are the objectives of models that bound an objective: a product is bounded by its factors.
+// Parts are the objectives of the claims of a leaf: what bounds energy times time needs to know the least time.
 func Parts(objective string) ([]Objective, error) {
-	switch objective {
-	case string(Time), string(Energy):
-		return []Objective{Objective(objective)}, nil
+	switch o := Objective(objective); o {
+	case Time, Energy:
+		return []Objective{o}, nil
 	case EDP:
-		return []Objective{Time, Energy}, nil
+		return []Objective{Time, o}, nil
 	}
 	return nil, fmt.Errorf("bounds are of %s, %s or %s, not of %q", Time, Energy, EDP, objective)
 }
 
-// Add adds what a proof proves of a model.
-func (l *Leaf) Add(m *Model, p *Proof) error {
-	bound, err := p.Bound(m)
-	l.Claims = append(l.Claims, Claim{m.Objective, bound, p})
+// Add adds what proofs prove of a model, of which their conditions leave out no plan. A claim of energy times time
+// comes after one of time.
+func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
+	bound, err := l.prove(m, proofs, l.Claims)
+	l.Claims = append(l.Claims, Claim{m.Objective, bound, proofs})
 	return err
+}
+
+// prove is the bound that proofs have, with claims that hold.
+func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) {
+	if m.Objective == EDP && len(known) > 0 {
+		after := *m
+		after.LeastSpan = max(m.LeastSpan, known[0].Bound)
+		m = &after
+	}
+	lists := make([][]Condition, len(proofs))
+	least := math.Inf(1)
+	for i, p := range proofs {
+		bound, err := p.Bound(m)
+		if err != nil {
+			return 0, err
+		}
+		least, lists[i] = min(least, bound), p.Where
+	}
+	if !complete(lists) {
+		return 0, errors.New("its proofs leave out some plans: they are not all parts of splits in two")
+	}
+	return least, nil
 }
 
 // Bound is that of the objective for the leaf's plans: seconds, joules, or their product.
 func (l *Leaf) Bound() float64 {
-	if len(l.Claims) == 1 {
-		return l.Claims[0].Bound / 1e9
+	claim := &l.Claims[len(l.Claims)-1]
+	if claim.Objective == EDP {
+		return below(claim.Bound / 1e18)
 	}
-	bound := 1.0
-	for _, claim := range l.Claims {
-		bound *= claim.Bound / 1e9
-	}
-	return below(bound)
+	return claim.Bound / 1e9
 }
 
 // Bound is that of the objective for all plans that the certificate covers.
@@ -114,7 +139,7 @@ func (l *Leaf) wellFormed(parts []Objective) error {
 		return fmt.Errorf("%s: %d claims; want one of each of %v", l.Choice, len(l.Claims), parts)
 	}
 	for i, claim := range l.Claims {
-		if claim.Objective != parts[i] || claim.Proof == nil {
+		if claim.Objective != parts[i] || len(claim.Proofs) == 0 || slices.Contains(claim.Proofs, nil) {
 			return fmt.Errorf("%s: claim %d is of %q or has no proof; want a proof of %q", l.Choice, i, claim.Objective, parts[i])
 		}
 	}

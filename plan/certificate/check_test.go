@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 	s := space.Of(priced, []string{"", "cpu:1", "cpu:2", "gpu"})
 	proof := &Proof{Value: 20_000, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, 10_000}}}
 	leaf := func(set string) Leaf {
-		return Leaf{Choice: space.Choice{Devices: set}, Graph: g.Hash(), Claims: []Claim{{Time, 10_000, proof}}}
+		return Leaf{Choice: space.Choice{Devices: set}, Graph: g.Hash(), Claims: []Claim{{Time, 10_000, []*Proof{proof}}}}
 	}
 	for _, c := range []struct {
 		what   string
@@ -145,8 +145,8 @@ func TestCheck(t *testing.T) {
 			c.Leaves = []Leaf{leaf("gpu"), leaf("cpu:2"), leaf("cpu:1"), leaf("")}
 		}, ""},
 		{"a claim too high", func(c *Certificate) { c.Leaves[0].Claims[0].Bound = 10_001 }, "all devices: it claims that no plan takes less time than 10001, and proves 10000"},
-		{"no leaf", func(c *Certificate) { c.Leaves = nil }, "all devices: no leaf bounds these plans"},
-		{"leaves of some", func(c *Certificate) { c.Leaves = []Leaf{leaf("gpu"), leaf("cpu:2")} }, "all devices: no leaf bounds these plans"},
+		{"no leaf", func(c *Certificate) { c.Leaves = nil }, "all devices: no leaf bounds all of these plans"},
+		{"leaves of some", func(c *Certificate) { c.Leaves = []Leaf{leaf("gpu"), leaf("cpu:2")} }, "all devices: no leaf bounds all of these plans"},
 		{"an unknown set", func(c *Certificate) { c.Leaves[0].Devices = "tpu" }, `has no device or kind "tpu"`},
 		{"another graph", func(c *Certificate) { c.Leaves[0].Graph = "0123" }, "its leaf is of a graph with hash 0123"},
 		{"the same graph by another name", func(c *Certificate) { c.Leaves[0].Tiles = "best" }, ""},

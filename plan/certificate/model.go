@@ -25,7 +25,13 @@ type Model struct {
 	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
+	// Conditions say which plans the model is of; none: of all.
+	Conditions []Condition
+	// LeastSpan is what is known of T: it is no less.
+	LeastSpan float64
 
+	mostSpan  float64      // T is no more; 0: nothing is known
+	excluded  []bool       // by column: shares that the conditions make 0; nil: none
 	shares    []int32      // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32    // by task: its edges
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
@@ -40,6 +46,7 @@ type Objective string
 const (
 	Time   Objective = "time"   // makespan, nanoseconds
 	Energy Objective = "energy" // joules of everything over the makespan, nanojoules here
+	EDP    Objective = "edp"    // energy times time, nanojoules times nanoseconds; rows and costs are those of energy
 )
 
 // Task is the ways to run a task.
@@ -207,13 +214,11 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	for i := range steps * n {
 		d.add(i%n, i/n, i >= (steps-1)*n)
 	}
-	if !p.Spread() { // every buffer is there as often as the graph says, so that all its orders bind
-		for t := range n {
-			d.follows(t, g.Preds(dag.TaskID(t)), 0)
-			if m.Steady {
-				d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
-				d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
-			}
+	for t := range n { // every buffer is there as often as the graph says, so that all its orders bind
+		d.follows(t, g.Preds(dag.TaskID(t)), 0)
+		if m.Steady {
+			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
 	for e, bytes := range d.bytes {

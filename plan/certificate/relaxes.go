@@ -29,7 +29,7 @@ func (m *Model) Relaxes(other *Model) bool {
 	if m.Objective != other.Objective || m.Steady != other.Steady || len(m.Tasks) != len(other.Tasks) {
 		return false
 	}
-	if m.Objective == Energy && !noMore(m.FloorWatts, other.FloorWatts) {
+	if m.Objective != Time && !noMore(m.FloorWatts, other.FloorWatts) {
 		return false
 	}
 	same := make([]int, len(other.Devices)) // by device of the other: m's of that name, or -1
@@ -37,9 +37,11 @@ func (m *Model) Relaxes(other *Model) bool {
 		same[d] = m.deviceAs(&other.Devices[d])
 	}
 	return m.relaxesMemories(other) && m.relaxesEdges(other) &&
-		slices.EqualFunc(m.Versions, other.Versions, func(a, b Version) bool {
-			return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers)
-		}) && m.relaxesTasks(other, same)
+		slices.EqualFunc(m.Versions, other.Versions, sameVersion) && m.relaxesTasks(other, same)
+}
+
+func sameVersion(a, b Version) bool {
+	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers)
 }
 
 // deviceAs is the device with the name and memory of another model's, and no fewer units; -1: there is none.
@@ -53,7 +55,7 @@ func (m *Model) deviceAs(other *Device) int {
 func (m *Model) relaxesMemories(other *Model) bool {
 	return slices.EqualFunc(m.Memories, other.Memories, func(a, b Memory) bool {
 		return (a.BytesPerNano == 0 || b.BytesPerNano > 0 && a.BytesPerNano >= b.BytesPerNano) &&
-			(m.Objective != Energy || noMore(a.NanojoulesPerByte, b.NanojoulesPerByte))
+			(m.Objective == Time || noMore(a.NanojoulesPerByte, b.NanojoulesPerByte))
 	})
 }
 
@@ -100,8 +102,8 @@ func (m *Model) relaxesTasks(other *Model, same []int) bool {
 			if a.Nanos > b.Nanos {
 				return false
 			}
-			more := max(0, below(m.Devices[a.Device].AwakeWatts)-below(other.Devices[b.Device].AwakeWatts))
-			if m.Objective == Energy && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
+			more := m.moreAwake(other, a.Device, b.Device)
+			if m.Objective != Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
 				return false
 			}
 		}

@@ -42,7 +42,11 @@ func bound(ctx context.Context, m *certificate.Model, c *colours, value float64,
 			break
 		}
 		proof.Rows = q.multiplied(r.Y)
-		if added, err := q.separate(r.X); added == 0 || err != nil {
+		turns, err := q.separateTurns(r.X)
+		if err != nil {
+			return proof, err
+		}
+		if added, err := q.separate(r.X); added+turns == 0 || err != nil {
 			return proof, err
 		}
 	}
