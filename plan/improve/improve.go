@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -65,34 +66,105 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 // search is the state of a search.
 type search struct {
 	*rules
-	ctx     context.Context // of simulations: it does not end
-	done    <-chan struct{}
-	priced  *schedule.Priced
-	graph   *dag.Graph
-	from    *schedule.Plan
-	start   *point
-	options Options
-	random  *rand.Rand
+	ctx          context.Context // of simulations: it does not end
+	done         <-chan struct{}
+	priced       *schedule.Priced
+	graph        *dag.Graph
+	from         *schedule.Plan
+	start        *point
+	options      Options
+	random       *rand.Rand
+	evaluator    *evaluator
+	span, joules float64 // what the simulator said last, over what the evaluator did
 }
 
-// climb goes from plan to plan, each no worse than the one before, and judges the last.
+// rounds is how often the search asks the simulator what its best plan is worth.
+const rounds = 20
+
+// climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
-	x, next := newPoint(len(s.graph.Tasks)), newPoint(len(s.graph.Tasks))
+	m, err := newModel(s.priced, &s.options)
+	if err != nil {
+		return judged{}, err
+	}
+	s.evaluator = newEvaluator(m)
+	x := newPoint(m.tasks)
 	x.copy(s.start)
-	best, err := s.judge(s.planOf(x), fewSteps)
+	best, err := s.look(x)
 	if err != nil {
 		return best, err
 	}
-	for ; r.Moves < s.options.Moves && !s.over(); r.Moves++ {
-		next.copy(x)
-		s.change(next)
-		if now, err := s.judge(s.planOf(next), fewSteps); err == nil && now.score <= best.score {
+	kept := newPoint(m.tasks)
+	kept.copy(x)
+	for range rounds {
+		s.accept(x, s.options.Moves/rounds, r)
+		if s.over() {
+			break
+		}
+		if now, err := s.look(x); err == nil && now.score < best.score {
 			best = now
-			x, next = next, x
-			r.Kept++
+			kept.copy(x)
+		} else {
+			x.copy(kept)
+			s.look(x)
 		}
 	}
 	return s.judge(best.plan, steadySteps)
+}
+
+// look simulates a point, and corrects what the evaluator says by it.
+func (s *search) look(x *point) (judged, error) {
+	s.span, s.joules = 1, 1
+	now, err := s.judge(s.planOf(x), fewSteps)
+	if err != nil {
+		return now, err
+	}
+	span, joules := s.evaluator.worth(x)
+	s.span, s.joules = ratio(float64(now.span), span), ratio(now.joules, joules)
+	return now, nil
+}
+
+func ratio(is, estimated float64) float64 {
+	if is <= 0 || estimated <= 0 {
+		return 1
+	}
+	return is / estimated
+}
+
+// estimate is the score of a point by the evaluator.
+func (s *search) estimate(x *point) float64 {
+	span, joules := s.evaluator.worth(x)
+	return s.score(time.Duration(float64(span*s.span)), float64(joules*s.joules))
+}
+
+// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
+// point if that is no worse than the one so many changes before, or than the one before
+// (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
+func (s *search) accept(x *point, moves int, r *Result) {
+	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
+	now.copy(x)
+	s.evaluator.sortByStart(now)
+	is := best
+	late := slices.Repeat([]float64{best}, max(1, moves/20))
+	for k := range moves {
+		if k%64 == 0 && s.over() {
+			return
+		}
+		next.copy(now)
+		s.change(next)
+		r.Moves++
+		value := s.estimate(next)
+		if value <= is || value <= late[k%len(late)] {
+			is, now, next = value, next, now
+			s.evaluator.sortByStart(now)
+			r.Kept++
+			if is < best {
+				best = is
+				x.copy(now)
+			}
+		}
+		late[k%len(late)] = min(late[k%len(late)], is)
+	}
 }
 
 // over reports whether there is no time left.
