@@ -115,7 +115,7 @@ func (s *search) climb(r *Result) (judged, error) {
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
 	s.span, s.joules = 1, 1
-	now, err := s.judge(s.planOf(x), fewSteps)
+	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
 	if err != nil {
 		return now, err
 	}

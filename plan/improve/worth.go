@@ -9,6 +9,7 @@ import (
 	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 	"dahl/simulate"
 )
 
@@ -61,6 +62,42 @@ func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
 	}
 	span, joules, err := Worth(s.ctx, d, s.options.Steady, steps)
 	return judged{plan, span, joules, s.score(span, joules)}, err
+}
+
+// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for the sake
+// of bytes. Else it returns the plan itself.
+func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
+	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return plan
+	}
+	placed := d.Graphs[0].Placed
+	if len(placed.Reuse)+len(placed.MemoryReuseNext) == 0 {
+		return plan
+	}
+	g, err := placed.Graph()
+	if err != nil {
+		return plan
+	}
+	const shared = "step" // the arena whose buffers share bytes
+	with, written, end := *plan, d.PlanOf(0, nil).Written, map[string]int64{}
+	for i := range written.Places {
+		at := &written.Places[i]
+		if b, ok := g.BufferByName(at.Buffer); ok && at.Arena == shared {
+			at.Offset = end[at.Memory]
+			end[at.Memory] += layout.Align(g.Buffers[b].Bytes()) * int64(g.Copies(b))
+		}
+	}
+	for i := range written.Arenas {
+		if at := &written.Arenas[i]; at.Arena == shared {
+			at.Bytes = end[at.Memory]
+		}
+	}
+	with.Places, with.Arenas = written.Places, written.Arenas
+	if _, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{&with}}); err != nil {
+		return plan
+	}
+	return &with
 }
 
 // planOf writes a point down. It keeps what the first plan says that a search does not change: variants,
