@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -50,6 +49,7 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
 		return nil, err
 	}
+	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []int32) bool { return len(of) > 1 })
 	first, err := s.judge(from, steadySteps)
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
@@ -72,6 +72,8 @@ type search struct {
 	graph        *dag.Graph
 	from         *schedule.Plan
 	start        *point
+	manyClocks   bool    // some device has several that are allowed
+	chain        []int32 // scratch
 	options      Options
 	random       *rand.Rand
 	evaluator    *evaluator
@@ -80,6 +82,9 @@ type search struct {
 
 // rounds is how often the search asks the simulator what its best plan is worth.
 const rounds = 20
+
+// slack is how much worse, relative to the best, the search may become in the first round.
+const slack = 0.03
 
 // climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
@@ -96,8 +101,8 @@ func (s *search) climb(r *Result) (judged, error) {
 	}
 	kept := newPoint(m.tasks)
 	kept.copy(x)
-	for range rounds {
-		s.accept(x, s.options.Moves/rounds, r)
+	for round := range rounds {
+		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
 		if s.over() {
 			break
 		}
@@ -140,12 +145,12 @@ func (s *search) estimate(x *point) float64 {
 // accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
 // point if that is no worse than the one so many changes before, or than the one before
 // (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
-func (s *search) accept(x *point, moves int, r *Result) {
+func (s *search) accept(x *point, moves int, slack float64, r *Result) {
 	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
 	now.copy(x)
 	s.evaluator.sortByStart(now)
 	is := best
-	late := slices.Repeat([]float64{best}, max(1, moves/20))
+	late := slices.Repeat([]float64{best + float64(best*slack)}, max(1, moves/20))
 	for k := range moves {
 		if k%64 == 0 && s.over() {
 			return
@@ -174,36 +179,5 @@ func (s *search) over() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// change makes one random change: a task moves in the sequence and to another worker, or a task or all tasks like it
-// run at another clock.
-func (s *search) change(x *point) {
-	t := int32(s.random.IntN(len(x.sequence)))
-	id := s.deviceOf(x.worker[t])
-	if len(s.clocks[id]) > 1 && s.random.IntN(4) == 0 {
-		clock, all := pick(s.random, s.clocks[id]), s.random.IntN(2) == 0
-		for other := range x.clock {
-			if int32(other) == t || all && s.deviceOf(x.worker[other]) == id {
-				x.clock[other] = clock
-			}
-		}
-		return
-	}
-	first, last := s.room(x, t)
-	x.insert(t, first+s.random.Int32N(last-first+1))
-	s.put(x, t, pick(s.random, s.workers[t]))
-}
-
-// put gives a task to a worker, and with it those that are to share its worker.
-func (s *search) put(x *point, t int32, w platform.WorkerID) {
-	together := s.group[t]
-	if together == nil {
-		together = []int32{t}
-	}
-	for _, t := range together {
-		x.clock[t] = s.clockOn(s.deviceOf(w), x.clock[t])
-		x.worker[t] = w
 	}
 }

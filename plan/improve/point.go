@@ -2,7 +2,6 @@ package improve
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"dahl/dag"
@@ -48,76 +47,106 @@ func (x *point) insert(t int32, to int32) {
 
 // rules say which points are plans that a decision accepts.
 type rules struct {
-	graph   *dag.Graph
-	workers [][]platform.WorkerID // by task: those that may run it; the same list for like tasks
-	clocks  [][]int32             // by device: those allowed
-	group   [][]int32             // by task: those that share its worker, itself included; nil: it stands alone
+	graph  *dag.Graph
+	places [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
+	clocks [][]int32               // by device: those allowed
+	group  [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
+	alike  [][]int32               // by task: those of its class of costs, and those of its layer and phase
+	layer  [][]int32
 }
 
 func newRules(priced *schedule.Priced, o *Options) (*rules, error) {
 	g, p := priced.Program.Graphs[0], priced.Platform
-	r := &rules{graph: g, workers: make([][]platform.WorkerID, len(g.Tasks)), group: make([][]int32, len(g.Tasks))}
+	r := &rules{graph: g, group: make([][]int32, len(g.Tasks)), clocks: make([][]int32, len(p.Devices))}
 	for id := range p.Devices {
-		own := []int32(nil)
-		if id < len(o.Clocks) {
-			own = o.Clocks[id]
-		}
 		for c := range max(1, len(p.Devices[id].Clocks)) {
-			if own == nil || slices.Contains(own, int32(c)) {
-				for len(r.clocks) <= id {
-					r.clocks = append(r.clocks, nil)
-				}
+			if id >= len(o.Clocks) || o.Clocks[id] == nil || slices.Contains(o.Clocks[id], int32(c)) {
 				r.clocks[id] = append(r.clocks[id], int32(c))
 			}
 		}
-		if len(r.clocks) <= id {
+		if len(r.clocks[id]) == 0 {
 			return nil, fmt.Errorf("none of the clocks allowed of device %q is one of its own", p.Devices[id].Name)
 		}
 	}
-	groups, known := map[string][]int32{}, map[string][]platform.WorkerID{}
+	known := map[string][][]platform.WorkerID{}
 	for t := range g.Tasks {
-		pl := g.Tasks[t].Placement
 		key := fmt.Sprint(priced.Costs(0).Class[t])
-		if pl != nil {
+		if pl := g.Tasks[t].Placement; pl != nil {
 			key = fmt.Sprint(key, " ", pl.Device)
 		}
 		if _, ok := known[key]; !ok {
 			known[key] = allowed(priced, dag.TaskID(t))
 		}
-		r.workers[t] = known[key]
-		if pl != nil && pl.Colocate != "" {
-			groups[pl.Colocate] = append(groups[pl.Colocate], int32(t))
-		}
+		r.places = append(r.places, known[key])
 	}
-	for _, group := range groups {
-		r.join(group)
+	r.alike = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
+	r.layer = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(g.Tasks[t].Labels) })
+	for t, group := range lists(len(g.Tasks), func(t int) string {
+		if pl := g.Tasks[t].Placement; pl != nil && pl.Colocate != "" {
+			return pl.Colocate
+		}
+		return fmt.Sprint(t)
+	}) {
+		if len(group) > 1 {
+			r.group[t] = group
+			if int(group[0]) == t {
+				r.join(group)
+			}
+		}
 	}
 	return r, nil
 }
 
+// lists are, by task, the tasks of one name.
+func lists(tasks int, name func(t int) string) [][]int32 {
+	byName, names := map[string][]int32{}, make([]string, tasks)
+	for t := range names {
+		names[t] = name(t)
+		byName[names[t]] = append(byName[names[t]], int32(t))
+	}
+	all := make([][]int32, tasks)
+	for t := range all {
+		all[t] = byName[names[t]]
+	}
+	return all
+}
+
 // join lets the tasks of a group run only where all of them can.
 func (r *rules) join(group []int32) {
-	var all []platform.WorkerID
-	for _, w := range r.workers[group[0]] {
-		if !slices.ContainsFunc(group, func(t int32) bool { return !slices.Contains(r.workers[t], w) }) {
-			all = append(all, w)
+	var all [][]platform.WorkerID
+	for _, workers := range r.places[group[0]] {
+		shared := slices.DeleteFunc(slices.Clone(workers), func(w platform.WorkerID) bool {
+			return slices.ContainsFunc(group, func(t int32) bool { return !r.allows(t, w) })
+		})
+		if len(shared) > 0 {
+			all = append(all, shared)
 		}
 	}
 	for _, t := range group {
-		r.workers[t], r.group[t] = all, group
+		r.places[t] = all
 	}
 }
 
-// allowed lists the workers that can run a task and on which it may be placed.
-func allowed(priced *schedule.Priced, t dag.TaskID) (all []platform.WorkerID) {
+// allows reports whether a worker may run a task.
+func (r *rules) allows(t int32, w platform.WorkerID) bool {
+	return slices.ContainsFunc(r.places[t], func(workers []platform.WorkerID) bool { return slices.Contains(workers, w) })
+}
+
+// allowed lists the workers that can run a task and on which it may be placed, by device.
+func allowed(priced *schedule.Priced, t dag.TaskID) (all [][]platform.WorkerID) {
 	p, pl := priced.Platform, priced.Program.Graphs[0].Tasks[t].Placement
+	last := platform.DeviceID(-1)
 	for w := range p.Workers {
 		worker := &p.Workers[w]
 		device := &p.Devices[worker.Device]
 		_, runs := priced.Costs(0).Of(t, worker.Device)
-		if runs && (pl == nil || slices.Contains([]string{"", worker.Name, device.Name, device.Kind}, pl.Device)) {
-			all = append(all, platform.WorkerID(w))
+		if !runs || pl != nil && !slices.Contains([]string{"", worker.Name, device.Name, device.Kind}, pl.Device) {
+			continue
 		}
+		if worker.Device != last {
+			all, last = append(all, nil), worker.Device
+		}
+		all[len(all)-1] = append(all[len(all)-1], platform.WorkerID(w))
 	}
 	return all
 }
@@ -152,18 +181,3 @@ func (r *rules) clockOn(id platform.DeviceID, clock int32) int32 {
 	}
 	return r.clocks[id][0]
 }
-
-// room is the first and the last place of the sequence to which a task may move.
-func (r *rules) room(x *point, t int32) (first, last int32) {
-	first, last = 0, int32(len(x.sequence))-1
-	for _, before := range r.graph.Preds(dag.TaskID(t)) {
-		first = max(first, x.at[before]+1)
-	}
-	for _, after := range r.graph.Succs(dag.TaskID(t)) {
-		last = min(last, x.at[after]-1)
-	}
-	return first, last
-}
-
-// pick is a random element.
-func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
