@@ -10,17 +10,19 @@ import (
 
 // model is what the evaluator knows of a problem, laid out for speed. Times are nanoseconds.
 type model struct {
-	platform *platform.Platform
-	tasks    int
-	steady   bool
-	waits    waits
-	class    []int32  // by task: of its calls
-	calls    [][]call // by device and clock (slot), then class
-	slot     []int32  // by device: of its first clock
-	devices  []device
-	workers  []worker
-	spread   *spread // nil: all is in one memory
-	rest     float64 // watts of the host and of links that idle
+	platform   *platform.Platform
+	tasks      int
+	steady     bool
+	waits      waits
+	class      []int32  // by task: of its calls
+	rank       []int32  // by task: of its name
+	calls      [][]call // by device and clock (slot), then class
+	slot       []int32  // by device: of its first clock
+	devices    []device
+	workers    []worker
+	spread     *spread // nil: all is in one memory
+	manyClocks bool
+	rest       float64 // watts of the host and of links that idle
 }
 
 // waits are the tasks that each task waits for, of its own step and of steps before.
@@ -50,6 +52,8 @@ type device struct {
 	switchNs          int64
 	switchJ           float64
 	clocks            bool // there are several
+	unitClocks        bool // each unit has its own
+	drains            bool // there are several units and clocks, and all units are at one
 	mayBeOff          bool
 	offWatts          float64
 	memory            platform.MemoryID
@@ -68,6 +72,9 @@ func newModel(priced *schedule.Priced, o *Options) (*model, error) {
 		m.rest += p.Links[l].IdleWatts
 	}
 	m.addWaits(g)
+	for t := range dag.TaskID(m.tasks) {
+		m.rank = append(m.rank, g.Rank(t))
+	}
 	m.addDevices()
 	for w := range p.Workers {
 		own := worker{device: int32(p.Workers[w].Device), domain: int32(w), memory: p.MemoryOf(platform.WorkerID(w))}
@@ -111,7 +118,7 @@ func (m *model) addDevices() {
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: int32(d.AtClock),
-			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
+			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, unitClocks: d.UnitClocks, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}
@@ -120,6 +127,7 @@ func (m *model) addDevices() {
 			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
 			own.shares = own.shares || first != 0
 		}
+		m.manyClocks = m.manyClocks || own.clocks
 		m.devices = append(m.devices, own)
 	}
 }
