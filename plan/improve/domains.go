@@ -53,6 +53,7 @@ type queues struct {
 	byCPU     []bool
 	ends      ready.Heap[ending]
 	touched   []int32
+	left      [unrolled]int32 // by step: tasks
 }
 
 // ending is the end of a worker's task.
@@ -81,12 +82,15 @@ func newQueues(m *model) *queues {
 	return q
 }
 
-// byRequest times all steps.
-func (e *evaluator) byRequest() {
-	q := e.queues
+// byRequest times steps until two were as the one before, and returns the last.
+func (e *evaluator) byRequest() (last int32) {
+	q, known := e.queues, 0
 	copy(q.remaining, q.waits)
 	q.ends = q.ends[:0]
 	clear(e.ends[:])
+	for step := range q.left {
+		q.left[step] = int32(e.tasks)
+	}
 	for w := range q.lists {
 		q.lists[w], q.next[w], q.idle[w] = q.lists[w][:0], 0, true
 		e.domain[w].waiting, e.domain[w].running = e.domain[w].waiting[:0], 0
@@ -117,10 +121,21 @@ func (e *evaluator) byRequest() {
 			e.request(w)
 		}
 		e.serve(end.at)
+		if q.left[end.step]--; q.left[end.step] > 0 {
+			continue
+		}
+		last = end.step
+		if last > 0 {
+			e.ends[last] = max(e.ends[last], e.ends[last-1])
+			if e.step = last; e.settled() {
+				known++
+			}
+		}
+		if known > 1 {
+			break
+		}
 	}
-	for step := range e.steps() - 1 {
-		e.ends[step+1] = max(e.ends[step+1], e.ends[step])
-	}
+	return last
 }
 
 // request lets a worker ask for its next task, if it has nothing to do and that waits for nothing any more.

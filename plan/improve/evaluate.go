@@ -51,8 +51,7 @@ func (e *evaluator) worth(x *point) (span, joules float64) {
 	e.begin(x)
 	steps := e.steps()
 	if e.queues != nil && e.mixed {
-		e.byRequest()
-		e.step = steps - 1
+		e.step = e.byRequest()
 	} else {
 		known := int32(0) // steps that were as the one before
 		for e.step = 0; e.step < steps; e.step++ {
