@@ -1,8 +1,7 @@
 package improve
 
 import (
-	"cmp"
-	"slices"
+	"math/bits"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -15,9 +14,11 @@ type copies struct {
 	*spread
 	*evaluator
 	at      []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
+	next    []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
 	lanes   [][]int64 // of engines, into each memory and then out of it: when each is free
 	queue   ready.Heap[copying]
 	batch   []copying // of one task
+	least   []int64   // by memory, of one piece: its first reader there
 	reached uint64    // memories
 	joules  float64   // of the step
 }
@@ -26,23 +27,31 @@ const pending = -1
 
 // copying is a copy that waits for an engine.
 type copying struct {
-	since    int64
-	reader   int64 // what reads it first: its step, then its place
-	storage  dag.BufferID
-	from, to platform.MemoryID
-	last     platform.MemoryID // where it goes on to; to: nowhere
-	bytes    int64
-	pieces   []int32 // entries of at, of memory 0
+	since          int64
+	reader         int64 // what reads it first: its step, then its place
+	storage        dag.BufferID
+	from, to, last platform.MemoryID // last: where it goes on to; to: nowhere
+	entry          int32             // of one of its pieces, in the last memory
+	bytes          int64
 }
 
 // Before is the order in which engines take copies.
 func (c copying) Before(d copying) bool {
-	return cmp.Or(cmp.Compare(c.since, d.since), cmp.Compare(c.reader, d.reader), cmp.Compare(c.storage, d.storage), cmp.Compare(c.to, d.to)) < 0
+	switch {
+	case c.since != d.since:
+		return c.since < d.since
+	case c.reader != d.reader:
+		return c.reader < d.reader
+	case c.storage != d.storage:
+		return c.storage < d.storage
+	}
+	return c.to < d.to
 }
 
 func newCopies(e *evaluator, steps int) *copies {
 	s := e.spread
-	c := &copies{spread: s, evaluator: e, at: make([]int64, steps*len(s.pieces)*s.memories)}
+	n := steps * len(s.pieces) * s.memories
+	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories)}
 	for _, of := range s.engines {
 		c.lanes = append(c.lanes, make([]int64, of.in), make([]int64, of.out))
 	}
@@ -66,12 +75,16 @@ func (c *copies) begin() {
 	c.send(int32(c.tasks), 0)
 }
 
-// memory is where a task writes. The one past the last stands for what was there before the run.
-func (c *copies) memory(writer int32, p *piece) platform.MemoryID {
-	if int(writer) == c.tasks {
+// memory is where the writer of a piece is. The one past the last task stands for what was there before the run.
+func (c *copies) memory(p *piece) platform.MemoryID {
+	if int(p.writer) == c.tasks {
 		return p.home
 	}
-	return c.workers[c.x.worker[writer]].memory
+	return c.in[p.writer]
+}
+
+func (c *copies) entry(piece, step int32) int32 {
+	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
 }
 
 // send lets what a task has written move as soon as it has ended. What is of one storage and for one reader first
@@ -80,60 +93,60 @@ func (c *copies) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.written[writer] {
 		p := &c.pieces[id]
-		from, sent := c.memory(writer, p), uint64(0)
+		from, sent := c.memory(p), uint64(0)
 		for _, r := range p.readers {
-			to := c.workers[c.x.worker[r.of]].memory
-			if to == from || sent&(1<<to) != 0 {
+			to, key := c.in[r.of], int64(r.back)<<32|int64(c.x.at[r.of])
+			if to == from || sent&(1<<to) != 0 && c.least[to] <= key {
 				continue
 			}
 			sent |= 1 << to
-			c.load(copying{since: ended, reader: c.first(p, to), storage: p.storage, from: from, to: to, bytes: p.bytes}, c.entry(id, c.step))
+			c.least[to] = key
+		}
+		for ; sent != 0; sent &= sent - 1 {
+			to := platform.MemoryID(bits.TrailingZeros64(sent))
+			c.load(copying{since: ended, reader: c.least[to], storage: p.storage, from: from, to: to, last: to, bytes: p.bytes, entry: c.entry(id, c.step) + int32(to)})
 		}
 	}
-	for _, b := range c.batch {
-		b.last = b.to
-		if host := c.platform.HostMemory(); c.platform.Passes(b.from, b.to, host) {
+	for i := range c.batch {
+		b := &c.batch[i]
+		if host := c.host; c.ways[b.from][b.to].passesHost {
 			b.to = host
-			c.joules += float64(c.perByte[host][b.last] * float64(b.bytes))
+			c.joules += float64(c.ways[host][b.last].joules * float64(b.bytes))
 		}
-		c.joules += float64(c.perByte[b.from][b.to] * float64(b.bytes))
+		c.joules += float64(c.ways[b.from][b.to].joules * float64(b.bytes))
 		c.reached |= 1<<b.from | 1<<b.to
-		c.queue.Push(b)
+		c.start(*b)
 	}
-}
-
-func (c *copies) entry(piece, step int32) int32 {
-	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
-}
-
-// first is the reader of a piece that comes first in a memory.
-func (c *copies) first(p *piece, in platform.MemoryID) int64 {
-	least := int64(-1)
-	for _, r := range p.readers {
-		if key := int64(r.back)<<32 | int64(c.x.at[r.of]); c.workers[c.x.worker[r.of]].memory == in && (least < 0 || key < least) {
-			least = key
-		}
-	}
-	return least
 }
 
 // load adds a piece to the batch.
-func (c *copies) load(like copying, entry int32) {
-	k := slices.IndexFunc(c.batch, func(b copying) bool { return b.storage == like.storage && b.to == like.to && b.reader == like.reader })
-	if k < 0 {
-		c.batch = append(c.batch, like)
-		k = len(c.batch) - 1
-	} else {
-		c.batch[k].bytes += like.bytes
+func (c *copies) load(of copying) {
+	for k := range c.batch {
+		if b := &c.batch[k]; b.storage == of.storage && b.to == of.to && b.reader == of.reader {
+			b.bytes += of.bytes
+			c.next[of.entry], b.entry = b.entry, of.entry
+			return
+		}
 	}
-	c.batch[k].pieces = append(c.batch[k].pieces, entry)
+	c.next[of.entry] = -1
+	c.batch = append(c.batch, of)
+}
+
+// start lets a copy wait for an engine if it needs one.
+func (c *copies) start(of copying) {
+	if c.ways[of.from][of.to].lanes < 0 {
+		c.move(of)
+	} else {
+		c.queue.Push(of)
+	}
 }
 
 // arrived is when a memory has all that a task reads.
-func (c *copies) arrived(t int32, in platform.MemoryID) (at int64) {
+func (c *copies) arrived(t int32) (at int64) {
+	in := c.in[t]
 	for _, r := range c.reads[t] {
 		p := &c.pieces[r.of]
-		if r.back > c.step || int(p.writer) == c.tasks && c.step > 0 || c.memory(p.writer, p) == in {
+		if r.back > c.step || int(p.writer) == c.tasks && c.step > 0 || c.memory(p) == in {
 			continue
 		}
 		entry := c.entry(r.of, c.step-r.back) + int32(in)
@@ -150,10 +163,10 @@ const parts = 8
 
 // move gives a copy to the engine that is free first.
 func (c *copies) move(of copying) {
-	p := c.platform
-	takes := int64(p.RouteTime(of.from, of.to, of.bytes))
-	start := of.since
-	if lanes := c.lanesOf(of.from, of.to); len(lanes) > 0 {
+	way := &c.ways[of.from][of.to]
+	start, takes := of.since, way.takes(of.bytes)
+	if way.lanes >= 0 {
+		lanes := c.lanes[way.lanes]
 		best := 0
 		for l := range lanes {
 			if lanes[l] < lanes[best] {
@@ -164,26 +177,14 @@ func (c *copies) move(of copying) {
 		lanes[best] = start + takes
 	}
 	if of.to == of.last {
-		for _, entry := range of.pieces {
-			c.at[entry+int32(of.to)] = start + takes
+		for entry := of.entry; entry >= 0; entry = c.next[entry] {
+			c.at[entry] = start + takes
 		}
 		return
 	}
 	// The second hop of a part runs beside the first hop of the next.
-	second, part := int64(p.RouteTime(of.to, of.last, of.bytes)), int64(p.RouteTime(of.to, of.last, of.bytes/parts))
-	of.since = max(start, start+takes+part-second)
+	on := &c.ways[of.to][of.last]
+	of.since = max(start, start+takes+on.takes(of.bytes/parts)-on.takes(of.bytes))
 	of.from, of.to = of.to, of.last
-	c.queue.Push(of)
-}
-
-// lanesOf are the engines that can make a copy; none: it needs none.
-func (c *copies) lanesOf(from, to platform.MemoryID) []int64 {
-	in, out := c.platform.EnginesTaken(from, to)
-	switch {
-	case in:
-		return c.lanes[2*to]
-	case out:
-		return c.lanes[2*from+1]
-	}
-	return nil
+	c.start(of)
 }

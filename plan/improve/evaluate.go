@@ -3,6 +3,8 @@ package improve
 import (
 	"math"
 	"slices"
+
+	"dahl/platform"
 )
 
 // unrolled is how many steps of a long run are timed at most, to find what one adds.
@@ -15,18 +17,19 @@ type evaluator struct {
 	step   int32
 	start  []int64 // by step and task
 	end    []int64
-	ends   [unrolled]int64 // by step: when all tasks so far have ended
-	free   []int64         // by worker: when its last task ended
-	domain []domain        // by worker: the first one of each has that of all
-	mixed  bool            // some device has tasks at several clocks
-	copies *copies         // nil: all is in one memory
-	queues *queues         // nil: no unit changes its clock together with others
-	busy   []busyUnits     // by device
+	ends   [unrolled]int64     // by step: when all tasks so far have ended
+	free   []int64             // by worker: when its last task ended
+	domain []domain            // by worker: the first one of each has that of all
+	mixed  bool                // some device has tasks at several clocks
+	in     []platform.MemoryID // by task
+	copies *copies             // nil: all is in one memory
+	queues *queues             // nil: no unit changes its clock together with others
+	busy   []busyUnits         // by device
 }
 
 func newEvaluator(m *model) *evaluator {
 	steps := m.steps()
-	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks), free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices))}
+	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks), free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
 	for d := range e.busy {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}
@@ -81,6 +84,9 @@ func (e *evaluator) worth(x *point) (span, joules float64) {
 func (e *evaluator) begin(x *point) {
 	e.x, e.mixed = x, false
 	clear(e.free)
+	for t, w := range x.worker {
+		e.in[t] = e.workers[w].memory
+	}
 	if !e.manyClocks {
 		return
 	}
@@ -183,7 +189,7 @@ func (e *evaluator) ready(t int32, own *worker, d *device) (at int64, byCPU bool
 		at, byCPU = end, d.toCPU == 0 || e.devices[e.workers[e.x.worker[w.task]].device].toCPU > 0
 	}
 	if e.copies != nil {
-		if arrived := e.copies.arrived(t, own.memory); arrived > at {
+		if arrived := e.copies.arrived(t); arrived > at {
 			at, byCPU = arrived, false
 		}
 	}

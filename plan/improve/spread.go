@@ -15,10 +15,11 @@ type spread struct {
 	platform *platform.Platform
 	memories int
 	pieces   []piece
-	written  [][]int32   // by writer, and one past the last for what was there: pieces
-	reads    [][]read    // by task
-	engines  []engines   // by memory
-	perByte  [][]float64 // by memories: joules beside what idle links draw
+	written  [][]int32 // by writer, and one past the last for what was there: pieces
+	reads    [][]read  // by task
+	engines  []engines // by memory
+	ways     [][]way   // by memories, from and to
+	host     platform.MemoryID
 }
 
 type piece struct {
@@ -40,7 +41,7 @@ type engines struct{ in, out int }
 
 func newSpread(p *platform.Platform, g *dag.Graph) *spread {
 	n := len(g.Tasks)
-	s := &spread{platform: p, memories: len(p.Memories), written: make([][]int32, n+1), reads: make([][]read, n)}
+	s := &spread{platform: p, memories: len(p.Memories), host: p.HostMemory(), written: make([][]int32, n+1), reads: make([][]read, n)}
 	for m := range p.Memories {
 		in, out := 0, 0
 		if platform.MemoryID(m) != p.HostMemory() {
@@ -50,26 +51,44 @@ func newSpread(p *platform.Platform, g *dag.Graph) *spread {
 	}
 	s.addPieces(g)
 	for from := range platform.MemoryID(s.memories) {
-		row := make([]float64, s.memories)
+		row := make([]way, s.memories)
 		for to := range row {
-			row[to] = linkJoules(p, from, platform.MemoryID(to))
+			row[to] = newWay(p, from, platform.MemoryID(to))
 		}
-		s.perByte = append(s.perByte, row)
+		s.ways = append(s.ways, row)
 	}
 	return s
 }
 
-// linkJoules is what a byte draws on its way beside what idle links do.
-func linkJoules(p *platform.Platform, from, to platform.MemoryID) (joules float64) {
+// way is how copies go from one memory to another.
+type way struct {
+	platform   *platform.Platform
+	from, to   platform.MemoryID
+	lanes      int32   // of engines, as in copies; -1: it needs none
+	passesHost bool    // it goes by way of the host's memory
+	joules     float64 // that a byte draws beside what idle links do
+}
+
+func (w *way) takes(bytes int64) int64 { return int64(w.platform.RouteTime(w.from, w.to, bytes)) }
+
+func newWay(p *platform.Platform, from, to platform.MemoryID) way {
+	w := way{platform: p, from: from, to: to, lanes: -1, passesHost: p.Passes(from, to, p.HostMemory())}
+	switch in, out := p.EnginesTaken(from, to); {
+	case from == to:
+	case in:
+		w.lanes = 2 * int32(to)
+	case out:
+		w.lanes = 2*int32(from) + 1
+	}
 	for _, use := range p.LinkUses(from, to) {
 		l := &p.Links[use.Link]
 		capacity := l.BandwidthBytesPerSec
 		if l.Sharing == platform.Duplex {
 			capacity *= 2
 		}
-		joules += float64((l.BusyWatts - l.IdleWatts) / capacity * float64(use.Times))
+		w.joules += float64((l.BusyWatts - l.IdleWatts) / capacity * float64(use.Times))
 	}
-	return joules
+	return w
 }
 
 // addPieces puts the atoms together that one task writes in one storage for the same readers.
