@@ -185,17 +185,16 @@ func (e *evaluator) serve(now int64) {
 }
 
 // idleJoules is what the units of a device draw in a step beside what their calls add.
-func (e *evaluator) idleJoules(id int32, seconds float64) (sum float64) {
-	d := &e.devices[id]
+func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
+	d, seconds := &e.devices[id], float64(span)/1e9
 	if !d.clocks {
 		return float64(d.count * d.idle[0] * seconds)
 	}
 	// The step is looked at while the next one begins, if there is one.
-	to := int64(seconds * 1e9)
-	from := int64(0)
+	from, to := int64(0), span
 	if e.steady {
 		to = e.ends[max(0, e.step-1)]
-		from = to - int64(seconds*1e9)
+		from = to - span
 	}
 	units := d.count
 	if d.unitClocks {

@@ -41,15 +41,10 @@ const (
 // Search improves a plan of the first graph of a priced program. The result is no worse than the plan
 // that it starts from. When ctx ends it is the best so far.
 func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (*Result, error) {
-	s := &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
-	var err error
-	if s.rules, err = newRules(priced, &o); err != nil {
+	s, err := newSearch(ctx, priced, from, o)
+	if err != nil {
 		return nil, err
 	}
-	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
-		return nil, err
-	}
-	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []int32) bool { return len(of) > 1 })
 	first, err := s.judge(from, steadySteps)
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
@@ -80,6 +75,23 @@ type search struct {
 	span, joules float64 // what the simulator said last, over what the evaluator did
 }
 
+func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
+	s = &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
+	if s.rules, err = newRules(priced, &o); err != nil {
+		return nil, err
+	}
+	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []int32) bool { return len(of) > 1 })
+	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
+		return nil, err
+	}
+	m, err := newModel(priced, &o)
+	if err != nil {
+		return nil, err
+	}
+	s.evaluator = newEvaluator(m)
+	return s, nil
+}
+
 // rounds is how often the search asks the simulator what its best plan is worth.
 const rounds = 20
 
@@ -88,18 +100,13 @@ const slack = 0.03
 
 // climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
-	m, err := newModel(s.priced, &s.options)
-	if err != nil {
-		return judged{}, err
-	}
-	s.evaluator = newEvaluator(m)
-	x := newPoint(m.tasks)
+	x := newPoint(len(s.graph.Tasks))
 	x.copy(s.start)
 	best, err := s.look(x)
 	if err != nil {
 		return best, err
 	}
-	kept := newPoint(m.tasks)
+	kept := newPoint(len(x.sequence))
 	kept.copy(x)
 	for round := range rounds {
 		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)

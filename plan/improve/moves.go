@@ -64,15 +64,23 @@ func (s *search) exchange(x *point, t int32) {
 	}
 }
 
-// together chooses tasks that may be good to move at once: those like a task, those of its layer, or a chain from it on.
+// together chooses tasks that may be good to move at once: those like a task, those of its layer, those of its device, or
+// a chain from it on.
 func (s *search) together(x *point, t int32) []int32 {
-	switch s.random.IntN(3) {
-	case 0:
-		return s.alike[t]
-	case 1:
-		return s.layer[t]
-	}
 	s.chain = append(s.chain[:0], t)
+	switch s.random.IntN(8) {
+	case 0, 1:
+		return s.alike[t]
+	case 2, 3:
+		return s.layer[t]
+	case 4:
+		for _, other := range x.sequence {
+			if other != t && s.deviceOf(x.worker[other]) == s.deviceOf(x.worker[t]) {
+				s.chain = append(s.chain, other)
+			}
+		}
+		return s.chain
+	}
 	for next := s.graph.Succs(dag.TaskID(t)); len(next) > 0 && s.random.IntN(8) > 0; next = s.graph.Succs(dag.TaskID(t)) {
 		t = pick(s.random, next)
 		s.chain = append(s.chain, t)

@@ -31,7 +31,7 @@ func (e *evaluator) joules(span int64) float64 {
 		if d := &e.devices[i]; d.mayBeOff && used&(1<<i) == 0 && !e.reached(d.memory) {
 			sum += float64(d.offWatts * seconds)
 		} else {
-			sum += float64(e.idleJoules(int32(i), seconds)) + e.busy[i].joules(d.first)
+			sum += e.idleJoules(int32(i), span) + e.busy[i].joules(d.first)
 		}
 	}
 	return sum
