@@ -184,7 +184,7 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := o.objectiveUnit()
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %d plans, of %d choices of devices and tiles", found.Plans, found.Choices)
+		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
 	}
 	if found.Choices > 1 {
 		fmt.Fprintf(out, "chosen    %s\n", found.Choice)

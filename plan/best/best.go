@@ -53,7 +53,8 @@ type Result struct {
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
 	Choices      int                      // that the space has, and that can run
-	Plans        int                      // that were simulated
+	Plans        int                      // of policies that were simulated
+	Moves        int                      // of local search
 }
 
 // Try is the best plan of one choice.
@@ -83,6 +84,7 @@ type candidate struct {
 	proven bool    // all its plans were looked at
 	nodes  int     // of that
 	plans  int     // that were simulated
+	moves  int     // of local search
 	leaf   *certificate.Leaf
 	by     int    // how its bound was found
 	graph  string // hash
@@ -247,6 +249,7 @@ func (f *finder) result() (*Result, error) {
 		}
 		r.Nodes += c.nodes
 		r.Plans += c.plans
+		r.Moves += c.moves
 		r.Bound = min(r.Bound, c.bound)
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
 			kept[c.leaf] = true
