@@ -25,7 +25,7 @@ func Branch(ctx context.Context, m *certificate.Model, value float64, nodes, ite
 		return nil, err
 	}
 	open := parts{root}
-	for solved := 1; solved < nodes && len(open[0].between) > 0 && open[0].bound < value*(1-enough); solved += 2 {
+	for solved := 1; solved < nodes && b.splits(open[0]); solved += 2 {
 		if ctx.Err() != nil {
 			break
 		}
@@ -65,6 +65,11 @@ type part struct {
 	proof   *certificate.Proof
 	bound   float64
 	between []fraction // counts that are no whole numbers
+
+	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let free, since
+	// nothing runs so fast.
+	span float64
+	free bool
 }
 
 // fraction is what a solution says of a count that is no whole number.
@@ -184,10 +189,13 @@ func (b *branching) addCounts() error {
 // solve bounds a part, and finds by what to split it.
 func (b *branching) solve(p *part, rounds int) error {
 	given, err := b.q.m.Given(p.proof.Where)
-	if err != nil {
-		return fmt.Errorf("relaxation: %w", err)
+	if err == nil {
+		err = b.setBounds(given, p.proof.Where)
 	}
-	if err := b.setBounds(given, p.proof.Where); err != nil {
+	if err == nil {
+		err = b.setSpan(given, p)
+	}
+	if err != nil {
 		return fmt.Errorf("relaxation: %w", err)
 	}
 	for round := range rounds {
@@ -196,13 +204,16 @@ func (b *branching) solve(p *part, rounds int) error {
 			return fmt.Errorf("relaxation: %w", err)
 		}
 		if r.Status == lp.Infeasible {
+			if freed, err := b.freeSpan(given, p); freed || err != nil {
+				continue
+			}
 			return b.close(p, r.Y, r.Ray)
 		}
 		if r.Status != lp.Optimal {
 			return nil
 		}
-		if r.Objective > p.bound || len(p.between) == 0 {
-			p.bound = max(p.bound, r.Objective)
+		if bound := b.bound(given, p, r); bound > p.bound || p.proof.Rows == nil {
+			p.bound = max(p.bound, bound)
 			p.proof.Rows = b.rows(p, r.Y)
 		}
 		p.between = b.fractions(r.X)

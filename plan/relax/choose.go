@@ -17,6 +17,9 @@ const maxTried = 8
 // expected is what splits by the count gave before, for each task that it moved; a
 // count that was never split is tried [Achterberg, Koch, Martin, Branching rules revisited, 2005].
 func (b *branching) choose(p *part) (certificate.Condition, error) {
+	if from, to := b.spans(p); b.q.m.Objective == certificate.EDP && (len(p.between) == 0 || to > from*narrow) {
+		return certificate.Condition{Most: p.span}, nil
+	}
 	slices.SortStableFunc(p.between, func(x, y fraction) int { return cmp.Compare(b.score(y), b.score(x)) })
 	best, chosen := -1.0, fraction{}
 	tried := 0
@@ -38,6 +41,12 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 		}
 	}
 	return chosen.sides(&b.counts[chosen.count])[0], nil
+}
+
+// splits reports whether there is something to gain by splitting a part.
+func (b *branching) splits(p *part) bool {
+	from, to := b.spans(p)
+	return p.bound < p.proof.Value*(1-enough) && (len(p.between) > 0 || b.q.m.Objective == certificate.EDP && p.span > from && to > from*narrowest)
 }
 
 // sides are the conditions of a split by a count.
@@ -78,6 +87,9 @@ func (b *branching) try(p *part, c certificate.Condition) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("relaxation: %w", err)
 	}
+	if err := b.setSpan(given, next); err != nil {
+		return 0, fmt.Errorf("relaxation: %w", err)
+	}
 	r, err := b.solver.Solve(b.ctx, b.iterations)
 	if err != nil {
 		return 0, fmt.Errorf("relaxation: %w", err)
@@ -87,7 +99,7 @@ func (b *branching) try(p *part, c certificate.Condition) (float64, error) {
 	case lp.Infeasible:
 		return most, nil
 	case lp.Optimal:
-		return min(most, max(0, r.Objective-p.bound)), nil
+		return min(most, max(0, b.bound(given, next, r)-p.bound)), nil
 	}
 	return 0, nil
 }
