@@ -73,7 +73,6 @@ func TestPartsOfKnownOptima(t *testing.T) {
 				t.Errorf("graph %d, %s: %v", n, o, err)
 			}
 		}
-		t.Log(bounds[certificate.Time]/in.least[certificate.Time], bounds[certificate.Energy]/in.least[certificate.Energy], bounds[certificate.EDP]/in.least[certificate.EDP], bounds[certificate.Time]*bounds[certificate.Energy]/in.least[certificate.EDP])
 		both := bounds[certificate.Time] * bounds[certificate.Energy]
 		if bounds[certificate.EDP] < both*0.999 {
 			t.Errorf("graph %d: the product of both bounds is %.12g, and %.12g is proved of the product", n, both, bounds[certificate.EDP])
@@ -82,7 +81,6 @@ func TestPartsOfKnownOptima(t *testing.T) {
 			product++
 		}
 	}
-	t.Log(raised,product,parts)
 	if raised < 40 || product < 10 {
 		t.Errorf("parts raised %d bounds, and %d products are above those of two bounds (%d parts)", raised, product, parts)
 	}
