@@ -24,6 +24,20 @@ type instance struct {
 
 func randomInstance(t *testing.T, r *rand.Rand) (in instance, ok bool) {
 	t.Helper()
+	in = instance{randomGraph(t, r, 3+r.IntN(5)), map[certificate.Objective]float64{}}
+	for o, unit := range map[certificate.Objective]exact.Objective{certificate.Time: exact.Time, certificate.Energy: exact.Energy} {
+		found, err := exact.Search(t.Context(), in.priced, exact.Options{Objective: unit, Nodes: 20_000})
+		if err != nil || !found.Proven {
+			return in, false
+		}
+		in.least[o] = found.Value * 1e9
+	}
+	return in, true
+}
+
+// randomGraph is a random graph of so many tasks, on such a machine.
+func randomGraph(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
+	t.Helper()
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: float64(r.IntN(4)), Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}}}
 	for i := range 2 {
 		d := platform.Device{Name: fmt.Sprint("d", i), Kind: []string{"cpu", "emulated"}[i], Count: 1 + r.IntN(2), Dispatch: time.Duration(r.IntN(3)),
@@ -47,7 +61,7 @@ func randomInstance(t *testing.T, r *rand.Rand) (in instance, ok bool) {
 	}
 	b := dag.NewBuilder("random")
 	var written []dag.BufferID
-	for i := range 3 + r.IntN(5) {
+	for i := range tasks {
 		task := dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "d0", Ns: int64(1 + r.IntN(40))}, {Key: "d1", Ns: int64(1 + r.IntN(40))}}}
 		for _, of := range written {
 			if r.IntN(3) == 0 {
@@ -63,19 +77,11 @@ func randomInstance(t *testing.T, r *rand.Rand) (in instance, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.priced, err = schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	priced, err := schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.least = map[certificate.Objective]float64{}
-	for o, unit := range map[certificate.Objective]exact.Objective{certificate.Time: exact.Time, certificate.Energy: exact.Energy} {
-		found, err := exact.Search(t.Context(), in.priced, exact.Options{Objective: unit, Nodes: 20_000})
-		if err != nil || !found.Proven {
-			return in, false
-		}
-		in.least[o] = found.Value * 1e9
-	}
-	return in, true
+	return priced
 }
 
 // tolerance is what sums of floating-point joules may be off.
@@ -135,7 +141,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 func TestMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 21))
 	families := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-		certificate.Span, certificate.Copy, certificate.Inflow, certificate.Tail, certificate.Head, certificate.Between}
+		certificate.Span, certificate.Copy, certificate.Inflow, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake}
 	mutants, refused, proved := 0, 0, 0
 	for mutants < 10_000 {
 		in, ok := randomInstance(t, r)

@@ -31,6 +31,7 @@ type Model struct {
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32 // and that it follows
 	reached   map[reachKey]set
+	pooled    map[poolKey]int64
 }
 
 // Objective is what is to be small.
@@ -381,7 +382,7 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.reached = make([][]int32, n), map[reachKey]set{}
+	m.edgesFrom, m.reached, m.pooled = make([][]int32, n), map[reachKey]set{}, map[poolKey]int64{}
 	for back := range m.after {
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}

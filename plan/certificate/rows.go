@@ -42,6 +42,12 @@ const (
 	// between them. units·(S_to + Back·T − S_from − d_from) − Σ d·y ≥ 0. From a task to itself in the next
 	// step this is a cycle.
 	Between Family = "between"
+	// Pool: all tasks on equal units, or in a steady step one and what runs between it and itself in the next
+	// step, take as long as pool.go finds. T ≥ nanoseconds.
+	Pool Family = "pool"
+	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
+	// cut out. A ≥ nanoseconds.
+	PoolAwake Family = "pool-awake"
 )
 
 // Row is one inequality of a model. Which of its fields say what depends on the family.
@@ -216,6 +222,12 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnSpan(), units*float64(r.Back))
 		m.addTime(&f, r.From, -units)
 		m.addWork(&f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
+	case Pool:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+	case PoolAwake:
+		f.add(m.ColumnAwake(r.Where), 1)
+		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
 	}
 	return f, nil
 }
@@ -247,11 +259,21 @@ func (m *Model) has(r *Row) error {
 		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
+	case Pool, PoolAwake:
+		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
 	}
 	if !ok {
 		return fmt.Errorf("the model has no row %q from %d to %d at %d", r.Family, r.From, r.To, r.Where)
 	}
 	return nil
+}
+
+// around is the task of a steady step that a pool is around.
+func (m *Model) around(r *Row) int32 {
+	if m.Steady {
+		return r.To
+	}
+	return -1
 }
 
 // reads reports whether a task reads a version, at a memory where it does not lie from the start.

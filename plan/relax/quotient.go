@@ -1,8 +1,10 @@
 package relax
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -174,7 +176,62 @@ func (q *quotient) addAlways() error {
 			return err
 		}
 	}
+	if err := q.addPools(); err != nil {
+		return err
+	}
 	return q.addWork()
+}
+
+// poolsTried is how many tasks of a steady step pools are made around: those with most work between them and
+// themselves a step later.
+const poolsTried = 3
+
+// addPools adds the rows of how long tasks take on equal units.
+func (q *quotient) addPools() error {
+	m := q.m
+	around := []int32{0}
+	if m.Steady {
+		around = q.busiest(poolsTried)
+	}
+	for _, t := range around {
+		if err := q.add(fmt.Sprint(certificate.Pool, " ", t), []certificate.Row{{Family: certificate.Pool, To: t}}); err != nil {
+			return err
+		}
+		for d := range m.Devices {
+			if m.Objective == certificate.Time || m.Devices[d].AwakeWatts <= 0 {
+				continue
+			}
+			if err := q.add(fmt.Sprint(certificate.PoolAwake, " ", d, " ", t), []certificate.Row{{Family: certificate.PoolAwake, To: t, Where: d}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// busiest are the first tasks of the colours with the most work between a task and itself in the next step.
+func (q *quotient) busiest(most int) (tasks []int32) {
+	least := make([]int64, len(q.m.Tasks))
+	for t := range least {
+		least[t] = math.MaxInt64
+		for _, o := range q.m.Tasks[t].Options {
+			least[t] = min(least[t], o.Nanos)
+		}
+	}
+	work := map[int32]int64{}
+	for _, members := range q.colours.tasks {
+		t := members[0]
+		if !q.m.Precedes(t, t, 1) {
+			continue
+		}
+		tasks = append(tasks, t)
+		work[t] = least[t]
+		for u := range q.m.Between(t, t, 1) {
+			work[t] += least[u]
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b int32) int { return cmp.Compare(work[b], work[a]) })
+	return tasks[:min(most, len(tasks))]
 }
 
 // addWork adds the rows of what tasks take of the units of devices, without their order.
