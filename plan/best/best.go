@@ -220,7 +220,7 @@ func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options)
 		if part == certificate.Time {
 			known = float64(r.Makespan)
 		}
-		proof, err := relax.Bound(ctx, m, known, iterations)
+		proof, err := relax.Bound(ctx, m, known, known, iterations)
 		if err != nil {
 			return err
 		}

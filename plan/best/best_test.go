@@ -102,7 +102,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof, err := relax.Bound(t.Context(), m, least*1.5, iterations)
+			proof, err := relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof, err := relax.Bound(t.Context(), m, least*1.2, iterations)
+			proof, err := relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ func TestSteadyBounds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				proof, err := relax.Bound(t.Context(), m, 3*claim.Proof.Value, iterations)
+				proof, err := relax.Bound(t.Context(), m, 3*claim.Proof.Value, 3*claim.Proof.Value, iterations)
 				if err != nil {
 					t.Fatal(err)
 				}

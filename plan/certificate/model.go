@@ -30,8 +30,9 @@ type Model struct {
 	edgesFrom [][]int32    // by task: its edges
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32 // and that it follows
-	reached   map[reachKey]set
 	pooled    map[poolKey]int64
+
+	reached, reachedBack [2][]set // by reachKey
 }
 
 // Objective is what is to be small.
@@ -382,8 +383,9 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.reached, m.pooled = make([][]int32, n), map[reachKey]set{}, map[poolKey]int64{}
+	m.edgesFrom, m.pooled = make([][]int32, n), map[poolKey]int64{}
 	for back := range m.after {
+		m.reached[back], m.reachedBack[back] = make([]set, n), make([]set, n)
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}
 	for i, e := range m.Edges {

@@ -121,8 +121,8 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	return nil
 }
 
-// addAlways adds the rows that every program has.
-func (q *quotient) addAlways() error {
+// addOrders adds the rows of edges and of data.
+func (q *quotient) addOrders() error {
 	m := q.m
 	type group struct {
 		key  string
@@ -176,10 +176,7 @@ func (q *quotient) addAlways() error {
 			return err
 		}
 	}
-	if err := q.addPools(); err != nil {
-		return err
-	}
-	return q.addWork()
+	return nil
 }
 
 // poolsTried is how many tasks of a steady step pools are made around: those with most work between them and
