@@ -2,6 +2,7 @@ package relax
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"slices"
 
@@ -34,6 +35,20 @@ func compareCuts(a, b cut) int {
 	return cmp.Or(cmp.Compare(b.by, a.by), cmp.Compare(a.back, b.back), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
 }
 
+// byViolation is a heap of cuts, the most violated first.
+type byViolation []cut
+
+func (h byViolation) Len() int           { return len(h) }
+func (h byViolation) Less(i, j int) bool { return compareCuts(h[i], h[j]) < 0 }
+func (h byViolation) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byViolation) Push(c any)        { *h = append(*h, c.(cut)) }
+func (h *byViolation) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	*h = (*h)[:last]
+	return c
+}
+
 // separation looks for rows that a solution violates.
 type separation struct {
 	*quotient
@@ -47,8 +62,8 @@ type separation struct {
 	after, before [2][]float64 // by how many steps later or earlier, and colour: the work that comes after or before its first task
 }
 
-// separate adds the rows that a solution violates most.
-func (q *quotient) separate(x []float64) error {
+// separate adds the rows that a solution violates most, and returns how many classes it added.
+func (q *quotient) separate(x []float64) (added int, err error) {
 	m := q.m
 	n := len(m.Tasks)
 	s := &separation{quotient: q, span: x[q.column[m.ColumnSpan()]], start: make([]float64, n), end: make([]float64, n)}
@@ -78,12 +93,13 @@ func (q *quotient) separate(x []float64) error {
 					continue
 				}
 				if err := q.add(c.key(), rows); err != nil {
-					return err
+					return added, err
 				}
+				added++
 			}
 		}
 	}
-	return nil
+	return added, nil
 }
 
 // lookAt adds up the work on a device.
@@ -139,7 +155,7 @@ func (s *separation) betweens(device int) []cut {
 	if s.m.Steady {
 		backs = 2
 	}
-	var cuts []cut
+	var cuts byViolation
 	for back := range backs {
 		for a, from := range s.colours.tasks {
 			for b, to := range s.colours.tasks {
@@ -159,12 +175,10 @@ func (s *separation) betweens(device int) []cut {
 			}
 		}
 	}
-	slices.SortFunc(cuts, compareCuts)
+	heap.Init(&cuts)
 	var found []cut
-	for _, c := range cuts {
-		if len(found) >= cutsPerRound && found[len(found)-1].by >= c.by {
-			break
-		}
+	for len(cuts) > 0 && !(len(found) >= cutsPerRound && found[len(found)-1].by >= cuts[0].by) {
+		c := heap.Pop(&cuts).(cut)
 		first, then := s.colours.tasks[c.a][0], s.colours.tasks[c.b][0]
 		c.by = s.work.Between(first, then, int(c.back)) - float64(s.units*(s.start[then]+float64(float64(c.back)*s.span)-s.end[first]))
 		found = s.mostViolated(append(found, c))

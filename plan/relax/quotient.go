@@ -121,6 +121,11 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	return nil
 }
 
+// addFixed adds the rows that do not depend on a solution.
+func (q *quotient) addFixed() error {
+	return cmp.Or(q.addWork(), q.addPools(), q.addOrders())
+}
+
 // addOrders adds the rows of edges and of data.
 func (q *quotient) addOrders() error {
 	m := q.m
@@ -186,9 +191,16 @@ const poolsTried = 3
 // addPools adds the rows of how long tasks take on equal units.
 func (q *quotient) addPools() error {
 	m := q.m
+	units := 0
+	for d := range m.Devices {
+		units += m.Devices[d].Units
+	}
+	if units == 1 {
+		return nil // the work of one unit says as much
+	}
 	around := []int32{0}
 	if m.Steady {
-		around = q.busiest(poolsTried)
+		around = busiest(m, poolsTried)
 	}
 	for _, t := range around {
 		if err := q.add(fmt.Sprint(certificate.Pool, " ", t), []certificate.Row{{Family: certificate.Pool, To: t}}); err != nil {
@@ -206,28 +218,26 @@ func (q *quotient) addPools() error {
 	return nil
 }
 
-// busiest are the first tasks of the colours with the most work between a task and itself in the next step.
-func (q *quotient) busiest(most int) (tasks []int32) {
-	least := make([]int64, len(q.m.Tasks))
+// busiest are tasks with the most work between each and itself in the next step. Of those with equal work,
+// which are mostly equal tasks, there is one.
+func busiest(m *certificate.Model, most int) (tasks []int32) {
+	least := make([]float64, len(m.Tasks))
 	for t := range least {
-		least[t] = math.MaxInt64
-		for _, o := range q.m.Tasks[t].Options {
-			least[t] = min(least[t], o.Nanos)
+		least[t] = math.Inf(1)
+		for _, o := range m.Tasks[t].Options {
+			least[t] = min(least[t], float64(o.Nanos))
 		}
 	}
-	work := map[int32]int64{}
-	for _, members := range q.colours.tasks {
-		t := members[0]
-		if !q.m.Precedes(t, t, 1) {
-			continue
-		}
-		tasks = append(tasks, t)
-		work[t] = least[t]
-		for u := range q.m.Between(t, t, 1) {
-			work[t] += least[u]
+	sums := m.Sums(least)
+	work := make([]float64, len(m.Tasks))
+	for t := range int32(len(m.Tasks)) {
+		if m.Precedes(t, t, 1) {
+			work[t] = least[t] + sums.Between(t, t, 1)
+			tasks = append(tasks, t)
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b int32) int { return cmp.Compare(work[b], work[a]) })
+	tasks = slices.CompactFunc(tasks, func(a, b int32) bool { return work[a] == work[b] })
 	return tasks[:min(most, len(tasks))]
 }
 

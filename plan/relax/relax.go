@@ -8,18 +8,10 @@ import (
 	"dahl/plan/lp"
 )
 
-// The rows of rounds: those of work, of pools and of orders are few enough to have all of them. Then follow
-// rounds with rows that a solution violates.
+// maxRounds is how often rows are added to a program and it is solved again. The rounds end where in a few of
+// them the bound rose by less than a part of it.
 const (
-	workRound = iota
-	poolRound
-	orderRound
-	firstCuts
-	maxRounds = firstCuts + 12
-)
-
-// The rounds end where in a few of them the bound rose by less than a part of it.
-const (
+	maxRounds  = 13
 	vainRounds = 3
 	leastRise  = 3e-4
 )
@@ -28,20 +20,20 @@ const (
 // bound is enough, and when the context ends, with the best proof so far. Iterations limit each solution of
 // the linear program.
 func Bound(ctx context.Context, m *certificate.Model, value, enough float64, iterations int) (*certificate.Proof, error) {
-	q, err := newQuotient(m, refine(m), m.Horizon(value))
-	if err != nil {
-		return nil, err
+	proof, bound, err := byWork(ctx, m, value, iterations, true)
+	if err != nil || bound >= enough || ctx.Err() != nil {
+		return proof, err
 	}
-	proof, solver := &certificate.Proof{Value: value}, lp.NewSolver(q.program)
-	var bounds, x []float64
+	q, err := newQuotient(m, refine(m), m.Horizon(value))
+	if err == nil {
+		err = q.addFixed()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	solver := lp.NewSolver(q.program)
+	var bounds []float64
 	for round := range maxRounds {
-		added, err := q.extend(round, x)
-		if err != nil {
-			return nil, fmt.Errorf("relaxation: %w", err)
-		}
-		if added == 0 && round >= firstCuts {
-			break
-		}
 		r, err := solver.Solve(ctx, iterations)
 		if ctx.Err() != nil {
 			break
@@ -52,28 +44,19 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 		if r.Status != lp.Optimal {
 			break
 		}
-		proof.Rows, x, bounds = q.multiplied(r.Y), r.X, append(bounds, r.Objective)
-		if r.Objective >= enough || round >= firstCuts+vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
+		proof.Rows, bounds = q.multiplied(r.Y), append(bounds, r.Objective)
+		if r.Objective >= enough || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
+			break
+		}
+		added, err := q.separate(r.X)
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
+		if added == 0 {
 			break
 		}
 	}
 	return proof, nil
-}
-
-// extend adds the rows of a round, and returns how many classes it added.
-func (q *quotient) extend(round int, x []float64) (added int, err error) {
-	before := len(q.classes)
-	switch round {
-	case workRound:
-		err = q.addWork()
-	case poolRound:
-		err = q.addPools()
-	case orderRound:
-		err = q.addOrders()
-	default:
-		err = q.separate(x)
-	}
-	return len(q.classes) - before, err
 }
 
 // multiplied gives each row of a class its part of the multiplier.

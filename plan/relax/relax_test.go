@@ -87,16 +87,6 @@ func apart(m *certificate.Model) *colours {
 	return c
 }
 
-// addFixed adds the rows that do not depend on a solution.
-func (q *quotient) addFixed() error {
-	for round := range firstCuts {
-		if _, err := q.extend(round, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // solveOnce is the proof without rows that are added later.
 func (q *quotient) solveOnce(ctx context.Context, value float64, iterations int) (*certificate.Proof, error) {
 	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
