@@ -36,6 +36,6 @@
 // # Limits
 //
 // On a machine of one memory a model knows every buffer as often as the graph says. Sleep and power caps only
-// take away from what a plan may do or are counted as the least power of a state. Of more than a few hundred
+// take away from what a plan may do or are counted as the least power of a state. Of more than a few thousand
 // tasks nothing is proved by counting whole ones.
 package certificate

@@ -2,6 +2,8 @@ package certificate
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 )
 
@@ -33,11 +35,14 @@ type pool struct {
 	before, after [][]int32 // by task: those that it follows, and that follow it, at once; lower numbers come first
 }
 
-// mostPooled is how many tasks a pool may have, and mostEnergetic how many jobs energetic reasoning: the work
-// grows with the cube of their number.
 const (
-	mostPooled    = 400
-	mostEnergetic = 120
+	// mostPooled is how many tasks a pool may have, and mostEnergetic how many jobs energetic reasoning looks at.
+	mostPooled, mostEnergetic = 2000, 120
+	// mostLooks is how often a pool looks at a job before areas from the least head have to do. Equal
+	// tasks, of which most pools are, are looked at once.
+	mostLooks = 30_000_000
+	// looksAtOnce is how many looks of energetic reasoning take the time of another.
+	looksAtOnce = 20
 )
 
 // job is a task of a pool, with its head and tail.
@@ -46,15 +51,16 @@ type job struct{ head, nanos, tail int64 }
 // least is a time that the pool takes at least.
 func (p *pool) least() int64 {
 	n := len(p.nanos)
-	heads := p.heads()
-	back := pool{units: p.units, nanos: slices.Clone(p.nanos), before: turned(p.after), after: turned(p.before)}
+	l := &lengths{units: p.units, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}
+	heads := p.heads(l)
+	back := pool{nanos: slices.Clone(p.nanos), before: turned(p.after)}
 	slices.Reverse(back.nanos)
-	tails := back.heads()
+	tails := back.heads(l)
 	jobs := make([]job, n)
 	for t := range jobs {
 		jobs[t] = job{heads[t], p.nanos[t], tails[n-1-t]}
 	}
-	return length(jobs, p.units)
+	return l.of(jobs)
 }
 
 // turned are lists of tasks by task, with all numbers counted from the last.
@@ -70,7 +76,7 @@ func turned(lists [][]int32) [][]int32 {
 }
 
 // heads finds the head of each task.
-func (p *pool) heads() []int64 {
+func (p *pool) heads(l *lengths) []int64 {
 	heads := make([]int64, len(p.nanos))
 	var jobs []job
 	way := make([]int64, len(p.nanos)) // by task: from its end to the start of the one that is looked at; -1: it is not before it
@@ -91,16 +97,40 @@ func (p *pool) heads() []int64 {
 				way[v] = max(way[v], way[u]+p.nanos[u])
 			}
 		}
-		heads[t] = length(jobs, p.units)
+		heads[t] = l.of(jobs)
 	}
 	return heads
 }
 
-// length is what jobs take at least on so many units. It sorts them.
-func length(jobs []job, units int) int64 {
+// lengths are what jobs take at least on so many units.
+type lengths struct {
+	units int
+	known map[[sha256.Size]byte]int64 // by hash of the jobs
+	looks int                         // that are left
+}
+
+// of sorts the jobs, the greatest tail first.
+func (l *lengths) of(jobs []job) int64 {
 	slices.SortFunc(jobs, func(a, b job) int {
 		return cmp.Or(cmp.Compare(b.tail, a.tail), cmp.Compare(a.head, b.head), cmp.Compare(a.nanos, b.nanos))
 	})
+	text := make([]byte, 0, 24*len(jobs))
+	for _, j := range jobs {
+		for _, nanos := range [...]int64{j.head, j.nanos, j.tail} {
+			text = binary.LittleEndian.AppendUint64(text, uint64(nanos))
+		}
+	}
+	key := sha256.Sum256(text)
+	least, ok := l.known[key]
+	if !ok {
+		least = l.find(jobs)
+		l.known[key] = least
+	}
+	return least
+}
+
+// find finds what jobs take at least, if the greatest tail comes first.
+func (l *lengths) find(jobs []job) int64 {
 	heads := make([]int64, len(jobs))
 	least := int64(0)
 	for i, j := range jobs {
@@ -108,12 +138,14 @@ func length(jobs []job, units int) int64 {
 		least = max(least, j.head+j.nanos+j.tail)
 	}
 	slices.Sort(heads)
-	s := subset{units: units}
-	for _, head := range slices.Compact(heads) {
-		least = max(least, s.least(jobs, head))
+	s := subset{units: l.units}
+	for i, head := range slices.Compact(heads) {
+		if l.looks -= len(jobs); i == 0 || l.looks > 0 {
+			least = max(least, s.least(jobs, head))
+		}
 	}
-	if len(jobs) > units && len(jobs) <= mostEnergetic {
-		return energetic(jobs, units, least)
+	if len(jobs) > l.units && len(jobs) <= mostEnergetic {
+		least = l.energetic(jobs, least)
 	}
 	return least
 }
@@ -167,27 +199,27 @@ func (s *subset) packed() (most int64) {
 }
 
 // energetic raises what jobs take at least as far as energetic reasoning goes.
-func energetic(jobs []job, units int, least int64) int64 {
-	if fits(jobs, units, least) {
+func (l *lengths) energetic(jobs []job, least int64) int64 {
+	if l.fits(jobs, least) {
 		return least
 	}
 	low, high := least, least // no schedule takes low or less
-	for step := int64(1); !fits(jobs, units, high); step *= 2 {
+	for step := int64(1); !l.fits(jobs, high); step *= 2 {
 		low, high = high, high+step
 	}
 	for high-low > 1 {
-		if middle := (low + high) / 2; fits(jobs, units, middle) {
+		if middle := (low + high) / 2; l.fits(jobs, middle) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	return high
+	return low + 1
 }
 
 // fits reports whether energetic reasoning finds no interval that has too little room for jobs that end in
 // time.
-func fits(jobs []job, units int, length int64) bool {
+func (l *lengths) fits(jobs []job, length int64) bool {
 	var begins, ends []int64
 	for _, j := range jobs {
 		last := length - j.tail
@@ -201,13 +233,14 @@ func fits(jobs []job, units int, length int64) bool {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
+	if l.looks -= len(jobs) * len(begins) * len(ends) / looksAtOnce; l.looks <= 0 {
+		return true
+	}
 	for _, begin := range begins {
 		for _, end := range ends {
-			room := int64(units) * (end - begin)
-			for _, j := range jobs {
-				if room < 0 {
-					break
-				}
+			room := int64(l.units) * (end - begin)
+			for i := 0; i < len(jobs) && room >= 0; i++ {
+				j := &jobs[i]
 				room -= max(0, min(j.nanos, end-begin, j.head+j.nanos-begin, end-(length-j.tail-j.nanos)))
 			}
 			if end > begin && room < 0 {

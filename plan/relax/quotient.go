@@ -186,7 +186,7 @@ func (q *quotient) addOrders() error {
 
 // poolsTried is how many tasks of a steady step pools are made around: those with most work between them and
 // themselves a step later.
-const poolsTried = 3
+const poolsTried = 1
 
 // addPools adds the rows of how long tasks take on equal units.
 func (q *quotient) addPools() error {
