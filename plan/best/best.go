@@ -219,7 +219,7 @@ func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options)
 			return err
 		}
 		known := map[certificate.Objective]float64{certificate.Time: float64(r.Makespan), certificate.Energy: float64(r.Joules * 1e9), certificate.EDP: float64(r.Value * 1e18)}[part]
-		proof, err := relax.Bound(ctx, m, known, iterations)
+		proof, err := relax.Bound(ctx, m, known, known, iterations)
 		if err != nil {
 			return err
 		}

@@ -132,7 +132,7 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	if err := b.addCounts(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
-	if err := q.addAlways(); err != nil {
+	if err := q.addFixed(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
 	for range spareTurns {
@@ -186,20 +186,30 @@ func (b *branching) addCounts() error {
 	return nil
 }
 
-// solve bounds a part, and finds by what to split it.
-func (b *branching) solve(p *part, rounds int) error {
-	given, err := b.q.m.Given(p.proof.Where)
-	if err == nil {
+// begin solves the program with the bounds of a part.
+func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r *lp.Result, err error) {
+	if given, err = b.q.m.Given(p.proof.Where); err == nil {
 		err = b.setBounds(given, p.proof.Where)
 	}
 	if err == nil {
 		err = b.setSpan(given, p)
 	}
-	if err != nil {
-		return fmt.Errorf("relaxation: %w", err)
+	if err == nil {
+		r, err = b.solver.Solve(b.ctx, iterations)
 	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("relaxation: %w", err)
+	}
+	return given, r, nil
+}
+
+// solve bounds a part, and finds by what to split it.
+func (b *branching) solve(p *part, rounds int) error {
+	given, r, err := b.begin(p, b.iterations)
 	for round := range rounds {
-		r, err := b.solver.Solve(b.ctx, b.iterations)
+		if round > 0 {
+			r, err = b.solver.Solve(b.ctx, b.iterations)
+		}
 		if err != nil {
 			return fmt.Errorf("relaxation: %w", err)
 		}

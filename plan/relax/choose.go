@@ -2,7 +2,6 @@ package relax
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -10,8 +9,12 @@ import (
 	"dahl/plan/lp"
 )
 
-// maxTried is how many counts are tried before one is chosen to split a part.
-const maxTried = 8
+const (
+	// maxTried is how many counts are tried before one is chosen to split a part.
+	maxTried = 8
+	// tryIterations is how long a try lasts. What the bound has risen by then says enough.
+	tryIterations = 2000
+)
 
 // choose finds by which count to split a part: the one whose two sides are expected to have the highest bounds. What is
 // expected is what splits by the count gave before, for each task that it moved; a
@@ -22,6 +25,12 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 	}
 	slices.SortStableFunc(p.between, func(x, y fraction) int { return cmp.Compare(b.score(y), b.score(x)) })
 	best, chosen := -1.0, fraction{}
+	if slices.ContainsFunc(p.between, func(f fraction) bool { return b.counts[f.count].tried[0] == 0 }) {
+		// The tries begin where the part itself is solved.
+		if _, _, err := b.begin(p, b.iterations); err != nil {
+			return certificate.Condition{}, err
+		}
+	}
 	tried := 0
 	for _, f := range p.between {
 		c := &b.counts[f.count]
@@ -80,25 +89,15 @@ func (b *branching) score(f fraction) float64 {
 // try is by how much a condition raises the bound of a part, at most up to the known value.
 func (b *branching) try(p *part, c certificate.Condition) (float64, error) {
 	next := p.given(c)
-	given, err := b.q.m.Given(next.proof.Where)
-	if err == nil {
-		err = b.setBounds(given, next.proof.Where)
-	}
+	given, r, err := b.begin(next, tryIterations)
 	if err != nil {
-		return 0, fmt.Errorf("relaxation: %w", err)
-	}
-	if err := b.setSpan(given, next); err != nil {
-		return 0, fmt.Errorf("relaxation: %w", err)
-	}
-	r, err := b.solver.Solve(b.ctx, b.iterations)
-	if err != nil {
-		return 0, fmt.Errorf("relaxation: %w", err)
+		return 0, err
 	}
 	most := p.proof.Value - p.bound
 	switch r.Status {
 	case lp.Infeasible:
 		return most, nil
-	case lp.Optimal:
+	case lp.Optimal, lp.IterationLimit:
 		return min(most, max(0, b.bound(given, next, r)-p.bound)), nil
 	}
 	return 0, nil
