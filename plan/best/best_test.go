@@ -209,7 +209,7 @@ func TestSteadyBounds(t *testing.T) {
 			continue
 		}
 		for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
-			found, err := Find(t.Context(), in.priced, Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true})
+			found, err := Find(t.Context(), space.Of(in.priced, []string{""}), Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true})
 			if err != nil {
 				t.Fatal(err)
 			}

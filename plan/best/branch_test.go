@@ -29,7 +29,7 @@ func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, va
 		if part == certificate.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := relax.Branch(t.Context(), m, known, nodes, iterations)
+		proofs, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
 		if err != nil {
 			t.Fatal(err)
 		}

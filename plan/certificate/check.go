@@ -120,7 +120,7 @@ func (k *checking) checkCovered(choice space.Choice) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", choice, err)
 	}
-	c := &cover{checking: k, tiles: choice.Tiles, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
+	c := &cover{checking: k, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
 	for i := range k.Leaves {
 		if k.Leaves[i].Choice == choice {
 			c.order = slices.Insert(c.order, 0, i)
@@ -137,9 +137,9 @@ func (k *checking) checkCovered(choice space.Choice) error {
 // cover is the search for leaves of all plans of a choice.
 type cover struct {
 	*checking
-	tiles, graph string
-	order        []int           // in which leaves are tried: those of the choice first
-	known        map[string]bool // by devices that are left out
+	graph string
+	order []int           // in which leaves are tried: those of the choice first
+	known map[string]bool // by devices that are left out
 }
 
 // covered reports whether leaves bound all plans of a model, from which some devices are left out.
@@ -150,7 +150,7 @@ func (c *cover) covered(m *Model, without []byte) bool {
 	}
 	c.known[key] = false
 	for _, i := range c.order {
-		if l := &c.Leaves[i]; l.Tiles == c.tiles && l.Graph == c.graph && c.models[i].Relaxes(m) && c.coveredBut(m, l, without) {
+		if l := &c.Leaves[i]; l.Graph == c.graph && c.models[i].Relaxes(m) && c.coveredBut(m, l, without) {
 			c.known[key] = true
 			break
 		}

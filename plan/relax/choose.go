@@ -55,7 +55,7 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 // splits reports whether there is something to gain by splitting a part.
 func (b *branching) splits(p *part) bool {
 	from, to := b.spans(p)
-	return p.bound < p.proof.Value*(1-enough) && (len(p.between) > 0 || b.q.m.Objective == certificate.EDP && p.span > from && to > from*narrowest)
+	return p.bound < p.proof.Value*(1-nearEnough) && (len(p.between) > 0 || b.q.m.Objective == certificate.EDP && p.span > from && to > from*narrowest)
 }
 
 // sides are the conditions of a split by a count.

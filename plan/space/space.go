@@ -70,7 +70,8 @@ var unitCounts = []int{1, 2, 4, 8, 12, 16, 24, 36, 40}
 const maxSets = 1000
 
 // Sets are the sets of devices of a machine that differ: for each device none, some numbers of its units,
-// or all. Devices that a permutation of the machine takes into each other count as one. A machine with so
+// or all. Processors of one kind have equal numbers, and devices that a permutation of the machine takes into
+// each other count as one. A machine with so
 // many devices that there are more than a thousand sets has those with none, one or all units of each
 // device, and of these the first thousand.
 //
@@ -107,6 +108,9 @@ func combine(p *platform.Platform, like []int, counts func(units int) []int) (se
 			if p.Devices[d].PlacedOnly && n != p.Devices[d].Count {
 				continue // it stays for its tasks
 			}
+			if !asTheOthers(p, taken[:d], n) {
+				continue
+			}
 			if before := slices.Index(like[:d], like[d]); before >= 0 && n > taken[previous(like, d)] {
 				continue
 			}
@@ -117,6 +121,19 @@ func combine(p *platform.Platform, like []int, counts func(units int) []int) (se
 	}
 	add(0)
 	return sets
+}
+
+// asTheOthers reports whether the next device may have n units: processors of one kind that are in a set have
+// equal numbers of units, or all.
+func asTheOthers(p *platform.Platform, taken []int, n int) bool {
+	of := &p.Devices[len(taken)]
+	for d, have := range taken {
+		if other := &p.Devices[d]; of.IsProcessor() && n > 0 && have > 0 && other.Kind == of.Kind && !other.PlacedOnly &&
+			n != have && (n != of.Count || have != other.Count) {
+			return false
+		}
+	}
+	return true
 }
 
 // previous is the device before d that is like it.
