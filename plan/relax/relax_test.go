@@ -115,7 +115,7 @@ func TestColoursChangeNoBound(t *testing.T) {
 			}
 			q, err := newQuotient(m, c, m.Horizon(value))
 			if err == nil {
-				err = q.addAlways()
+				err = q.addFixed()
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		const value = 1e5
 		q, err := newQuotient(m, refine(m), m.Horizon(value))
 		if err == nil {
-			err = q.addAlways()
+			err = q.addFixed()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, err := Bound(t.Context(), m, value, 10_000)
+		last, err := Bound(t.Context(), m, value, value, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestAreaIsTheWork(t *testing.T) {
 	for i := range 40 {
 		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[i%2])
 		work, errA := Area(t.Context(), m, 1e5, 10_000)
-		all, errB := Bound(t.Context(), m, 1e5, 10_000)
+		all, errB := Bound(t.Context(), m, 1e5, 1e5, 10_000)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
