@@ -31,6 +31,7 @@ type Model struct {
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32 // and that it follows
 	pooled    map[poolKey]int64
+	spreads   map[int32]int64 // by task that a spread is around; -1: all
 
 	reached, reachedBack [2][]set // by reachKey
 }
@@ -383,7 +384,7 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.pooled = make([][]int32, n), map[poolKey]int64{}
+	m.edgesFrom, m.pooled, m.spreads = make([][]int32, n), map[poolKey]int64{}, map[int32]int64{}
 	for back := range m.after {
 		m.reached[back], m.reachedBack[back] = make([]set, n), make([]set, n)
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
