@@ -33,7 +33,7 @@ type Model struct {
 	pooled    map[poolKey]int64
 	spreads   map[int32]int64 // by task that a spread is around; -1: all
 
-	reached, reachedBack [2][]set // by reachKey
+	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
 
 // Objective is what is to be small.
@@ -384,9 +384,9 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.pooled, m.spreads = make([][]int32, n), map[poolKey]int64{}, map[int32]int64{}
+	m.edgesFrom, m.reached = make([][]int32, n), make([]set, 4*n)
+	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
 	for back := range m.after {
-		m.reached[back], m.reachedBack[back] = make([]set, n), make([]set, n)
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}
 	for i, e := range m.Edges {
