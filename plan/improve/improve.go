@@ -108,21 +108,56 @@ func (s *search) climb(r *Result) (judged, error) {
 	}
 	kept := newPoint(len(x.sequence))
 	kept.copy(x)
-	for round := range rounds {
-		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
-		if s.over() {
-			break
-		}
+	keep := func() {
 		if now, err := s.look(x); err == nil && now.score < best.score {
 			best = now
 			kept.copy(x)
-		} else {
-			x.copy(kept)
-			s.look(x)
 		}
+	}
+	for round := range rounds {
+		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
+		if keep(); s.over() {
+			break
+		}
+		x.copy(kept)
+		if _, err := s.look(x); err != nil {
+			return best, err
+		}
+	}
+	if s.reclaim(x, r) {
+		keep()
 	}
 	return s.judge(best.plan, steadySteps)
 }
+
+// reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether some was:
+// slack is used up by lower clocks, and what everything waits for gets a higher one.
+func (s *search) reclaim(x *point, r *Result) (changed bool) {
+	least := s.estimate(x)
+	for again := s.manyClocks; again; {
+		again = false
+		for _, t := range slices.Clone(x.sequence) {
+			before := x.clock[t]
+			for _, clock := range s.clocks[s.deviceOf(x.worker[t])] {
+				if clock == before || s.over() {
+					continue
+				}
+				was := x.clock[t]
+				x.clock[t] = clock
+				r.Moves++
+				if now := s.estimate(x); now < least-float64(least*tolerance) {
+					least, again, changed = now, true, true
+				} else {
+					x.clock[t] = was
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// tolerance, relative to a sum of joules, is what counts as equal.
+const tolerance = 1e-9
 
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
