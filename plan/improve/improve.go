@@ -3,6 +3,7 @@ package improve
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -61,18 +62,18 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 // search is the state of a search.
 type search struct {
 	*rules
-	ctx          context.Context // of simulations: it does not end
-	done         <-chan struct{}
-	priced       *schedule.Priced
-	graph        *dag.Graph
-	from         *schedule.Plan
-	start        *point
-	manyClocks   bool    // some device has several that are allowed
-	chain        []int32 // scratch
-	options      Options
-	random       *rand.Rand
-	evaluator    *evaluator
-	span, joules float64 // what the simulator said last, over what the evaluator did
+	ctx        context.Context // of simulations: it does not end
+	done       <-chan struct{}
+	priced     *schedule.Priced
+	graph      *dag.Graph
+	from       *schedule.Plan
+	start      *point
+	manyClocks bool    // some device has several that are allowed
+	chain      []int32 // scratch
+	options    Options
+	random     *rand.Rand
+	evaluator  *evaluator
+	factors    factors
 }
 
 func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
@@ -92,11 +93,11 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	return s, nil
 }
 
+// factors are what the simulator said of a point, over what the evaluator did.
+type factors struct{ span, joules float64 }
+
 // rounds is how often the search asks the simulator what its best plan is worth.
 const rounds = 20
-
-// slack is how much worse, relative to the best, the search may become in the first round.
-const slack = 0.03
 
 // climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
@@ -108,21 +109,18 @@ func (s *search) climb(r *Result) (judged, error) {
 	}
 	kept := newPoint(len(x.sequence))
 	kept.copy(x)
+	factors := s.factors
 	keep := func() {
 		if now, err := s.look(x); err == nil && now.score < best.score {
-			best = now
+			best, factors = now, s.factors
 			kept.copy(x)
 		}
-	}
-	for round := range rounds {
-		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
-		if keep(); s.over() {
-			break
-		}
+		s.factors = factors
 		x.copy(kept)
-		if _, err := s.look(x); err != nil {
-			return best, err
-		}
+	}
+	for r.Moves < s.options.Moves && !s.over() {
+		s.accept(x, max(1, min(s.options.Moves/rounds, s.options.Moves-r.Moves)), r)
+		keep()
 	}
 	if s.reclaim(x, r) {
 		keep()
@@ -161,13 +159,12 @@ const tolerance = 1e-9
 
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
-	s.span, s.joules = 1, 1
 	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
 	if err != nil {
 		return now, err
 	}
 	span, joules := s.evaluator.worth(x)
-	s.span, s.joules = ratio(float64(now.span), span), ratio(now.joules, joules)
+	s.factors = factors{ratio(float64(now.span), span), ratio(now.joules, joules)}
 	return now, nil
 }
 
@@ -181,18 +178,18 @@ func ratio(is, estimated float64) float64 {
 // estimate is the score of a point by the evaluator.
 func (s *search) estimate(x *point) float64 {
 	span, joules := s.evaluator.worth(x)
-	return s.score(time.Duration(float64(span*s.span)), float64(joules*s.joules))
+	return s.score(time.Duration(math.Round(span*s.factors.span)), float64(joules*s.factors.joules))
 }
 
 // accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
 // point if that is no worse than the one so many changes before, or than the one before
 // (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
-func (s *search) accept(x *point, moves int, slack float64, r *Result) {
+func (s *search) accept(x *point, moves int, r *Result) {
 	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
 	now.copy(x)
 	s.evaluator.sortByStart(now)
 	is := best
-	late := slices.Repeat([]float64{best + float64(best*slack)}, max(1, moves/20))
+	late := slices.Repeat([]float64{best}, max(1, moves/5))
 	for k := range moves {
 		if k%64 == 0 && s.over() {
 			return
