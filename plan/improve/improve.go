@@ -21,6 +21,10 @@ type Options struct {
 	Clocks    [][]int32     // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed      uint64        // of the random numbers
 	Deadline  time.Duration // a step may take no longer; 0: as long as it likes
+	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step may begin
+	// before the one before has read them; 0: as many as the plan says. Bounds of a machine of one memory hold for
+	// those of the graph.
+	Copies int32
 }
 
 // Result is the best plan found. Step and Joules are of a step, as simulated.
@@ -73,6 +77,7 @@ type search struct {
 	options    Options
 	random     *rand.Rand
 	evaluator  *evaluator
+	copies     []int32 // by buffer; nil: one of each
 	factors    factors
 }
 
@@ -85,7 +90,11 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
 		return nil, err
 	}
-	m, err := newModel(priced, &o)
+	with, err := s.withCopies()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(priced, with, &o)
 	if err != nil {
 		return nil, err
 	}

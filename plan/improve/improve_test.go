@@ -323,3 +323,30 @@ func TestCholesky(t *testing.T) {
 		t.Error("the plan is empty")
 	}
 }
+
+// One unit writes a buffer in 10 ns and another one reads it in 10 ns. With one copy the next step writes when the
+// buffer has been read, 20 ns a step; with two it writes the other one meanwhile, 10 ns a step. Of a plan with two
+// copies in the list both stay, where the options say nothing.
+func TestCopiesOfBuffers(t *testing.T) {
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
+	b := dag.NewBuilder("pipeline")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{1}, Type: dag.Float32, ViewOf: dag.None})
+	for i, mode := range []dag.Mode{dag.Write, dag.Read} {
+		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: mode}}})
+	}
+	priced := price(t, b, p)
+	from := &schedule.Plan{Order: [][]dag.TaskID{{0}, {1}}}
+	for _, c := range []struct {
+		copies int32
+		want   time.Duration
+	}{{0, 20}, {2, 10}, {0, 10}} {
+		r, err := Search(t.Context(), priced, from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Step != c.want {
+			t.Errorf("%d copies: a step takes %d ns, want %d", c.copies, r.Step, c.want)
+		}
+		from = r.Plan
+	}
+}

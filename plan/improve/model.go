@@ -65,8 +65,9 @@ type worker struct {
 	memory         platform.MemoryID
 }
 
-func newModel(priced *schedule.Priced, o *Options) (*model, error) {
-	p, g := priced.Platform, priced.Program.Graphs[0]
+// newModel makes the model of a graph with some copies of its buffers.
+func newModel(priced *schedule.Priced, g *dag.Graph, o *Options) (*model, error) {
+	p := priced.Platform
 	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
 		m.rest += p.Links[l].IdleWatts

@@ -105,7 +105,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 func (s *search) planOf(x *point) *schedule.Plan {
 	p, from := s.priced.Platform, s.from
 	plan := &schedule.Plan{Policy: from.Policy, GraphHash: s.graph.Hash(), Lowering: from.Lowering, Variants: from.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
-	plan.Copies = from.Copies
+	plan.Copies = s.plannedCopies(x)
 	inForce := true
 	for _, t := range x.sequence {
 		w := x.worker[t]
