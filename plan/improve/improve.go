@@ -105,8 +105,11 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 // factors are what the simulator said of a point, over what the evaluator did.
 type factors struct{ span, joules float64 }
 
-// rounds is how often the search asks the simulator what its best plan is worth.
-const rounds = 20
+// A search asks the simulator what its best plan is worth in so many rounds, or after so many moves if that is later.
+const (
+	rounds       = 20
+	movesPerLook = 200
+)
 
 // climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
@@ -128,7 +131,7 @@ func (s *search) climb(r *Result) (judged, error) {
 		x.copy(kept)
 	}
 	for r.Moves < s.options.Moves && !s.over() {
-		s.accept(x, max(1, min(s.options.Moves/rounds, s.options.Moves-r.Moves)), r)
+		s.accept(x, min(max(movesPerLook, s.options.Moves/rounds), s.options.Moves-r.Moves), r)
 		keep()
 	}
 	if s.reclaim(x, r) {
