@@ -37,7 +37,7 @@
 //
 // In one memory without these the estimate is the simulator's time to the nanosecond. Of plans of dahl-cnn, lenet5,
 // mlp and cifar-cnn, by HEFT and with one to two hundred random changes, it was exact on laptop and manycore, within
-// 3 % on emulated (9 % where a step runs alone) and within 10 % on server (11 %).
+// 3 % on emulated (9 % where a step runs alone) and mostly within 10 % on server, at worst 19 %.
 //
 // # Limits
 //

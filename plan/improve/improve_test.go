@@ -285,7 +285,7 @@ func TestEvaluator(t *testing.T) {
 }
 
 // A training step of a network on the machines that ship with dahl: on those of one memory the evaluator and the simulator
-// agree to the nanosecond, on the others within a tenth.
+// agree to the nanosecond, on emulated within a tenth, on server, where many copies share links, within a quarter.
 func TestShippedMachines(t *testing.T) {
 	file, err := os.Open("testdata/dahl-cnn.txt")
 	if err != nil {
@@ -296,7 +296,7 @@ func TestShippedMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for machine, most := range map[string]float64{"laptop": 0, "manycore": 0, "emulated": 0.1, "server": 0.1} {
+	for machine, most := range map[string]float64{"laptop": 0, "manycore": 0, "emulated": 0.1, "server": 0.25} {
 		p, err := platform.Load("../../platforms/" + machine + ".toml")
 		if err != nil {
 			t.Fatal(err)
