@@ -8,8 +8,8 @@ import (
 	"dahl/schedule/ready"
 )
 
-// copies times what moves between memories. An engine takes what has been ready longest, and of that what is read
-// first, as a decision estimates it. Links count as free.
+// copies times what moves between memories. An engine takes what has been ready longest, and of that what is
+// read first, as a decision estimates it. Links count as free.
 type copies struct {
 	*spread
 	*evaluator
@@ -77,7 +77,8 @@ func (c *copies) begin() {
 	c.send(int32(c.tasks), 0)
 }
 
-// memory is where the writer of a piece is. The one past the last task stands for what was there before the run.
+// memory is where the writer of a piece is. The one past the last task stands for what was there before the
+// run.
 func (c *copies) memory(p *piece) platform.MemoryID {
 	if int(p.writer) == c.tasks {
 		return p.home
@@ -89,8 +90,8 @@ func (c *copies) entry(piece, step int32) int32 {
 	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
 }
 
-// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader first
-// moves together.
+// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader
+// first moves together.
 func (c *copies) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.written[writer] {
@@ -160,8 +161,8 @@ func (c *copies) arrived(t int32) (at int64) {
 	return at
 }
 
-// share is when a copy ends on links that others share with it. A link has so much left to move from before; the copy
-// gets half of it until that is done or it has ended.
+// share is when a copy ends on links that others share with it. A link has so much left to move from before;
+// the copy gets half of it until that is done or it has ended.
 func (c *copies) share(way *way, start, end, bytes int64) int64 {
 	for _, s := range way.shares {
 		from, takes := start+way.latency, int64(s.ns*float64(bytes))

@@ -17,13 +17,13 @@ type Options struct {
 	// Objective is what is made small, by the time and the joules of a step.
 	Objective func(span time.Duration, joules float64) float64
 	Steady    bool          // of a step among many; else of one that runs alone
-	Moves     int           // so many changed plans are looked at
+	Moves     int           // so many changed plans are looked at, and at the end other clocks of every task
 	Clocks    [][]int32     // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed      uint64        // of the random numbers
 	Deadline  time.Duration // a step may take no longer; 0: as long as it likes
-	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step may begin
-	// before the one before has read them; 0: as many as the plan says. Bounds of a machine of one memory hold for
-	// those of the graph.
+	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step
+	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
+	// memory hold for those of the graph.
 	Copies int32
 }
 
@@ -54,10 +54,11 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
 	}
-	r := &Result{}
-	found, err := s.climb(r)
-	if err != nil || found.score >= first.score {
-		found = first
+	r, found := &Result{}, first
+	if len(s.graph.Tasks) > 0 {
+		if climbed, err := s.climb(r); err == nil && climbed.score < first.score {
+			found = climbed
+		}
 	}
 	r.Plan, r.Step, r.Joules, r.Value = found.plan, found.span, found.joules, o.Objective(found.span, found.joules)
 	return r, nil
@@ -105,7 +106,8 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 // factors are what the simulator said of a point, over what the evaluator did.
 type factors struct{ span, joules float64 }
 
-// A search asks the simulator what its best plan is worth in so many rounds, or after so many moves if that is later.
+// A search asks the simulator what its best plan is worth in so many rounds, or after so many moves if that
+// is later.
 const (
 	rounds       = 20
 	movesPerLook = 200
@@ -140,8 +142,8 @@ func (s *search) climb(r *Result) (judged, error) {
 	return s.judge(best.plan, steadySteps)
 }
 
-// reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether some was:
-// slack is used up by lower clocks, and what everything waits for gets a higher one.
+// reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether
+// some was: slack is used up by lower clocks, and what everything waits for gets a higher one.
 func (s *search) reclaim(x *point, r *Result) (changed bool) {
 	least := s.estimate(x)
 	for again := s.manyClocks; again; {
@@ -193,9 +195,9 @@ func (s *search) estimate(x *point) float64 {
 	return s.score(time.Duration(math.Round(span*s.factors.span)), float64(joules*s.factors.joules))
 }
 
-// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
-// point if that is no worse than the one so many changes before, or than the one before
-// (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
+// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a
+// changed point if that is no worse than the one so many changes before, or than the one before (late
+// acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
 func (s *search) accept(x *point, moves int, r *Result) {
 	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
 	now.copy(x)

@@ -55,9 +55,9 @@ func TestThreeTasks(t *testing.T) {
 	}
 }
 
-// A task takes 100 ns at 10 W, or 200 ns at 3 W at the slow clock, and the host draws 3 W: 100·13 = 1300 nJ, or
-// 200·6 = 1200 nJ. Where 150 ns are all the time there is, only the first counts. A search that starts with the slow
-// clock finds it.
+// A task takes 100 ns at 10 W, or 200 ns at 3 W at the slow clock, and the host draws 3 W: 100·13 = 1300 nJ,
+// or 200·6 = 1200 nJ. Where 150 ns are all the time there is, only the first counts. A search that starts
+// with the slow clock finds it.
 func TestClocksAndDeadline(t *testing.T) {
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 3, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, Busy: platform.BusyPower{UnitWatts: 10}, PowerSource: platform.Guess,
@@ -86,9 +86,9 @@ func TestClocksAndDeadline(t *testing.T) {
 	}
 }
 
-// A chain of ten tasks takes 100 ns each on the core and 10 ns each on the GPU; each writes 8 B, which take 5 + 8 = 13 ns
-// over the bus of 1 B/ns. To move one task there takes longer: 9·100 + 10 + 2·13 = 936 ns of 1000 with a task in the
-// middle, but 100 for all ten, of which nothing has to move.
+// A chain of ten tasks takes 100 ns each on the core and 10 ns each on the GPU; each writes 8 B, which take
+// 5 + 8 = 13 ns over the bus of 1 B/ns. To move one task there takes longer: 9·100 + 10 + 2·13 = 936 ns of
+// 1000 with a task in the middle, but 100 for all ten, of which nothing has to move.
 func TestTwoMemories(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1}, {Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1}},
@@ -165,8 +165,8 @@ func heftOf(t *testing.T, priced *schedule.Priced) *schedule.Plan {
 	return d.Graphs[0].Plan
 }
 
-// What is found is no worse than the plan at the start, by the simulator's word, and is what the simulator says of the
-// plan that is returned. Equal seeds give equal bytes.
+// What is found is no worse than the plan at the start, by the simulator's word, and is what the simulator
+// says of the plan that is returned. Equal seeds give equal bytes.
 func TestNeverWorse(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	better := 0
@@ -211,7 +211,8 @@ func TestNeverWorse(t *testing.T) {
 	}
 }
 
-// Of graphs of few tasks, on which branch and bound proves what is optimal, at least nine in ten searches find that.
+// Of graphs of few tasks, on which branch and bound proves what is optimal, at least nine in ten searches
+// find that.
 func TestFindsOptima(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	searches, optimal := 0, 0
@@ -242,10 +243,10 @@ func TestFindsOptima(t *testing.T) {
 	t.Logf("%d of %d", optimal, searches)
 }
 
-// In one memory, where nothing is shared and nothing sleeps, the evaluator and the simulator agree to the nanosecond for
-// a step that runs alone, and for steady ones where no buffers share bytes and steps come to follow each other
-// alike. With two memories the evaluator knows neither how copies share a link nor the order of an engine's copies in
-// steps before the steady one: nine in ten estimates are within a tenth.
+// In one memory, where nothing is shared and nothing sleeps, the evaluator and the simulator agree to the
+// nanosecond for a step that runs alone, and for steady ones where no buffers share bytes and steps come to
+// follow each other alike. With two memories the evaluator knows neither how copies share a link nor the
+// order of an engine's copies in steps before the steady one: nine in ten estimates are within a tenth.
 func TestEvaluator(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 4))
 	near, estimates := 0, 0
@@ -284,8 +285,9 @@ func TestEvaluator(t *testing.T) {
 	t.Logf("%d of %d", near, estimates)
 }
 
-// A training step of a network on the machines that ship with dahl: on those of one memory the evaluator and the simulator
-// agree to the nanosecond, on emulated within a tenth, on server, where many copies share links, within a quarter.
+// A training step of a network on the machines that ship with dahl: on those of one memory the evaluator and
+// the simulator agree to the nanosecond, on emulated within a tenth, on server, where many copies share
+// links, within a quarter.
 func TestShippedMachines(t *testing.T) {
 	file, err := os.Open("testdata/dahl-cnn.txt")
 	if err != nil {
@@ -371,9 +373,9 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
-// One unit writes a buffer in 10 ns and another one reads it in 10 ns. With one copy the next step writes when the
-// buffer has been read, 20 ns a step; with two it writes the other one meanwhile, 10 ns a step. Of a plan with two
-// copies in the list both stay, where the options say nothing.
+// One unit writes a buffer in 10 ns and another one reads it in 10 ns. With one copy the next step writes
+// when the buffer has been read, 20 ns a step; with two it writes the other one meanwhile, 10 ns a step. Of
+// a plan with two copies in the list both stay, where the options say nothing.
 func TestCopiesOfBuffers(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
 	b := dag.NewBuilder("pipeline")

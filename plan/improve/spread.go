@@ -9,8 +9,8 @@ import (
 	"dahl/schedule/place"
 )
 
-// spread is what moves between memories. A piece is what a task writes of one storage for the same readers; it goes
-// to each memory where some of them are, once.
+// spread is what moves between memories. A piece is what a task writes of one storage for the same readers;
+// it goes to each memory where some of them are, once.
 type spread struct {
 	platform *platform.Platform
 	memories int
@@ -30,7 +30,8 @@ type piece struct {
 	readers []read // the tasks, in place of the pieces
 }
 
-// read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or the one before.
+// read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or the one
+// before.
 type read struct {
 	of   int32
 	back int32

@@ -64,8 +64,8 @@ func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
 	return judged{plan, span, joules, s.score(span, joules)}, err
 }
 
-// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for the sake
-// of bytes. Else it returns the plan itself.
+// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
+// the sake of bytes. Else it returns the plan itself.
 func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 	if err != nil {
