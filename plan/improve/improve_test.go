@@ -87,8 +87,8 @@ func TestClocksAndDeadline(t *testing.T) {
 }
 
 // A chain of ten tasks takes 100 ns each on the core and 10 ns each on the GPU; each writes 8 B, which take
-// 5 + 8 = 13 ns over the bus of 1 B/ns. To move one task there takes longer: 9·100 + 10 + 2·13 = 936 ns of
-// 1000 with a task in the middle, but 100 for all ten, of which nothing has to move.
+// 5 + 8 = 13 ns over the bus of 1 B/ns. Of 1000 ns with all on the core, 9·100 + 10 + 2·13 = 936 remain with
+// one in the middle on the GPU, and 100 with all ten there, of which nothing has to move.
 func TestTwoMemories(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1}, {Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1}},
