@@ -54,6 +54,15 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
 	}
+	if o.Copies > 1 && len(s.graph.Tasks) > 0 {
+		// Where memories have no room for copies, contents leave them and come back, or there is no such plan.
+		if with, err := s.look(s.start); err != nil || with.score > first.score*(1+roomTolerance) {
+			o.Copies = 0
+			if s, err = newSearch(ctx, priced, from, o); err != nil {
+				return nil, err
+			}
+		}
+	}
 	r, found := &Result{}, first
 	if len(s.graph.Tasks) > 0 {
 		if climbed, err := s.climb(r); err == nil && climbed.score < first.score {
@@ -167,6 +176,9 @@ func (s *search) reclaim(x *point, r *Result) (changed bool) {
 	}
 	return changed
 }
+
+// roomTolerance, relative, is what few steps may say beside many.
+const roomTolerance = 0.01
 
 // tolerance, relative to a sum of joules, is what counts as equal.
 const tolerance = 1e-9

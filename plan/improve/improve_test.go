@@ -373,29 +373,35 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
-// One unit writes a buffer in 10 ns and another one reads it in 10 ns. With one copy the next step writes
-// when the buffer has been read, 20 ns a step; with two it writes the other one meanwhile, 10 ns a step. Of
-// a plan with two copies in the list both stay, where the options say nothing.
+// One unit writes a buffer in 10 ns and another one reads it in 10 ns. With one copy the next step writes when
+// the buffer has been read, 20 ns a step; with two it writes the other one meanwhile, 10 ns a step. Of a plan
+// that lists two copies both stay, where the options say nothing. A memory of 100 B has no room for two, which
+// take 64 B each.
 func TestCopiesOfBuffers(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
-	b := dag.NewBuilder("pipeline")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{1}, Type: dag.Float32, ViewOf: dag.None})
-	for i, mode := range []dag.Mode{dag.Write, dag.Read} {
-		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: mode}}})
-	}
-	priced := price(t, b, p)
-	from := &schedule.Plan{Order: [][]dag.TaskID{{0}, {1}}}
+	var with *schedule.Plan
 	for _, c := range []struct {
-		copies int32
-		want   time.Duration
-	}{{0, 20}, {2, 10}, {0, 10}} {
-		r, err := Search(t.Context(), priced, from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies})
+		copies   int32
+		capacity int64
+		again    bool // from the plan found before
+		want     time.Duration
+	}{{copies: 0, want: 20}, {copies: 2, capacity: 100, want: 20}, {copies: 2, want: 10}, {again: true, want: 10}} {
+		p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram", CapacityBytes: c.capacity}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
+		b := dag.NewBuilder("pipeline")
+		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{1}, Type: dag.Float32, ViewOf: dag.None})
+		for i, mode := range []dag.Mode{dag.Write, dag.Read} {
+			b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: mode}}})
+		}
+		from := &schedule.Plan{Order: [][]dag.TaskID{{0}, {1}}}
+		if c.again {
+			from = with
+		}
+		r, err := Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Step != c.want {
-			t.Errorf("%d copies: a step takes %d ns, want %d", c.copies, r.Step, c.want)
+			t.Errorf("%+v: a step takes %d ns", c, r.Step)
 		}
-		from = r.Plan
+		with = r.Plan
 	}
 }
