@@ -13,7 +13,7 @@ import (
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by how many
 // tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one of energy times time by T
 // as well. It ends when so many parts were solved, when all bounds are enough or cannot rise, and when the context ends, with the
-// proofs so far. All parts are solved by one program, of which a condition only changes the bounds of
+// proofs so far. A part of a large program counts as more of them. All parts are solved by one program, of which a condition only changes the bounds of
 // a column.
 func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) ([]*certificate.Proof, error) {
 	b, err := newBranching(ctx, m, value, iterations)
@@ -23,7 +23,7 @@ func Branch(ctx context.Context, m *certificate.Model, value, enough float64, no
 	root := &part{proof: &certificate.Proof{Value: value}}
 	err = b.solve(root, maxRounds)
 	all := []*part{root}
-	for err == nil && 2*len(all)-1 < nodes {
+	for err == nil && 2*len(all)-1 < nodes && b.effort < float64(nodes)*effortPerNode {
 		least := 0
 		for i, p := range all {
 			if p.bound < all[least].bound {
@@ -64,6 +64,9 @@ func (b *branching) split(p *part) (sides [2]*part, err error) {
 const (
 	// spareTurns is how many turns there may be that hold in some parts.
 	spareTurns = 500
+	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a large program, of
+	// which each takes seconds, are fewer.
+	effortPerNode = 1e5
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
@@ -103,6 +106,7 @@ type branching struct {
 	iterations int
 	counts     []count
 	upper      []float64 // by column of the program: as it is now
+	effort     float64   // iterations so far, times the rows that the program had
 
 	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up
 	// for what is missing. These columns are there from the start, since one that is added later makes the solver begin anew.
@@ -193,7 +197,7 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 		err = b.setSpan(given, p)
 	}
 	if err == nil {
-		r, err = b.solver.Solve(b.ctx, iterations)
+		r, err = b.run(iterations)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("relaxation: %w", err)
@@ -201,12 +205,21 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 	return given, r, nil
 }
 
+// run solves the program as it is.
+func (b *branching) run(iterations int) (*lp.Result, error) {
+	r, err := b.solver.Solve(b.ctx, iterations)
+	if err == nil {
+		b.effort += float64(r.Iterations) * float64(b.q.program.Rows())
+	}
+	return r, err
+}
+
 // solve bounds a part, and finds by what to split it.
 func (b *branching) solve(p *part, rounds int) error {
 	given, r, err := b.begin(p, b.iterations)
 	for round := range rounds {
 		if round > 0 {
-			r, err = b.solver.Solve(b.ctx, b.iterations)
+			r, err = b.run(b.iterations)
 		}
 		if err != nil {
 			return fmt.Errorf("relaxation: %w", err)
