@@ -131,8 +131,8 @@ func (m *Model) OnlyOn(t int32, device int) bool {
 	return true
 }
 
-// complete reports whether every plan fulfils all conditions of one of some lists. It holds of a list that is empty. It
-// holds of others if all begin with one condition or its other side, and what follows is complete on
+// complete reports whether every plan fulfils all conditions of one of some lists. It holds of a list that is
+// empty. It holds of others if all begin with one condition or its other side, and what follows is complete on
 // both sides.
 func complete(lists [][]Condition) bool {
 	if slices.ContainsFunc(lists, func(l []Condition) bool { return len(l) == 0 }) {

@@ -10,11 +10,11 @@ import (
 	"dahl/plan/lp"
 )
 
-// Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by how many
-// tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one of energy times time by T
-// as well. It ends when so many parts were solved, when all bounds are enough or cannot rise, and when the context ends, with the
-// proofs so far. A part of a large program counts as more of them. All parts are solved by one program, of which a condition only changes the bounds of
-// a column.
+// Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
+// how many tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one
+// of energy times time by T as well. It ends when so many parts were solved, when all bounds are enough or
+// cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
+// them. All parts are solved by one program, of which a condition only changes the bounds of a column.
 func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) ([]*certificate.Proof, error) {
 	b, err := newBranching(ctx, m, value, iterations)
 	if err != nil {
@@ -64,8 +64,8 @@ func (b *branching) split(p *part) (sides [2]*part, err error) {
 const (
 	// spareTurns is how many turns there may be that hold in some parts.
 	spareTurns = 500
-	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a large program, of
-	// which each takes seconds, are fewer.
+	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a
+	// large program, of which each takes seconds, are fewer.
 	effortPerNode = 1e5
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
@@ -81,8 +81,8 @@ type part struct {
 	bound   float64
 	between []fraction // counts that are no whole numbers
 
-	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let free, since
-	// nothing runs so fast.
+	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let
+	// free, since nothing runs so fast.
 	span float64
 	free bool
 }
@@ -108,8 +108,9 @@ type branching struct {
 	upper      []float64 // by column of the program: as it is now
 	effort     float64   // iterations so far, times the rows that the program had
 
-	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up
-	// for what is missing. These columns are there from the start, since one that is added later makes the solver begin anew.
+	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
+	// its row makes up for what is missing. These columns are there from the start, since one that is added
+	// later makes the solver begin anew.
 	turns []turn
 	spare []int // columns, those of the turns first
 }
@@ -348,8 +349,8 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 	return list
 }
 
-// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier is that of the
-// condition that bounds the count.
+// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier
+// is that of the condition that bounds the count.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	rows := b.q.multiplied(y)
 	row := 0
@@ -373,8 +374,8 @@ func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	return rows
 }
 
-// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of them may
-// be added to others.
+// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of
+// them may be added to others.
 func (b *branching) close(p *part, y, ray []float64) error {
 	p.between = nil
 	for scale := 1.0; scale < 1e20; scale *= 1000 {
