@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/plan/certificate"
+	"dahl/plan/exact"
 	"dahl/plan/relax"
 )
 
@@ -85,7 +86,7 @@ func (f *finder) lowest() (next []proving) {
 		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
-		last := c.lastStep()
+		last := f.lastStep(c)
 		if c.proven || c.by >= last {
 			if len(next) == 0 {
 				break
@@ -113,9 +114,10 @@ func (f *finder) lowest() (next []proving) {
 	return next
 }
 
-// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices.
-func (c *candidate) lastStep() int {
-	if len(c.names()) > 1 {
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices, or in
+// how long a step takes, where the objective is a product.
+func (f *finder) lastStep(c *candidate) int {
+	if len(c.names()) > 1 || f.Objective == exact.EDP {
 		return byParts
 	}
 	return byRelaxation
@@ -167,6 +169,9 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		}
 		known := map[certificate.Objective]float64{certificate.Time: float64(f.best.Makespan), certificate.Energy: float64(f.best.Joules * 1e9),
 			certificate.EDP: float64(f.best.Value * 1e18)}[part]
+		if part == certificate.EDP {
+			m.LeastSpan = leaf.Claims[0].Bound
+		}
 		proofs, err := by(ctx, m, known)
 		if err != nil {
 			return err

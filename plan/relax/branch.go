@@ -66,7 +66,7 @@ const (
 	spareTurns = 500
 	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a
 	// large program, of which each takes seconds, are fewer.
-	effortPerNode = 1e5
+	effortPerNode = 3e5
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
