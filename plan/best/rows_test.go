@@ -98,7 +98,7 @@ func (p *point) short(r *certificate.Row, f *certificate.Form, step int) float64
 			x = p.starts[step][r.From]
 		case p.Steady && j == int32(p.ColumnSpan()):
 			x = 0 // by T the starts of two steps are apart, and these are those of the steps themselves
-			if r.Family == certificate.Pool {
+			if r.Family == certificate.Pool || r.Family == certificate.Spread {
 				x = p.starts[step+1][r.To] - p.starts[step][r.To]
 			}
 		}
@@ -113,8 +113,8 @@ func TestPlansFulfilRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
 	alone := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
 		certificate.Span, certificate.Copy, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake,
-		certificate.Inflow, certificate.Engine}
-	among := []certificate.Family{certificate.Precede, certificate.Deliver, certificate.Between, certificate.Pool, certificate.Turn}
+		certificate.Inflow, certificate.Engine, certificate.Spread}
+	among := []certificate.Family{certificate.Precede, certificate.Deliver, certificate.Between, certificate.Pool, certificate.Turn, certificate.Spread}
 	turns, engines := 0, 0
 	for n := range 100 {
 		priced := randomGraph(t, r, 3+r.IntN(7))

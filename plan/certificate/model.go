@@ -37,8 +37,9 @@ type Model struct {
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32 // and that it follows
 	pooled    map[poolKey]int64
+	spreads   map[int32]int64 // by task that a spread is around; -1: all
 
-	reached, reachedBack [2][]set // by reachKey
+	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
 
 // Objective is what is to be small.
@@ -230,12 +231,14 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
+	nanos := map[int64][]int64{} // by bytes
 	for e, bytes := range d.bytes {
-		to := Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: make([]int64, len(p.Memories))}
-		for at := range p.Memories {
-			to.Nanos[at] = leastNanos(p, platform.MemoryID(at), bytes)
+		if nanos[bytes] == nil {
+			for at := range p.Memories {
+				nanos[bytes] = append(nanos[bytes], leastNanos(p, platform.MemoryID(at), bytes))
+			}
 		}
-		m.Edges = append(m.Edges, to)
+		m.Edges = append(m.Edges, Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: nanos[bytes]})
 	}
 	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
 	m.mergeVersions()
@@ -442,9 +445,9 @@ func (m *Model) findLeads(p *platform.Platform) {
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.pooled = make([][]int32, n), map[poolKey]int64{}
+	m.edgesFrom, m.reached = make([][]int32, n), make([]set, 4*n)
+	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
 	for back := range m.after {
-		m.reached[back], m.reachedBack[back] = make([]set, n), make([]set, n)
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}
 	for i, e := range m.Edges {

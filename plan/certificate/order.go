@@ -43,12 +43,13 @@ type reachKey struct {
 }
 
 func (m *Model) reach(k reachKey) set {
-	known := &m.reached[k.steps]
+	at := 2 * k.steps
 	if k.against {
-		known = &m.reachedBack[k.steps]
+		at++
 	}
-	if s := (*known)[k.task]; s != nil {
-		return s
+	known := &m.reached[at*len(m.Tasks)+int(k.task)]
+	if *known != nil {
+		return *known
 	}
 	next := &m.after
 	if k.against {
@@ -77,7 +78,7 @@ func (m *Model) reach(k reachKey) set {
 		stack = stack[:len(stack)-1]
 		meet(next[0][at])
 	}
-	(*known)[k.task] = s
+	*known = s
 	return s
 }
 

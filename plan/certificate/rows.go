@@ -48,6 +48,9 @@ const (
 	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
 	// cut out. A ≥ nanoseconds.
 	PoolAwake Family = "pool-awake"
+	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
+	// finds. T ≥ nanoseconds.
+	Spread Family = "spread"
 	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
@@ -238,6 +241,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+	case Spread:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.spreadLeast(m.around(r)))
 	case PoolAwake:
 		f.add(m.ColumnAwake(r.Where), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
@@ -292,7 +298,7 @@ func (m *Model) has(r *Row) error {
 		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
-	case Pool, PoolAwake:
+	case Pool, PoolAwake, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0

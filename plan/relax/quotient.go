@@ -205,9 +205,15 @@ func (q *quotient) addPools() error {
 	if m.Steady {
 		around = busiest(m, poolsTried)
 	}
+	families := []certificate.Family{certificate.Pool}
+	if len(m.Memories) > 1 {
+		families = append(families, certificate.Spread)
+	}
 	for _, t := range around {
-		if err := q.add(fmt.Sprint(certificate.Pool, " ", t), []certificate.Row{{Family: certificate.Pool, To: t}}); err != nil {
-			return err
+		for _, family := range families {
+			if err := q.add(fmt.Sprint(family, " ", t), []certificate.Row{{Family: family, To: t}}); err != nil {
+				return err
+			}
 		}
 		for d := range m.Devices {
 			if m.Objective == certificate.Time || m.Devices[d].AwakeWatts <= 0 {
