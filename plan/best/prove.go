@@ -54,8 +54,8 @@ const (
 	byParts
 )
 
-// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can be done for
-// the one that has the least, or the nodes are spent.
+// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
+// be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
 		tasks := f.lowest()
@@ -75,8 +75,9 @@ type proving struct {
 	by    relaxation
 }
 
-// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best that is known.
-// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, one by parts as 40.
+// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
+// that is known. What it lists does not depend on the number of goroutines. A relaxation counts as four plans,
+// one by parts as 40.
 func (f *finder) lowest() (next []proving) {
 	const together = 4
 	byBound := slices.Clone(f.candidates)
@@ -114,8 +115,8 @@ func (f *finder) lowest() (next []proving) {
 	return next
 }
 
-// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices, or in
-// how long a step takes, where the objective is a product.
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
+// several devices, or in how long a step takes, where the objective is a product.
 func (f *finder) lastStep(c *candidate) int {
 	if len(c.names()) > 1 || f.Objective == exact.EDP {
 		return byParts

@@ -67,6 +67,8 @@ const (
 	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a
 	// large program, of which each takes seconds, are fewer.
 	effortPerNode = 3e5
+	// mostSpread is the most tasks of which each part has a spread of its own, which takes milliseconds then.
+	mostSpread = 64
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
@@ -111,8 +113,9 @@ type branching struct {
 	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
 	// its row makes up for what is missing. These columns are there from the start, since one that is added
 	// later makes the solver begin anew.
-	turns []turn
-	spare []int // columns, those of the turns first
+	turns  []turn
+	spread int32 // the task around which a part has a spread of its own; -1: none has
+	spare  []int // columns, those of the turns first
 }
 
 // count is how many tasks of a colour run at a memory.
@@ -137,6 +140,12 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	}
 	if err := q.addFixed(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != certificate.EDP {
+		b.spread = 0
+		if around := busiest(m, 1); m.Steady && len(around) > 0 {
+			b.spread = around[0]
+		}
 	}
 	for range spareTurns {
 		column, err := q.program.AddColumn(0, 0, math.Inf(1))
@@ -198,6 +207,9 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 		err = b.setSpan(given, p)
 	}
 	if err == nil {
+		err = b.setSpread(given)
+	}
+	if err == nil {
 		r, err = b.run(iterations)
 	}
 	if err != nil {
@@ -210,7 +222,7 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 func (b *branching) run(iterations int) (*lp.Result, error) {
 	r, err := b.solver.Solve(b.ctx, iterations)
 	if err == nil {
-		b.effort += float64(r.Iterations) * float64(b.q.program.Rows())
+		b.effort += float64(r.Iterations * b.q.program.Rows())
 	}
 	return r, err
 }
@@ -236,7 +248,7 @@ func (b *branching) solve(p *part, rounds int) error {
 		}
 		if bound := b.bound(given, p, r); bound > p.bound || p.proof.Rows == nil {
 			p.bound = max(p.bound, bound)
-			p.proof.Rows = b.rows(p, r.Y)
+			p.proof.Rows = append(b.rows(p, r.Y), b.spreadRow(r)...)
 		}
 		p.between = b.fractions(r.X)
 		if round+1 == rounds {
@@ -327,6 +339,29 @@ func (b *branching) separateTurns(given *certificate.Model, x []float64) (added 
 		}
 	}
 	return added, nil
+}
+
+// setSpread bounds T by how long the tasks take where those of a part may run.
+func (b *branching) setSpread(given *certificate.Model) error {
+	if b.spread < 0 {
+		return nil
+	}
+	f, err := given.Form(&certificate.Row{Family: certificate.Spread, To: b.spread})
+	if err != nil {
+		b.spread = -1 // the model has no such row
+		return nil
+	}
+	n := len(given.Tasks)
+	b.effort += float64(n * n * n)
+	return b.q.program.SetBounds(b.span(), f.Least, math.Inf(1))
+}
+
+// spreadRow is the row that bounds T so.
+func (b *branching) spreadRow(r *lp.Result) []certificate.Multiplied {
+	if y := r.ReducedCosts[b.span()]; b.spread >= 0 && y > 0 {
+		return []certificate.Multiplied{{Row: certificate.Row{Family: certificate.Spread, To: b.spread}, Multiplier: y}}
+	}
+	return nil
 }
 
 // is reports whether a condition is about a count.
