@@ -15,7 +15,7 @@
 // # Limits
 //
 // Variants, sleep, the order of copies and more copies of a buffer than the graph says are not
-// searched, and bounds of a machine of one memory hold for these copies.
+// searched, and bounds hold for these copies.
 package best
 
 import (
