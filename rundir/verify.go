@@ -111,23 +111,16 @@ func VerifyResults(dir string, c *Claims, check func(what string, err error) boo
 			v.checkSchedule(name)
 		}
 	}
-	if v.Lists(CertificateFile) {
-		check(CertificateFile, v.checkCertificate())
-	}
 }
 
-// checkCertificate proves the bound of a plan again.
-func (v *verification) checkCertificate() error {
-	f, err := os.Open(filepath.Join(v.dir, CertificateFile))
+// ReadCertificate reads the proof of a plan's bound.
+func ReadCertificate(dir string) (*certificate.Certificate, error) {
+	f, err := os.Open(filepath.Join(dir, CertificateFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	c, err := certificate.Read(f)
-	if err != nil {
-		return err
-	}
-	return c.Check(v.Decision.Priced, 0)
+	return certificate.Read(f)
 }
 
 // verification checks the results of one run.

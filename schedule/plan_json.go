@@ -20,6 +20,7 @@ type planFile struct {
 	Policy   string        `json:"policy"`
 	Graph    string        `json:"graph"`
 	Lowering *dag.Lowering `json:"lowering"`
+	On       string        `json:"on"`
 	Variants Variants      `json:"variants"`
 	Devices  workerLists   `json:"devices"`
 	Layout   *layoutFile   `json:"layout"`
@@ -87,6 +88,9 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Lowering != nil {
 		l.field("lowering", plan.Lowering)
 	}
+	if plan.On != "" {
+		l.field("on", plan.On)
+	}
 	if len(plan.Variants) > 0 {
 		l.field("variants", plan.Variants)
 	}
@@ -148,7 +152,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written, States: f.States}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, On: f.On, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written, States: f.States}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

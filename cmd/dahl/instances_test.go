@@ -1,169 +1,154 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"dahl/cmd/cli"
-	"dahl/schedule/place"
 )
 
-// rewritePlan changes a plan file.
-func rewritePlan(t *testing.T, from, to string, change func(plan map[string]any)) {
+// twoUnits is a machine on which a task takes what its graph says.
+const twoUnits = `name = "two"
+[[memory]]
+name = "ram"
+bandwidth = "1 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+count = 2
+power = { idle = "1 W", busy = "2 W" }
+`
+
+// writeInstances writes a directory of five graphs for two units, of which one is none, and what is no graph.
+// Two tasks of 20 and 3 ms that wait for nothing take 20 ms; 2 and 3.5 ms, one after the other, 5.5 ms; 3 and 4 ms
+// that share a buffer 7 ms; on the machine of their own directory, of one unit, the first two take 23 ms.
+func writeInstances(t *testing.T) (wantMs map[string]float64) {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := map[string]any{}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		t.Fatal(err)
-	}
-	change(plan)
-	if data, err = json.Marshal(plan); err != nil {
-		t.Fatal(err)
-	}
-	writeTestFile(t, to, string(data))
+	const both = "2\n1 20 0\n2 3 0\n"
+	writeTestFile(t, "graphs/platform.toml", twoUnits)
+	writeTestFile(t, "graphs/notes.md", "no graph")
+	writeTestFile(t, "graphs/.hidden/graph.json", "{")
+	writeTestFile(t, "graphs/bad.stg", "1\n0 -1 0\n")
+	writeTestFile(t, "graphs/both.stg", both)
+	writeTestFile(t, "graphs/chain.dot", `digraph { a [weight=2]; b [weight=3.5]; a -> b [weight=1] }`)
+	writeTestFile(t, "graphs/own/both.stg", both)
+	writeTestFile(t, "graphs/own/platform.toml", strings.Replace(twoUnits, "count = 2", "count = 1", 1))
+	writeTestFile(t, "graphs/two.json", twoTasks)
+	return map[string]float64{"both.stg": 20, "chain.dot": 5.5, "own": 23, "two.json": 7}
 }
 
-// planTwoStages writes the files of a task on a core and one on a GPU that reads what it writes, with
-// up to three copies of that, and plans the one without.
-func planTwoStages(t *testing.T) {
-	t.Helper()
-	writeTestFile(t, "node.toml", emulatedNode)
-	for n := range 4 {
-		copies := fmt.Sprintf(`, "copies": %d`, n)
-		if n == 0 {
-			copies = ""
-		}
-		writeTestFile(t, fmt.Sprintf("x%d.json", n), `{"format": "dahl-graph 1", "buffers": [{"name": "x", "bytes": 8000`+copies+`}], "tasks": [
- {"name": "a", "writes": ["x"], "ns": {"cpu": 10000000}}, {"name": "b", "reads": ["x"], "ns": {"g0": 10000000}}]}`)
-	}
-	mustRun(t, "plan", "--platform", "node.toml", "--graph", "x1.json", "--out", "p")
-}
-
-// withCounts is the plan of the two stages with copies of buffers, which leaves open where they lie.
-func withCounts(t *testing.T, counts []place.PlannedCount) {
-	t.Helper()
-	rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
-		plan["copies"] = counts
-		delete(plan, "places")
-		delete(plan, "arenas")
-		delete(plan, "graph")
-	})
-}
-
-// in is so many copies of x in a memory.
-func in(memory string, n int) place.PlannedCount {
-	return place.PlannedCount{Memory: memory, Buffer: "x", Copies: n}
-}
-
-// TestCopiesOfBuffersInFiles: a of 10 ms writes x in ram, and b of 10 ms on the GPU reads it, 8000 bytes,
-// which take 5 us and 1 us to move. A step is 20.006 ms from end to end. With n copies of x in the
-// memory that has most, step k+n begins when step k has ended: the period is 20.006/n ms, and no
-// less than 10 ms. The graph file says n, or the plan, in place of it; both are kept in run
-// directories, which verify and repeat.
-func TestCopiesOfBuffersInFiles(t *testing.T) {
+// TestInstances: every graph of a directory is planned, the bad one is named and does not end the others, and
+// each run directory is as one of plan --graph, with equal bytes in a second run.
+func TestInstances(t *testing.T) {
 	t.Chdir(t.TempDir())
-	planTwoStages(t)
-	if text, err := os.ReadFile("p/plan.json"); err != nil || strings.Contains(string(text), "\n  \"copies\"") {
-		t.Errorf("a plan without copies of buffers: %s", text)
+	want := writeInstances(t)
+	r := dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --json --out plans")...)
+	if r.code != cli.ExitFailed || r.stderr != "dahl: graphs/bad.stg:2: the processing time is \"-1\"; write a finite number, at least 0\ndahl: 1 of 5 instances were not planned\n" {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
 	}
-	for _, c := range []struct {
-		graph  string
-		counts []place.PlannedCount // nil: of the graph
-		ms     float64
-	}{
-		{"x0.json", nil, 20.006},
-		{"x1.json", nil, 20.006},
-		{"x2.json", nil, 10.003},
-		{"x3.json", nil, 10},
-		{"x1.json", []place.PlannedCount{in("ram", 2), in("own", 2)}, 10.003},
-		{"x3.json", []place.PlannedCount{}, 20.006},
-		{"x3.json", []place.PlannedCount{in("own", 2)}, 10.006}, // a waits for the copy before, 6 us
-	} {
-		line := strings.Fields("simulate --platform node.toml --steps 21 --out s --json --graph " + c.graph)
-		if c.counts != nil {
-			withCounts(t, c.counts)
-			line = append(line, "--plan", "given.json")
-		}
-		var s summary
-		decodeObject(t, mustRun(t, line...), &s)
-		if math.Abs(s.PeriodS*1e3-c.ms) > 1e-6 {
-			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.PeriodS*1e3, c.ms)
-		}
-		wantVerified(t, "s")
-		if out := mustRun(t, "rerun", "s"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s, %v:\n%s", c.graph, c.counts, out)
-		}
-		mustRun(t, strings.Fields("simulate --platform node.toml --steps 21 --out again --plan s/plan.json --graph "+c.graph)...)
-		sameFiles(t, "plan.json", "s", "again")
-		sameFiles(t, "schedule.json", "s", "again")
+	var rows []instanceResult
+	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || len(rows) != 5 {
+		t.Fatalf("%v: %s", err, r.stdout)
 	}
-	mustRun(t, "graph", "--graph", "x3.json", "--export", "y.json")
-	if text, err := os.ReadFile("y.json"); err != nil || !strings.Contains(string(text), `"copies":3`) {
-		t.Errorf("exported as %s", text)
-	}
-}
-
-// TestCopiesOfBuffersRefused: a plan of a file that names what there is not.
-func TestCopiesOfBuffersRefused(t *testing.T) {
-	t.Chdir(t.TempDir())
-	planTwoStages(t)
-	for _, c := range []struct {
-		counts []place.PlannedCount
-		want   string
-	}{
-		{[]place.PlannedCount{in("vram", 2)}, `buffer "x" in memory "vram"; there is no such buffer or no such memory`},
-		{[]place.PlannedCount{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
-		{[]place.PlannedCount{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
-	} {
-		withCounts(t, c.counts)
-		r := dahl(t, t.Context(), strings.Fields("simulate --platform node.toml --out r --graph x1.json --plan given.json")...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
-			t.Errorf("%+v: exit code %d, %s", c.counts, r.code, r.stderr)
-		}
-	}
-}
-
-// TestExecutePlanWithCopies trains on a core and an emulated GPU by a plan, and by the plan with two
-// and three copies of every buffer that a step writes anew: the weights have the same bits.
-func TestExecutePlanWithCopies(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "node.toml", emulatedNode)
-	network := strings.Fields("--platform node.toml --model digits-cnn --batch 32 --limit 128")
-	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network)...)
-	places := mustLoad(t, "p").Decision.Placed.Written(0).Places
-	g := mustLoad(t, "p").Decision.Priced.Program.Graphs[0]
-	weights := ""
-	for n := 1; n <= 3; n++ {
-		rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
-			delete(plan, "places")
-			delete(plan, "arenas")
-			var counts []place.PlannedCount
-			for _, at := range places {
-				name, _, _ := strings.Cut(at.Buffer, "@")
-				if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
-					counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: n})
-				}
+	for _, row := range rows {
+		if row.Name == "bad.stg" {
+			if row.Error == "" {
+				t.Errorf("%+v", row)
 			}
-			if n > 1 {
-				plan["copies"] = counts
-			}
-		})
-		var s summary
-		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...), &s)
-		wantVerified(t, "e")
-		if weights == "" {
-			weights = s.Trained.WeightsSHA256
+			continue
 		}
-		if s.Trained.WeightsSHA256 != weights {
-			t.Errorf("%d copies: weights %s, with one %s", n, s.Trained.WeightsSHA256, weights)
+		if math.Abs(float64(row.Value)-want[row.Name]/1e3) > 1e-9 || row.Bound != row.Value || row.Gap != 0 || !row.Proven || row.Tasks != 2 || row.Unit != "s" || row.WallS <= 0 {
+			t.Errorf("%+v; want %v ms, proven", row, want[row.Name])
+		}
+		wantVerified(t, row.Dir)
+		mustRun(t, "plan", "--graph", row.Graph, "--platform", row.Platform, "--objective", "time", "--out", "one")
+		for _, file := range []string{"plan.json", "schedule.json", "summary.json"} {
+			sameFiles(t, file, row.Dir, "one")
 		}
 	}
+	if out := mustRun(t, "rerun", "plans/own"); strings.Contains(out, "DIFFERENT") {
+		t.Error(out)
+	}
+	m, err := readManifest("plans/own")
+	if args := strings.Join(m.Args, " "); err != nil || args != "plan --objective time --json --graph graphs/own/both.stg --platform graphs/own/platform.toml" {
+		t.Errorf("%v: the manifest says %s", err, args)
+	}
+
+	if r = dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --out one")...); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "one holds a run") {
+		t.Errorf("into a run: exit code %d, %s", r.code, r.stderr)
+	}
+
+	r = dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --out graphs/plans --platform graphs/own/platform.toml")...)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if r.code != cli.ExitFailed || len(lines) != 6 || lines[5] != "4 of 5 solved, 4 proved, mean gap 0 %" {
+		t.Errorf("exit code %d:\n%s", r.code, r.stdout)
+	}
+	if fields := strings.Fields(lines[1]); strings.Join(fields[:7], " ") != "both.stg 2 0.023 0.023 0 % yes" {
+		t.Errorf("with the machine of one unit: %s", lines[1])
+	}
+	again := dahl(t, t.Context(), strings.Fields("plan --instances graphs --objective time --out graphs/plans")...)
+	if strings.Contains(again.stdout+again.stderr, "graphs/plans") {
+		t.Errorf("the results are taken for an instance: %s%s", again.stdout, again.stderr)
+	}
+}
+
+// TestInstancesRefused: a directory of which nothing can be read, and one that is none.
+func TestInstancesRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "none/notes.md", "")
+	writeTestFile(t, "alone/x.json", twoTasks)
+	writeTestFile(t, "many/a/x.json", twoTasks)
+	writeTestFile(t, "many/a/y.stg", "")
+	writeTestFile(t, "many/platform.toml", twoUnits)
+	for line, want := range map[string]string{
+		"nope --objective time":                 "nope",
+		"none --objective time":                 "--instances none: it holds no graph file and no directory of one",
+		"none":                                  "name an --objective",
+		"none --objective time --graph x.json":  "exclude each other",
+		"alone --objective time":                "alone/x.json: there is no platform.toml beside it; add it, or name the machine with --platform",
+		"many --objective time":                 "many/a holds 2 graph files and none of the name graph.json; keep one",
+		"alone --objective time --platform new": `platform "new": no such file`,
+	} {
+		r := dahl(t, t.Context(), append([]string{"plan", "--out", "p", "--instances"}, strings.Fields(line)...)...)
+		first, _, _ := strings.Cut(r.stderr, "\n")
+		if r.code != cli.ExitBadInput || !strings.Contains(first, want) {
+			t.Errorf("--instances %s: exit code %d, %s", line, r.code, r.stderr)
+		}
+	}
+	if names := listing(t); strings.Contains(names, "\np") {
+		t.Errorf("something was left behind:\n%s", names)
+	}
+}
+
+// endsAfter ends a context when a line was written that begins with a word.
+type endsAfter struct {
+	strings.Builder
+	word string
+	end  context.CancelFunc
+}
+
+func (w *endsAfter) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), w.word) {
+		w.end()
+	}
+	return w.Builder.Write(p)
+}
+
+// TestInstancesInterrupted: what was done until then is printed and kept.
+func TestInstancesInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeInstances(t)
+	ctx, end := context.WithCancel(t.Context())
+	stdout, stderr := endsAfter{word: "both.stg", end: end}, strings.Builder{}
+	args := strings.Fields("plan --instances graphs --objective energy --out plans")
+	code := cli.Run(ctx, newRoot(args), args, &stdout, &stderr)
+	if code != cli.ExitInterrupted || !strings.HasSuffix(stdout.String(), "\n1 of 5 solved, 1 proved, mean gap 0 %\n") || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	}
+	wantVerified(t, filepath.Join("plans", "both.stg"))
 }

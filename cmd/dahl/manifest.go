@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
@@ -125,12 +126,13 @@ func resolved(path string) string {
 // ended reports whether a loss that is not finite ended the run.
 func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
 
-// argsWithoutOut drops --out and its value: where a run is kept is not part of
-// what it is.
-func argsWithoutOut(args []string) []string {
+// argsWithout drops flags and their values.
+func argsWithout(args []string, flags ...string) []string {
 	var kept []string
 	for i, arg := range args {
-		if arg != "--out" && (i == 0 || args[i-1] != "--out") && !strings.HasPrefix(arg, "--out=") {
+		if !slices.ContainsFunc(flags, func(flag string) bool {
+			return arg == "--"+flag || i > 0 && args[i-1] == "--"+flag || strings.HasPrefix(arg, "--"+flag+"=")
+		}) {
 			kept = append(kept, arg)
 		}
 	}

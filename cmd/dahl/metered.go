@@ -16,7 +16,7 @@ import (
 // Processors are left out where some of their units are: the meter counts those, too.
 func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	watts := r.MeterWatts(w.Platform)
-	if w.opts.Devices != "" || w.opts.Workers != 0 {
+	if w.Options.Devices != "" || w.opts.Workers != 0 {
 		delete(watts, energy.ProcessorsMeter)
 	}
 	return watts

@@ -5,30 +5,40 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/plan/best"
 	"dahl/plan/exact"
-	"dahl/platform"
 	"dahl/rundir"
+	"dahl/train"
 )
 
+// machineFile is the machine among whose devices a search has chosen.
+const machineFile = "machine.toml"
+
 // defaultBudget is how many parts of plans a search looks at.
-const defaultBudget = 100_000
+const defaultBudget = 200_000
 
 // addObjectiveFlags adds the flags of a search for the best plan.
 func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+cli.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as 5000 or \"5000 `nodes`\" (default: %d nodes)", defaultBudget), func(text string) (err error) {
+	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number, _ := strings.CutSuffix(text, "nodes")
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil || o.Budget < 1 {
-			return fmt.Errorf("write a number of nodes, such as \"5000 nodes\"")
+		o.BudgetTime = 0
+		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
+			o.BudgetTime, err = time.ParseDuration(text)
+		}
+		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
+			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
 		}
 		return nil
 	})
@@ -40,7 +50,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 			return fmt.Errorf("--budget bounds the search for an --objective; name one")
 		case o.Objective != "" && !slices.Contains(exact.Objectives(), o.Objective):
 			return fmt.Errorf("--objective %q: want %s", o.Objective, cli.OneOf(exact.Objectives()))
-		case o.Objective != "" && o.Budget == 0:
+		case o.Objective != "" && o.Budget == 0 && o.BudgetTime == 0:
 			o.Budget = defaultBudget
 		}
 		return nil
@@ -53,26 +63,75 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if o.Objective == "" {
 		return nil, nil
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: o.Budget, Clocks: o.clocksHeld(w.Platform)}, Steady: o.Steps > 1}
-	found, err := best.Find(ctx, w.Decision.Priced, of)
+	s, err := w.space()
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Held: o.clocksHeld(), Steady: o.Steps > 1, Time: o.BudgetTime}
+	found, err := best.Find(ctx, &s.Space, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	w.Options.Plan = found.Plan
+	chosen, err := s.At(found.Choice)
+	if err != nil {
+		return nil, err
+	}
+	steps := w.Program.Order[0].Steps
+	w.Workload = *chosen
+	w.Program.Order[0].Steps, w.Options.Plan = steps, found.Plan
 	return found, w.Choose()
 }
 
-// clocksHeld lists, by device, the clock to which --clock holds it.
-func (o *options) clocksHeld(p *platform.Platform) [][]int32 {
-	held := make([][]int32, len(p.Devices))
+// writeProof writes what proves the bound of a search, and the machine whose devices it chose from.
+func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
+	if err := dir.Write(machineFile, w.whole.WriteTOML); err != nil || found.Certificate == nil {
+		return err
+	}
+	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
+}
+
+// checkCertificate proves the bound of a search again.
+func (v *verification) checkCertificate(ctx context.Context) error {
+	c, err := rundir.ReadCertificate(v.dir)
+	if err != nil {
+		return err
+	}
+	if changed := v.manifest.changedInput(); changed != nil {
+		return rundir.Unchecked(changed.Error())
+	}
+	o := v.manifest.Options
+	o.Platform = filepath.Join(v.dir, machineFile)
+	w, err := undecidedWorkload(ctx, &o)
+	if err != nil {
+		return err
+	}
+	s, err := w.space()
+	if err != nil {
+		return err
+	}
+	return c.Check(&s.Space)
+}
+
+// space is what plans may choose from, within --devices and --lowering.
+func (w *workload) space() (*train.Space, error) {
+	tiles, err := w.Tiles()
+	if err != nil {
+		return nil, err
+	}
+	if w.opts.Lowering == bestTiles {
+		tiles = nil // those that were found
+	}
+	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
+}
+
+// clocksHeld lists the devices that --clock holds to a clock.
+func (o *options) clocksHeld() (held []string) {
 	for _, setting := range o.Clocks {
 		name, _, _ := strings.Cut(setting, "=")
-		if id, ok := p.DeviceByName(name); ok {
-			held[id] = []int32{int32(p.Devices[id].AtClock)}
-		}
+		held = append(held, name)
 	}
 	return held
 }
@@ -111,18 +170,31 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	}
 }
 
-// printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *best.Result) {
+// objectiveUnit is what the objective counts in.
+func (o *options) objectiveUnit() string {
 	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
 	if o.Steps > 1 {
 		unit += " per step"
 	}
+	return unit
+}
+
+// printOptimum says what was found, and how far from the least it may be.
+func printOptimum(out io.Writer, o *options, found *best.Result) {
+	unit := o.objectiveUnit()
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
-	if found.Tried > 0 {
-		looked = fmt.Sprintf("the best of %d plans of policies, made on %s", found.Tried, cmp.Or(found.Devices, "all devices"))
+	if found.Nodes == 0 {
+		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
+	}
+	if found.Choices > 1 {
+		fmt.Fprintf(out, "chosen    %s\n", found.Choice)
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
+		return
+	}
+	if found.Bound <= 0 {
+		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: the budget left no time for a bound (%s)\n", o.Objective, found.Value, unit, looked)
 		return
 	}
 	by := ""

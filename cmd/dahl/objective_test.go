@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/plan/certificate"
 	"dahl/rundir"
 )
@@ -67,6 +68,15 @@ func TestObjective(t *testing.T) {
 	if out := mustRun(t, append(on, "--budget", "100 nodes")...); !strings.Contains(out, "not proven: no plan has less than") || !strings.Contains(out, "(100 nodes)") {
 		t.Errorf("with 100 nodes:\n%s", out)
 	}
+	if out := mustRun(t, append(on, "--budget", "1h")...); !strings.Contains(out, "optimum   energy 1019.2 J, proven") {
+		t.Errorf("with an hour:\n%s", out)
+	}
+	if r := dahl(t, t.Context(), "rerun", "p"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "p was given 1h0m0s to search") {
+		t.Errorf("repeated: exit code %d, %s", r.code, r.stderr)
+	}
+	if out := mustRun(t, append(on, "--budget", "1ns")...); !strings.Contains(out, "not proven: no plan has less than") {
+		t.Errorf("with a nanosecond:\n%s", out)
+	}
 }
 
 // TestObjectiveOfLargeGraph: of a graph that is too large to search the best plan of the policies is
@@ -94,7 +104,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 		case "edp":
 			value, bound = n.StepJ*n.StepS, n.LowerBoundJS
 		}
-		if math.Abs(n.Gap-(value/bound-1)) > 1e-9 || n.Gap < 0 || n.Gap > 0.1 {
+		if math.Abs(n.Gap-(value/bound-1)) > 1e-9 || n.Gap < 0 || n.Gap > 0.4 {
 			t.Errorf("%s: gap %v of %v above %v", objective, n.Gap, value, bound)
 		}
 		wantVerified(t, objective)
@@ -104,7 +114,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Claims[0].Bound *= 1.001
+	c.Leaves[0].Claims[0].Bound *= 1.001
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)

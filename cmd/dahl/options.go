@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +39,9 @@ type options struct {
 	Samples int    `json:"samples,omitempty"`
 	Seed    uint64 `json:"seed"`
 
-	Objective string `json:"objective,omitempty"`
-	Budget    int    `json:"budget_nodes,omitempty"`
+	Objective  string        `json:"objective,omitempty"`
+	Budget     int           `json:"budget_nodes,omitempty"`
+	BudgetTime time.Duration `json:"budget_ns,omitempty"`
 
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`
@@ -74,6 +76,8 @@ type options struct {
 
 	args []string // the command line, for the manifest
 
+	instances string // the directory of graphs to plan, each with the other options
+
 	anyClock bool // the clocks of processors and GPUs are set, or not asked for
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.
@@ -99,7 +103,7 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
 	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
-	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`")
+	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
 	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
 	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
@@ -124,7 +128,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
-		case o.Graph != "":
+		case o.Graph != "" || o.instances != "":
 			o.Steps = 1
 		default:
 			o.Steps = 10

@@ -19,7 +19,7 @@ func newPlan(args []string) *cobra.Command {
 	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
-		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
+		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE | --instances DIR)",
 		Short: "decide where and in which order tasks run, and write it down",
 		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
@@ -49,17 +49,27 @@ Where it has not looked at all plans, certificate.json proves the bound, and dah
 adds it up again in exact arithmetic. --clock holds a device to one clock; the bound of
 a certificate is then that of all clocks.
 
+` + instancesHelp + `
+
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
-  dahl plan --platform node.toml --graph small.json --objective energy`,
+  dahl plan --platform node.toml --graph small.json --objective energy
+  dahl plan --instances graphs --objective time --budget 30s --out plans`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.instances != "" {
+				if !cmd.Flags().Changed("out") {
+					out.dir += "s" // beside the one of a single plan
+				}
+				return planInstances(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o, &out)
+			}
 			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
+	addInstancesFlag(cmd, &o)
 	return cmd
 }
 

@@ -41,7 +41,7 @@ func TestWithin(t *testing.T) {
 		{options{Precision: "bf16"}, all},
 		{options{Plan: "plan.json"}, all},
 	} {
-		q, err := c.o.selected(p)
+		q, err := c.o.prepared(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,6 +103,9 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if !m.Complete {
 		return cli.InputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
+	if m.Options.BudgetTime > 0 {
+		return cli.InputErrorf("%s was given %v to search, and need not come out the same again; give a number of nodes with --budget", dir, m.Options.BudgetTime)
+	}
 	switch m.Command {
 	case "simulate", "plan", "execute", "demo":
 	default:
@@ -116,14 +119,8 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if p.Hash() != m.Platform.SHA256 {
 		return cli.InputErrorf("%s has changed since the run", path)
 	}
-	for _, file := range m.Inputs {
-		sum, err := hashFile(file.Name)
-		if err != nil {
-			return cli.InputErrorf("an input of the run is missing: %w", err)
-		}
-		if sum != file.SHA256 {
-			return cli.InputErrorf("%s has changed since the run", file.Name)
-		}
+	if err := m.changedInput(); err != nil {
+		return cli.AsInput(err)
 	}
 	if m.Data == nil {
 		return nil
@@ -143,12 +140,30 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	return nil
 }
 
+// changedInput says which input of the run is not what it was.
+func (m *manifest) changedInput() error {
+	for _, file := range m.Inputs {
+		sum, err := hashFile(file.Name)
+		if err != nil {
+			return fmt.Errorf("an input of the run is missing: %w", err)
+		}
+		if sum != file.SHA256 {
+			return fmt.Errorf("%s has changed since the run", file.Name)
+		}
+	}
+	return nil
+}
+
 // repeat runs the manifest's options again on the platform kept in dir. A demo is
 // an execution on the platform that it calibrated.
 func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	o := m.Options
 	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
-	o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
+	if m.Lists(machineFile) {
+		o.Platform = filepath.Join(dir, machineFile)
+	} else {
+		o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
+	}
 	if m.Command == "simulate" || m.Command == "plan" {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}

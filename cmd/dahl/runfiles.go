@@ -31,6 +31,7 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error
 	p := w.mainProblem(o.Main.Steps)
 	recorded := *w.Decision.PlanOf(0, o.Main)
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
+	recorded.On = w.Options.Devices
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main,
 		Energy: w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)})

@@ -16,9 +16,9 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/platforms"
-	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -67,69 +67,91 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 // runSimulation predicts a run and writes its directory. command is simulate or plan;
 // they differ in what they print.
 func runSimulation(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
-	w, err := simulatedWorkload(ctx, o)
+	r, err := simulateInto(ctx, command, o, out.dir)
 	if err != nil {
 		return err
+	}
+	if out.json {
+		return cli.PrintJSON(stdout, r.summary)
+	}
+	r.w.printRun(stdout, r.summary)
+	printStates(stdout, r.summary.States)
+	if out.verbose {
+		r.w.printDetails(stdout, r.result, r.summary)
+	}
+	r.summary.print(stdout)
+	if command == "plan" {
+		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
+	}
+	if r.found != nil {
+		printOptimum(stdout, o, r.found)
+	}
+	fmt.Fprintf(stdout, "files     %s\n", r.dir)
+	r.head.print(stdout, "")
+	return nil
+}
+
+// simulation is a predicted run whose directory is written.
+type simulation struct {
+	w       *workload
+	result  *plan.Totals
+	summary *summary
+	head    *headline
+	found   *best.Result // nil: no objective was given
+	dir     string
+}
+
+// simulateInto predicts a run and writes its directory.
+func simulateInto(ctx context.Context, command string, o *options, path string) (*simulation, error) {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	found, err := w.optimize(ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if found == nil {
+		if err := w.decide(); err != nil {
+			return nil, err
+		}
 	}
 	result, err := w.Predict(ctx)
 	if err != nil {
-		return cli.AsInput(err)
+		return nil, cli.AsInput(err)
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
 	head := w.headline(result, s) // its bound is that of all schedules
 	s.addObjective(o, found)
 	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
-		return cli.AsInput(err)
+		return nil, cli.AsInput(err)
 	}
 	if o.Samples > 0 {
 		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	m := w.newManifest(command)
-	dir, err := createRun(out.dir, m)
+	dir, err := createRun(path, m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer dir.Close()
 	if err := w.writeOutcome(dir, result, s); err != nil {
-		return err
+		return nil, err
 	}
-	if found != nil && found.Certificate != nil {
-		if err := dir.Write(rundir.CertificateFile, found.Certificate.Write); err != nil {
-			return err
+	if found != nil {
+		if err := w.writeProof(dir, found); err != nil {
+			return nil, err
 		}
 	}
 	m.Complete = true
-	if _, err := dir.Commit(m); err != nil {
-		return err
-	}
-	if out.json {
-		return cli.PrintJSON(stdout, s)
-	}
-	w.printRun(stdout, s)
-	printStates(stdout, s.States)
-	if out.verbose {
-		w.printDetails(stdout, result, s)
-	}
-	s.print(stdout)
-	if command == "plan" {
-		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
-	}
-	if found != nil {
-		printOptimum(stdout, o, found)
-	}
-	fmt.Fprintf(stdout, "files     %s\n", dir.Path())
-	head.print(stdout, "")
-	return nil
+	_, err = dir.Commit(m)
+	return &simulation{w, result, s, head, found, dir.Path()}, err
 }
 
 // print prints what was compared and drawn.
@@ -145,8 +167,17 @@ func (s *summary) print(out io.Writer) {
 	}
 }
 
-// simulatedWorkload loads what simulate and plan work on: one graph, some steps.
+// simulatedWorkload is a workload with the decisions of its options.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.decide()
+}
+
+// undecidedWorkload loads what simulate and plan work on: one graph, some steps.
+func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
@@ -165,8 +196,11 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.whole, err = o.prepared(whole); err != nil {
+		return nil, err
+	}
 	w.Program.Order[0].Steps = o.Steps
-	return w, w.decide()
+	return w, nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step on some devices of a
@@ -183,6 +217,7 @@ func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*w
 			return nil, err
 		}
 	}
+	w.samples = n
 	if err := w.build(ctx, n); err != nil {
 		return nil, err
 	}
@@ -309,7 +344,7 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 // newManifest fills what every run knows of itself.
 func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(w.opts.args),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ written into the directory, or one was cut off there.`,
 				fmt.Fprintf(cmd.OutOrStdout(), "%-22s %s\n", "the next run", state)
 			}
 			v := &verification{dir: args[0], manifest: m, out: cmd.OutOrStdout()}
-			v.run()
+			v.run(cmd.Context())
 			if v.wrong > 0 {
 				return fmt.Errorf("%s: %d of %d checks failed", v.dir, v.wrong, v.done)
 			}
@@ -88,7 +89,7 @@ func (v *verification) check(what string, err error) bool {
 }
 
 // run checks the manifest, the files by it, and what they claim.
-func (v *verification) run() {
+func (v *verification) run(ctx context.Context) {
 	m := v.manifest
 	v.check("manifest", v.checkManifest())
 	v.check("files", rundir.Verify(v.dir))
@@ -105,6 +106,9 @@ func (v *verification) run() {
 		return
 	}
 	rundir.VerifyResults(v.dir, claims, v.check)
+	if m.Lists(rundir.CertificateFile) {
+		v.check(rundir.CertificateFile, v.checkCertificate(ctx))
+	}
 }
 
 // checkManifest verifies that the run was completed.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,9 +31,11 @@ type workload struct {
 	train.Workload
 	opts *options
 
-	clocks *machineClocks   // of a training; nil: none were asked for
-	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
-	inputs []identity       // files that the options name, for the manifest
+	whole   *platform.Platform // of which --devices select; nil: not kept
+	samples train.Samples
+	clocks  *machineClocks   // of a training; nil: none were asked for
+	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
+	inputs  []identity       // files that the options name, for the manifest
 }
 
 // thisMachine is the platform file, or the detected machine, with the devices and as
@@ -50,11 +51,36 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return cli.WithWorkers(p, o.Workers)
 }
 
-// selected is the platform at the clocks of --clock, with the devices that --devices names; all
-// without it. Some of them have to be of a kind for which --variant is. Its models are those of the variants that
+// selected is a prepared platform with the devices that --devices names, else those of a plan file;
+// all without either. Some of them have to be of a kind for which --variant is.
+func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
+	p, err := o.prepared(p)
+	if err != nil {
+		return nil, err
+	}
+	list, err := o.devices()
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if list != "" {
+		from := "--devices"
+		if o.Devices == "" {
+			from = o.Plan
+		}
+		if p, err = p.Select(list); err != nil {
+			return nil, cli.InputErrorf("%s: %w", from, err)
+		}
+	}
+	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
+		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
+	}
+	return p, nil
+}
+
+// prepared is the platform at the clocks of --clock. Its models are those of the variants that
 // --precision allows, so that no other is chosen for being fast; what a plan says runs
 // whatever its precision.
-func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
+func (o *options) prepared(p *platform.Platform) (*platform.Platform, error) {
 	var err error
 	for _, setting := range o.Clocks {
 		device, clock, _ := strings.Cut(setting, "=")
@@ -62,16 +88,8 @@ func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
 			return nil, cli.InputErrorf("--clock %s: %w", setting, err)
 		}
 	}
-	if o.Devices != "" {
-		if p, err = p.Select(o.Devices); err != nil {
-			return nil, cli.InputErrorf("--devices: %w", err)
-		}
-	}
 	if err := cmp.Or(checkVariant(o.Variant), checkPrecision(o.Precision)); err != nil {
 		return nil, err
-	}
-	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
-		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
 	}
 	if o.Plan != "" {
 		return p, nil
@@ -175,11 +193,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		read := dag.ReadJSON
-		if strings.EqualFold(filepath.Ext(o.Graph), ".txt") {
-			read = dag.ParseText
-		}
-		g, err := rundir.ReadAs(o.Graph, read)
+		g, err := rundir.ReadAs(o.Graph, readGraph)
 		if err == nil {
 			g, err = dag.Expand(g)
 		}
@@ -188,7 +202,8 @@ func (w *workload) buildProgram(n train.Samples) error {
 		}
 		w.Program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
 		w.Options.Variant, w.Options.Seed = o.Variant, o.Seed
-		return nil
+		w.Options.Devices, err = o.devices()
+		return cli.AsInput(err)
 	}
 	options, err := o.training(w.Model)
 	if err != nil {
@@ -210,13 +225,16 @@ func (w *workload) buildProgram(n train.Samples) error {
 // training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
-		Devices: o.Devices, Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.anyClock}
+		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.anyClock}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
 			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)
 		}
 	} else if o.Checkpoint != "" && o.Checkpoint != neverCheckpoint {
 		return t, cli.InputErrorf("--checkpoint %s: write every=100steps, every=5min or %s", o.Checkpoint, neverCheckpoint)
+	}
+	if t.Devices, err = o.devices(); err != nil {
+		return t, cli.AsInput(err)
 	}
 	if t.Type, err = cli.RealType(o.DType); err != nil {
 		return t, err
@@ -231,19 +249,13 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 // lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
 // the best tiles what sweepTiles makes of it.
 func (o *options) lowering() (*dag.Lowering, error) {
-	if err := cmp.Or(cli.CheckWhole(o.Plan), cli.CheckRegular(o.Lowering)); err != nil {
+	if err := cli.CheckRegular(o.Lowering); err != nil {
 		return nil, err
 	}
 	switch {
 	case o.Lowering == "" && o.Plan != "":
-		data, err := os.ReadFile(o.Plan)
-		var plan struct {
-			Lowering *dag.Lowering `json:"lowering"`
-		}
-		if json.Unmarshal(data, &plan) != nil {
-			plan.Lowering = nil // reading the plan itself says what is wrong, and where
-		}
-		return plan.Lowering, cli.AsInput(err)
+		made, err := o.madeFor()
+		return made.Lowering, cli.AsInput(err)
 	case o.Lowering == bestTiles && o.adapt == nil:
 		panic("dahl: the best tiles have not been looked for")
 	case o.Lowering == "" || o.Lowering == bestTiles:
@@ -251,6 +263,31 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
+}
+
+// madeFor is what a plan file says of the program and the machine that it is for; nothing where it
+// is not JSON, since reading the plan itself says what is wrong, and where.
+func (o *options) madeFor() (made struct {
+	Lowering *dag.Lowering `json:"lowering"`
+	On       string        `json:"on"`
+}, err error) {
+	if err := cli.CheckWhole(o.Plan); err != nil {
+		return made, err
+	}
+	data, err := os.ReadFile(o.Plan)
+	if found := made; json.Unmarshal(data, &found) == nil {
+		made = found
+	}
+	return made, err
+}
+
+// devices is the list of --devices, else that of a plan file.
+func (o *options) devices() (string, error) {
+	if o.Devices != "" || o.Plan == "" {
+		return o.Devices, nil
+	}
+	made, err := o.madeFor()
+	return made.On, err
 }
 
 // decide makes all decisions: by the plan file for the first graph, else by the policy.

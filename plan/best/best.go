@@ -1,10 +1,11 @@
-// Package best finds a plan of a step of a graph that is good by an objective, and proves how far it is from
-// the least.
+// Package best finds a plan that is good by an objective among all that a space offers, and proves how far it is
+// from the least.
 //
-// Read first: [Find]. A step that runs alone goes to package exact, which looks at all plans, if its tasks
-// are few. For others the policies plan, on all devices and on parts of them, and the best of their plans
-// is kept. The proof is a certificate: multipliers of rows that every plan fulfils, found by the linear
-// relaxation of package relax and checked without it.
+// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
+// A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. The best
+// plans are improved by local search. Then the linear relaxation of package relax proves a bound for each
+// choice that may still have a better plan, and the certificate keeps the proofs.
 //
 // # Units
 //
@@ -13,224 +14,276 @@
 //
 // # Limits
 //
-// Tiles, variants, sleep, the order of copies and more copies of a buffer than the graph says are not
+// Variants, sleep, the order of copies and more copies of a buffer than the graph says are not
 // searched, and bounds of a machine of one memory hold for these copies.
 package best
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
-	"dahl/dag"
-	"dahl/energy"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
-	"dahl/plan/relax"
-	"dahl/platform"
+	"dahl/plan/space"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
-// Options say what to look for.
+// Options say what to look for. Nodes bounds what is tried for each choice beyond the plans of policies.
 type Options struct {
 	exact.Options
-	Steady bool // of a step among many; else of one that runs alone
+	Held   []string // devices that keep to the clock in force
+	Steady bool     // of a step among many; else of one that runs alone
+	// Deadline is how long a step may take; 0: no matter.
+	Deadline time.Duration
+	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
+	Time time.Duration
 }
 
 // Result is the best plan found. Makespan and Joules are of the step.
 type Result struct {
 	exact.Result
-	Certificate *certificate.Certificate // of Bound; nil: the search has looked at all plans
-	Devices     string                   // the set on which the plan was made; empty: all
-	Tried       int                      // plans that were simulated
+	space.Choice                          // for which the plan is
+	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
+	Tried        []Try                    // the best plan of each choice, the best first
+	Choices      int                      // that the space has, and that can run
+	Plans        int                      // of policies that were simulated
+	Moves        int                      // of local search
 }
 
-// iterations bounds each linear program, far above what the largest have taken.
-const iterations = 200_000
+// Try is the best plan of one choice.
+type Try struct {
+	space.Choice
+	Policy   string // that planned it
+	Makespan time.Duration
+	Joules   float64
+	Value    float64 // of the objective; infinite where the step takes too long
+	Plan     *schedule.Plan
+}
 
-// Find finds a plan of the first graph of a priced program.
-func Find(ctx context.Context, priced *schedule.Priced, o Options) (*Result, error) {
-	if !o.Steady && len(priced.Program.Graphs[0].Tasks) <= exact.MaxTasks {
-		found, err := exact.Search(ctx, priced, o.Options)
-		if err != nil {
+// finder is a search. Its candidates are sorted by their bounds after the first pass.
+type finder struct {
+	*Options
+	space      *space.Space
+	candidates []*candidate
+	best       *candidate // nil: none yet
+	left       int        // nodes
+	nodesEach  int        // of branch and bound
+}
+
+// candidate is a choice that can run, and what is known of it.
+type candidate struct {
+	Try
+	priced *schedule.Priced
+	bound  float64 // of all its plans
+	proven bool    // all its plans were looked at
+	nodes  int     // of that
+	plans  int     // that were simulated
+	moves  int     // of local search
+	leaf   *certificate.Leaf
+	by     int    // how its bound was found
+	graph  string // hash
+	err    error
+}
+
+// Find finds a plan of the first graph of the programs of a space.
+func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
+	f := &finder{Options: &o, space: s, left: o.Nodes}
+	begin := time.Now()
+	for _, pass := range []struct {
+		run  func(context.Context) error
+		part float64 // of the time, after which it ends with what there is; 0: it is needed
+	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}} {
+		within, cancel := ctx, func() {}
+		if o.Time > 0 && pass.part > 0 {
+			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
+		}
+		err := pass.run(within)
+		cancel()
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return nil, err
 		}
-		r := &Result{Result: *found}
-		if r.Proven {
-			return r, nil
-		}
-		return r, r.prove(ctx, priced, &o)
 	}
-	r := &Result{Result: exact.Result{Value: math.Inf(1)}}
-	for _, set := range sets(priced.Platform) {
-		for _, policy := range schedule.Policies() {
-			if err := r.try(ctx, priced, &o, set, policy); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if r.Plan == nil {
-		return nil, fmt.Errorf("no policy finds a plan of graph %q on %q", priced.Program.Graphs[0].Name, priced.Platform.Name)
-	}
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{r.Plan}})
-	if err == nil {
-		r.Makespan, r.Joules, err = worth(ctx, d, o.Steady, 50)
-	}
+	return f.result()
+}
+
+// price prices all choices, and keeps those that can run and are not another one by another name.
+func (f *finder) price(ctx context.Context) error {
+	choices := f.space.Choices()
+	all := make([]*candidate, len(choices))
+	err := inParallel(ctx, len(choices), func(i int) error {
+		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
+		all[i].priced, all[i].err = f.space.Price(choices[i])
+		return nil
+	})
 	if err != nil {
-		return nil, err
-	}
-	r.Value = o.Objective.Of(r.Makespan, r.Joules)
-	return r, r.prove(ctx, priced, &o)
-}
-
-// worth is what a step takes: alone, or what it adds to so many steps and as many before them.
-func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (span time.Duration, joules float64, err error) {
-	runs := []int{1}
-	if steady {
-		runs = []int{steps, 2 * steps}
-	}
-	for _, n := range runs {
-		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
-		if err != nil {
-			return 0, 0, err
-		}
-		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
-		if err != nil {
-			return 0, 0, err
-		}
-		span, joules = ran.Makespan-span, report.TotalJoules-joules
-	}
-	if steady {
-		span, joules = span/time.Duration(steps), joules/float64(steps)
-	}
-	return span, joules, nil
-}
-
-// try keeps what a policy plans on some of the devices, if it is the best. A policy that cannot is left
-// out.
-func (r *Result) try(ctx context.Context, priced *schedule.Priced, o *Options, set string, policy schedule.PolicyInfo) error {
-	part := priced
-	if set != "" {
-		var err error
-		if part, err = priced.On(set); err != nil {
-			return nil // the part has no place for some task
-		}
-	}
-	order, err := orderOf(ctx, part, policy, o.Steady)
-	if err != nil || order == nil {
 		return err
 	}
-	made := &schedule.Plan{Policy: policy.Name, GraphHash: priced.Program.Graphs[0].Hash(), Order: elsewhere(order, part, priced)}
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{made}})
-	if err != nil {
-		return nil
-	}
-	span, joules, err := worth(ctx, d, o.Steady, 6)
-	if err != nil {
-		return ctx.Err() // the plan cannot run
-	}
-	r.Tried++
-	if value := o.Objective.Of(span, joules); value < r.Value {
-		r.Plan, r.Value, r.Devices = made, value, set
-	}
-	return nil
-}
-
-// orderOf is what a policy plans, or did in a run; nil: it cannot.
-func orderOf(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo, steady bool) ([][]dag.TaskID, error) {
-	if policy.Static == nil && policy.Dynamic == nil {
-		return nil, nil
-	}
-	d, err := priced.Decide(schedule.Choice{Policy: policy})
-	if err != nil {
-		return nil, nil
-	}
-	if made := d.Graphs[0].Plan; made != nil {
-		return made.Order, nil
-	}
-	steps := 1
-	if steady {
-		steps = 5 // of which PlanFrom takes the one in the middle
-	}
-	ran, err := simulate.Run(ctx, d, 0, steps, simulate.Options{})
-	if err != nil {
-		return nil, ctx.Err()
-	}
-	return schedule.PlanFrom(ran, policy.Name, d.Graphs[0].Problem.Graph).Order, nil
-}
-
-// elsewhere gives lists of workers of a part of a machine to the same units of all of it.
-func elsewhere(order [][]dag.TaskID, part, all *schedule.Priced) [][]dag.TaskID {
-	moved := make([][]dag.TaskID, len(all.Platform.Workers))
-	for w, list := range order {
-		of := part.Platform.Workers[w]
-		name := part.Platform.Devices[of.Device].Name
-		for to, worker := range all.Platform.Workers {
-			if worker.Index == of.Index && all.Platform.Devices[worker.Device].Name == name {
-				moved[to] = list
-			}
-		}
-	}
-	return moved
-}
-
-// sets are lists of devices for [platform.Platform.Select]: all, and each kind of choice among devices that
-// are not processors (none, the first, all) with one, two, four … of the units of the processors.
-func sets(p *platform.Platform) []string {
-	var processors, others []string
-	for i := range p.Devices {
-		if d := &p.Devices[i]; d.IsProcessor() {
-			processors = append(processors, d.Name)
-		} else {
-			others = append(others, d.Name)
-		}
-	}
-	list := []string{""}
-	for _, chosen := range [][]string{nil, others[:min(1, len(others))], others} {
-		if len(chosen) > 0 {
-			list = append(list, strings.Join(chosen, ","))
-		}
-		if len(processors) != 1 {
+	graphs := map[[2]string]bool{}
+	var refused error
+	for _, c := range all {
+		if c.err != nil {
+			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
 			continue
 		}
-		cpu, _ := p.DeviceByName(processors[0])
-		for n := 1; n <= p.Devices[cpu].Count; n *= 2 {
-			list = append(list, strings.Join(append([]string{fmt.Sprintf("%s:%d", processors[0], n)}, chosen...), ","))
+		c.graph = c.priced.Program.Graphs[0].Hash()
+		key := [2]string{c.Devices, c.graph}
+		if !graphs[key] {
+			graphs[key] = true
+			f.candidates = append(f.candidates, c)
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// prove finds the bound of the objective, where it is above what is known.
-func (r *Result) prove(ctx context.Context, priced *schedule.Priced, o *Options) error {
-	c := &certificate.Certificate{Objective: string(o.Objective), Steady: o.Steady, Graph: priced.Program.Graphs[0].Hash()}
-	parts := map[exact.Objective][]certificate.Objective{exact.Time: {certificate.Time}, exact.Energy: {certificate.Energy},
-		exact.EDP: {certificate.Time, certificate.Energy}}[o.Objective]
-	for _, part := range parts {
-		m, err := certificate.NewModel(priced, 0, part, o.Steady)
-		if err != nil {
-			return err
-		}
-		known := float64(r.Joules * 1e9)
-		if part == certificate.Time {
-			known = float64(r.Makespan)
-		}
-		proof, err := relax.Bound(ctx, m, known, known, iterations)
-		if err != nil {
-			return err
-		}
-		if err := c.Add(m, proof); err != nil {
-			return err
-		}
-	}
-	if bound := c.Bound(); bound > r.Bound {
-		r.Bound, r.Certificate = bound, c
-		r.Proven = r.Bound >= r.Value
+	if len(f.candidates) == 0 {
+		return refused
 	}
 	return nil
+}
+
+// begin plans on all devices, or another choice if they cannot run, since bounds are of plans that are better than
+// one that is known.
+func (f *finder) begin(ctx context.Context) error {
+	order := slices.Clone(f.candidates)
+	slices.SortStableFunc(order, func(a, b *candidate) int { return cmp.Compare(len(b.names()), len(a.names())) })
+	for _, c := range order {
+		if err := c.planAll(ctx, f); err != nil {
+			return err
+		}
+		if c.Plan != nil {
+			f.best = c
+			return nil
+		}
+	}
+	return f.noPlan()
+}
+
+// leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where
+// costs do not depend on the number of units. The nodes are divided among those that it has to search apart.
+func (f *finder) leaveOut(context.Context) error {
+	if f.Steady {
+		return nil
+	}
+	parts, err := certificate.Parts(string(f.Objective))
+	if err != nil {
+		return err
+	}
+	model := func(c *candidate) (*certificate.Model, error) {
+		return certificate.NewModel(c.priced, 0, parts[len(parts)-1], f.Steady)
+	}
+	var wholes []*certificate.Model // of all devices, with each of the lowerings
+	kept := []*candidate{}
+	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
+		small := c.isSmall(f.Options)
+		m, err := model(c)
+		if err != nil {
+			return err
+		}
+		if small && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+			continue
+		}
+		if kept = append(kept, c); small && c.Devices == "" {
+			wholes = append(wholes, m)
+		}
+	}
+	slices.Reverse(kept)
+	f.candidates = kept
+	f.nodesEach = max(f.Nodes/len(kept), min(f.Nodes, 2000))
+	return nil
+}
+
+// near is how far above the best an estimate may be, of few steps, so that many steps are looked at.
+const near = 1.03
+
+// choose takes the best among the plans that are near it, by the steps that results are told in.
+func (f *finder) choose(ctx context.Context) error {
+	if !f.Steady {
+		return nil
+	}
+	var finalists []*candidate
+	for _, c := range f.candidates {
+		if c.Plan != nil && c.Value <= near*f.best.Value {
+			finalists = append(finalists, c)
+		}
+	}
+	slices.SortStableFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
+	finalists = finalists[:min(len(finalists), 8)]
+	err := inParallel(ctx, len(finalists), func(i int) error {
+		c := finalists[i]
+		return c.take(ctx, f.Options, c.Plan, 50)
+	})
+	if err != nil {
+		return err
+	}
+	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
+	return nil
+}
+
+// noPlan says why there is no plan.
+func (f *finder) noPlan() error {
+	var refused error
+	least := time.Duration(math.MaxInt64)
+	for _, c := range f.candidates {
+		refused = cmp.Or(refused, c.err)
+		if c.Plan != nil {
+			least = min(least, c.Makespan)
+		}
+	}
+	if least < math.MaxInt64 {
+		return fmt.Errorf("no plan that was found takes at most %v for a step; the shortest takes %v", f.Deadline, least)
+	}
+	return fmt.Errorf("no policy finds a plan of graph %q: %w", f.candidates[0].priced.Program.Graphs[0].Name, cmp.Or(refused, errors.New("none can run")))
+}
+
+// result sums the search up.
+func (f *finder) result() (*Result, error) {
+	b := f.best
+	if math.IsInf(b.Value, 1) {
+		return nil, f.noPlan()
+	}
+	r := &Result{Choice: b.Choice, Choices: len(f.candidates),
+		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Devices: f.space.Devices, Tiles: f.space.Tiles}
+	whole, kept := true, map[*certificate.Leaf]bool{}
+	for _, c := range f.candidates {
+		if c.Plan != nil {
+			r.Tried = append(r.Tried, c.Try)
+		}
+		r.Nodes += c.nodes
+		r.Plans += c.plans
+		r.Moves += c.moves
+		r.Bound = min(r.Bound, c.bound)
+		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
+			kept[c.leaf] = true
+			certified.Leaves = append(certified.Leaves, *c.leaf)
+		}
+	}
+	if whole && certified.Bound() >= r.Bound {
+		r.Certificate = certified
+	}
+	r.Proven = r.Bound >= r.Value
+	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
+	return r, nil
+}
+
+// inParallel calls do for all numbers below n, as many at a time as the machine has processors.
+func inParallel(ctx context.Context, n int, do func(i int) error) error {
+	var wait sync.WaitGroup
+	errs := make([]error, n)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				errs[i] = do(i)
+			}
+		})
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
 }

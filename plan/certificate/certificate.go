@@ -2,73 +2,106 @@ package certificate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
-	"dahl/schedule"
+	"dahl/plan/space"
 )
 
 // Format names the form of a certificate on disk.
-const Format = "dahl-certificate 1"
+const Format = "dahl-certificate 2"
 
-// Certificate is a lower bound of an objective with its proof: of time, of energy, or of their product
-// with a proof of each factor.
+// Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
+// lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
 type Certificate struct {
-	Format    string  `json:"format"`
-	Objective string  `json:"objective"`
-	Graph     string  `json:"graph"`  // hash
-	Steady    bool    `json:"steady"` // of a step among many; else of one that runs alone
-	Claims    []Claim `json:"claims"`
+	Format    string   `json:"format"`
+	Objective string   `json:"objective"` // time, energy or edp
+	Steady    bool     `json:"steady"`    // of a step among many; else of one that runs alone
+	Devices   []string `json:"devices"`   // the sets that it covers
+	Tiles     []string `json:"tiles"`     // the lowerings that it covers
+	Leaves    []Leaf   `json:"leaves"`
 }
 
-// Claim is a bound, in nanoseconds or nanojoules, and its proof.
+// Leaf is a bound of all plans of a choice in which each of some devices runs a task.
+type Leaf struct {
+	space.Choice
+	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see [Join].
+	Joined []string `json:"joined,omitempty"`
+	// Used are the devices that run a task. Plans that leave one out are plans of a smaller set too, of which
+	// other leaves are bounds.
+	Used   []string `json:"used,omitempty"`
+	Graph  string   `json:"graph"` // hash
+	Claims []Claim  `json:"claims"`
+}
+
+// Claim is a bound, in nanoseconds or nanojoules or their product, and its proofs: of parts that are all plans
+// together, see [Condition].
 type Claim struct {
 	Objective Objective `json:"objective"`
 	Bound     float64   `json:"bound"`
-	Proof     *Proof    `json:"proof"`
+	Proofs    []*Proof  `json:"proofs"`
 }
 
-// Add adds what a proof proves of a model.
-func (c *Certificate) Add(m *Model, p *Proof) error {
-	bound, err := p.Bound(m)
-	c.Claims = append(c.Claims, Claim{m.Objective, bound, p})
+// Parts are the objectives of the claims of a leaf: what bounds energy times time needs to know the least time.
+func Parts(objective string) ([]Objective, error) {
+	switch o := Objective(objective); o {
+	case Time, Energy:
+		return []Objective{o}, nil
+	case EDP:
+		return []Objective{Time, o}, nil
+	}
+	return nil, fmt.Errorf("bounds are of %s, %s or %s, not of %q", Time, Energy, EDP, objective)
+}
+
+// Add adds what proofs prove of a model, of which their conditions leave out no plan. A claim of energy times time
+// comes after one of time.
+func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
+	bound, err := l.prove(m, proofs, l.Claims)
+	l.Claims = append(l.Claims, Claim{m.Objective, bound, proofs})
 	return err
 }
 
-// Bound is that of the objective: seconds, joules, or their product.
-func (c *Certificate) Bound() float64 {
-	if len(c.Claims) == 1 {
-		return c.Claims[0].Bound / 1e9
+// prove is the bound that proofs have, with claims that hold.
+func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) {
+	if m.Objective == EDP && len(known) > 0 {
+		after := *m
+		after.LeastSpan = max(m.LeastSpan, known[0].Bound)
+		m = &after
 	}
-	bound := 1.0
-	for _, claim := range c.Claims {
-		bound *= claim.Bound / 1e9
+	lists := make([][]Condition, len(proofs))
+	least := math.Inf(1)
+	for i, p := range proofs {
+		bound, err := p.Bound(m)
+		if err != nil {
+			return 0, err
+		}
+		least, lists[i] = min(least, bound), p.Where
 	}
-	return below(bound)
+	if !complete(lists) {
+		return 0, errors.New("its proofs leave out some plans: they are not all parts of splits in two")
+	}
+	return least, nil
 }
 
-// Check proves a certificate again, for one graph of a priced program.
-func (c *Certificate) Check(priced *schedule.Priced, graph int) error {
-	if g := priced.Program.Graphs[graph]; c.Graph != g.Hash() {
-		return fmt.Errorf("it is of a graph with hash %.12s, and this one has %.12s", c.Graph, g.Hash())
+// Bound is that of the objective for the leaf's plans: seconds, joules, or their product.
+func (l *Leaf) Bound() float64 {
+	claim := &l.Claims[len(l.Claims)-1]
+	if claim.Objective == EDP {
+		return below(claim.Bound / 1e18)
 	}
-	if len(c.Claims) == 0 {
-		return fmt.Errorf("it claims nothing")
+	return claim.Bound / 1e9
+}
+
+// Bound is that of the objective for all plans that the certificate covers.
+func (c *Certificate) Bound() float64 {
+	least := math.Inf(1)
+	for i := range c.Leaves {
+		least = min(least, c.Leaves[i].Bound())
 	}
-	for _, claim := range c.Claims {
-		m, err := NewModel(priced, graph, claim.Objective, c.Steady)
-		if err != nil {
-			return err
-		}
-		bound, err := claim.Proof.Bound(m)
-		if err != nil {
-			return err
-		}
-		if !(claim.Bound <= bound) {
-			return fmt.Errorf("it claims that no plan takes less %s than %.12g, and proves %.12g", claim.Objective, claim.Bound, bound)
-		}
-	}
-	return nil
+	return least
 }
 
 // Write writes a certificate.
@@ -88,10 +121,27 @@ func Read(r io.Reader) (*Certificate, error) {
 	if c.Format != Format {
 		return nil, fmt.Errorf("its format is %q; want %q", c.Format, Format)
 	}
-	for _, claim := range c.Claims {
-		if claim.Proof == nil || claim.Objective != Time && claim.Objective != Energy {
-			return nil, fmt.Errorf("a claim of %q without a proof, or of what has none", claim.Objective)
+	parts, err := Parts(c.Objective)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Leaves {
+		if err := c.Leaves[i].wellFormed(parts); err != nil {
+			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// wellFormed verifies that a leaf has one claim for each of some objectives.
+func (l *Leaf) wellFormed(parts []Objective) error {
+	if len(l.Claims) != len(parts) {
+		return fmt.Errorf("%s: %d claims; want one of each of %v", l.Choice, len(l.Claims), parts)
+	}
+	for i, claim := range l.Claims {
+		if claim.Objective != parts[i] || len(claim.Proofs) == 0 || slices.Contains(claim.Proofs, nil) {
+			return fmt.Errorf("%s: claim %d is of %q or has no proof; want a proof of %q", l.Choice, i, claim.Objective, parts[i])
+		}
+	}
+	return nil
 }

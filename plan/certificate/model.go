@@ -25,7 +25,13 @@ type Model struct {
 	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
+	// Conditions say which plans the model is of; none: of all.
+	Conditions []Condition
+	// LeastSpan is what is known of T: it is no less.
+	LeastSpan float64
 
+	mostSpan  float64      // T is no more; 0: nothing is known
+	excluded  []bool       // by column: shares that the conditions make 0; nil: none
 	shares    []int32      // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32    // by task: its edges
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
@@ -43,6 +49,7 @@ type Objective string
 const (
 	Time   Objective = "time"   // makespan, nanoseconds
 	Energy Objective = "energy" // joules of everything over the makespan, nanojoules here
+	EDP    Objective = "edp"    // energy times time, nanojoules times nanoseconds; rows and costs are those of energy
 )
 
 // Task is the ways to run a task.
@@ -58,6 +65,7 @@ type Option struct {
 
 // Device is a pool of equal units at a memory.
 type Device struct {
+	Name          string
 	Units, Memory int
 	AwakeWatts    float64 // beside those of units, while any of them runs
 }
@@ -131,7 +139,7 @@ func (m *Model) addDevice(d *platform.Device) error {
 		floor = min(floor, d.OffWatts)
 	}
 	m.FloorWatts += floor
-	m.Devices = append(m.Devices, Device{Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
+	m.Devices = append(m.Devices, Device{Name: d.Name, Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
 	return nil
 }
 
@@ -209,13 +217,11 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	for i := range steps * n {
 		d.add(i%n, i/n, i >= (steps-1)*n)
 	}
-	if !p.Spread() { // every buffer is there as often as the graph says, so that all its orders bind
-		for t := range n {
-			d.follows(t, g.Preds(dag.TaskID(t)), 0)
-			if m.Steady {
-				d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
-				d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
-			}
+	for t := range n { // every buffer is there as often as the graph says, so that all its orders bind
+		d.follows(t, g.Preds(dag.TaskID(t)), 0)
+		if m.Steady {
+			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
 	for e, bytes := range d.bytes {
@@ -225,10 +231,12 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 		}
 		m.Edges = append(m.Edges, to)
 	}
-	slices.SortFunc(m.Edges, func(a, b Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
-	})
+	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
 	m.mergeVersions()
+}
+
+func compareEdges(a, b *Edge) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
 }
 
 // dataFinder goes through the accesses of tasks in program order.

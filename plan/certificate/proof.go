@@ -9,6 +9,8 @@ import (
 
 // Proof is multipliers of rows that add up to a lower bound.
 type Proof struct {
+	// Where says of which plans it is; none: of all.
+	Where []Condition `json:"where,omitempty"`
 	// Value is the objective of a plan that is known. The proof is about plans that are better, so
 	// that starts and makespan are bounded by [Model.Horizon].
 	Value float64      `json:"value"`
@@ -21,47 +23,110 @@ type Multiplied struct {
 	Multiplier float64 `json:"multiplier"`
 }
 
-// Bound is what a proof proves of a model: no plan has an objective below it. It is rounded down.
+// Bound is what a proof proves of a model: no plan that fulfils its conditions has an objective below it. It
+// is rounded down.
 func (p *Proof) Bound(m *Model) (float64, error) {
 	if !(p.Value > 0) || math.IsInf(p.Value, 0) {
 		return 0, errors.New("a proof without the value of a plan")
 	}
-	reduced := make([]big.Rat, m.NumColumns())
+	m, err := m.Given(p.Where)
+	if err != nil {
+		return 0, err
+	}
+	sum, reduced, err := p.add(m)
+	if err != nil {
+		return 0, err
+	}
+	horizon := m.Horizon(p.Value)
+	if m.LeastSpan > horizon { // no better plan fulfils the conditions
+		return p.Value, nil
+	}
+	span := m.ColumnSpan()
+	var a big.Rat
+	for j := range reduced {
+		if j == span || reduced[j].Sign() >= 0 {
+			continue
+		}
+		upper := m.Upper(j, horizon)
+		if math.IsInf(upper, 1) {
+			return 0, nil
+		}
+		a.SetFloat64(upper)
+		sum.Add(sum, a.Mul(&reduced[j], &a))
+	}
+	least := leastOver(sum, &reduced[span], m.LeastSpan, horizon, m.Objective == EDP)
+	var known big.Rat
+	if known.SetFloat64(p.Value); least == nil {
+		return 0, nil
+	} else if least.Cmp(&known) > 0 { // the plan itself may be the best
+		least.Set(&known)
+	}
+	bound, exact := least.Float64()
+	if !exact {
+		bound = math.Nextafter(bound, math.Inf(-1))
+	}
+	return bound, nil
+}
+
+// add adds up the rows: the sum of their right sides, and what they leave of the cost of each column.
+func (p *Proof) add(m *Model) (sum *big.Rat, reduced []big.Rat, err error) {
+	reduced = make([]big.Rat, m.NumColumns())
 	for j, c := range m.Cost() {
 		reduced[j].SetFloat64(c)
 	}
-	var sum, y, a, product big.Rat
+	var y, a, product big.Rat
+	sum = new(big.Rat)
 	for i := range p.Rows {
 		r := &p.Rows[i]
 		f, err := m.Form(&r.Row)
 		if err != nil {
-			return 0, err
+			return nil, nil, err
 		}
 		if math.IsNaN(r.Multiplier) || math.IsInf(r.Multiplier, 0) || r.Multiplier < 0 && !f.Equal {
-			return 0, fmt.Errorf("row %q has the multiplier %g; want a number that is not negative", r.Row.Family, r.Multiplier)
+			return nil, nil, fmt.Errorf("row %q has the multiplier %g; want a number that is not negative", r.Row.Family, r.Multiplier)
 		}
 		y.SetFloat64(r.Multiplier)
 		a.SetFloat64(f.Least)
-		sum.Add(&sum, product.Mul(&y, &a))
+		sum.Add(sum, product.Mul(&y, &a))
 		for k, j := range f.Columns {
 			a.SetFloat64(f.Coefficients[k])
 			reduced[j].Sub(&reduced[j], product.Mul(&y, &a))
 		}
 	}
-	horizon := m.Horizon(p.Value)
-	for j := range reduced {
-		if reduced[j].Sign() < 0 {
-			a.SetFloat64(m.Upper(j, horizon))
-			sum.Add(&sum, product.Mul(&reduced[j], &a))
+	return sum, reduced, nil
+}
+
+// leastOver is the least of rest + slope·T for T between two numbers, of which the second may be infinite, or of
+// T times that. Nil: nothing is known.
+//
+// The product rest·T + slope·T² is least at one of the ends, or where its derivative rest + 2·slope·T is 0 if it
+// opens upwards.
+func leastOver(rest, slope *big.Rat, from, to float64, product bool) *big.Rat {
+	if math.IsInf(to, 1) {
+		if slope.Sign() < 0 || product && slope.Sign() == 0 && rest.Sign() < 0 {
+			return nil
+		}
+		to = from // what follows grows with T, but for a product at its vertex
+	}
+	at := func(t *big.Rat) *big.Rat {
+		value := new(big.Rat).Mul(slope, t)
+		value.Add(value, rest)
+		if product {
+			value.Mul(value, t)
+		}
+		return value
+	}
+	ends := [2]*big.Rat{new(big.Rat).SetFloat64(from), new(big.Rat).SetFloat64(to)}
+	least := at(ends[0])
+	if other := at(ends[1]); other.Cmp(least) < 0 {
+		least = other
+	}
+	if product && slope.Sign() > 0 && rest.Sign() < 0 {
+		vertex := new(big.Rat).Quo(rest, slope)
+		vertex.Mul(vertex, big.NewRat(-1, 2))
+		if other := at(vertex); other.Cmp(least) < 0 {
+			least = other // of any T, which is no more than between the ends
 		}
 	}
-	var known big.Rat
-	if known.SetFloat64(p.Value); sum.Cmp(&known) > 0 { // the plan itself may be the best
-		sum.Set(&known)
-	}
-	bound, exact := sum.Float64()
-	if !exact {
-		bound = math.Nextafter(bound, math.Inf(-1))
-	}
-	return bound, nil
+	return least
 }

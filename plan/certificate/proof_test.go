@@ -110,20 +110,22 @@ func TestBadProofs(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	p := Proof{Value: 9, Rows: example(1)}
 	var b bytes.Buffer
-	if err := (&Certificate{Objective: "time", Claims: []Claim{{Time, 7, &p}}}).Write(&b); err != nil {
+	if err := (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []string{""}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.String())
-	f.Add(`{"format":"dahl-certificate 1","claims":[{"objective":"time","proof":{"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}}]}`)
+	f.Add(`{"format":"dahl-certificate 2","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Read(strings.NewReader(text))
 		if err != nil {
 			return
 		}
 		m := chainModel(Time)
-		for _, claim := range c.Claims {
-			if bound, err := claim.Proof.Bound(m); err == nil && bound > 7 {
-				t.Errorf("it proves %v of a graph that takes 7", bound)
+		for _, leaf := range c.Leaves {
+			for _, claim := range leaf.Claims {
+				if bound, err := leaf.prove(m, claim.Proofs, nil); err == nil && bound > 7 {
+					t.Errorf("it proves %v of a graph that takes 7", bound)
+				}
 			}
 		}
 	})

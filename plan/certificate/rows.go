@@ -51,6 +51,11 @@ const (
 	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
 	// finds. T ≥ nanoseconds.
 	Spread Family = "spread"
+	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
+	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
+	Turn Family = "turn"
+	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
+	Given Family = "given"
 )
 
 // Row is one inequality of a model. Which of its fields say what depends on the family.
@@ -59,7 +64,7 @@ type Row struct {
 	From   int32  `json:"from,omitempty"` // a task; of Copy the version
 	To     int32  `json:"to,omitempty"`   // a task
 	Back   int32  `json:"back,omitempty"` // steps
-	Where  int    `json:"at,omitempty"`   // device or memory
+	Where  int    `json:"at,omitempty"`   // device or memory; of Given the condition
 }
 
 // Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.
@@ -95,13 +100,18 @@ const stepsAtOnce = 9
 // Upper is the upper bound of a column, for plans of at most some makespan or distance of steps; all are at
 // least 0. Starts in a steady step count from the first of them.
 func (m *Model) Upper(column int, horizon float64) float64 {
-	if m.Steady && column >= m.ColumnStart(0) && column < m.ColumnSpan() {
+	switch {
+	case column < m.ColumnStart(0):
+		if m.excluded != nil && m.excluded[column] {
+			return 0
+		}
+		return 1
+	case column >= m.ColumnCopy(0, 0):
+		return 1
+	case m.Steady && column < m.ColumnSpan():
 		return stepsAtOnce * horizon
 	}
-	if column >= m.ColumnStart(0) && column < m.ColumnCopy(0, 0) {
-		return horizon
-	}
-	return 1
+	return horizon
 }
 
 // Cost is the objective's coefficient of every column.
@@ -234,6 +244,13 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case PoolAwake:
 		f.add(m.ColumnAwake(r.Where), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
+	case Turn:
+		f.add(to, 1)
+		f.add(from, -1)
+		f.add(m.ColumnSpan(), 1)
+		m.addTime(&f, r.From, -1)
+	case Given:
+		m.addCondition(&f, &m.Conditions[r.Where])
 	}
 	return f, nil
 }
@@ -252,7 +269,8 @@ func (m *Model) has(r *Row) error {
 	case Precede:
 		ok = m.edge(r.From, r.To, r.Back) != nil
 	case Deliver:
-		ok = memory && m.edge(r.From, r.To, r.Back) != nil
+		e := m.edge(r.From, r.To, r.Back)
+		ok = memory && e != nil && e.Bytes > 0
 	case Area, Awake, Span:
 		ok = device
 	case Copy:
@@ -267,6 +285,10 @@ func (m *Model) has(r *Row) error {
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
 	case Pool, PoolAwake, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Turn:
+		ok = device && m.Steady && m.Devices[r.Where].Units == 1 && task(r.From) && task(r.To) && m.OnlyOn(r.From, r.Where) && m.OnlyOn(r.To, r.Where)
+	case Given:
+		ok = r.Where >= 0 && r.Where < len(m.Conditions) && len(m.Conditions[r.Where].Tasks) > 0
 	}
 	if !ok {
 		return fmt.Errorf("the model has no row %q from %d to %d at %d", r.Family, r.From, r.To, r.Where)
@@ -292,10 +314,17 @@ func (v *Version) reads(t int32, memory int) bool {
 	return false
 }
 
-// Horizon is a makespan that no plan exceeds whose objective is below a value.
+// Horizon is a makespan that no plan of the model exceeds whose objective is below a value.
 func (m *Model) Horizon(value float64) float64 {
-	if m.Objective == Time {
-		return value
+	horizon := value
+	switch m.Objective {
+	case Energy:
+		horizon = math.Nextafter(value/below(m.FloorWatts), math.Inf(1))
+	case EDP: // T·(watts·T) is at most the product
+		horizon = above(math.Sqrt(value / below(m.FloorWatts)))
 	}
-	return math.Nextafter(value/below(m.FloorWatts), math.Inf(1))
+	if m.mostSpan > 0 {
+		horizon = min(horizon, m.mostSpan)
+	}
+	return horizon
 }

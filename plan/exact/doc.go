@@ -39,11 +39,12 @@
 //
 // # The proof
 //
-// The first part of the search uses dominance (memo.go), which holds in the model. Let M be the least
-// value in the model of any plan. The search finds a plan of value M, or prunes all of them since M
-// is no less than the value of the best plan known. So if every complete plan that was simulated came to
-// the value that the model gave it, the best is optimal, whatever the model leaves out: else some plan had
-// a lower value, its value in the model would be lower too, and the search would have met it.
+// The first part of the search uses dominance (memo.go) and takes equal devices for one another (twins.go),
+// which holds in the model. Let M be the least value in the model of any plan. The search finds a plan of
+// value M, or prunes all of them since M is no less than the value of the best plan known. So if every
+// complete plan that was simulated came to the value that the model gave it, the best is optimal, whatever
+// the model leaves out: else some plan had a lower value, its value in the model would be lower too, and
+// the search would have met it.
 // Otherwise the least model value of those that did not is a lower bound, and a second part looks at
 // all plans, without dominance. Both prune by bounds only.
 //

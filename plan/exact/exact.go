@@ -3,6 +3,7 @@ package exact
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,6 +49,8 @@ type Options struct {
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
 	Clocks [][]int32
+	// Known are plans to begin with, beside that of HEFT: the result is no worse than any of them that can run.
+	Known []*schedule.Plan
 }
 
 // Result is the best plan found.
@@ -76,8 +79,8 @@ func (r *Result) Gap() float64 {
 const tolerance = 1e-12
 
 // Search finds the plan of least value for a step of the one graph of a priced program. Where its nodes
-// are spent it returns the best plan so far with a bound. It fails where nothing can run the graph, and
-// when ctx ends.
+// are spent, or the deadline of ctx has passed, it returns the best plan so far with a bound. It fails where
+// nothing can run the graph, and when ctx is cancelled.
 func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, error) {
 	if err := check(priced, o); err != nil {
 		return nil, err
@@ -88,19 +91,24 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
 	s.tryHEFT(o)
+	for _, plan := range o.Known {
+		if d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
+			_, _ = s.evaluate(d, plan) // one that cannot run is no plan to begin with
+		}
+	}
 	s.inModel = true
 	lowest := s.part(newDominance(m))
 	s.inModel = false
-	if s.left > 0 && lowest < s.cut() {
+	if !s.stopped && lowest < s.cut() {
 		lowest = max(lowest, s.part(newPrefixes(m)))
 	}
 	switch {
-	case s.stop != nil:
-		return nil, s.stop
+	case s.stopped && errors.Is(ctx.Err(), context.Canceled):
+		return nil, context.Cause(ctx)
 	case s.result.Plan == nil && s.refused != nil:
 		return nil, fmt.Errorf("no plan of graph %q that was tried can run: %w", m.graph.Name, s.refused)
 	case s.result.Plan == nil:
-		return nil, fmt.Errorf("%d nodes do not reach a plan of the %d tasks of graph %q; allow more", o.Nodes, len(m.tasks), m.graph.Name)
+		return nil, fmt.Errorf("%d nodes do not reach a plan of the %d tasks of graph %q; allow more", o.Nodes-s.left, len(m.tasks), m.graph.Name)
 	}
 	s.result.Nodes, s.result.Proven = o.Nodes-s.left, lowest >= s.cut()
 	s.result.Bound = m.shown(lowest)
@@ -147,7 +155,7 @@ type search struct {
 	best    float64 // as the model counts
 	result  Result
 	refused error // why the first plan that cannot run cannot
-	stop    error
+	stopped bool  // the nodes are spent, or the context has ended
 }
 
 // frame is one level of the search.
@@ -170,6 +178,8 @@ type seen interface {
 	covers(x *state, v *view) bool
 	// alike reports whether two units of a device that are free are as good as one another.
 	alike(x *state, a, b platform.WorkerID) bool
+	// twin reports whether a device is as good as one before it.
+	twin(x *state, id platform.DeviceID) bool
 }
 
 // part searches with one kind of memory, and returns a value that no plan goes below.
@@ -211,11 +221,13 @@ func (s *search) visit(depth int, bound float64) {
 	if complete {
 		costs = nodesPerPlan
 	}
-	if (complete || s.left%nodesPerLook == 0) && s.ctx.Err() != nil {
-		s.stop = context.Cause(s.ctx)
+	if s.left < costs {
+		s.left, s.stopped = 0, true
+	} else if (complete || s.left%nodesPerLook == 0) && s.ctx.Err() != nil {
+		s.stopped = true
 	}
-	if s.left < costs || s.stop != nil {
-		s.left, s.lowest = min(s.left, 0), min(s.lowest, bound)
+	if s.stopped {
+		s.lowest = min(s.lowest, bound)
 		return
 	}
 	s.left -= costs
@@ -249,7 +261,7 @@ func (s *search) branch(f, scratch *frame) {
 		}
 		for setting, of := range s.tasks[t].settings {
 			d := &s.devices[of.device]
-			if s.arrival(&f.state, t, d.memory) >= noWay {
+			if s.arrival(&f.state, t, d.memory) >= noWay || s.seen.twin(&f.state, of.device) {
 				continue
 			}
 			for i, w := range d.workers {

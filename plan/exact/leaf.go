@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"context"
 	"slices"
 
 	"dahl/dag"
@@ -52,9 +53,10 @@ func (s *search) leaf(x *state) {
 	}
 }
 
-// evaluate keeps a plan if it is the best.
+// evaluate keeps a plan if it is the best. One step of few tasks takes no time worth cutting short, and a
+// plan that was not simulated to its end would be left out of the bound.
 func (s *search) evaluate(d *schedule.Decision, plan *schedule.Plan) (value float64, err error) {
-	ran, err := simulate.Run(s.ctx, d, 0, 1, simulate.Options{})
+	ran, err := simulate.Run(context.WithoutCancel(s.ctx), d, 0, 1, simulate.Options{})
 	if err != nil {
 		return 0, err
 	}

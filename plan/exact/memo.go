@@ -38,6 +38,9 @@ type dominance struct {
 	mayBe  bool // off
 	joules bool // copies draw something
 	room   int  // pairs of numbers that may still be remembered
+
+	device []platform.DeviceID // by device: the one that takes its place in what counts of the part of a plan at hand
+	memory []platform.MemoryID // by memory
 }
 
 // mostRoom bounds the memory that a search takes, to some hundred megabytes.
@@ -56,7 +59,7 @@ type known struct {
 }
 
 func newDominance(m *model) *dominance {
-	d := &dominance{model: m, byDone: map[uint64]*[]*known{}, room: mostRoom}
+	d := &dominance{model: m, byDone: map[uint64]*[]*known{}, room: mostRoom, device: make([]platform.DeviceID, len(m.devices)), memory: make([]platform.MemoryID, len(m.platform.Memories))}
 	for i := range m.devices {
 		d.mayBe = d.mayBe || m.devices[i].restJ != m.devices[i].unusedJ
 	}
@@ -102,10 +105,12 @@ func (d *dominance) describe(x *state, v *view) *known {
 		k = &known{}
 		d.spare = k
 	}
-	k.used, k.joules, k.bound = x.used, x.joules, append(k.bound[:0], x.bound...)
+	d.sortTwins(x)
+	k.used, k.joules, k.bound = 0, x.joules, append(k.bound[:0], x.bound...)
 	k.times, k.least, k.clocks = append(k.times[:0], x.last), append(k.least[:0], v.last), k.clocks[:0]
-	for i := range d.devices {
-		own := &d.devices[i]
+	for i, id := range d.device {
+		k.used |= x.used >> id & 1 << i
+		own := &d.devices[id]
 		first := len(k.times)
 		for _, w := range own.workers {
 			k.times, k.least, k.clocks = append(k.times, x.free[w]), append(k.least, v.free[w]), append(k.clocks, x.clock[w])
@@ -122,9 +127,9 @@ func (d *dominance) describe(x *state, v *view) *known {
 			continue
 		}
 		seen := uint64(0) // memories
-		for i := range d.devices {
-			memory := d.devices[i].memory
-			if d.tasks[t].least[i] >= 0 && seen&(1<<memory) == 0 {
+		for _, id := range d.device {
+			memory := d.devices[id].memory
+			if d.tasks[t].least[id] >= 0 && seen&(1<<memory) == 0 {
 				seen |= 1 << memory
 				k.times = append(k.times, d.arrival(x, t, memory))
 				k.least = append(k.least, v.arrives[t*len(d.platform.Memories)+int(memory)])
@@ -166,10 +171,17 @@ func (d *dominance) describePieces(k *known, x *state) {
 		}
 		from := d.source(x, p)
 		if d.staged {
-			k.sources = append(k.sources, 1<<from, x.reached[i])
+			at, reached := uint64(0), uint64(0)
+			for place, memory := range d.memory {
+				if memory == from {
+					at = 1 << place
+				}
+				reached |= x.reached[i] >> memory & 1 << place
+			}
+			k.sources = append(k.sources, at, reached)
 			continue
 		}
-		for to := range p.ways {
+		for _, to := range d.memory {
 			lack := 0.0
 			if x.reached[i]&(1<<to) == 0 {
 				lack = p.hops[from][to]
@@ -229,11 +241,12 @@ type prefixes struct {
 	*model
 	known map[string]bool
 	key   []byte
+	room  int  // bytes that may still be remembered
 	exact bool // units of a device are not alike, since clocks or caps of the whole device decide who goes first
 }
 
 func newPrefixes(m *model) *prefixes {
-	p := &prefixes{model: m, known: map[string]bool{}, exact: m.unlike || m.platform.HasStates()}
+	p := &prefixes{model: m, known: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
 	for i := range m.platform.Devices {
 		d := &m.platform.Devices[i]
 		p.exact = p.exact || len(d.Clocks) > 1 && d.Count > 1
@@ -259,6 +272,8 @@ func (p *prefixes) covers(x *state, _ *view) bool {
 	if p.known[string(p.key)] {
 		return true
 	}
-	p.known[string(p.key)] = true
+	if p.room -= len(p.key) + 32; p.room > 0 { // with what the table takes for a key
+		p.known[string(p.key)] = true
+	}
 	return false
 }

@@ -17,6 +17,9 @@ func TestDominance(t *testing.T) {
 	for n := range 150 {
 		p := machine(t, r, false)
 		g := network(t, r, p, 4+n%4, false)
+		if n%3 == 0 {
+			addTwin(t, r, p, g)
+		}
 		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 		if err != nil {
 			continue // a task is placed where it cannot run

@@ -66,6 +66,7 @@ type piece struct {
 // device is one of the platform.
 type device struct {
 	workers    []platform.WorkerID
+	twins      uint64 // devices before it
 	memory     platform.MemoryID
 	dispatch   int64
 	switches   bool // a change of clock takes something, and the clock is a unit's own
@@ -87,6 +88,7 @@ func newModel(priced *schedule.Priced, o Options) (*model, error) {
 	if err := m.addPieces(); err != nil {
 		return nil, err
 	}
+	m.addTwins()
 	m.sort()
 	m.addTails()
 	m.addAreas()

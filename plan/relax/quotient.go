@@ -42,7 +42,7 @@ func newQuotient(m *certificate.Model, c *colours, horizon float64) (*quotient, 
 			continue
 		}
 		upper := math.Inf(1) // the rows and the objective keep it below its bound, which would cost the solver time
-		if total[j] < 0 {
+		if total[j] < 0 || m.Upper(j, horizon) == 0 {
 			upper = m.Upper(j, horizon)
 		}
 		at, err := q.program.AddColumn(total[j], 0, upper)

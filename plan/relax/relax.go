@@ -48,11 +48,15 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 		if r.Objective >= enough || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
 			break
 		}
+		turns, err := q.separateTurns(r.X)
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
 		added, err := q.separate(r.X)
 		if err != nil {
 			return nil, fmt.Errorf("relaxation: %w", err)
 		}
-		if added == 0 {
+		if added+turns == 0 {
 			break
 		}
 	}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/schedule/place"
+)
+
+// rewritePlan changes a plan file.
+func rewritePlan(t *testing.T, from, to string, change func(plan map[string]any)) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := map[string]any{}
+	if err := json.Unmarshal(data, &plan); err != nil {
+		t.Fatal(err)
+	}
+	change(plan)
+	if data, err = json.Marshal(plan); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, to, string(data))
+}
+
+// planTwoStages writes the files of a task on a core and one on a GPU that reads what it writes, with
+// up to three copies of that, and plans the one without.
+func planTwoStages(t *testing.T) {
+	t.Helper()
+	writeTestFile(t, "node.toml", emulatedNode)
+	for n := range 4 {
+		copies := fmt.Sprintf(`, "copies": %d`, n)
+		if n == 0 {
+			copies = ""
+		}
+		writeTestFile(t, fmt.Sprintf("x%d.json", n), `{"format": "dahl-graph 1", "buffers": [{"name": "x", "bytes": 8000`+copies+`}], "tasks": [
+ {"name": "a", "writes": ["x"], "ns": {"cpu": 10000000}}, {"name": "b", "reads": ["x"], "ns": {"g0": 10000000}}]}`)
+	}
+	mustRun(t, "plan", "--platform", "node.toml", "--graph", "x1.json", "--out", "p")
+}
+
+// withCounts is the plan of the two stages with copies of buffers, which leaves open where they lie.
+func withCounts(t *testing.T, counts []place.PlannedCount) {
+	t.Helper()
+	rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
+		plan["copies"] = counts
+		delete(plan, "places")
+		delete(plan, "arenas")
+		delete(plan, "graph")
+	})
+}
+
+// in is so many copies of x in a memory.
+func in(memory string, n int) place.PlannedCount {
+	return place.PlannedCount{Memory: memory, Buffer: "x", Copies: n}
+}
+
+// TestCopiesOfBuffersInFiles: a of 10 ms writes x in ram, and b of 10 ms on the GPU reads it, 8000 bytes,
+// which take 5 us and 1 us to move. A step is 20.006 ms from end to end. With n copies of x in the
+// memory that has most, step k+n begins when step k has ended: the period is 20.006/n ms, and no
+// less than 10 ms. The graph file says n, or the plan, in place of it; both are kept in run
+// directories, which verify and repeat.
+func TestCopiesOfBuffersInFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	planTwoStages(t)
+	if text, err := os.ReadFile("p/plan.json"); err != nil || strings.Contains(string(text), "\n  \"copies\"") {
+		t.Errorf("a plan without copies of buffers: %s", text)
+	}
+	for _, c := range []struct {
+		graph  string
+		counts []place.PlannedCount // nil: of the graph
+		ms     float64
+	}{
+		{"x0.json", nil, 20.006},
+		{"x1.json", nil, 20.006},
+		{"x2.json", nil, 10.003},
+		{"x3.json", nil, 10},
+		{"x1.json", []place.PlannedCount{in("ram", 2), in("own", 2)}, 10.003},
+		{"x3.json", []place.PlannedCount{}, 20.006},
+		{"x3.json", []place.PlannedCount{in("own", 2)}, 10.006}, // a waits for the copy before, 6 us
+	} {
+		line := strings.Fields("simulate --platform node.toml --steps 21 --out s --json --graph " + c.graph)
+		if c.counts != nil {
+			withCounts(t, c.counts)
+			line = append(line, "--plan", "given.json")
+		}
+		var s summary
+		decodeObject(t, mustRun(t, line...), &s)
+		if math.Abs(s.PeriodS*1e3-c.ms) > 1e-6 {
+			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.PeriodS*1e3, c.ms)
+		}
+		wantVerified(t, "s")
+		if out := mustRun(t, "rerun", "s"); strings.Contains(out, "DIFFERENT") {
+			t.Errorf("rerun of %s, %v:\n%s", c.graph, c.counts, out)
+		}
+		mustRun(t, strings.Fields("simulate --platform node.toml --steps 21 --out again --plan s/plan.json --graph "+c.graph)...)
+		sameFiles(t, "plan.json", "s", "again")
+		sameFiles(t, "schedule.json", "s", "again")
+	}
+	mustRun(t, "graph", "--graph", "x3.json", "--export", "y.json")
+	if text, err := os.ReadFile("y.json"); err != nil || !strings.Contains(string(text), `"copies":3`) {
+		t.Errorf("exported as %s", text)
+	}
+}
+
+// TestCopiesOfBuffersRefused: a plan of a file that names what there is not.
+func TestCopiesOfBuffersRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	planTwoStages(t)
+	for _, c := range []struct {
+		counts []place.PlannedCount
+		want   string
+	}{
+		{[]place.PlannedCount{in("vram", 2)}, `buffer "x" in memory "vram"; there is no such buffer or no such memory`},
+		{[]place.PlannedCount{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
+		{[]place.PlannedCount{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
+	} {
+		withCounts(t, c.counts)
+		r := dahl(t, t.Context(), strings.Fields("simulate --platform node.toml --out r --graph x1.json --plan given.json")...)
+		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%+v: exit code %d, %s", c.counts, r.code, r.stderr)
+		}
+	}
+}
+
+// TestExecutePlanWithCopies trains on a core and an emulated GPU by a plan, and by the plan with two
+// and three copies of every buffer that a step writes anew: the weights have the same bits.
+func TestExecutePlanWithCopies(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", emulatedNode)
+	network := strings.Fields("--platform node.toml --model digits-cnn --batch 32 --limit 128")
+	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network)...)
+	places := mustLoad(t, "p").Decision.Placed.Written(0).Places
+	g := mustLoad(t, "p").Decision.Priced.Program.Graphs[0]
+	weights := ""
+	for n := 1; n <= 3; n++ {
+		rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
+			delete(plan, "places")
+			delete(plan, "arenas")
+			var counts []place.PlannedCount
+			for _, at := range places {
+				name, _, _ := strings.Cut(at.Buffer, "@")
+				if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
+					counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: n})
+				}
+			}
+			if n > 1 {
+				plan["copies"] = counts
+			}
+		})
+		var s summary
+		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...), &s)
+		wantVerified(t, "e")
+		if weights == "" {
+			weights = s.Trained.WeightsSHA256
+		}
+		if s.Trained.WeightsSHA256 != weights {
+			t.Errorf("%d copies: weights %s, with one %s", n, s.Trained.WeightsSHA256, weights)
+		}
+	}
+}

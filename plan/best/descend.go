@@ -1,0 +1,94 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// nodesOfPlan is what a plan that is simulated counts of the budget.
+func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
+
+// descend goes from the choice that is known to the best of those that differ from it in one respect, and on
+// from there: in the numbers of units of one kind of device, or in the lowering. It ends where none of
+// them is better.
+func (f *finder) descend(ctx context.Context) error {
+	for from := (*candidate)(nil); from != f.best; {
+		from = f.best
+		if err := f.planFor(ctx, slices.Collect(f.neighbours(from))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neighbours are the choices that differ from one in one respect.
+func (f *finder) neighbours(of *candidate) func(yield func(*candidate) bool) {
+	return func(yield func(*candidate) bool) {
+		units := unitsByKind(of)
+		for _, c := range f.candidates {
+			differ := 0
+			if c.Tiles != of.Tiles {
+				differ++
+			}
+			theirs := unitsByKind(c)
+			for kind, list := range units {
+				if theirs[kind] != list {
+					differ++
+				}
+			}
+			for kind := range theirs {
+				if _, ok := units[kind]; !ok {
+					differ++
+				}
+			}
+			if differ == 1 && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// unitsByKind lists the units of a choice by kinds of devices.
+func unitsByKind(c *candidate) map[string]string {
+	units := map[string]string{}
+	p := c.priced.Platform
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly {
+			units[d.Kind] += d.Item(c.Devices) + " "
+		}
+	}
+	return units
+}
+
+// sweep plans for the other choices by ascending bound, until no other can have a better plan or half of the nodes
+// are spent.
+func (f *finder) sweep(ctx context.Context) error {
+	return f.planFor(ctx, f.candidates)
+}
+
+// planFor plans for those of some choices whose bounds leave room for a better plan, by ascending bound. What is
+// planned does not depend on how many goroutines run at a time.
+func (f *finder) planFor(ctx context.Context, some []*candidate) error {
+	const together = 8
+	rest := slices.Clone(some)
+	slices.SortStableFunc(rest, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	rest = slices.DeleteFunc(rest, func(c *candidate) bool { return c.plans > 0 || c.err != nil })
+	for len(rest) > 0 && f.left > f.Nodes/2 {
+		now := rest[:min(together, len(rest))]
+		rest = rest[len(now):]
+		if f.best.Value <= now[0].bound {
+			return nil
+		}
+		if err := inParallel(ctx, len(now), func(i int) error { return now[i].planAll(ctx, f) }); err != nil {
+			return err
+		}
+		for _, c := range now {
+			f.left -= c.nodes + c.plans*c.nodesOfPlan()
+			if c.Plan != nil && c.Value < f.best.Value {
+				f.best = c
+			}
+		}
+	}
+	return nil
+}

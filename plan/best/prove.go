@@ -1,0 +1,185 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"dahl/plan/certificate"
+	"dahl/plan/relax"
+)
+
+// iterations bounds each linear program, far above what the largest have taken.
+const iterations = 200_000
+
+// relaxation finds proofs of a bound of a model, of parts that are all plans together.
+type relaxation func(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error)
+
+// byArea and relaxed are the relaxations of package relax that find a single proof.
+func byArea(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	proof, err := relax.Area(ctx, m, value, iterations)
+	return []*certificate.Proof{proof}, err
+}
+
+func relaxed(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	proof, err := relax.Bound(ctx, m, value, value, iterations)
+	return []*certificate.Proof{proof}, err
+}
+
+// branched relaxes parts of all plans, see [relax.Branch].
+func branched(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	const parts = 100
+	return relax.Branch(ctx, m, value, parts, iterations)
+}
+
+// boundWork bounds all choices by the work that they have, and sorts them by that.
+func (f *finder) boundWork(ctx context.Context) error {
+	err := inParallel(ctx, len(f.candidates), func(i int) error {
+		if c := f.candidates[i]; !c.proven {
+			return f.bound(ctx, byArea, c)
+		}
+		return nil
+	})
+	slices.SortStableFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	return err
+}
+
+// How the bound of a choice was found, from weak to strong.
+const (
+	byWork   = iota
+	byJoined // by one relaxation for choices that differ in numbers of units only
+	byRelaxation
+	byParts
+)
+
+// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can be done for
+// the one that has the least, or the nodes are spent.
+func (f *finder) prove(ctx context.Context) error {
+	for {
+		tasks := f.lowest()
+		if len(tasks) == 0 {
+			return nil
+		}
+		err := inParallel(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i].by, tasks[i].group...) })
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// proving is choices whose bound is to be raised together.
+type proving struct {
+	group []*candidate
+	by    relaxation
+}
+
+// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best that is known.
+// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, one by parts as 40.
+func (f *finder) lowest() (next []proving) {
+	const together = 4
+	byBound := slices.Clone(f.candidates)
+	slices.SortStableFunc(byBound, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	taken := map[*candidate]bool{}
+	for _, c := range byBound {
+		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
+			break
+		}
+		last := c.lastStep()
+		if c.proven || c.by >= last {
+			if len(next) == 0 {
+				break
+			}
+			continue
+		}
+		if taken[c] {
+			continue
+		}
+		p, plans := proving{[]*candidate{c}, relaxed}, 4
+		if c.by++; c.by == byJoined {
+			if p.group = f.like(c); len(p.group) == 1 {
+				c.by++
+			}
+		}
+		if c.by == byParts {
+			p.by, plans = branched, 40
+		}
+		f.left -= plans * c.nodesOfPlan()
+		for _, member := range p.group {
+			taken[member] = true
+		}
+		next = append(next, p)
+	}
+	return next
+}
+
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices.
+func (c *candidate) lastStep() int {
+	if len(c.names()) > 1 {
+		return byParts
+	}
+	return byRelaxation
+}
+
+// like are the choices that differ from one in numbers of units only, itself first.
+func (f *finder) like(of *candidate) []*candidate {
+	group := []*candidate{of}
+	for _, c := range f.candidates {
+		if c != of && c.by < byJoined && c.Tiles == of.Tiles && c.graph == of.graph && slices.Equal(c.names(), of.names()) {
+			c.by = byJoined
+			group = append(group, c)
+		}
+	}
+	return group
+}
+
+// names are those of the devices that may run any task.
+func (c *candidate) names() (names []string) {
+	p := c.priced.Platform
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// bound proves a bound of choices together, and keeps it for those that have a lower one.
+func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) error {
+	parts, err := certificate.Parts(string(f.Objective))
+	if err != nil {
+		return err
+	}
+	leaf := &certificate.Leaf{Choice: group[0].Choice, Graph: group[0].graph}
+	for _, c := range group[1:] {
+		leaf.Joined = append(leaf.Joined, c.Devices)
+	}
+	for _, part := range parts {
+		models := make([]*certificate.Model, len(group))
+		for i, c := range group {
+			if models[i], err = certificate.NewModel(c.priced, 0, part, f.Steady); err != nil {
+				return err
+			}
+		}
+		m, err := certificate.Join(models...)
+		if err != nil {
+			return err
+		}
+		known := map[certificate.Objective]float64{certificate.Time: float64(f.best.Makespan), certificate.Energy: float64(f.best.Joules * 1e9),
+			certificate.EDP: float64(f.best.Value * 1e18)}[part]
+		proofs, err := by(ctx, m, known)
+		if err != nil {
+			return err
+		}
+		if err := leaf.Add(m, proofs...); err != nil {
+			return err
+		}
+	}
+	bound := leaf.Bound()
+	for _, c := range group {
+		if c.leaf == nil || bound > c.leaf.Bound() {
+			c.leaf = leaf
+		}
+		c.bound = max(c.bound, bound)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package certificate
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"dahl/plan/space"
+	"dahl/schedule"
+)
+
+// Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
+// every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model relaxes that
+// of the choice (see [Model.Relaxes]) and the plan uses the devices that the leaf says. Plans
+// that do not use one of them are plans without this device, and need another leaf. Proofs are checked on all
+// processors at one time.
+func (c *Certificate) Check(s *space.Space) error {
+	if !sameNames(c.Devices, s.Devices) || !sameNames(c.Tiles, s.Tiles) {
+		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
+	}
+	parts, err := Parts(c.Objective)
+	if err != nil {
+		return err
+	}
+	k := &checking{Certificate: c, space: s, parts: parts, models: make([]*Model, len(c.Leaves))}
+	if err := inParallel(len(c.Leaves), k.checkLeaf); err != nil {
+		return err
+	}
+	choices := s.Choices()
+	return inParallel(len(choices), func(i int) error { return k.checkCovered(choices[i]) })
+}
+
+func sameNames(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+// checking is the check of one certificate.
+type checking struct {
+	*Certificate
+	space  *space.Space
+	parts  []Objective
+	models []*Model // by leaf: of the last of the parts, which knows all that the others know
+}
+
+// checkLeaf proves the claims of a leaf.
+func (k *checking) checkLeaf(i int) error {
+	l := &k.Leaves[i]
+	if err := l.wellFormed(k.parts); err != nil {
+		return err
+	}
+	m, err := k.modelOf(l)
+	if err == nil {
+		err = l.check(m)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Choice, err)
+	}
+	m.Objective = k.parts[len(k.parts)-1]
+	clear(m.reached) // rows of the proofs asked for it, and no comparison does
+	k.models[i] = m
+	return nil
+}
+
+// modelOf is the model of a leaf, without conditions.
+func (k *checking) modelOf(l *Leaf) (*Model, error) {
+	var models []*Model
+	for _, devices := range append([]string{l.Devices}, l.Joined...) {
+		priced, err := k.space.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
+		if err != nil {
+			return nil, err
+		}
+		if hash := priced.Program.Graphs[0].Hash(); l.Graph != hash {
+			return nil, fmt.Errorf("its leaf is of a graph with hash %.12s, and this one has %.12s", l.Graph, hash)
+		}
+		m, err := k.model(priced)
+		if err != nil {
+			return nil, err
+		}
+		models = append(models, m)
+	}
+	return Join(models...)
+}
+
+func (k *checking) model(priced *schedule.Priced) (*Model, error) {
+	return NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
+}
+
+// check proves the claims of a leaf, with its model.
+func (l *Leaf) check(m *Model) error {
+	used, err := m.Used(l.Used)
+	if err != nil {
+		return err
+	}
+	given, err := m.Given(used)
+	if err != nil {
+		return err
+	}
+	for i := range l.Claims {
+		claim, of := &l.Claims[i], *given
+		of.Objective = claim.Objective
+		bound, err := l.prove(&of, claim.Proofs, l.Claims[:i])
+		if err != nil {
+			return err
+		}
+		if !(claim.Bound <= bound) {
+			return fmt.Errorf("it claims that no plan takes less %s than %.12g, and proves %.12g", claim.Objective, claim.Bound, bound)
+		}
+	}
+	return nil
+}
+
+// checkCovered verifies that every plan of a choice is one of some leaf.
+func (k *checking) checkCovered(choice space.Choice) error {
+	priced, err := k.space.Price(choice)
+	if err != nil {
+		return nil // it has no plans
+	}
+	m, err := k.model(priced)
+	if err != nil {
+		return fmt.Errorf("%s: %w", choice, err)
+	}
+	c := &cover{checking: k, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
+	for i := range k.Leaves {
+		if k.Leaves[i].Choice == choice {
+			c.order = slices.Insert(c.order, 0, i)
+		} else {
+			c.order = append(c.order, i)
+		}
+	}
+	if !c.covered(m, make([]byte, len(m.Devices))) {
+		return fmt.Errorf("%s: no leaf bounds all of these plans", choice)
+	}
+	return nil
+}
+
+// cover is the search for leaves of all plans of a choice.
+type cover struct {
+	*checking
+	graph string
+	order []int           // in which leaves are tried: those of the choice first
+	known map[string]bool // by devices that are left out
+}
+
+// covered reports whether leaves bound all plans of a model, from which some devices are left out.
+func (c *cover) covered(m *Model, without []byte) bool {
+	key := string(without)
+	if known, ok := c.known[key]; ok {
+		return known
+	}
+	c.known[key] = false
+	for _, i := range c.order {
+		if l := &c.Leaves[i]; l.Graph == c.graph && c.models[i].Relaxes(m) && c.coveredBut(m, l, without) {
+			c.known[key] = true
+			break
+		}
+	}
+	return c.known[key]
+}
+
+// coveredBut reports whether leaves bound all plans of a model that do not use the devices that a leaf says.
+func (c *cover) coveredBut(m *Model, l *Leaf, without []byte) bool {
+	for _, name := range l.Used {
+		d := slices.IndexFunc(m.Devices, func(d Device) bool { return d.Name == name })
+		if d < 0 {
+			return false // no plan uses it
+		}
+		rest, can := m.without(d)
+		if !can {
+			continue // all plans use it
+		}
+		less := slices.Clone(without)
+		less[d] = 1
+		if slices.Equal(less, without) || !c.covered(rest, less) {
+			return false
+		}
+	}
+	return true
+}
+
+// without is the model of the plans in which a device runs nothing; false: there are none.
+func (m *Model) without(device int) (*Model, bool) {
+	rest := *m
+	rest.Tasks = make([]Task, len(m.Tasks))
+	for t := range m.Tasks {
+		rest.Tasks[t].Options = slices.DeleteFunc(slices.Clone(m.Tasks[t].Options), func(o Option) bool { return o.Device == device })
+		if len(rest.Tasks[t].Options) == 0 {
+			return nil, false
+		}
+	}
+	return &rest, true
+}
+
+// inParallel calls do for 0 to n−1, on all processors at one time, and returns the error of the least of these.
+func inParallel(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package certificate
+
+import (
+	"errors"
+	"slices"
+)
+
+// Join is a model that relaxes each of some models of one graph: a device has the most units that it has in any, a
+// task the options that it has in any, in the least time and with the fewest joules, and edges are those of all. So one proof
+// bounds the plans of sets of devices whose costs are near each other, such as those of 24 and of 36 cores.
+//
+// Watts that a device draws while any unit is awake are the most of all models. Where a model has fewer, as
+// that of a single unit, whose watts are all its own, its tasks draw as much less for their time.
+func Join(models ...*Model) (*Model, error) {
+	joined := *models[0]
+	if len(models) == 1 {
+		return &joined, nil
+	}
+	joined.Devices, joined.Memories, joined.Tasks = nil, slices.Clone(joined.Memories), make([]Task, len(joined.Tasks))
+	for _, m := range models {
+		if len(m.Tasks) != len(joined.Tasks) || len(m.Memories) != len(joined.Memories) || !slices.EqualFunc(m.Versions, joined.Versions, sameVersion) {
+			return nil, errors.New("models of unlike graphs, or of machines with unlike memories, cannot be joined")
+		}
+		joined.FloorWatts = min(joined.FloorWatts, m.FloorWatts)
+		joined.joinDevices(m)
+		joined.Edges = commonEdges(joined.Edges, m.Edges)
+		for i := range m.Memories {
+			to, of := &joined.Memories[i], &m.Memories[i]
+			to.NanojoulesPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte)
+			if to.BytesPerNano = max(to.BytesPerNano, of.BytesPerNano); of.BytesPerNano == 0 || models[0].Memories[i].BytesPerNano == 0 {
+				to.BytesPerNano = 0
+			}
+		}
+	}
+	for _, m := range models {
+		joined.joinTasks(m)
+	}
+	joined.link()
+	return &joined, nil
+}
+
+// joinDevices adds the devices of a model.
+func (m *Model) joinDevices(other *Model) {
+	for _, d := range other.Devices {
+		i := slices.IndexFunc(m.Devices, func(is Device) bool { return is.Name == d.Name })
+		if i < 0 {
+			m.Devices = append(m.Devices, d)
+			continue
+		}
+		m.Devices[i].Units = max(m.Devices[i].Units, d.Units)
+		m.Devices[i].AwakeWatts = max(m.Devices[i].AwakeWatts, d.AwakeWatts)
+	}
+}
+
+// joinTasks adds the options of a model's tasks. All devices are known.
+func (m *Model) joinTasks(other *Model) {
+	device := make([]int, len(other.Devices))
+	for d := range device {
+		device[d] = slices.IndexFunc(m.Devices, func(is Device) bool { return is.Name == other.Devices[d].Name })
+	}
+	for t := range other.Tasks {
+		for _, o := range other.Tasks[t].Options {
+			o.Nanojoules -= float64(m.moreAwake(other, device[o.Device], o.Device) * float64(o.AwakeNanos))
+			o.Device = device[o.Device]
+			to := &m.Tasks[t]
+			i := slices.IndexFunc(to.Options, func(is Option) bool { return is.Device == o.Device && is.Clock == o.Clock })
+			if i < 0 {
+				to.Options = append(to.Options, o)
+				continue
+			}
+			is := &to.Options[i]
+			is.Nanos, is.AwakeNanos, is.Nanojoules = min(is.Nanos, o.Nanos), min(is.AwakeNanos, o.AwakeNanos), min(is.Nanojoules, o.Nanojoules)
+		}
+	}
+}
+
+// moreAwake is what a device of m costs more than one of another model for each nanosecond in which it is awake.
+func (m *Model) moreAwake(other *Model, d, of int) float64 {
+	return max(0, below(m.Devices[d].AwakeWatts)-below(other.Devices[of].AwakeWatts))
+}
+
+// commonEdges are the edges of both of two lists, with the lesser of their times. The lists are sorted.
+func commonEdges(a, b []Edge) (both []Edge) {
+	for len(a) > 0 && len(b) > 0 {
+		switch order := compareEdges(&a[0], &b[0]); {
+		case order < 0:
+			a = a[1:]
+		case order > 0:
+			b = b[1:]
+		default:
+			e := a[0]
+			e.Bytes, e.Nanos = min(e.Bytes, b[0].Bytes), slices.Clone(e.Nanos)
+			for at := range e.Nanos {
+				e.Nanos[at] = min(e.Nanos[at], b[0].Nanos[at])
+			}
+			both, a, b = append(both, e), a[1:], b[1:]
+		}
+	}
+	return both
+}

@@ -1,0 +1,112 @@
+package certificate
+
+import (
+	"math"
+	"slices"
+)
+
+// A model relaxes another if every plan of the other, read task by task by the names of devices and the
+// clocks, is a plan of this one that costs no more. What is proved of all its plans then holds for the
+// other's, and no proof of the other is needed.
+//
+// A worked example. A graph gives each task 3 ns on any core of a processor whose cores draw 2 W busy and
+// 1 W idle. A plan on two of its four cores runs on all four as well: the same tasks on the same cores,
+// and the two others idle, as they do in the joules of the plan on two. So "" relaxes "cpu:2".
+//
+// Where times depend on the number of units, as those of a roofline do by the bandwidth that a unit has of
+// its memory, or those measured with so many units busy, a set with more units has longer times, and does
+// not relax one with fewer. It does relax those that differ in units at other memories, and those that
+// leave out a device that shares no memory with the others.
+
+// asMuch is how far a number may be above another and count as no more, relative to it. Rounding in sums of watts stays
+// far below, and what [Model.Cost] takes off each of them is ten times as much.
+const asMuch = 1e-13
+
+func noMore(a, b float64) bool { return a <= b+float64(asMuch*math.Abs(b)) }
+
+// Relaxes reports whether m relaxes another model. It may say no of models of which it is true.
+func (m *Model) Relaxes(other *Model) bool {
+	if m.Objective != other.Objective || m.Steady != other.Steady || len(m.Tasks) != len(other.Tasks) {
+		return false
+	}
+	if m.Objective != Time && !noMore(m.FloorWatts, other.FloorWatts) {
+		return false
+	}
+	same := make([]int, len(other.Devices)) // by device of the other: m's of that name, or -1
+	for d := range same {
+		same[d] = m.deviceAs(&other.Devices[d])
+	}
+	return m.relaxesMemories(other) && m.relaxesEdges(other) &&
+		slices.EqualFunc(m.Versions, other.Versions, sameVersion) && m.relaxesTasks(other, same)
+}
+
+func sameVersion(a, b Version) bool {
+	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers)
+}
+
+// deviceAs is the device with the name and memory of another model's, and no fewer units; -1: there is none.
+func (m *Model) deviceAs(other *Device) int {
+	return slices.IndexFunc(m.Devices, func(d Device) bool {
+		return d.Name == other.Name && d.Memory == other.Memory && d.Units >= other.Units
+	})
+}
+
+// relaxesMemories reports whether bytes get into every memory as fast and for as little.
+func (m *Model) relaxesMemories(other *Model) bool {
+	return slices.EqualFunc(m.Memories, other.Memories, func(a, b Memory) bool {
+		return (a.BytesPerNano == 0 || b.BytesPerNano > 0 && a.BytesPerNano >= b.BytesPerNano) &&
+			(m.Objective == Time || noMore(a.NanojoulesPerByte, b.NanojoulesPerByte))
+	})
+}
+
+// relaxesEdges reports whether the other has every edge of m, with no fewer bytes and nanoseconds. Edges are sorted.
+func (m *Model) relaxesEdges(other *Model) bool {
+	i := 0
+	for k := range m.Edges {
+		a := &m.Edges[k]
+		for i < len(other.Edges) && compareEdges(&other.Edges[i], a) < 0 {
+			i++
+		}
+		if i == len(other.Edges) || compareEdges(&other.Edges[i], a) != 0 {
+			return false
+		}
+		b := &other.Edges[i]
+		for at := range a.Nanos {
+			if a.Nanos[at] > b.Nanos[at] {
+				return false
+			}
+		}
+		if a.Bytes > b.Bytes {
+			return false
+		}
+	}
+	return true
+}
+
+// relaxesTasks reports whether m has every option of the other, by devices of m that are the other's, and for no more.
+//
+// A device that any unit keeps awake is awake no longer than its tasks take together. So where m draws more watts for
+// that, and less for each task, what a task takes less makes up for the watts during its time.
+func (m *Model) relaxesTasks(other *Model, same []int) bool {
+	for t := range other.Tasks {
+		for k := range other.Tasks[t].Options {
+			b := &other.Tasks[t].Options[k]
+			if same[b.Device] < 0 {
+				return false
+			}
+			at := slices.IndexFunc(m.Tasks[t].Options, func(o Option) bool { return o.Device == same[b.Device] && o.Clock == b.Clock })
+			if at < 0 {
+				return false
+			}
+			a := &m.Tasks[t].Options[at]
+			if a.Nanos > b.Nanos {
+				return false
+			}
+			more := m.moreAwake(other, a.Device, b.Device)
+			if m.Objective != Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,197 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// addTwin adds a device that is like the last one, in its memory or in one of its own that is reached alike. The
+// tasks of a graph take there what they take on the last one.
+func addTwin(t *testing.T, r *rand.Rand, p *platform.Platform, g *dag.Graph) {
+	t.Helper()
+	d := p.Devices[len(p.Devices)-1]
+	for i := range g.Tasks {
+		for _, c := range g.Tasks[i].Costs {
+			if c.Key == d.Name {
+				c.Key = "twin"
+				g.Tasks[i].Costs = append(g.Tasks[i].Costs, c)
+			}
+		}
+	}
+	d.Name = "twin"
+	if len(p.Memories) > 1 && r.IntN(3) > 0 {
+		from := d.Memory
+		d.Memory = platform.MemoryID(len(p.Memories))
+		p.Memories = append(p.Memories, platform.Memory{Name: "own", BandwidthBytesPerSec: 1e9})
+		for _, route := range p.Routes {
+			l := p.Links[route.Links[0]]
+			l.Name += "-twin"
+			switch from {
+			case route.From:
+				route.From = d.Memory
+			case route.To:
+				route.To = d.Memory
+			default:
+				continue
+			}
+			route.Links = []platform.LinkID{platform.LinkID(len(p.Links))}
+			p.Links, p.Routes = append(p.Links, l), append(p.Routes, route)
+		}
+	}
+	p.Devices = append(p.Devices, d)
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTwins: on machines with two equal devices the search finds and proves the least of all plans. Without
+// knowing that they are equal, it looks at more.
+func TestTwins(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	apart, together, nodes, more := 0, 0, 0, 0
+	for apart < 30 || together < 20 {
+		relaxed := r.IntN(3) == 0
+		p := machine(t, r, relaxed)
+		g := network(t, r, p, 3, relaxed)
+		addTwin(t, r, p, g)
+		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+		if err != nil {
+			continue // a task is placed where it cannot run
+		}
+		m, err := newModel(priced, Options{Objective: Energy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := len(p.Devices) - 1
+		if m.devices[twin].twins == 0 {
+			continue // such as a task that names the other, or data that begin in its memory
+		}
+		e := enumeration{priced: priced, most: 600, plans: map[string]*schedule.Plan{}}
+		if !e.add(0, make([][]dag.TaskID, len(p.Workers)), map[string]string{}) {
+			continue
+		}
+		if m.devices[twin].memory == m.devices[twin-1].memory {
+			together++
+		} else {
+			apart++
+		}
+		for objective, want := range e.least(t) {
+			got, err := Search(t.Context(), priced, Options{Objective: objective, Nodes: 100_000})
+			if math.IsInf(want, 1) {
+				continue // a cap
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.Proven || math.Abs(got.Value-want) > want*1e-9 {
+				t.Errorf("%d and %d, %d tasks, %s: value %.12g, proven %v; the least of %d plans is %.12g", apart, together, len(g.Tasks), objective, got.Value, got.Proven, len(e.plans), want)
+			}
+			with, without := partNodes(t, priced, objective, true), partNodes(t, priced, objective, false)
+			nodes, more = nodes+with, more+without
+		}
+	}
+	if nodes >= more {
+		t.Errorf("%d nodes for machines with equal devices, %d without knowing it", nodes, more)
+	}
+	t.Logf("%d nodes, %d without knowing of equal devices", nodes, more)
+}
+
+// partNodes counts the nodes of the search in the model.
+func partNodes(t *testing.T, priced *schedule.Priced, objective Objective, twins bool) int {
+	t.Helper()
+	m, err := newModel(priced, Options{Objective: objective})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := range m.devices {
+		if !twins {
+			m.devices[d].twins = 0
+		}
+	}
+	const most = 100_000
+	s := &search{model: m, ctx: t.Context(), priced: priced, left: most, best: math.Inf(1), inModel: true}
+	s.part(newDominance(m))
+	return most - s.left
+}
+
+// TestDeadline: a search whose deadline has passed says what it has, with a bound, and one that is cancelled
+// says why it ended.
+func TestDeadline(t *testing.T) {
+	priced := paper(t, "heft")
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	r, err := Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Plan == nil || r.Proven || r.Value < 1136.15 || r.Bound > 1136.25 || r.Bound <= 0 || r.Nodes > 2*nodesPerLook {
+		t.Errorf("value %v, bound %v, proven %v, %d nodes; the least is 1136.2", r.Value, r.Bound, r.Proven, r.Nodes)
+	}
+	why := errors.New("somebody was tired")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(why)
+	if _, err := Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt}); !errors.Is(err, why) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestMirrored: parts of plans in which two equal devices have changed places are known as the same.
+func TestMirrored(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for compared := 0; compared < 500; {
+		p := machine(t, r, false)
+		g := network(t, r, p, 6, false)
+		addTwin(t, r, p, g)
+		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+		if err != nil {
+			continue // a task is placed where it cannot run
+		}
+		m, err := newModel(priced, Options{Objective: Energy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := platform.DeviceID(len(m.devices) - 1)
+		if m.devices[twin].twins != 1<<(twin-1) || m.groups > 0 {
+			continue
+		}
+		d, v := newDominance(m), view{arrives: make([]int64, len(m.tasks)*len(p.Memories)), free: make([]int64, len(p.Workers))}
+		x, y := m.newState(), m.newState()
+		for len(x.steps) < len(m.tasks)-1 {
+			s := step{task: int32(r.IntN(len(m.tasks)))}
+			own := &m.tasks[s.task]
+			s.setting = int32(r.IntN(len(own.settings)))
+			of := own.settings[s.setting]
+			workers := m.devices[of.device].workers
+			at := r.IntN(len(workers))
+			if s.worker = workers[at]; !x.isReady(m.tasks, int(s.task)) || !m.allows(&x, int(s.task), s.worker) || m.arrival(&x, int(s.task), m.devices[of.device].memory) >= noWay {
+				continue
+			}
+			m.take(&x, s)
+			if of.device >= twin-1 {
+				of.device = twin + twin - 1 - of.device
+				s.setting, s.worker = int32(slices.Index(own.settings, of)), m.devices[of.device].workers[at]
+			}
+			m.take(&y, s)
+			a, b := m.busy(&x, twin-1), m.busy(&x, twin)
+			if a == b {
+				continue // the first of the two is the first in both
+			}
+			one := d.describe(&x, &v)
+			d.spare = nil
+			other := d.describe(&y, &v)
+			if one.used != other.used || !slices.Equal(one.times, other.times) || !slices.Equal(one.clocks, other.clocks) || !slices.Equal(one.lacks, other.lacks) || !slices.Equal(one.sources, other.sources) || math.Abs(one.joules-other.joules) > 1e-9 {
+				t.Errorf("%+v is mirrored to %+v", one, other)
+			}
+			compared++
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package improve
+
+import (
+	"math/bits"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/ready"
+)
+
+// copies times what moves between memories. An engine takes what has been ready longest, and of that what is read
+// first, as a decision estimates it. Links count as free.
+type copies struct {
+	*spread
+	*evaluator
+	at      []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
+	next    []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
+	lanes   [][]int64 // of engines, into each memory and then out of it: when each is free
+	queue   ready.Heap[copying]
+	batch   []copying // of one task
+	least   []int64   // by memory, of one piece: its first reader there
+	reached uint64    // memories
+	joules  float64   // of the step
+}
+
+const pending = -1
+
+// copying is a copy that waits for an engine.
+type copying struct {
+	since          int64
+	reader         int64 // what reads it first: its step, then its place
+	storage        dag.BufferID
+	from, to, last platform.MemoryID // last: where it goes on to; to: nowhere
+	entry          int32             // of one of its pieces, in the last memory
+	bytes          int64
+}
+
+// Before is the order in which engines take copies.
+func (c copying) Before(d copying) bool {
+	switch {
+	case c.since != d.since:
+		return c.since < d.since
+	case c.reader != d.reader:
+		return c.reader < d.reader
+	case c.storage != d.storage:
+		return c.storage < d.storage
+	}
+	return c.to < d.to
+}
+
+func newCopies(e *evaluator, steps int) *copies {
+	s := e.spread
+	n := steps * len(s.pieces) * s.memories
+	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories)}
+	for _, of := range s.engines {
+		c.lanes = append(c.lanes, make([]int64, of.in), make([]int64, of.out))
+	}
+	return c
+}
+
+// begin prepares a step. Before the first one everything goes from where it is at home to where it is read.
+func (c *copies) begin() {
+	n := len(c.pieces) * c.memories
+	for i := int(c.step) * n; i < int(c.step+1)*n; i++ {
+		c.at[i] = pending
+	}
+	c.joules = 0
+	if c.step > 0 {
+		return
+	}
+	c.queue, c.reached = c.queue[:0], 0
+	for _, lanes := range c.lanes {
+		clear(lanes)
+	}
+	c.send(int32(c.tasks), 0)
+}
+
+// memory is where the writer of a piece is. The one past the last task stands for what was there before the run.
+func (c *copies) memory(p *piece) platform.MemoryID {
+	if int(p.writer) == c.tasks {
+		return p.home
+	}
+	return c.in[p.writer]
+}
+
+func (c *copies) entry(piece, step int32) int32 {
+	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
+}
+
+// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader first
+// moves together.
+func (c *copies) send(writer int32, ended int64) {
+	c.batch = c.batch[:0]
+	for _, id := range c.written[writer] {
+		p := &c.pieces[id]
+		from, sent := c.memory(p), uint64(0)
+		for _, r := range p.readers {
+			to, key := c.in[r.of], int64(r.back)<<32|int64(c.x.at[r.of])
+			if to == from || sent&(1<<to) != 0 && c.least[to] <= key {
+				continue
+			}
+			sent |= 1 << to
+			c.least[to] = key
+		}
+		for ; sent != 0; sent &= sent - 1 {
+			to := platform.MemoryID(bits.TrailingZeros64(sent))
+			c.load(copying{since: ended, reader: c.least[to], storage: p.storage, from: from, to: to, last: to, bytes: p.bytes, entry: c.entry(id, c.step) + int32(to)})
+		}
+	}
+	for i := range c.batch {
+		b := &c.batch[i]
+		if host := c.host; c.ways[b.from][b.to].passesHost {
+			b.to = host
+			c.joules += float64(c.ways[host][b.last].joules * float64(b.bytes))
+		}
+		c.joules += float64(c.ways[b.from][b.to].joules * float64(b.bytes))
+		c.reached |= 1<<b.from | 1<<b.to
+		c.start(*b)
+	}
+}
+
+// load adds a piece to the batch.
+func (c *copies) load(of copying) {
+	for k := range c.batch {
+		if b := &c.batch[k]; b.storage == of.storage && b.to == of.to && b.reader == of.reader {
+			b.bytes += of.bytes
+			c.next[of.entry], b.entry = b.entry, of.entry
+			return
+		}
+	}
+	c.next[of.entry] = -1
+	c.batch = append(c.batch, of)
+}
+
+// start lets a copy wait for an engine if it needs one.
+func (c *copies) start(of copying) {
+	if c.ways[of.from][of.to].lanes < 0 {
+		c.move(of)
+	} else {
+		c.queue.Push(of)
+	}
+}
+
+// arrived is when a memory has all that a task reads.
+func (c *copies) arrived(t int32) (at int64) {
+	in := c.in[t]
+	for _, r := range c.reads[t] {
+		p := &c.pieces[r.of]
+		if r.back > c.step || int(p.writer) == c.tasks && c.step > 0 || c.memory(p) == in {
+			continue
+		}
+		entry := c.entry(r.of, c.step-r.back) + int32(in)
+		for c.at[entry] == pending {
+			c.move(c.queue.Pop())
+		}
+		at = max(at, c.at[entry])
+	}
+	return at
+}
+
+// parts is in how many parts something moves that passes the host's memory.
+const parts = 8
+
+// move gives a copy to the engine that is free first.
+func (c *copies) move(of copying) {
+	way := &c.ways[of.from][of.to]
+	start, takes := of.since, way.takes(of.bytes)
+	if way.lanes >= 0 {
+		lanes := c.lanes[way.lanes]
+		best := 0
+		for l := range lanes {
+			if lanes[l] < lanes[best] {
+				best = l
+			}
+		}
+		start = max(start, lanes[best])
+		lanes[best] = start + takes
+	}
+	if of.to == of.last {
+		for entry := of.entry; entry >= 0; entry = c.next[entry] {
+			c.at[entry] = start + takes
+		}
+		return
+	}
+	// The second hop of a part runs beside the first hop of the next.
+	on := &c.ways[of.to][of.last]
+	of.since = max(start, start+takes+on.takes(of.bytes/parts)-on.takes(of.bytes))
+	of.from, of.to = of.to, of.last
+	c.start(of)
+}

@@ -1,0 +1,215 @@
+package improve
+
+import (
+	"math"
+	"slices"
+
+	"dahl/platform"
+)
+
+// unrolled is how many steps of a long run are timed at most, to find what one adds.
+const unrolled = 8
+
+// evaluator estimates what plans are worth.
+type evaluator struct {
+	*model
+	x      *point
+	step   int32
+	start  []int64 // by step and task
+	end    []int64
+	ends   [unrolled]int64     // by step: when all tasks so far have ended
+	free   []int64             // by worker: when its last task ended
+	domain []domain            // by worker: the first one of each has that of all
+	mixed  bool                // some device has tasks at several clocks
+	in     []platform.MemoryID // by task
+	copies *copies             // nil: all is in one memory
+	queues *queues             // nil: no unit changes its clock together with others
+	busy   []busyUnits         // by device
+}
+
+func newEvaluator(m *model) *evaluator {
+	steps := m.steps()
+	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks), free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
+	for d := range e.busy {
+		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
+	}
+	switch {
+	case m.spread != nil:
+		e.copies = newCopies(e, int(steps))
+	case slices.ContainsFunc(m.devices, func(d device) bool { return d.drains }):
+		e.queues = newQueues(m)
+	}
+	return e
+}
+
+func (m *model) steps() int32 {
+	if m.steady {
+		return unrolled
+	}
+	return 1
+}
+
+// worth estimates what a step takes by a plan, in nanoseconds, and draws.
+func (e *evaluator) worth(x *point) (span, joules float64) {
+	e.begin(x)
+	steps := e.steps()
+	if e.queues != nil && e.mixed {
+		e.step = e.byRequest()
+	} else {
+		known := int32(0) // steps that were as the one before
+		for e.step = 0; e.step < steps; e.step++ {
+			e.ends[e.step] = e.time()
+			if e.step > 0 && e.settled() {
+				known++
+			}
+			if known > 1 || known == 1 && !e.mixed {
+				break
+			}
+		}
+		e.step = min(e.step, steps-1)
+	}
+	span = float64(e.ends[e.step])
+	if e.steady {
+		if e.settled() {
+			span = float64(e.ends[e.step] - e.ends[e.step-1])
+		} else {
+			half := e.step / 2
+			span = float64(e.ends[e.step]-e.ends[half]) / float64(e.step-half)
+		}
+	}
+	return span, e.joules(int64(math.Round(span)))
+}
+
+// begin prepares for a point.
+func (e *evaluator) begin(x *point) {
+	e.x, e.mixed = x, false
+	clear(e.free)
+	for t, w := range x.worker {
+		e.in[t] = e.workers[w].memory
+	}
+	if !e.manyClocks {
+		return
+	}
+	for w := range e.domain {
+		own := &e.domain[w]
+		*own = domain{clock: e.devices[e.workers[w].device].atClock, changes: own.changes[:0]}
+	}
+	for t, w := range x.worker {
+		own := &e.domain[e.workers[w].domain]
+		if own.tasks++; own.tasks == 1 {
+			own.last = x.clock[t]
+		}
+		e.mixed = e.mixed || own.last != x.clock[t]
+	}
+}
+
+// sortByStart puts the sequence of the point that was timed last into the order in which its tasks start.
+func (e *evaluator) sortByStart(x *point) {
+	start := e.start[e.step*int32(e.tasks):]
+	for i, t := range x.sequence {
+		k := i
+		for ; k > 0 && start[x.sequence[k-1]] > start[t]; k-- {
+			x.sequence[k] = x.sequence[k-1]
+			x.at[x.sequence[k]] = int32(k)
+		}
+		x.sequence[k], x.at[t] = t, int32(k)
+	}
+}
+
+// settled reports whether everything in a step happened as much later as in the step before.
+func (e *evaluator) settled() bool {
+	n := int32(e.tasks)
+	now, before := e.end[e.step*n:(e.step+1)*n], e.end[(e.step-1)*n:e.step*n]
+	by := now[0] - before[0]
+	for t := range now {
+		if now[t]-before[t] != by {
+			return false
+		}
+	}
+	return true
+}
+
+// time finds when the tasks of a step start and end, in their sequence, and returns when the last ends.
+func (e *evaluator) time() (last int64) {
+	if e.step > 0 {
+		last = e.ends[e.step-1]
+	}
+	if e.copies != nil {
+		e.copies.begin()
+	}
+	for _, t := range e.x.sequence {
+		w := e.x.worker[t]
+		own := &e.workers[w]
+		d := &e.devices[own.device]
+		ready, byCPU := e.ready(t, own, d)
+		from := max(ready, e.free[w])
+		if d.clocks {
+			from = e.turn(own.domain, d, e.x.clock[t], from)
+		}
+		end := e.run(t, int32(w), from, ready, byCPU)
+		last = max(last, end)
+		if e.copies != nil {
+			e.copies.send(t, end)
+		}
+	}
+	return last
+}
+
+// run lets a worker run a task from a time on, and returns when that ends.
+func (e *evaluator) run(t, w int32, from, ready int64, byCPU bool) (end int64) {
+	own := &e.workers[w]
+	d := &e.devices[own.device]
+	start := learns(d, from, ready, e.free[w], byCPU) + d.dispatch
+	c := &e.calls[e.slot[own.device]+e.x.clock[t]][e.class[t]]
+	end = start + c.takes
+	if e.step == 0 {
+		end = start + c.first
+	}
+	i := e.step*int32(e.tasks) + t
+	e.start[i], e.end[i], e.free[w] = start, end, end
+	if d.clocks {
+		e.domain[own.domain].until = max(e.domain[own.domain].until, end)
+	}
+	return end
+}
+
+// ready is when all that a task waits for is there. byCPU: a processor has made it so, or the run has begun.
+func (e *evaluator) ready(t int32, own *worker, d *device) (at int64, byCPU bool) {
+	byCPU = true
+	n := int32(e.tasks)
+	base := e.step * n
+	for _, w := range e.waits.of[e.waits.start[t]:e.waits.start[t+1]] {
+		if w.back > e.step {
+			continue
+		}
+		end := e.end[base-w.back*n+w.task]
+		if end < at || end == at && byCPU {
+			continue
+		}
+		at, byCPU = end, d.toCPU == 0 || e.devices[e.workers[e.x.worker[w.task]].device].toCPU > 0
+	}
+	if e.copies != nil {
+		if arrived := e.copies.arrived(t); arrived > at {
+			at, byCPU = arrived, false
+		}
+	}
+	return at, byCPU
+}
+
+// learns is when a worker begins with a task for which all else is ready at a time.
+func learns(d *device, now, ready, free int64, byCPU bool) int64 {
+	waited := ready - free
+	switch {
+	case d.toCPU > 0 && !byCPU:
+		seen := ready + d.toCPU
+		if d.wake > 0 && seen-free >= d.wakeAfter {
+			seen += max(0, d.wake-d.handoff)
+		}
+		return max(now, seen)
+	case waited <= 0:
+		return now
+	case d.wake > 0 && waited >= d.wakeAfter:
+		return now + d.wake
+	}
+	return now + d.handoff
+}

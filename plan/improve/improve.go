@@ -1,0 +1,190 @@
+package improve
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+// Options say what to look for, and how far.
+type Options struct {
+	// Objective is what is made small, by the time and the joules of a step.
+	Objective func(span time.Duration, joules float64) float64
+	Steady    bool          // of a step among many; else of one that runs alone
+	Moves     int           // so many changed plans are looked at
+	Clocks    [][]int32     // by device: the clocks that tasks may run at; nil, or a nil entry: all
+	Seed      uint64        // of the random numbers
+	Deadline  time.Duration // a step may take no longer; 0: as long as it likes
+}
+
+// Result is the best plan found. Step and Joules are of a step, as simulated.
+type Result struct {
+	Plan   *schedule.Plan
+	Step   time.Duration
+	Joules float64
+	Value  float64 // of the objective
+	Moves  int     // plans looked at
+	Kept   int     // those that the search went on from
+}
+
+// steadySteps are those of each of the two runs whose difference a result is; a look in between takes few.
+const (
+	steadySteps = 50
+	fewSteps    = 6
+)
+
+// Search improves a plan of the first graph of a priced program. The result is no worse than the plan
+// that it starts from. When ctx ends it is the best so far.
+func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (*Result, error) {
+	s, err := newSearch(ctx, priced, from, o)
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.judge(from, steadySteps)
+	if err != nil {
+		return nil, fmt.Errorf("the plan from which to search: %w", err)
+	}
+	r := &Result{}
+	found, err := s.climb(r)
+	if err != nil || found.score >= first.score {
+		found = first
+	}
+	r.Plan, r.Step, r.Joules, r.Value = found.plan, found.span, found.joules, o.Objective(found.span, found.joules)
+	return r, nil
+}
+
+// search is the state of a search.
+type search struct {
+	*rules
+	ctx          context.Context // of simulations: it does not end
+	done         <-chan struct{}
+	priced       *schedule.Priced
+	graph        *dag.Graph
+	from         *schedule.Plan
+	start        *point
+	manyClocks   bool    // some device has several that are allowed
+	chain        []int32 // scratch
+	options      Options
+	random       *rand.Rand
+	evaluator    *evaluator
+	span, joules float64 // what the simulator said last, over what the evaluator did
+}
+
+func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
+	s = &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
+	if s.rules, err = newRules(priced, &o); err != nil {
+		return nil, err
+	}
+	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []int32) bool { return len(of) > 1 })
+	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
+		return nil, err
+	}
+	m, err := newModel(priced, &o)
+	if err != nil {
+		return nil, err
+	}
+	s.evaluator = newEvaluator(m)
+	return s, nil
+}
+
+// rounds is how often the search asks the simulator what its best plan is worth.
+const rounds = 20
+
+// slack is how much worse, relative to the best, the search may become in the first round.
+const slack = 0.03
+
+// climb searches by the evaluator, and judges what that calls better.
+func (s *search) climb(r *Result) (judged, error) {
+	x := newPoint(len(s.graph.Tasks))
+	x.copy(s.start)
+	best, err := s.look(x)
+	if err != nil {
+		return best, err
+	}
+	kept := newPoint(len(x.sequence))
+	kept.copy(x)
+	for round := range rounds {
+		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
+		if s.over() {
+			break
+		}
+		if now, err := s.look(x); err == nil && now.score < best.score {
+			best = now
+			kept.copy(x)
+		} else {
+			x.copy(kept)
+			s.look(x)
+		}
+	}
+	return s.judge(best.plan, steadySteps)
+}
+
+// look simulates a point, and corrects what the evaluator says by it.
+func (s *search) look(x *point) (judged, error) {
+	s.span, s.joules = 1, 1
+	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
+	if err != nil {
+		return now, err
+	}
+	span, joules := s.evaluator.worth(x)
+	s.span, s.joules = ratio(float64(now.span), span), ratio(now.joules, joules)
+	return now, nil
+}
+
+func ratio(is, estimated float64) float64 {
+	if is <= 0 || estimated <= 0 {
+		return 1
+	}
+	return is / estimated
+}
+
+// estimate is the score of a point by the evaluator.
+func (s *search) estimate(x *point) float64 {
+	span, joules := s.evaluator.worth(x)
+	return s.score(time.Duration(float64(span*s.span)), float64(joules*s.joules))
+}
+
+// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
+// point if that is no worse than the one so many changes before, or than the one before
+// (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
+func (s *search) accept(x *point, moves int, slack float64, r *Result) {
+	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
+	now.copy(x)
+	s.evaluator.sortByStart(now)
+	is := best
+	late := slices.Repeat([]float64{best + float64(best*slack)}, max(1, moves/20))
+	for k := range moves {
+		if k%64 == 0 && s.over() {
+			return
+		}
+		next.copy(now)
+		s.change(next)
+		r.Moves++
+		value := s.estimate(next)
+		if value <= is || value <= late[k%len(late)] {
+			is, now, next = value, next, now
+			s.evaluator.sortByStart(now)
+			r.Kept++
+			if is < best {
+				best = is
+				x.copy(now)
+			}
+		}
+		late[k%len(late)] = min(late[k%len(late)], is)
+	}
+}
+
+// over reports whether there is no time left.
+func (s *search) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,177 @@
+package improve
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// model is what the evaluator knows of a problem, laid out for speed. Times are nanoseconds.
+type model struct {
+	platform   *platform.Platform
+	tasks      int
+	steady     bool
+	waits      waits
+	class      []int32  // by task: of its calls
+	rank       []int32  // by task: of its name
+	calls      [][]call // by device and clock (slot), then class
+	slot       []int32  // by device: of its first clock
+	devices    []device
+	workers    []worker
+	spread     *spread // nil: all is in one memory
+	manyClocks bool
+	rest       float64 // watts of the host and of links that idle
+}
+
+// waits are the tasks that each task waits for, of its own step and of steps before.
+type waits struct {
+	start []int32 // by task, and one past the last
+	of    []wait
+}
+
+type wait struct{ task, back int32 }
+
+// call is one of a class of tasks on a device at a clock.
+type call struct {
+	takes, first int64   // first: in the first step
+	joules       float64 // beside what an idle unit draws; of shared, without what the first busy unit adds
+	shared       bool    // that is added too
+}
+
+// device is one of the platform.
+type device struct {
+	dispatch, handoff int64
+	wakeAfter, wake   int64 // 0: it never sleeps
+	toCPU             int64 // the greatest of all devices, where it takes another's end so long to be seen here
+	count             float64
+	atClock           int32
+	idle, first       []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
+	shares            bool      // some first is not 0
+	switchNs          int64
+	switchJ           float64
+	clocks            bool // there are several
+	unitClocks        bool // each unit has its own
+	drains            bool // there are several units and clocks, and all units are at one
+	mayBeOff          bool
+	offWatts          float64
+	memory            platform.MemoryID
+}
+
+// worker is one unit. Units whose clock changes together are one domain.
+type worker struct {
+	device, domain int32
+	memory         platform.MemoryID
+}
+
+func newModel(priced *schedule.Priced, o *Options) (*model, error) {
+	p, g := priced.Platform, priced.Program.Graphs[0]
+	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
+	for l := range p.Links {
+		m.rest += p.Links[l].IdleWatts
+	}
+	m.addWaits(g)
+	for t := range dag.TaskID(m.tasks) {
+		m.rank = append(m.rank, g.Rank(t))
+	}
+	m.addDevices()
+	for w := range p.Workers {
+		own := worker{device: int32(p.Workers[w].Device), domain: int32(w), memory: p.MemoryOf(platform.WorkerID(w))}
+		if !p.Devices[own.device].UnitClocks {
+			own.domain -= int32(p.Workers[w].Index)
+		}
+		m.workers = append(m.workers, own)
+	}
+	if err := m.addCalls(priced); err != nil {
+		return nil, err
+	}
+	if p.Spread() {
+		m.spread = newSpread(p, g)
+	}
+	return m, nil
+}
+
+func (m *model) addWaits(g *dag.Graph) {
+	for t := range dag.TaskID(m.tasks) {
+		m.waits.start = append(m.waits.start, int32(len(m.waits.of)))
+		for back := range g.Reach() + 1 {
+			for _, list := range g.PredsBack(t, back) {
+				for _, before := range list {
+					m.waits.of = append(m.waits.of, wait{before, back})
+				}
+			}
+			if !m.steady {
+				break
+			}
+		}
+	}
+	m.waits.start = append(m.waits.start, int32(len(m.waits.of)))
+}
+
+func (m *model) addDevices() {
+	p := m.platform
+	toCPU := int64(0)
+	for i := range p.Devices {
+		toCPU = max(toCPU, int64(p.Devices[i].HandoffToCPU))
+	}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: int32(d.AtClock),
+			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, unitClocks: d.UnitClocks, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
+		if d.HandoffToCPU == 0 {
+			own.toCPU = toCPU
+		}
+		for c := range max(1, len(d.Clocks)) {
+			first := float64(d.WattsAboveIdle(c, 1)) - m.eachMore(d, c)
+			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
+			own.shares = own.shares || first != 0
+		}
+		m.manyClocks = m.manyClocks || own.clocks
+		m.devices = append(m.devices, own)
+	}
+}
+
+// eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy units it
+// draws the same for each of them, and what the first adds beyond that once.
+func (m *model) eachMore(d *platform.Device, clock int) float64 {
+	if d.Count == 1 {
+		return d.WattsAboveIdle(clock, 1)
+	}
+	return float64(2*d.WattsAboveIdle(clock, 2)) - d.WattsAboveIdle(clock, 1)
+}
+
+// addCalls finds what the calls take and draw.
+func (m *model) addCalls(priced *schedule.Priced) error {
+	byClock := map[int32]*schedule.Costs{}
+	m.class = slices.Clone(priced.Costs(0).Class)
+	for id := range m.devices {
+		m.slot = append(m.slot, int32(len(m.calls)))
+		d := &m.platform.Devices[id]
+		for clock := range int32(max(1, len(d.Clocks))) {
+			if byClock[clock] == nil {
+				costs, err := priced.AtClock(0, clock)
+				if err != nil {
+					return err
+				}
+				byClock[clock] = costs
+			}
+			row := make([]call, len(priced.Costs(0).ByClass))
+			for t, class := range m.class {
+				if cost, ok := byClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
+					row[class] = m.callOf(d, int(clock), &cost)
+				}
+			}
+			m.calls = append(m.calls, row)
+		}
+	}
+	return nil
+}
+
+func (m *model) callOf(d *platform.Device, clock int, cost *schedule.Cost) call {
+	c := call{takes: int64(cost.Duration), first: int64(max(cost.Duration, cost.First)), joules: cost.Joules}
+	if cost.Joules == 0 {
+		c.joules, c.shared = float64(m.eachMore(d, clock)*float64(cost.Duration))/1e9, true
+	}
+	return c
+}

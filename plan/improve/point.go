@@ -1,0 +1,183 @@
+package improve
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/ready"
+)
+
+// point is a plan as the search changes it. The tasks are in one sequence in which each comes after those
+// that it waits for; a worker runs its tasks in that order. So every point is a plan that can run.
+type point struct {
+	sequence []int32 // tasks
+	at       []int32 // by task: its place in the sequence
+	worker   []platform.WorkerID
+	clock    []int32
+}
+
+func newPoint(n int) *point {
+	return &point{sequence: make([]int32, n), at: make([]int32, n), worker: make([]platform.WorkerID, n), clock: make([]int32, n)}
+}
+
+// copy makes x equal to another point of the same graph.
+func (x *point) copy(of *point) {
+	copy(x.sequence, of.sequence)
+	copy(x.at, of.at)
+	copy(x.worker, of.worker)
+	copy(x.clock, of.clock)
+}
+
+// insert moves a task to another place of the sequence. Those between move by one.
+func (x *point) insert(t int32, to int32) {
+	for at := x.at[t]; at != to; {
+		next := at + 1
+		if to < at {
+			next = at - 1
+		}
+		x.sequence[at] = x.sequence[next]
+		x.at[x.sequence[at]] = at
+		at = next
+	}
+	x.sequence[to], x.at[t] = t, to
+}
+
+// rules say which points are plans that a decision accepts.
+type rules struct {
+	graph  *dag.Graph
+	places [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
+	clocks [][]int32               // by device: those allowed
+	group  [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
+	alike  [][]int32               // by task: those of its class of costs, and those of its layer and phase
+	layer  [][]int32
+}
+
+func newRules(priced *schedule.Priced, o *Options) (*rules, error) {
+	g, p := priced.Program.Graphs[0], priced.Platform
+	r := &rules{graph: g, group: make([][]int32, len(g.Tasks)), clocks: make([][]int32, len(p.Devices))}
+	for id := range p.Devices {
+		for c := range max(1, len(p.Devices[id].Clocks)) {
+			if id >= len(o.Clocks) || o.Clocks[id] == nil || slices.Contains(o.Clocks[id], int32(c)) {
+				r.clocks[id] = append(r.clocks[id], int32(c))
+			}
+		}
+		if len(r.clocks[id]) == 0 {
+			return nil, fmt.Errorf("none of the clocks allowed of device %q is one of its own", p.Devices[id].Name)
+		}
+	}
+	known := map[string][][]platform.WorkerID{}
+	for t := range g.Tasks {
+		key := fmt.Sprint(priced.Costs(0).Class[t])
+		if pl := g.Tasks[t].Placement; pl != nil {
+			key = fmt.Sprint(key, " ", pl.Device)
+		}
+		if _, ok := known[key]; !ok {
+			known[key] = allowed(priced, dag.TaskID(t))
+		}
+		r.places = append(r.places, known[key])
+	}
+	r.alike = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
+	r.layer = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(g.Tasks[t].Labels) })
+	for t, group := range lists(len(g.Tasks), func(t int) string {
+		if pl := g.Tasks[t].Placement; pl != nil && pl.Colocate != "" {
+			return pl.Colocate
+		}
+		return fmt.Sprint(t)
+	}) {
+		if len(group) > 1 {
+			r.group[t] = group
+			if int(group[0]) == t {
+				r.join(group)
+			}
+		}
+	}
+	return r, nil
+}
+
+// lists are, by task, the tasks of one name.
+func lists(tasks int, name func(t int) string) [][]int32 {
+	byName, names := map[string][]int32{}, make([]string, tasks)
+	for t := range names {
+		names[t] = name(t)
+		byName[names[t]] = append(byName[names[t]], int32(t))
+	}
+	all := make([][]int32, tasks)
+	for t := range all {
+		all[t] = byName[names[t]]
+	}
+	return all
+}
+
+// join lets the tasks of a group run only where all of them can.
+func (r *rules) join(group []int32) {
+	var all [][]platform.WorkerID
+	for _, workers := range r.places[group[0]] {
+		shared := slices.DeleteFunc(slices.Clone(workers), func(w platform.WorkerID) bool {
+			return slices.ContainsFunc(group, func(t int32) bool { return !r.allows(t, w) })
+		})
+		if len(shared) > 0 {
+			all = append(all, shared)
+		}
+	}
+	for _, t := range group {
+		r.places[t] = all
+	}
+}
+
+// allows reports whether a worker may run a task.
+func (r *rules) allows(t int32, w platform.WorkerID) bool {
+	return slices.ContainsFunc(r.places[t], func(workers []platform.WorkerID) bool { return slices.Contains(workers, w) })
+}
+
+// allowed lists the workers that can run a task and on which it may be placed, by device.
+func allowed(priced *schedule.Priced, t dag.TaskID) (all [][]platform.WorkerID) {
+	p, pl := priced.Platform, priced.Program.Graphs[0].Tasks[t].Placement
+	last := platform.DeviceID(-1)
+	for w := range p.Workers {
+		worker := &p.Workers[w]
+		device := &p.Devices[worker.Device]
+		_, runs := priced.Costs(0).Of(t, worker.Device)
+		if !runs || pl != nil && !slices.Contains([]string{"", worker.Name, device.Name, device.Kind}, pl.Device) {
+			continue
+		}
+		if worker.Device != last {
+			all, last = append(all, nil), worker.Device
+		}
+		all[len(all)-1] = append(all[len(all)-1], platform.WorkerID(w))
+	}
+	return all
+}
+
+// pointOf is the point of a plan. What the plan says of clocks that are not allowed does not hold.
+func (r *rules) pointOf(p *platform.Platform, plan *schedule.Plan) (*point, error) {
+	sorted, stuck := ready.Sort(r.graph.Links, nil, plan.Order)
+	if stuck >= 0 {
+		return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", r.graph.Tasks[stuck].Name)
+	}
+	x := newPoint(len(sorted))
+	for at, t := range sorted {
+		x.sequence[at], x.at[t] = int32(t), int32(at)
+	}
+	for w, list := range plan.Order {
+		device := &p.Devices[p.Workers[w].Device]
+		for _, t := range list {
+			x.worker[t], x.clock[t] = platform.WorkerID(w), int32(device.AtClock)
+			if name, ok := plan.Clocks[r.graph.Tasks[t].Name]; ok {
+				x.clock[t] = int32(device.ClockIndex(name))
+			}
+			x.clock[t] = r.clockOn(p.Workers[w].Device, x.clock[t])
+		}
+	}
+	return x, nil
+}
+
+// clockOn is a clock if it is allowed on a device, else the first that is.
+func (r *rules) clockOn(id platform.DeviceID, clock int32) int32 {
+	if slices.Contains(r.clocks[id], clock) {
+		return clock
+	}
+	return r.clocks[id][0]
+}

@@ -1,0 +1,102 @@
+package improve
+
+import (
+	"slices"
+
+	"dahl/platform"
+)
+
+// joules is what the step drew that was timed last, where it takes so long.
+func (e *evaluator) joules(span int64) float64 {
+	seconds := float64(span) / 1e9
+	sum := float64(e.rest * seconds)
+	base := e.step * int32(e.tasks)
+	used := uint64(0)
+	for d := range e.busy {
+		e.busy[d].events = e.busy[d].events[:0]
+	}
+	for t := range int32(e.tasks) {
+		own := &e.workers[e.x.worker[t]]
+		c := &e.calls[e.slot[own.device]+e.x.clock[t]][e.class[t]]
+		sum += c.joules
+		used |= 1 << own.device
+		if d := &e.devices[own.device]; c.shared && d.shares {
+			e.busy[own.device].add(e.start[base+t], e.end[base+t], span, e.x.clock[t])
+		}
+	}
+	if e.copies != nil {
+		sum += e.copies.joules
+	}
+	for i := range e.devices {
+		if d := &e.devices[i]; d.mayBeOff && used&(1<<i) == 0 && !e.reached(d.memory) {
+			sum += float64(d.offWatts * seconds)
+		} else {
+			sum += e.idleJoules(int32(i), span) + e.busy[i].joules(d.first)
+		}
+	}
+	return sum
+}
+
+// reached reports whether something moves to a memory or from it.
+func (e *evaluator) reached(m platform.MemoryID) bool {
+	return e.copies != nil && m != e.platform.HostMemory() && e.copies.reached&(1<<m) != 0
+}
+
+// busyUnits adds up what the first busy unit of a device draws beyond the others.
+type busyUnits struct {
+	events  []int64 // times, each with a clock and whether a unit begins
+	running []int   // by clock: units
+	tally   []float64
+}
+
+const (
+	begins     = 1
+	clockShift = 1
+	timeShift  = 9
+)
+
+// add notes that a unit is busy. Times are those of the step modulo its length, since what the steps before and after
+// do then happens at the same time.
+func (b *busyUnits) add(from, to, span int64, clock int32) {
+	if from == to || span <= 0 {
+		return
+	}
+	at := int64(clock) << clockShift
+	if from < to-span {
+		from = to - span // never: a unit is busy for no more than a step
+	}
+	from, to = from%span, from%span+(to-from)
+	b.events = append(b.events, from<<timeShift|at|begins)
+	if to > span {
+		b.events = append(b.events, span<<timeShift|at, 0<<timeShift|at|begins)
+		to -= span
+	}
+	b.events = append(b.events, to<<timeShift|at)
+}
+
+// joules shares what the first unit draws at each moment among all busy ones: each draws the part of its own clock.
+func (b *busyUnits) joules(first []float64) (sum float64) {
+	slices.Sort(b.events)
+	clear(b.tally)
+	busy, now := 0, int64(0)
+	for _, event := range b.events {
+		at, clock := event>>timeShift, int(event>>clockShift)&(1<<(timeShift-clockShift)-1)
+		if at > now && busy > 0 {
+			for c, n := range b.running {
+				if n > 0 {
+					b.tally[c] += float64(float64(at-now) * float64(n) / float64(busy))
+				}
+			}
+		}
+		now = at
+		if event&begins != 0 {
+			busy, b.running[clock] = busy+1, b.running[clock]+1
+		} else {
+			busy, b.running[clock] = busy-1, b.running[clock]-1
+		}
+	}
+	for c, ns := range b.tally {
+		sum += float64(first[c] * ns / 1e9)
+	}
+	return sum
+}

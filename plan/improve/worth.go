@@ -1,0 +1,135 @@
+package improve
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/simulate"
+)
+
+// Worth is what a step takes by a decision, as simulated: alone, or what each of some steps adds to as
+// many before them.
+func Worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (span time.Duration, joules float64, err error) {
+	runs := []int{1}
+	if steady {
+		runs = []int{steps, 2 * steps}
+	}
+	for _, n := range runs {
+		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
+		if err != nil {
+			return 0, 0, err
+		}
+		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
+		if err != nil {
+			return 0, 0, err
+		}
+		span, joules = ran.Makespan-span, report.TotalJoules-joules
+	}
+	if steady {
+		span, joules = span/time.Duration(steps), joules/float64(steps)
+	}
+	return span, joules, nil
+}
+
+// score is what the search makes small: the value of the objective, where the step is no longer than the
+// deadline. Longer ones are all worse than those, and the longer the worse.
+func (s *search) score(span time.Duration, joules float64) float64 {
+	if s.options.Deadline > 0 && span > s.options.Deadline {
+		return math.MaxFloat64 / 1e20 * float64(span)
+	}
+	return s.options.Objective(span, joules)
+}
+
+// judged is a plan with what the simulator says of it.
+type judged struct {
+	plan   *schedule.Plan
+	span   time.Duration
+	joules float64
+	score  float64
+}
+
+// judge simulates a plan, over so many steps twice where the step is a steady one.
+func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
+	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return judged{}, err
+	}
+	span, joules, err := Worth(s.ctx, d, s.options.Steady, steps)
+	return judged{plan, span, joules, s.score(span, joules)}, err
+}
+
+// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for the sake
+// of bytes. Else it returns the plan itself.
+func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
+	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return plan
+	}
+	placed := d.Graphs[0].Placed
+	if len(placed.Reuse)+len(placed.MemoryReuseNext) == 0 {
+		return plan
+	}
+	g, err := placed.Graph()
+	if err != nil {
+		return plan
+	}
+	const shared = "step" // the arena whose buffers share bytes
+	with, written, end := *plan, d.PlanOf(0, nil).Written, map[string]int64{}
+	for i := range written.Places {
+		at := &written.Places[i]
+		if b, ok := g.BufferByName(at.Buffer); ok && at.Arena == shared {
+			at.Offset = end[at.Memory]
+			end[at.Memory] += layout.Align(g.Buffers[b].Bytes()) * int64(g.Copies(b))
+		}
+	}
+	for i := range written.Arenas {
+		if at := &written.Arenas[i]; at.Arena == shared {
+			at.Bytes = end[at.Memory]
+		}
+	}
+	with.Places, with.Arenas = written.Places, written.Arenas
+	if _, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{&with}}); err != nil {
+		return plan
+	}
+	return &with
+}
+
+// planOf writes a point down. It keeps what the first plan says that a search does not change: variants,
+// copies of buffers, and sleep states of tasks that stay on their device.
+func (s *search) planOf(x *point) *schedule.Plan {
+	p, from := s.priced.Platform, s.from
+	plan := &schedule.Plan{Policy: from.Policy, GraphHash: s.graph.Hash(), Lowering: from.Lowering, Variants: from.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
+	plan.Copies = from.Copies
+	inForce := true
+	for _, t := range x.sequence {
+		w := x.worker[t]
+		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
+		inForce = inForce && int(x.clock[t]) == p.Devices[p.Workers[w].Device].AtClock
+	}
+	if !inForce {
+		plan.Clocks = map[string]string{}
+	}
+	for t := range s.graph.Tasks {
+		name, id := s.graph.Tasks[t].Name, s.deviceOf(x.worker[t])
+		if clocks := p.Devices[id].Clocks; !inForce && len(clocks) > 1 {
+			plan.Clocks[name] = clocks[x.clock[t]].Name
+		}
+		if state, sleeps := from.Sleeps[name]; sleeps && s.deviceOf(s.start.worker[t]) == id {
+			if plan.Sleeps == nil {
+				plan.Sleeps = map[string]string{}
+			}
+			plan.Sleeps[name] = state
+		}
+	}
+	return plan
+}
+
+func (s *search) deviceOf(w platform.WorkerID) platform.DeviceID {
+	return s.priced.Platform.Workers[w].Device
+}

@@ -1,0 +1,367 @@
+package relax
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dahl/plan/certificate"
+	"dahl/plan/lp"
+)
+
+// Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by how many
+// tasks of a colour run at a memory, where the relaxation says that this is no whole number, and ends
+// when so many parts were solved, or all are bounded by the value. All parts are solved by one program, of which a
+// condition only changes the bounds of a column.
+func Branch(ctx context.Context, m *certificate.Model, value float64, nodes, iterations int) ([]*certificate.Proof, error) {
+	b, err := newBranching(ctx, m, value, iterations)
+	if err != nil {
+		return nil, err
+	}
+	root := &part{proof: &certificate.Proof{Value: value}}
+	if err := b.solve(root, maxRounds); err != nil {
+		return nil, err
+	}
+	open := parts{root}
+	for solved := 1; solved < nodes && len(open[0].between) > 0 && open[0].bound < value*(1-enough); solved += 2 {
+		if ctx.Err() != nil {
+			break
+		}
+		at := heap.Pop(&open).(*part)
+		split, err := b.choose(at)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range [2]certificate.Condition{split, split.Other()} {
+			next := at.given(c)
+			if err := b.solve(next, partRounds); err != nil {
+				return nil, err
+			}
+			heap.Push(&open, next)
+		}
+	}
+	proofs := make([]*certificate.Proof, len(open))
+	for i, at := range open {
+		proofs[i] = at.proof
+	}
+	return proofs, nil
+}
+
+const (
+	// spareTurns is how many turns there may be that hold in some parts.
+	spareTurns = 500
+	// enough, relative to the value, is how near a bound has to come for a part to be left alone.
+	enough = 1e-9
+	// partRounds is how often rows are added for one part.
+	partRounds = 3
+	// wholeEnough is how far from a whole number a count of tasks may be without being split.
+	wholeEnough = 1e-6
+)
+
+// part is some of all plans.
+type part struct {
+	proof   *certificate.Proof
+	bound   float64
+	between []fraction // counts that are no whole numbers
+}
+
+// fraction is what a solution says of a count that is no whole number.
+type fraction struct {
+	count int
+	is    float64
+}
+
+// given is the part of a part that fulfils one more condition, with the bound of the whole.
+func (p *part) given(c certificate.Condition) *part {
+	return &part{proof: &certificate.Proof{Value: p.proof.Value, Where: append(slices.Clip(p.proof.Where), c), Rows: p.proof.Rows}, bound: p.bound}
+}
+
+// parts is a heap, the least bound first.
+type parts []*part
+
+func (p parts) Len() int           { return len(p) }
+func (p parts) Less(i, j int) bool { return p[i].bound < p[j].bound }
+func (p parts) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p *parts) Push(x any)        { *p = append(*p, x.(*part)) }
+func (p *parts) Pop() any {
+	last := len(*p) - 1
+	x := (*p)[last]
+	*p = (*p)[:last]
+	return x
+}
+
+// branching is a program of which parts are solved one after another.
+type branching struct {
+	ctx        context.Context
+	q          *quotient
+	solver     *lp.Solver
+	iterations int
+	counts     []count
+	upper      []float64 // by column of the program: as it is now
+
+	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up
+	// for what is missing. These columns are there from the start, since one that is added later makes the solver begin anew.
+	turns []turn
+	spare []int // columns, those of the turns first
+}
+
+// count is how many tasks of a colour run at a memory.
+type count struct {
+	tasks   []int32
+	devices []int
+	shares  []int32 // columns of the program, of one task
+	column  int     // of the count; -1: the colour has one task, and the shares say it all
+
+	raised [2]float64 // by side of a split: by how much bounds rose for each task that the count moved, in all
+	tried  [2]float64 // and how often
+}
+
+func newBranching(ctx context.Context, m *certificate.Model, value float64, iterations int) (*branching, error) {
+	q, err := newQuotient(m, refine(m), m.Horizon(value))
+	if err != nil {
+		return nil, err
+	}
+	b := &branching{ctx: ctx, q: q, iterations: iterations}
+	if err := b.addCounts(); err != nil {
+		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	if err := q.addFixed(); err != nil {
+		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	for range spareTurns {
+		column, err := q.program.AddColumn(0, 0, math.Inf(1))
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
+		b.spare = append(b.spare, column)
+	}
+	b.solver = lp.NewSolver(q.program)
+	b.upper = slices.Repeat([]float64{math.Inf(1)}, q.program.Columns())
+	return b, nil
+}
+
+// addCounts finds what can be split, and adds a column and a row for each count of more than one task.
+func (b *branching) addCounts() error {
+	m := b.q.m
+	for memory := range m.Memories {
+		for _, tasks := range b.q.colours.tasks {
+			c := count{tasks: tasks, column: -1}
+			for k, o := range m.Tasks[tasks[0]].Options {
+				if m.Devices[o.Device].Memory != memory {
+					continue
+				}
+				c.shares = append(c.shares, b.q.column[m.ColumnShare(tasks[0])+k])
+				if !slices.Contains(c.devices, o.Device) {
+					c.devices = append(c.devices, o.Device)
+				}
+			}
+			if len(c.shares) == 0 || len(c.shares) == len(m.Tasks[tasks[0]].Options) {
+				continue
+			}
+			slices.Sort(c.devices)
+			if n := float64(len(tasks)); n > 1 {
+				var err error
+				if c.column, err = b.q.program.AddColumn(0, 0, n); err != nil {
+					return err
+				}
+				terms := []lp.Term{{Column: c.column, Coefficient: 1}}
+				for _, j := range c.shares {
+					terms = append(terms, lp.Term{Column: int(j), Coefficient: -n})
+				}
+				if _, err := b.q.program.AddRow(0, 0, terms); err != nil {
+					return err
+				}
+				b.q.classes = append(b.q.classes, class{})
+			}
+			b.counts = append(b.counts, c)
+		}
+	}
+	return nil
+}
+
+// solve bounds a part, and finds by what to split it.
+func (b *branching) solve(p *part, rounds int) error {
+	given, err := b.q.m.Given(p.proof.Where)
+	if err != nil {
+		return fmt.Errorf("relaxation: %w", err)
+	}
+	if err := b.setBounds(given, p.proof.Where); err != nil {
+		return fmt.Errorf("relaxation: %w", err)
+	}
+	for round := range rounds {
+		r, err := b.solver.Solve(b.ctx, b.iterations)
+		if err != nil {
+			return fmt.Errorf("relaxation: %w", err)
+		}
+		if r.Status == lp.Infeasible {
+			return b.close(p, r.Y, r.Ray)
+		}
+		if r.Status != lp.Optimal {
+			return nil
+		}
+		if r.Objective > p.bound || len(p.between) == 0 {
+			p.bound = max(p.bound, r.Objective)
+			p.proof.Rows = b.rows(p, r.Y)
+		}
+		p.between = b.fractions(r.X)
+		if round+1 == rounds {
+			break
+		}
+		turns, err := b.separateTurns(given, r.X)
+		if err != nil {
+			return err
+		}
+		if added, err := b.q.separate(r.X); added+turns == 0 || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setBounds makes the bounds of columns those of a part.
+func (b *branching) setBounds(given *certificate.Model, where []certificate.Condition) error {
+	set := func(column int, lower, upper float64) error { return b.q.program.SetBounds(column, lower, upper) }
+	for _, tasks := range b.q.colours.tasks {
+		for k := range given.Tasks[tasks[0]].Options {
+			j := given.ColumnShare(tasks[0]) + k
+			upper := math.Inf(1)
+			if given.Upper(j, 1) == 0 {
+				upper = 0
+			}
+			at := b.q.column[j]
+			if b.upper[at] == upper {
+				continue
+			}
+			b.upper[at] = upper
+			if err := set(int(at), 0, upper); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range b.turns {
+		if err := b.setTurn(given, i); err != nil {
+			return err
+		}
+	}
+	for i := range b.counts {
+		c := &b.counts[i]
+		if c.column < 0 {
+			continue
+		}
+		least, most := 0.0, float64(len(c.tasks))
+		for k := range where {
+			if w := &where[k]; c.is(w) && w.More {
+				least = max(least, w.Most+1)
+			} else if c.is(w) {
+				most = min(most, w.Most)
+			}
+		}
+		if err := set(c.column, least, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setTurn makes a turn hold in a part if its tasks run nowhere else there.
+func (b *branching) setTurn(given *certificate.Model, i int) error {
+	t, upper := b.turns[i], math.Inf(1)
+	if given.OnlyOn(b.q.colours.tasks[t.from][0], t.device) && given.OnlyOn(b.q.colours.tasks[t.to][0], t.device) {
+		upper = 0
+	}
+	at := b.spare[i]
+	if b.upper[at] == upper {
+		return nil
+	}
+	b.upper[at] = upper
+	return b.q.program.SetBounds(at, 0, upper)
+}
+
+// separateTurns adds the turns that the solution of a part violates.
+func (b *branching) separateTurns(given *certificate.Model, x []float64) (added int, err error) {
+	for _, t := range b.q.turns(given, x) {
+		if i := len(b.turns); i < len(b.spare) && !b.q.has[t.key()] {
+			if err := b.q.addTurn(t, b.spare[i]); err != nil {
+				return added, err
+			}
+			b.turns = append(b.turns, t)
+			if err := b.setTurn(given, i); err != nil {
+				return added, err
+			}
+			added++
+		}
+	}
+	return added, nil
+}
+
+// is reports whether a condition is about a count.
+func (c *count) is(w *certificate.Condition) bool {
+	return slices.Equal(c.tasks, w.Tasks) && slices.Equal(c.devices, w.Devices)
+}
+
+// fractions are the counts that are no whole numbers in a solution.
+func (b *branching) fractions(x []float64) (list []fraction) {
+	for i := range b.counts {
+		c := &b.counts[i]
+		is := 0.0
+		for _, j := range c.shares {
+			is += float64(x[j] * float64(len(c.tasks)))
+		}
+		if math.Abs(is-math.Round(is)) > wholeEnough {
+			list = append(list, fraction{i, is})
+		}
+	}
+	return list
+}
+
+// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier is that of the
+// condition that bounds the count.
+func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
+	rows := b.q.multiplied(y)
+	row := 0
+	for i := range b.counts {
+		c := &b.counts[i]
+		if c.column < 0 {
+			continue
+		}
+		reduced := -y[row]
+		row++
+		at, tightest := -1, 0.0
+		for k := range p.proof.Where {
+			if w := &p.proof.Where[k]; reduced != 0 && w.More == (reduced > 0) && c.is(w) && (at < 0 || w.More == (w.Most > tightest)) {
+				at, tightest = k, w.Most
+			}
+		}
+		if at >= 0 {
+			rows = append(rows, certificate.Multiplied{Row: certificate.Row{Family: certificate.Given, Where: len(b.q.m.Conditions) + at}, Multiplier: math.Abs(reduced)})
+		}
+	}
+	return rows
+}
+
+// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of them may
+// be added to others.
+func (b *branching) close(p *part, y, ray []float64) error {
+	p.between = nil
+	for scale := 1.0; scale < 1e20; scale *= 1000 {
+		sum := slices.Clone(y)
+		for i := range sum {
+			sum[i] += float64(scale * ray[i])
+		}
+		try := *p.proof
+		try.Rows = b.rows(p, sum)
+		bound, err := try.Bound(b.q.m)
+		if err != nil {
+			return fmt.Errorf("relaxation: %w", err)
+		}
+		if bound > p.bound {
+			p.bound, p.proof.Rows = bound, try.Rows
+		}
+		if bound >= p.proof.Value {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Package space is what a plan may choose from before it gives a task to anybody: sets of devices, with so
+// many units of each, and lowerings of a network. Every choice has a program and costs of its own.
+//
+// Read first: [Space]. The search for a plan and the check of its proof go through the same choices, and
+// neither imports the other.
+package space
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Choice is a set of devices, as [platform.Platform.Select] takes it ("": all of the machine), and the name
+// of a lowering ("": there is one).
+type Choice struct {
+	Devices string `json:"devices,omitempty"`
+	Tiles   string `json:"tiles,omitempty"`
+}
+
+func (c Choice) String() string {
+	devices := c.Devices
+	if devices == "" {
+		devices = "all devices"
+	}
+	if c.Tiles == "" {
+		return devices
+	}
+	return fmt.Sprintf("%s, tiles %s", devices, c.Tiles)
+}
+
+// Space is all choices: each of Devices with each of Tiles.
+type Space struct {
+	Devices []string
+	Tiles   []string
+	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
+	// give equal results, and goroutines may call it at one time.
+	Price func(Choice) (*schedule.Priced, error)
+}
+
+// Choices lists all choices, the lowerings of one set of devices after another.
+func (s *Space) Choices() []Choice {
+	var all []Choice
+	for _, devices := range s.Devices {
+		for _, tiles := range s.Tiles {
+			all = append(all, Choice{devices, tiles})
+		}
+	}
+	return all
+}
+
+// Of is the space of one program on sets of devices of its machine.
+func Of(priced *schedule.Priced, devices []string) *Space {
+	return &Space{Devices: devices, Tiles: []string{""}, Price: func(c Choice) (*schedule.Priced, error) {
+		if c.Devices == "" {
+			return priced, nil
+		}
+		return priced.On(c.Devices)
+	}}
+}
+
+// unitCounts are the numbers of units of a device that sets have, beside all.
+var unitCounts = []int{1, 2, 4, 8, 12, 16, 24, 36, 40}
+
+// maxSets bounds the sets of one machine.
+const maxSets = 1000
+
+// Sets are the sets of devices of a machine that differ: for each device none, some numbers of its units,
+// or all. Processors of one kind have equal numbers, and devices that a permutation of the machine takes into
+// each other count as one. A machine with so
+// many devices that there are more than a thousand sets has those with none, one or all units of each
+// device, and of these the first thousand.
+//
+// The names of the graph are those that say on which devices tasks can run; they may make equal devices
+// unlike.
+func Sets(p *platform.Platform, graph *dag.Graph) []string {
+	like := alike(p, graph)
+	sets := combine(p, like, func(units int) []int {
+		counts := slices.DeleteFunc(slices.Clone(unitCounts), func(n int) bool { return n >= units })
+		return append(counts, units)
+	})
+	if len(sets) > maxSets {
+		sets = combine(p, like, func(units int) []int { return slices.Compact([]int{1, units}) })
+	}
+	return sets[:min(len(sets), maxSets)]
+}
+
+// combine lists all combinations of counts of units, the last devices first, and none of what like says is
+// another one's equal: of such devices the first are taken, with no fewer units than the next. The whole machine is "".
+func combine(p *platform.Platform, like []int, counts func(units int) []int) (sets []string) {
+	taken := make([]int, len(p.Devices))
+	var add func(d int)
+	add = func(d int) {
+		if len(sets) > maxSets {
+			return
+		}
+		if d == len(p.Devices) {
+			if text, ok := setText(p, taken); ok {
+				sets = append(sets, text)
+			}
+			return
+		}
+		for _, n := range append([]int{0}, counts(p.Devices[d].Count)...) {
+			if p.Devices[d].PlacedOnly && n != p.Devices[d].Count {
+				continue // it stays for its tasks
+			}
+			if !asTheOthers(p, taken[:d], n) {
+				continue
+			}
+			if before := slices.Index(like[:d], like[d]); before >= 0 && n > taken[previous(like, d)] {
+				continue
+			}
+			taken[d] = n
+			add(d + 1)
+		}
+		taken[d] = 0
+	}
+	add(0)
+	return sets
+}
+
+// asTheOthers reports whether the next device may have n units: processors of one kind that are in a set have
+// equal numbers of units, or all.
+func asTheOthers(p *platform.Platform, taken []int, n int) bool {
+	of := &p.Devices[len(taken)]
+	for d, have := range taken {
+		if other := &p.Devices[d]; of.IsProcessor() && n > 0 && have > 0 && other.Kind == of.Kind && !other.PlacedOnly &&
+			n != have && (n != of.Count || have != other.Count) {
+			return false
+		}
+	}
+	return true
+}
+
+// previous is the device before d that is like it.
+func previous(like []int, d int) int {
+	for b := d - 1; ; b-- {
+		if like[b] == like[d] {
+			return b
+		}
+	}
+}
+
+// setText is a set as a list; false: it is empty.
+func setText(p *platform.Platform, taken []int) (string, bool) {
+	var items []string
+	whole := true
+	for d, n := range taken {
+		switch of := &p.Devices[d]; {
+		case n == 0:
+			whole = false
+		case of.PlacedOnly:
+		case of.Count == 1:
+			items = append(items, of.Name)
+		default:
+			whole = whole && n == of.Count
+			items = append(items, fmt.Sprintf("%s:%d", of.Name, n))
+		}
+	}
+	if whole {
+		return "", true
+	}
+	return strings.Join(items, ","), len(items) > 0
+}
