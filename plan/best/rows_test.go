@@ -90,6 +90,8 @@ func (p *point) short(r *certificate.Row, f *certificate.Form, step int) float64
 	for k, j := range f.Columns {
 		x, start := p.x[j], j >= int32(p.ColumnStart(0)) && j < int32(p.ColumnSpan())
 		switch {
+		case p.Steady && start && r.Family == certificate.Turn && f.Coefficients[k] > 0:
+			x = p.starts[step+1][r.To]
 		case p.Steady && start && f.Coefficients[k] > 0:
 			x = p.starts[step+int(r.Back)][r.To]
 		case p.Steady && start:
@@ -110,8 +112,10 @@ func (p *point) short(r *certificate.Row, f *certificate.Form, step int) float64
 func TestPlansFulfilRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
 	alone := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-		certificate.Span, certificate.Copy, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake, certificate.Spread}
-	among := []certificate.Family{certificate.Precede, certificate.Deliver, certificate.Between, certificate.Pool, certificate.Spread}
+		certificate.Span, certificate.Copy, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake,
+		certificate.Inflow, certificate.Engine, certificate.Spread}
+	among := []certificate.Family{certificate.Precede, certificate.Deliver, certificate.Between, certificate.Pool, certificate.Turn, certificate.Spread}
+	turns, engines := 0, 0
 	for n := range 100 {
 		priced := randomGraph(t, r, 3+r.IntN(7))
 		made, worker, clock := randomPlan(r, priced)
@@ -132,11 +136,20 @@ func TestPlansFulfilRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if m, err = m.Given(placed(priced, worker)); err != nil {
+				t.Fatal(err)
+			}
 			p := pointOf(m, priced, ran, worker, clock)
 			for row := range rowsLike(m, families) {
 				f, err := p.Form(&row)
 				if err != nil {
 					continue
+				}
+				switch row.Family {
+				case certificate.Turn:
+					turns++
+				case certificate.Engine:
+					engines++
 				}
 				for step := range max(1, steps-1) {
 					if short := p.short(&row, &f, step); short > 1e-6 {
@@ -146,6 +159,17 @@ func TestPlansFulfilRows(t *testing.T) {
 			}
 		}
 	}
+	if turns == 0 || engines == 0 {
+		t.Errorf("%d rows of units that go through their tasks step by step, %d of copy engines", turns, engines)
+	}
+}
+
+// placed are the conditions that each task runs on the device of its worker.
+func placed(priced *schedule.Priced, worker []int) (where []certificate.Condition) {
+	for t, w := range worker {
+		where = append(where, certificate.Condition{Tasks: []int32{int32(t)}, Devices: []int{int(priced.Platform.Workers[w].Device)}, More: true})
+	}
+	return where
 }
 
 // rowsLike are all rows of some families, and some that the model does not have.

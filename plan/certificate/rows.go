@@ -54,6 +54,9 @@ const (
 	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
+	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote. engines·T −
+	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone for versions that do not lead.
+	Engine Family = "engine"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
 )
@@ -244,6 +247,18 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case PoolAwake:
 		f.add(m.ColumnAwake(r.Where), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
+	case Engine:
+		f.add(m.ColumnSpan(), float64(m.Memories[r.Where].Engines))
+		for v := range m.Versions {
+			of := &m.Versions[v]
+			nanos := below(float64(float64(of.Bytes) * m.Memories[r.Where].NanosPerByte))
+			if of.Leads {
+				nanos = float64(of.Nanos[r.Where])
+			}
+			if of.Home != r.Where {
+				f.add(m.ColumnCopy(v, r.Where), -nanos)
+			}
+		}
 	case Turn:
 		f.add(to, 1)
 		f.add(from, -1)
@@ -285,6 +300,8 @@ func (m *Model) has(r *Row) error {
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
 	case Pool, PoolAwake, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Engine:
+		ok = memory && m.Memories[r.Where].Engines > 0
 	case Turn:
 		ok = device && m.Steady && m.Devices[r.Where].Units == 1 && task(r.From) && task(r.To) && m.OnlyOn(r.From, r.Where) && m.OnlyOn(r.To, r.Where)
 	case Given:

@@ -41,13 +41,18 @@ func refine(m *certificate.Model) *colours {
 	return c
 }
 
-// byOptions colours tasks by their options, and gives all versions one colour.
+// byOptions colours tasks by their options and the model's conditions on them, and gives all versions one colour.
 func byOptions(m *certificate.Model) *colours {
 	c := &colours{task: make([]int32, len(m.Tasks)), version: make([]int32, len(m.Versions))}
 	var k keys
 	for t := range m.Tasks {
 		for _, o := range m.Tasks[t].Options {
 			k.add(uint64(o.Device), uint64(o.Clock), uint64(o.Nanos), uint64(o.AwakeNanos), math.Float64bits(o.Nanojoules))
+		}
+		for i := range m.Conditions {
+			if _, is := slices.BinarySearch(m.Conditions[i].Tasks, int32(t)); is {
+				k.add(uint64(i))
+			}
 		}
 		k.end()
 	}

@@ -175,6 +175,9 @@ func (q *quotient) addOrders() error {
 		if m.Memories[memory].BytesPerNano > 0 {
 			put(fmt.Sprint("inflow ", memory), certificate.Row{Family: certificate.Inflow, Where: memory})
 		}
+		if m.Memories[memory].Engines > 0 {
+			put(fmt.Sprint("engine ", memory), certificate.Row{Family: certificate.Engine, Where: memory})
+		}
 	}
 	for _, g := range groups {
 		if err := q.add(g.key, g.rows); err != nil {
@@ -263,6 +266,14 @@ func (q *quotient) addWork() error {
 			if err := q.add(fmt.Sprint(family, " ", d), []certificate.Row{{Family: family, Where: d}}); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range q.m.Conditions {
+		if len(q.m.Conditions[i].Tasks) == 0 {
+			continue // T has other bounds
+		}
+		if err := q.add(fmt.Sprint(certificate.Given, " ", i), []certificate.Row{{Family: certificate.Given, Where: i}}); err != nil {
+			return err
 		}
 	}
 	return nil
