@@ -3,7 +3,7 @@
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
 // Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan, of
-// which pool.go has those that count whole tasks; and [Proof.Bound].
+// which pool.go and spread.go have those that count whole tasks; and [Proof.Bound].
 //
 // # Why a proof is one
 //
