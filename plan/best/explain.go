@@ -300,13 +300,12 @@ func (f *finder) open(g *group) []*candidate {
 func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
 	trial, o := *c, *f.Options
 	o.Time = f.Time / 10
-	of := &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}
 	within, cancel := ctx, func() {}
 	if o.Time > 0 {
 		within, cancel = context.WithTimeout(ctx, o.Time)
 	}
 	defer cancel()
-	if err := trial.planAll(within, of); err != nil && within.Err() == nil {
+	if err := trial.planAll(within, &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}); err != nil && within.Err() == nil {
 		return nil, err
 	}
 	return &trial, ctx.Err()
