@@ -37,7 +37,7 @@ func (f *finder) improve(ctx context.Context) error {
 		}
 		c.moves += found.Moves
 		c.Policy += " and local search"
-		return c.take(ctx, f.Options, found.Plan, 50)
+		return c.take(ctx, f.Options, found.Plan, longRun)
 	})
 	for _, c := range from {
 		if c.Value < f.best.Value {

@@ -153,7 +153,7 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 	for _, part := range parts {
 		models := make([]*certificate.Model, len(group))
 		for i, c := range group {
-			if models[i], err = certificate.NewModel(c.priced, 0, part, f.Steady); err != nil {
+			if models[i], err = f.model(c, part); err != nil {
 				return err
 			}
 		}
@@ -161,9 +161,7 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		if err != nil {
 			return err
 		}
-		known := map[certificate.Objective]float64{certificate.Time: float64(f.best.Makespan), certificate.Energy: float64(f.best.Joules * 1e9),
-			certificate.EDP: float64(f.best.Value * 1e18)}[part]
-		proofs, err := by(ctx, m, known)
+		proofs, err := by(ctx, m, f.known(part))
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,11 @@ func (k *checking) modelOf(l *Leaf) (*Model, error) {
 }
 
 func (k *checking) model(priced *schedule.Priced) (*Model, error) {
-	return NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
+	m, err := NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
+	if err != nil {
+		return nil, err
+	}
+	return m.Within(k.Deadline), nil
 }
 
 // check proves the claims of a leaf, with its model.
