@@ -77,7 +77,7 @@ func (of *Front) draw(page draw.Canvas) {
 	f.drawX(true)
 	f.drawY(frontLeft - 24)
 	entries := []legendEntry{
-		{name: "a plan", colour: lighten(faintInk, 0.5), stroke: true, dashed: true},
+		{name: "another plan" + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6)},
 		{name: "plans that no other beats in both", colour: palette[0], stroke: true},
 		{name: "the plan that was chosen", colour: palette[5], stroke: true},
 	}
@@ -87,14 +87,28 @@ func (of *Front) draw(page draw.Canvas) {
 	drawLegend(below, face, []legendGroup{{entries: entries}}, f.box.Min.X, f.box.Max.X, below.Min.Y+pageMargin+legendLine)
 }
 
-// farBelow is how far below all points a bound may be, as a ratio, for the axes to reach it.
-const farBelow = 20
+// How far from the front, as a ratio, the axes reach: to the bound below it, and to plans above it.
+const (
+	farBelow = 10
+	farAbove = 3
+)
 
-// axes cover all points, and the bound where that is near.
+// axes cover the front, the plans near it, and the bound where that is near.
 func (of *Front) axes() (x, y axis) {
-	seconds, joules := []float64{}, []float64{}
+	var seconds, joules []float64
 	for _, p := range of.Points {
-		seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
+		if p.Front || p.Chosen {
+			seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
+		}
+	}
+	if len(seconds) == 0 {
+		seconds, joules = append(seconds, of.Points[0].Seconds), append(joules, of.Points[0].Joules)
+	}
+	mostSeconds, mostJoules := farAbove*slices.Max(seconds), farAbove*slices.Max(joules)
+	for _, p := range of.Points {
+		if p.Seconds <= mostSeconds && p.Joules <= mostJoules {
+			seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
+		}
 	}
 	switch {
 	case of.Of == OfSeconds && of.Bound > slices.Min(seconds)/farBelow:
@@ -102,7 +116,7 @@ func (of *Front) axes() (x, y axis) {
 	case of.Of == OfJoules && of.Bound > slices.Min(joules)/farBelow:
 		joules = append(joules, of.Bound)
 	}
-	return frontAxis(seconds, "s", "seconds of a step"), frontAxis(joules, "J", "joules of a step")
+	return frontAxis(seconds, "s", "time of a step"), frontAxis(joules, "J", "energy of a step")
 }
 
 // frontAxis is logarithmic where values differ by more than a factor of four.
@@ -149,6 +163,23 @@ func (a *axis) value(share float64) float64 {
 	return a.min + float64(share*(a.max-a.min))
 }
 
+// holds reports whether a plan is within the axes.
+func (f *frame) holds(p *FrontPoint) bool { return p.Seconds <= f.x.max && p.Joules <= f.y.max }
+
+// outside says how many plans are beyond the axes; empty: none.
+func (of *Front) outside(f *frame) string {
+	n := 0
+	for i := range of.Points {
+		if !f.holds(&of.Points[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return plural(n, "plan") + " further out"
+}
+
 // drawPoints paints all plans faintly, the front as a line with the names of its devices, and the chosen plan.
 func (of *Front) drawPoints(f *frame) {
 	at := func(p *FrontPoint) vg.Point { return vg.Point{X: f.X(p.Seconds), Y: f.Y(p.Joules)} }
@@ -158,7 +189,9 @@ func (of *Front) drawPoints(f *frame) {
 		if p.Front {
 			front = append(front, p)
 		}
-		f.c.DrawGlyph(draw.GlyphStyle{Color: lighten(faintInk, 0.6), Radius: 1.8, Shape: draw.CircleGlyph{}}, at(p))
+		if f.holds(p) {
+			f.c.DrawGlyph(draw.GlyphStyle{Color: lighten(faintInk, 0.6), Radius: 1.8, Shape: draw.CircleGlyph{}}, at(p))
+		}
 	}
 	slices.SortStableFunc(front, func(a, b *FrontPoint) int {
 		if a.Seconds < b.Seconds || a.Seconds == b.Seconds && a.Joules > b.Joules {
@@ -208,9 +241,9 @@ func (l *labels) put(what string, at vg.Point) {
 		return
 	}
 	width := style.Width(what)
-	for _, from := range []vg.Point{
-		{X: at.X + apart, Y: at.Y + 3}, {X: at.X + apart, Y: at.Y - size - 3},
-		{X: at.X - apart - width, Y: at.Y - size - 3}, {X: at.X - apart - width, Y: at.Y + 3},
+	for _, from := range []vg.Point{ // no plan is below a point of the front and to the left of it
+		{X: at.X - apart - width, Y: at.Y - size - 3}, {X: at.X + apart, Y: at.Y - size - 3},
+		{X: at.X + apart, Y: at.Y + 3}, {X: at.X - apart - width, Y: at.Y + 3},
 	} {
 		box := vg.Rectangle{Min: from, Max: vg.Point{X: from.X + width, Y: from.Y + size}}
 		if box.Min.X < l.box.Min.X || box.Max.X > l.box.Max.X || box.Min.Y < l.box.Min.Y || box.Max.Y > l.box.Max.Y ||

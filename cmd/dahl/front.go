@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +45,7 @@ func addDeadlineFlag(cmd *cobra.Command, o *options) {
 		return err
 	})
 	before(cmd, func() error {
-		if f.Changed("deadline") && o.Objective == "" && len(o.whatIf) == 0 {
+		if f.Changed("deadline") && o.Objective == "" {
 			return fmt.Errorf("--deadline is kept by the search for an --objective; name one")
 		}
 		return nil
@@ -76,7 +75,7 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 		rows := csv.NewWriter(out)
 		rows.Write([]string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"})
 		for _, p := range points {
-			rows.Write([]string{p.number(p.Makespan.Seconds()), p.number(p.Joules), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
+			rows.Write([]string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
 		}
 		rows.Flush()
 		return rows.Error()
@@ -93,8 +92,6 @@ type frontPoint struct {
 	best.Try
 	front, chosen bool
 }
-
-func (*frontPoint) number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func yesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 

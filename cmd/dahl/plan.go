@@ -19,7 +19,7 @@ func newPlan(args []string) *cobra.Command {
 	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
-		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE | --instances DIR)",
+		Use:   "plan (--platform FILE | --what-if FILE...) (--model NAME|FILE | --graph FILE | --instances DIR)",
 		Short: "decide where and in which order tasks run, and write it down",
 		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
@@ -49,15 +49,36 @@ Where it has not looked at all plans, certificate.json proves the bound, and dah
 adds it up again in exact arithmetic. --clock holds a device to one clock; the bound of
 a certificate is then that of all clocks.
 
+--deadline leaves out plans whose step takes longer; --power-cap lets tasks wait while the
+machine would draw more. front.csv and front.svg show all plans that were simulated by time
+and energy, and which of them no other beats in both.
+
+` + whatIfHelp + `
+
 ` + instancesHelp + `
 
 ` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
+  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W
+  dahl plan --what-if laptop server second-gpu.toml --model lenet5
   dahl plan --instances graphs --objective time --budget 30s --out plans`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.whatIf != nil {
+				if !cmd.Flags().Changed("out") {
+					out.dir = ""
+				}
+				rows, err := compareMachines(cmd.Context(), &o, out.dir)
+				if err != nil {
+					return err
+				}
+				if out.json {
+					return cli.PrintJSON(cmd.OutOrStdout(), rows)
+				}
+				printWhatIf(cmd.OutOrStdout(), rows)
+				return nil
+			}
 			if o.instances != "" {
 				if !cmd.Flags().Changed("out") {
 					out.dir += "s" // beside the one of a single plan
@@ -70,6 +91,7 @@ a certificate is then that of all clocks.
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
 	addInstancesFlag(cmd, &o)
+	addWhatIfFlag(cmd, &o)
 	return cmd
 }
 
