@@ -59,7 +59,7 @@ func (v *verification) checkDeadline() error {
 		return err
 	}
 	step := s.MakespanS
-	if s.objectiveSummary != nil && s.StepS != nil {
+	if s.ObjectiveSummary != nil && s.StepS != nil {
 		step = *s.StepS
 	}
 	if cli.Seconds(step) > v.manifest.Options.Deadline {

@@ -140,8 +140,8 @@ func (o *options) clocksHeld() (held []string) {
 	return held
 }
 
-// objectiveSummary is what --json says of an objective. The bound of the time is the summary's own.
-type objectiveSummary struct {
+// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
+type ObjectiveSummary struct {
 	Objective    string   `json:"objective"`
 	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
@@ -158,8 +158,8 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	if found == nil {
 		return
 	}
-	of := &objectiveSummary{Objective: o.Objective}
-	s.objectiveSummary = of
+	of := &ObjectiveSummary{Objective: o.Objective}
+	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
 		of.StepS, of.StepJ = &seconds, &found.Joules
