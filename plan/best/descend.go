@@ -88,12 +88,12 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 }
 
 // planTogether plans for some choices at one time, and counts the nodes.
-func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *Options) error) error {
+func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
 	before := make([]int, len(some))
 	for i, c := range some {
 		before[i] = c.nodes + c.plans*c.nodesOfPlan()
 	}
-	err := inParallel(ctx, len(some), func(i int) error { return plan(some[i], ctx, f.Options) })
+	err := inParallel(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
 	for i, c := range some {
 		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
 		if c.Plan != nil && better(&c.Try, &f.best.Try) {
