@@ -23,6 +23,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/schedule"
 )
 
 // whatIfFile is the table of a comparison of machines.
@@ -157,7 +158,7 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 		r.ImageJ = r.StepJ / number(images)
 	}
 	p, err := o.selected(w.whole)
-	if err != nil || kindOf(p) != bothKinds {
+	if err != nil || kindOf(p, nil) != bothKinds {
 		return err
 	}
 	of := exact.Energy // beside the objective, so that what is said of time and of joules was looked for
@@ -191,12 +192,16 @@ const (
 	bothKinds      = "cpu + gpu"
 )
 
-// kindOf is the kind of the devices of a machine that run more than what has to be there.
-func kindOf(p *platform.Platform) string {
+// kindOf is the kind of the devices of a machine, or of those to which a plan for it gives a task. What has to be there for
+// tasks of its own does not count.
+func kindOf(p *platform.Platform, plan *schedule.Plan) string {
 	processors, others := false, false
-	for i := range p.Devices {
-		processors = processors || p.Devices[i].IsProcessor() && !p.Devices[i].PlacedOnly
-		others = others || !p.Devices[i].IsProcessor()
+	for i, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		if d.PlacedOnly || plan != nil && (i >= len(plan.Order) || len(plan.Order[i]) == 0) {
+			continue
+		}
+		processors, others = processors || d.IsProcessor(), others || !d.IsProcessor()
 	}
 	switch {
 	case processors && others:
@@ -210,20 +215,20 @@ func kindOf(p *platform.Platform) string {
 // bestOfKinds finds the best of some plans on devices of a machine, those that take too long left out.
 func bestOfKinds(p *platform.Platform, tried []best.Try, deadline time.Duration) ([]whatIfKind, error) {
 	kinds := []whatIfKind{{Kind: processorsOnly}, {Kind: othersOnly}, {Kind: bothKinds}}
-	known := map[string]string{"": kindOf(p)}
+	selected := map[string]*platform.Platform{"": p}
 	for _, t := range tried {
 		if deadline > 0 && t.Makespan > deadline {
 			continue
 		}
-		kind, ok := known[t.Devices]
+		on, ok := selected[t.Devices]
 		if !ok {
-			some, err := p.Select(t.Devices)
-			if err != nil {
+			var err error
+			if on, err = p.Select(t.Devices); err != nil {
 				return nil, err
 			}
-			kind = kindOf(some)
-			known[t.Devices] = kind
+			selected[t.Devices] = on
 		}
+		kind := kindOf(on, t.Plan)
 		k := &kinds[slices.IndexFunc(kinds, func(k whatIfKind) bool { return k.Kind == kind })]
 		step := &whatIfStep{t.Devices, t.Tiles, t.Makespan.Seconds(), t.Joules}
 		if k.Fastest == nil || step.StepS < k.Fastest.StepS {
@@ -260,7 +265,7 @@ func together(kinds []whatIfKind) string {
 			}
 		}
 		if alone == "" || math.IsNaN(both) {
-			parts = append(parts, "in "+of.what+" it is not known: the budget left no time for either alone and both")
+			parts = append(parts, "in "+of.what+" it is not known, since the search has simulated no plan of one of these kinds")
 			continue
 		}
 		verdict := "no"

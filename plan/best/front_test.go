@@ -55,7 +55,7 @@ func TestBoundsWithDeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Within(deadline)
-			proof, err := relax.Bound(t.Context(), m, 3e9*fastest.Joules, 0, iterations)
+			proof, err := relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations)
 			if err != nil {
 				t.Fatal(err)
 			}
