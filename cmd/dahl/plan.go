@@ -15,13 +15,7 @@ import (
 	"dahl/schedule"
 )
 
-func newPlan(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
-	cmd := &cobra.Command{
-		Use:   "plan (--platform FILE | --what-if FILE...) (--model NAME|FILE | --graph FILE | --instances DIR)",
-		Short: "decide where and in which order tasks run, and write it down",
-		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
+const planHelp = `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
 the simulator predicts for them. With several memories they are also what every copy
 engine moves in which order, what leaves a memory and comes back, and where everything
@@ -57,7 +51,15 @@ and energy, and which of them no other beats in both.
 
 ` + instancesHelp + `
 
-` + bestTilesHelp,
+` + bestTilesHelp
+
+func newPlan(args []string) *cobra.Command {
+	o := options{args: args}
+	var out output
+	cmd := &cobra.Command{
+		Use:   "plan (--platform FILE | --what-if FILE...) (--model NAME|FILE | --graph FILE | --instances DIR)",
+		Short: "decide where and in which order tasks run, and write it down",
+		Long:  planHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
@@ -69,15 +71,7 @@ and energy, and which of them no other beats in both.
 				if !cmd.Flags().Changed("out") {
 					out.dir = ""
 				}
-				rows, err := compareMachines(cmd.Context(), &o, out.dir)
-				if err != nil {
-					return err
-				}
-				if out.json {
-					return cli.PrintJSON(cmd.OutOrStdout(), rows)
-				}
-				printWhatIf(cmd.OutOrStdout(), rows)
-				return nil
+				return compareMachines(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 			}
 			if o.instances != "" {
 				if !cmd.Flags().Changed("out") {

@@ -94,21 +94,21 @@ type whatIfStep struct {
 	StepJ   float64 `json:"step_j"`
 }
 
-// compareMachines plans for every machine, and writes the table where a directory is given.
-func compareMachines(ctx context.Context, o *options, dir string) ([]whatIfRow, error) {
-	if run, ok := rundir.Within(filepath.Join(dir, "any")); ok && dir != "" {
-		return nil, cli.InputErrorf("--out %s: %s holds a run; name another directory", dir, run)
+// compareMachines plans for every machine and prints a table. Where a directory is given it is written too.
+func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+	if run, ok := rundir.Within(filepath.Join(out.dir, "any")); ok && out.dir != "" {
+		return cli.InputErrorf("--out %s: %s holds a run; name another directory", out.dir, run)
 	}
 	for _, name := range o.whatIf {
 		if _, err := cli.LoadPlatform(name); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	var rows []whatIfRow
 	for _, name := range o.whatIf {
 		rows = append(rows, o.whatIfOn(ctx, name))
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 	var first *whatIfRow
@@ -119,17 +119,29 @@ func compareMachines(ctx context.Context, o *options, dir string) ([]whatIfRow, 
 		}
 	}
 	if first == nil {
-		return nil, rows[0].err
+		return rows[0].err
 	}
+	if err := saveWhatIf(out.dir, rows); err != nil {
+		return err
+	}
+	if out.json {
+		return cli.PrintJSON(stdout, rows)
+	}
+	printWhatIf(stdout, rows)
+	return nil
+}
+
+// saveWhatIf writes the table into a directory; empty: nowhere.
+func saveWhatIf(dir string, rows []whatIfRow) error {
 	if dir == "" {
-		return rows, nil
+		return nil
 	}
 	d, err := durable.MakeDir(dir)
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return cli.AsInput(err)
 	}
 	defer d.Close()
-	return rows, d.Replace(whatIfFile, func(out io.Writer) error { return writeWhatIf(out, rows) })
+	return d.Replace(whatIfFile, func(out io.Writer) error { return writeWhatIf(out, rows) })
 }
 
 // whatIfOn plans for one machine.
