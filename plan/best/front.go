@@ -37,11 +37,12 @@ const widest = 6
 
 // widen plans for choices that the objective alone does not ask for, so that the front reaches from few seconds to few
 // joules: of processors alone, of other devices alone and of both. Of each class it takes sets as unlike in their numbers
-// of units as can be, with the first tiles of the space. It ends when a twentieth of the nodes is spent on that.
+// of units as can be, with the first tiles of the space. What
+// branch and bound can search waits for that. It ends when a twentieth of the nodes is spent.
 func (f *finder) widen(ctx context.Context) error {
 	classes := map[[2]bool][]*candidate{}
 	for _, c := range f.candidates {
-		if c.Tiles == f.space.Tiles[0] && (c.plans == 0 || c.nodes > 0) && c.err == nil {
+		if c.Tiles == f.space.Tiles[0] && (c.plans == 0 && !c.isSmall(f.Options) || c.nodes > 0) && c.err == nil {
 			classes[c.class()] = append(classes[c.class()], c)
 		}
 	}
