@@ -15,7 +15,7 @@
 // # Limits
 //
 // Variants, sleep, the order of copies and more copies of a buffer than the graph says are not
-// searched, and bounds of a machine of one memory hold for these copies.
+// searched, and bounds hold for these copies.
 package best
 
 import (
@@ -38,8 +38,7 @@ import (
 // Options say what to look for. Nodes bounds what is tried for each choice beyond the plans of policies.
 type Options struct {
 	exact.Options
-	Held   []string // devices that keep to the clock in force
-	Steady bool     // of a step among many; else of one that runs alone
+	Steady bool // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
 	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
@@ -78,6 +77,9 @@ type finder struct {
 	best       *candidate // nil: none yet
 	left       int        // nodes
 	nodesEach  int        // of branch and bound
+
+	mutex  sync.Mutex
+	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
 }
 
 // candidate is a choice that can run, and what is known of it.
@@ -98,7 +100,7 @@ type candidate struct {
 
 // Find finds a plan of the first graph of the programs of a space.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes}
+	f := &finder{Options: &o, space: s, left: o.Nodes, models: map[string]func() (*certificate.Model, error){}}
 	begin := time.Now()
 	for _, pass := range []struct {
 		run  func(context.Context) error
@@ -176,14 +178,11 @@ func (f *finder) leaveOut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	model := func(c *candidate) (*certificate.Model, error) {
-		return certificate.NewModel(c.priced, 0, parts[len(parts)-1], f.Steady)
-	}
 	var wholes []*certificate.Model // of all devices, with each of the lowerings
 	kept := []*candidate{}
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
-		m, err := model(c)
+		m, err := f.model(c, parts[len(parts)-1])
 		if err != nil {
 			return err
 		}

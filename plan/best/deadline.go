@@ -6,15 +6,6 @@ import (
 	"dahl/plan/certificate"
 )
 
-// model is what bounds know of a choice's plans that keep the deadline.
-func (f *finder) model(c *candidate, part certificate.Objective) (*certificate.Model, error) {
-	m, err := certificate.NewModel(c.priced, 0, part, f.Steady)
-	if err != nil {
-		return nil, err
-	}
-	return m.Within(f.Deadline), nil
-}
-
 // known is the value of a plan that is known, as certificates count it: proofs are of plans that are better. While no plan is
 // known that keeps the deadline, it is what none that is worth its joules takes: a hundred times those of the shortest.
 func (f *finder) known(part certificate.Objective) float64 {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"dahl/plan/certificate"
+	"dahl/plan/exact"
 	"dahl/plan/relax"
 )
 
@@ -53,8 +55,8 @@ const (
 	byParts
 )
 
-// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can be done for
-// the one that has the least, or the nodes are spent.
+// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
+// be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
 		tasks := f.lowest()
@@ -74,8 +76,9 @@ type proving struct {
 	by    relaxation
 }
 
-// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best that is known.
-// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, one by parts as 40.
+// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
+// that is known. What it lists does not depend on the number of goroutines. A relaxation counts as four plans,
+// one by parts as 40.
 func (f *finder) lowest() (next []proving) {
 	const together = 4
 	byBound := slices.Clone(f.candidates)
@@ -85,7 +88,7 @@ func (f *finder) lowest() (next []proving) {
 		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
-		last := c.lastStep()
+		last := f.lastStep(c)
 		if c.proven || c.by >= last {
 			if len(next) == 0 {
 				break
@@ -113,9 +116,10 @@ func (f *finder) lowest() (next []proving) {
 	return next
 }
 
-// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices.
-func (c *candidate) lastStep() int {
-	if len(c.names()) > 1 {
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
+// several devices, or in how long a step takes, where the objective is a product.
+func (f *finder) lastStep(c *candidate) int {
+	if len(c.names()) > 1 || f.Objective == exact.EDP {
 		return byParts
 	}
 	return byRelaxation
@@ -144,6 +148,28 @@ func (c *candidate) names() (names []string) {
 	return names
 }
 
+// model is that of a choice.
+func (f *finder) model(c *candidate, o certificate.Objective) (*certificate.Model, error) {
+	f.mutex.Lock()
+	first, ok := f.models[c.graph]
+	if !ok {
+		first = sync.OnceValues(func() (*certificate.Model, error) {
+			return certificate.NewModel(c.priced, 0, o, f.Steady)
+		})
+		f.models[c.graph] = first
+	}
+	f.mutex.Unlock()
+	like, err := first()
+	if err != nil {
+		return certificate.NewModel(c.priced, 0, o, f.Steady) // it may be a device that c lacks
+	}
+	m, err := like.On(c.priced, 0)
+	if err == nil {
+		m.Objective = o
+	}
+	return m, err
+}
+
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
 func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) error {
 	parts, err := certificate.Parts(string(f.Objective))
@@ -165,7 +191,10 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		if err != nil {
 			return err
 		}
-		proofs, err := by(ctx, m, f.known(part))
+		if part == certificate.EDP {
+			m.LeastSpan = leaf.Claims[0].Bound
+		}
+		proofs, err := by(ctx, m.Within(f.Deadline), f.known(part))
 		if err != nil {
 			return err
 		}

@@ -102,6 +102,33 @@ type Version struct {
 // NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
 // device draws less busy than idle, or a task can run nowhere.
 func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
+	m, err := newDevices(c, graph, o, steady)
+	if err != nil {
+		return nil, err
+	}
+	m.addData(c.Program.Graphs[graph], c.Platform)
+	m.link()
+	m.number()
+	return m, nil
+}
+
+// On is the model of the same step on other devices of the same machine. What tasks read of each other is taken from m,
+// since it takes longest to find.
+func (m *Model) On(c *schedule.Priced, graph int) (*Model, error) {
+	on, err := newDevices(c, graph, m.Objective, m.Steady)
+	if err != nil {
+		return nil, err
+	}
+	if len(on.Tasks) != len(m.Tasks) || len(on.Memories) != len(m.Memories) {
+		panic("certificate: a model of another graph or machine")
+	}
+	on.Edges, on.Versions, on.edgesFrom, on.after, on.before = m.Edges, m.Versions, m.edgesFrom, m.after, m.before
+	on.number()
+	return on, nil
+}
+
+// newDevices is a model without what tasks read of each other.
+func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
 	p := c.Platform
 	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
 	for i := range p.Devices {
@@ -116,12 +143,7 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 		m.Memories = append(m.Memories, memoryOf(p, platform.MemoryID(to)))
 		m.addEngines(p, platform.MemoryID(to))
 	}
-	if err := m.addTasks(c, graph); err != nil {
-		return nil, err
-	}
-	m.addData(c.Program.Graphs[graph], p)
-	m.link()
-	return m, nil
+	return m, m.addTasks(c, graph)
 }
 
 func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
@@ -135,7 +157,7 @@ func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
 // watts of a unit, at each of its clocks: the power is linear from one busy unit to all.
 func (m *Model) addDevice(d *platform.Device) error {
 	awake := math.Inf(1)
-	for clock := range max(1, len(d.Clocks)) {
+	for _, clock := range d.FreeClocks() {
 		awake = min(awake, awakeWatts(d, clock))
 		if unitWatts(d, clock) < 0 {
 			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
@@ -153,7 +175,7 @@ func (m *Model) addDevice(d *platform.Device) error {
 // floorWatts is the least that a unit draws.
 func floorWatts(d *platform.Device) float64 {
 	least := math.Inf(1)
-	for clock := range max(1, len(d.Clocks)) {
+	for _, clock := range d.FreeClocks() {
 		least = min(least, leastAsleep(d.ClockAt(clock).Idle, d.Sleeps))
 	}
 	return least
@@ -191,7 +213,7 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) error {
 			for id := range p.Devices {
 				d := &p.Devices[id]
 				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
-				if !ok || clock >= max(1, len(d.Clocks)) {
+				if !ok || !slices.Contains(d.FreeClocks(), clock) {
 					continue
 				}
 				least := int64(cost.Least())
@@ -442,11 +464,10 @@ func (m *Model) findLeads(p *platform.Platform) {
 	}
 }
 
-// link lists the edges by task and numbers the columns.
+// link lists the edges by task.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.reached = make([][]int32, n), make([]set, 4*n)
-	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
+	m.edgesFrom = make([][]int32, n)
 	for back := range m.after {
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}
@@ -455,6 +476,13 @@ func (m *Model) link() {
 		m.after[e.Back][e.From] = append(m.after[e.Back][e.From], e.To)
 		m.before[e.Back][e.To] = append(m.before[e.Back][e.To], e.From)
 	}
+}
+
+// number numbers the columns, of which nothing is known yet.
+func (m *Model) number() {
+	n := len(m.Tasks)
+	m.reached = make([]set, 4*n)
+	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))
