@@ -186,3 +186,27 @@ func checkCap(path, who string, watts float64, power Source) *fault {
 	}
 	return nil
 }
+
+// ParseWatts reads a power with its unit, such as "400 W".
+func ParseWatts(text string) (float64, error) { return wattsScale.parse(text) }
+
+// WithCap is the machine with another cap of its power. It refuses one that leaves nothing above what is drawn while
+// nothing runs, at the clocks in force.
+func (p *Platform) WithCap(watts float64) (*Platform, error) {
+	q := *p
+	q.CapWatts = watts
+	if f := q.checkCap(); f != nil {
+		return nil, fmt.Errorf("platform %q: %w", p.Name, f)
+	}
+	least := p.HostPower.Value
+	for i := range p.Devices {
+		least += float64(float64(p.Devices[i].Count) * p.Devices[i].ClockInForce().Idle)
+	}
+	for i := range p.Links {
+		least += p.Links[i].IdleWatts
+	}
+	if watts <= least {
+		return nil, fmt.Errorf("platform %q draws %.6g W while nothing runs; write more than that", p.Name, least)
+	}
+	return &q, nil
+}

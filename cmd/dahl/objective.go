@@ -42,6 +42,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 		}
 		return nil
 	})
+	addDeadlineFlag(cmd, o)
 	exclude(cmd, "objective", "plan")
 	exclude(cmd, "objective", "policy")
 	before(cmd, func() error {
@@ -67,7 +68,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Time: o.BudgetTime}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime}
 	found, err := best.Find(ctx, &s.Space, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -85,9 +86,9 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	return found, w.Choose()
 }
 
-// writeProof writes what proves the bound of a search, and the machine whose devices it chose from.
+// writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
 func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
-	if err := dir.Write(machineFile, w.whole.WriteTOML); err != nil || found.Certificate == nil {
+	if err := cmp.Or(dir.Write(machineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
 		return err
 	}
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
@@ -112,6 +113,9 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Deadline != o.Deadline {
+		return fmt.Errorf("its bound is of steps of at most %v, and the run was to keep %v", c.Deadline, o.Deadline)
+	}
 	return c.Check(&s.Space)
 }
 
@@ -127,8 +131,8 @@ func (w *workload) space() (*train.Space, error) {
 	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
 }
 
-// objectiveSummary is what --json says of an objective. The bound of the time is the summary's own.
-type objectiveSummary struct {
+// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
+type ObjectiveSummary struct {
 	Objective    string   `json:"objective"`
 	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
@@ -137,6 +141,7 @@ type objectiveSummary struct {
 	StepS        *float64 `json:"step_s,omitempty"` // of a steady step, which the value and the bound are then of
 	StepJ        *float64 `json:"step_j,omitempty"`
 	Nodes        int      `json:"nodes"`
+	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
 
 	*best.Explanation
 }
@@ -146,13 +151,14 @@ func (s *summary) addObjective(ctx context.Context, o *options, found *best.Resu
 	if found == nil {
 		return nil
 	}
-	of := &objectiveSummary{Objective: o.Objective}
-	s.objectiveSummary = of
+	of := &ObjectiveSummary{Objective: o.Objective}
+	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
 		of.StepS, of.StepJ = &seconds, &found.Joules
 	}
 	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
+	of.DeadlineS = o.Deadline.Seconds()
 	switch exact.Objective(o.Objective) {
 	case exact.Time:
 		s.LowerBoundS = found.Bound
@@ -181,6 +187,9 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
+	}
+	if o.Deadline > 0 {
+		fmt.Fprintf(out, "deadline  a step takes %v, and was to take at most %v; values and bounds are of plans that keep that\n", found.Makespan, o.Deadline)
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)

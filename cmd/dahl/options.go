@@ -42,6 +42,8 @@ type options struct {
 	Objective  string        `json:"objective,omitempty"`
 	Budget     int           `json:"budget_nodes,omitempty"`
 	BudgetTime time.Duration `json:"budget_ns,omitempty"`
+	Deadline   time.Duration `json:"deadline_ns,omitempty"`     // of a step
+	PowerCap   float64       `json:"power_cap_watts,omitempty"` // of the machine; 0: the platform's
 
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`
@@ -75,6 +77,8 @@ type options struct {
 	Stream bool `json:"stream,omitempty"`
 
 	args []string // the command line, for the manifest
+
+	whatIf []string // machines to compare
 
 	instances string // the directory of graphs to plan, each with the other options
 
@@ -123,6 +127,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	addDataFlags(cmd, o)
 	addOptimizerFlags(cmd, o)
 	addOutputFlags(cmd, out, dir)
+	addPowerCapFlag(cmd, o)
 	cmd.Flags().BoolVar(&out.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive steps (default: 10 of a network, 1 of a graph file)")
 	before(cmd, func() error {

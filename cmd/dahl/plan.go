@@ -15,13 +15,7 @@ import (
 	"dahl/schedule"
 )
 
-func newPlan(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
-	cmd := &cobra.Command{
-		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE | --instances DIR)",
-		Short: "decide where and in which order tasks run, and write it down",
-		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
+const planHelp = `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
 the simulator predicts for them. With several memories they are also what every copy
 engine moves in which order, what leaves a memory and comes back, and where everything
@@ -52,15 +46,36 @@ It says in words what it chose and why, what the next best plan, spare devices a
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).
 
+--deadline leaves out plans whose step takes longer; --power-cap lets tasks wait while the
+machine would draw more. front.csv and front.svg show all plans that were simulated by time
+and energy, and which of them no other beats in both.
+
+` + whatIfHelp + `
+
 ` + instancesHelp + `
 
-` + bestTilesHelp,
+` + bestTilesHelp
+
+func newPlan(args []string) *cobra.Command {
+	o := options{args: args}
+	var out output
+	cmd := &cobra.Command{
+		Use:   "plan (--platform FILE | --what-if FILE...) (--model NAME|FILE | --graph FILE | --instances DIR)",
+		Short: "decide where and in which order tasks run, and write it down",
+		Long:  planHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
+  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W
+  dahl plan --what-if laptop server second-gpu.toml --model lenet5
   dahl plan --instances graphs --objective time --budget 30s --out plans`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.whatIf != nil {
+				if !cmd.Flags().Changed("out") {
+					out.dir = ""
+				}
+				return compareMachines(cmd.Context(), cmd.OutOrStdout(), &o, &out)
+			}
 			if o.instances != "" {
 				if !cmd.Flags().Changed("out") {
 					out.dir += "s" // beside the one of a single plan
@@ -73,6 +88,7 @@ drawn from the distributions of a calibrated platform (with --seed).
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
 	addInstancesFlag(cmd, &o)
+	addWhatIfFlag(cmd, &o)
 	return cmd
 }
 

@@ -200,8 +200,10 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 			files = append(files, rundir.PlanFile)
 		}
 	}
-	if old.Lists(rundir.CertificateFile) {
-		files = append(files, rundir.CertificateFile)
+	for _, name := range []string{rundir.CertificateFile, frontFile, frontFigure} {
+		if old.Lists(name) {
+			files = append(files, name)
+		}
 	}
 	for _, name := range files {
 		row, err := compareFiles(name, dir, out)

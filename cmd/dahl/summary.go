@@ -70,7 +70,7 @@ type summary struct {
 	ReservedBytes map[string]int64 `json:"reserved_bytes"`
 	LowerBoundS   float64          `json:"lower_bound_s"`
 
-	*objectiveSummary
+	*ObjectiveSummary
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 

@@ -106,6 +106,9 @@ func (v *verification) run(ctx context.Context) {
 		return
 	}
 	rundir.VerifyResults(v.dir, claims, v.check)
+	if m.Options.Deadline > 0 {
+		v.check("deadline", v.checkDeadline())
+	}
 	if m.Lists(rundir.CertificateFile) {
 		v.check(rundir.CertificateFile, v.checkCertificate(ctx))
 	}

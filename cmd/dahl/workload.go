@@ -77,7 +77,7 @@ func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
 	return p, nil
 }
 
-// prepared is the platform at the clocks of --clock. Its models are those of the variants that
+// prepared is the platform at the clocks of --clock, with the cap of --power-cap. Its models are those of the variants that
 // --precision allows, so that no other is chosen for being fast; what a plan says runs
 // whatever its precision.
 func (o *options) prepared(p *platform.Platform) (*platform.Platform, error) {
@@ -86,6 +86,11 @@ func (o *options) prepared(p *platform.Platform) (*platform.Platform, error) {
 		device, clock, _ := strings.Cut(setting, "=")
 		if p, err = p.WithClock(device, clock); err != nil {
 			return nil, cli.InputErrorf("--clock %s: %w", setting, err)
+		}
+	}
+	if o.PowerCap > 0 {
+		if p, err = p.WithCap(o.PowerCap); err != nil {
+			return nil, cli.InputErrorf("--power-cap %g W: %w", o.PowerCap, err)
 		}
 	}
 	if err := cmp.Or(checkVariant(o.Variant), checkPrecision(o.Precision)); err != nil {

@@ -51,6 +51,7 @@ type Result struct {
 	space.Choice                          // for which the plan is
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
+	Simulated    []Try                    // all plans that were simulated, see [Front]
 	Choices      int                      // that the space has, and that can run
 	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
@@ -65,6 +66,8 @@ type Try struct {
 	Joules   float64
 	Value    float64 // of the objective; infinite where the step takes too long
 	Plan     *schedule.Plan
+
+	long bool // simulated for as many steps as results are told in
 }
 
 // finder is a search. Its candidates are sorted by their bounds after the first pass.
@@ -84,6 +87,7 @@ type finder struct {
 // candidate is a choice that can run, and what is known of it.
 type candidate struct {
 	Try
+	tries  []Try // all plans that were simulated
 	priced *schedule.Priced
 	bound  float64 // of all its plans
 	proven bool    // all its plans were looked at
@@ -103,7 +107,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	for _, pass := range []struct {
 		run  func(context.Context) error
 		part float64 // of the time, after which it ends with what there is; 0: it is needed
-	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}} {
+	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.widen, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}} {
 		within, cancel := ctx, func() {}
 		if o.Time > 0 && pass.part > 0 {
 			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
@@ -222,21 +226,28 @@ func (f *finder) choose(ctx context.Context) error {
 		return err
 	}
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	return nil
+	if !math.IsInf(f.best.Value, 1) {
+		return nil
+	}
+	for _, c := range f.candidates { // more steps tell that those took too long
+		if c.Plan != nil && c.Value < f.best.Value {
+			f.best = c
+		}
+	}
+	if math.IsInf(f.best.Value, 1) {
+		return nil
+	}
+	return f.choose(ctx)
 }
 
 // noPlan says why there is no plan.
 func (f *finder) noPlan() error {
 	var refused error
-	least := time.Duration(math.MaxInt64)
 	for _, c := range f.candidates {
 		refused = cmp.Or(refused, c.err)
-		if c.Plan != nil {
-			least = min(least, c.Makespan)
-		}
 	}
-	if least < math.MaxInt64 {
-		return fmt.Errorf("no plan that was found takes at most %v for a step; the shortest takes %v", f.Deadline, least)
+	if front := Front(f.tried()); len(front) > 0 {
+		return fmt.Errorf("no plan that was found takes at most %v for a step; the shortest takes %v, on %s", f.Deadline, front[0].Makespan, front[0].Choice)
 	}
 	return fmt.Errorf("no policy finds a plan of graph %q: %w", f.candidates[0].priced.Program.Graphs[0].Name, cmp.Or(refused, errors.New("none can run")))
 }
@@ -249,7 +260,7 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Devices: f.space.Devices, Tiles: f.space.Tiles}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
@@ -268,6 +279,7 @@ func (f *finder) result() (*Result, error) {
 		r.Certificate = certified
 	}
 	r.Proven = r.Bound >= r.Value
+	r.Simulated = f.tried()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
 }

@@ -19,6 +19,11 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 	if c.isSmall(f.Options) {
 		return c.search(ctx, f.Options, f.nodesEach)
 	}
+	return c.tryAll(ctx, f)
+}
+
+// tryAll keeps the best of what all policies plan.
+func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	for _, policy := range schedule.Policies() {
 		if err := c.try(ctx, f.Options, policy); err != nil {
 			return err
@@ -48,6 +53,7 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	}
 	c.Plan, c.Makespan, c.Joules, c.Value = found.Plan, found.Makespan, found.Joules, found.Value
 	c.Policy, c.bound, c.proven, c.nodes, c.plans = found.Plan.Policy, found.Bound, found.Proven, found.Nodes, 1
+	c.simulated(c.Try)
 	return nil
 }
 
@@ -62,8 +68,11 @@ func freeClocks(p *platform.Platform) [][]int32 {
 	return allowed
 }
 
-// shortRun is how many steps tell plans apart that are far from each other.
-const shortRun = 6
+// shortRun is how many steps tell plans apart that are far from each other, and longRun how many results are told in.
+const (
+	shortRun = 6
+	longRun  = 50
+)
 
 // try keeps what a policy plans, if it is the best. A policy that cannot is left out.
 func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo) error {
@@ -72,11 +81,12 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 		return err
 	}
 	before := c.Try
+	c.Policy = policy.Name
 	if err := c.take(ctx, o, made, shortRun); err != nil {
-		c.err = err
+		c.Try, c.err = before, err
 		return ctx.Err() // the plan cannot run
 	}
-	if c.Policy = policy.Name; before.Plan != nil && !better(&c.Try, &before) {
+	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
 	return nil
@@ -101,11 +111,17 @@ func (c *candidate) take(ctx context.Context, o *Options, plan *schedule.Plan, s
 		return err
 	}
 	c.plans++
-	c.Plan, c.Makespan, c.Joules, c.Value = plan, span, joules, o.Objective.Of(span, joules)
-	if o.Deadline > 0 && span > o.Deadline {
-		c.Value = math.Inf(1)
-	}
+	c.Plan, c.Makespan, c.Joules, c.Value, c.long = plan, span, joules, o.value(span, joules), steps >= longRun
+	c.simulated(c.Try)
 	return nil
+}
+
+// value is that of the objective for a step; infinite where it takes too long.
+func (o *Options) value(span time.Duration, joules float64) float64 {
+	if o.Deadline > 0 && span > o.Deadline {
+		return math.Inf(1)
+	}
+	return o.Objective.Of(span, joules)
 }
 
 // worth is what a step takes: alone, or what it adds to so many steps and as many before them.

@@ -80,15 +80,25 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 		if f.best.Value <= now[0].bound {
 			return nil
 		}
-		if err := inParallel(ctx, len(now), func(i int) error { return now[i].planAll(ctx, f) }); err != nil {
+		if err := f.planTogether(ctx, now, (*candidate).planAll); err != nil {
 			return err
-		}
-		for _, c := range now {
-			f.left -= c.nodes + c.plans*c.nodesOfPlan()
-			if c.Plan != nil && c.Value < f.best.Value {
-				f.best = c
-			}
 		}
 	}
 	return nil
+}
+
+// planTogether plans for some choices at one time, and counts the nodes.
+func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
+	before := make([]int, len(some))
+	for i, c := range some {
+		before[i] = c.nodes + c.plans*c.nodesOfPlan()
+	}
+	err := inParallel(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
+	for i, c := range some {
+		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
+		if c.Plan != nil && better(&c.Try, &f.best.Try) {
+			f.best = c
+		}
+	}
+	return err
 }

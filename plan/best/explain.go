@@ -52,9 +52,6 @@ type Figures struct {
 	Late     bool    `json:"late,omitempty"` // after the deadline
 }
 
-// longRun is how many steps results are told in.
-const longRun = 50
-
 // Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
 // since none can be better, Explain makes one. The seed is that of drawn durations.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {

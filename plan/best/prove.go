@@ -191,12 +191,10 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		if err != nil {
 			return err
 		}
-		known := map[certificate.Objective]float64{certificate.Time: float64(f.best.Makespan), certificate.Energy: float64(f.best.Joules * 1e9),
-			certificate.EDP: float64(f.best.Value * 1e18)}[part]
 		if part == certificate.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := by(ctx, m, known)
+		proofs, err := by(ctx, m.Within(f.Deadline), f.known(part))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"time"
 
 	"dahl/plan/space"
 )
@@ -17,12 +18,14 @@ const Format = "dahl-certificate 2"
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
 type Certificate struct {
-	Format    string   `json:"format"`
-	Objective string   `json:"objective"` // time, energy or edp
-	Steady    bool     `json:"steady"`    // of a step among many; else of one that runs alone
-	Devices   []string `json:"devices"`   // the sets that it covers
-	Tiles     []string `json:"tiles"`     // the lowerings that it covers
-	Leaves    []Leaf   `json:"leaves"`
+	Format    string `json:"format"`
+	Objective string `json:"objective"` // time, energy or edp
+	Steady    bool   `json:"steady"`    // of a step among many; else of one that runs alone
+	// Deadline is how long a step of the plans may take of which it is a bound; 0: no matter.
+	Deadline time.Duration `json:"deadline_ns,omitempty"`
+	Devices  []string      `json:"devices"` // the sets that it covers
+	Tiles    []string      `json:"tiles"`   // the lowerings that it covers
+	Leaves   []Leaf        `json:"leaves"`
 }
 
 // Leaf is a bound of all plans of a choice in which each of some devices runs a task.

@@ -51,7 +51,7 @@ func (k *checking) checkLeaf(i int) error {
 	}
 	m, err := l.Model(k.space, k.parts[len(k.parts)-1], k.Steady)
 	if err == nil {
-		err = l.check(m)
+		err = l.check(m.Within(k.Deadline))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Choice, err)
@@ -129,7 +129,7 @@ func (k *checking) checkCovered(choice space.Choice) error {
 			c.order = append(c.order, i)
 		}
 	}
-	if !c.covered(m, make([]byte, len(m.Devices))) {
+	if !c.covered(m.Within(k.Deadline), make([]byte, len(m.Devices))) {
 		return fmt.Errorf("%s: no leaf bounds all of these plans", choice)
 	}
 	return nil

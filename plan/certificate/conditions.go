@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // A relaxation splits what no plan splits. So a bound may be proved part by part: a condition splits all plans
@@ -96,6 +97,12 @@ func (m *Model) fulfil(c *Condition) error {
 		}
 	}
 	return nil
+}
+
+// Within makes a model that of the plans whose T is at most so long; 0: of all.
+func (m *Model) Within(deadline time.Duration) *Model {
+	m.mostSpan = float64(max(0, deadline))
+	return m
 }
 
 func ascending[T int | int32](list []T, below int) bool {

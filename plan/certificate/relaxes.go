@@ -26,7 +26,7 @@ func noMore(a, b float64) bool { return a <= b+float64(asMuch*math.Abs(b)) }
 
 // Relaxes reports whether m relaxes another model. It may say no of models of which it is true.
 func (m *Model) Relaxes(other *Model) bool {
-	if m.Objective != other.Objective || m.Steady != other.Steady || len(m.Tasks) != len(other.Tasks) {
+	if m.Objective != other.Objective || m.Steady != other.Steady || m.mostSpan != other.mostSpan || len(m.Tasks) != len(other.Tasks) {
 		return false
 	}
 	if m.Objective != Time && !noMore(m.FloorWatts, other.FloorWatts) {

@@ -268,5 +268,25 @@ func (q *quotient) addWork() error {
 			return err
 		}
 	}
-	return nil
+	return q.keepDeadline()
+}
+
+// keepDeadline makes T at most what the model knows, or so dear above it that a program which has no such plan has a
+// bound that no plan is worth. Such a program keeps an optimum, whose multipliers are the proof.
+func (q *quotient) keepDeadline() error {
+	most := q.m.Horizon(math.Inf(1))
+	if math.IsInf(most, 1) || q.m.Objective == certificate.Time {
+		return nil
+	}
+	all := 0.0 // that any plan costs within the deadline
+	for j, c := range q.m.Cost() {
+		all += float64(max(0, c) * q.m.Upper(j, most))
+	}
+	const asDear = 10
+	late, err := q.program.AddColumn(asDear*all/most, 0, math.Inf(1))
+	if err == nil {
+		_, err = q.program.AddRow(math.Inf(-1), most, []lp.Term{{Column: int(q.column[q.m.ColumnSpan()]), Coefficient: 1}, {Column: late, Coefficient: -1}})
+	}
+	q.classes = append(q.classes, class{})
+	return err
 }

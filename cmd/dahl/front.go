@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/plan/best"
+	"dahl/platform"
+	"dahl/plots"
+	"dahl/rundir"
+)
+
+// The files of a front of time against energy.
+const (
+	frontFile   = "front.csv"
+	frontFigure = "front.svg"
+)
+
+// addPowerCapFlag adds the flag that caps the power of the machine.
+func addPowerCapFlag(cmd *cobra.Command, o *options) {
+	cmd.Flags().Func("power-cap", "cap the power of the whole machine at every instant of the simulation at so many `watts`, such as 400W (default: the platform file's power_cap)", func(text string) (err error) {
+		if o.PowerCap, err = platform.ParseWatts(text); err == nil && o.PowerCap == 0 {
+			err = fmt.Errorf("write more than 0 W")
+		}
+		return err
+	})
+}
+
+// addDeadlineFlag adds the flag that bounds the time of a step.
+func addDeadlineFlag(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
+		if o.Deadline, err = time.ParseDuration(text); err != nil || o.Deadline <= 0 {
+			err = fmt.Errorf("write a time above 0, such as 12ms")
+		}
+		return err
+	})
+	before(cmd, func() error {
+		if f.Changed("deadline") && o.Objective == "" {
+			return fmt.Errorf("--deadline is kept by the search for an --objective; name one")
+		}
+		return nil
+	})
+}
+
+// checkDeadline verifies that the step that a search has found keeps the deadline.
+func (v *verification) checkDeadline() error {
+	s, err := readJSON[summary](filepath.Join(v.dir, summaryFile))
+	if err != nil {
+		return err
+	}
+	step := s.MakespanS
+	if s.ObjectiveSummary != nil && s.StepS != nil {
+		step = *s.StepS
+	}
+	if cli.Seconds(step) > v.manifest.Options.Deadline {
+		return fmt.Errorf("a step takes %s, and the run was to keep %v", cli.ShowTime(step), v.manifest.Options.Deadline)
+	}
+	return nil
+}
+
+// writeFront writes the plans that a search has simulated by time and energy, as a table and as a figure.
+func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
+	points := frontPoints(found)
+	err := dir.Write(frontFile, func(out io.Writer) error {
+		rows := csv.NewWriter(out)
+		rows.Write([]string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"})
+		for _, p := range points {
+			rows.Write([]string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
+		}
+		rows.Flush()
+		return rows.Error()
+	})
+	if err != nil {
+		return err
+	}
+	figure := w.frontFigure(found, points)
+	return dir.Write(frontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
+}
+
+// frontPoint is a plan that a search has simulated.
+type frontPoint struct {
+	best.Try
+	front, chosen bool
+}
+
+func yesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
+
+// frontPoints lists the plans by time. Those that are equal in all that is written of them are one.
+func frontPoints(found *best.Result) (points []frontPoint) {
+	front := best.Front(found.Simulated)
+	for _, t := range found.Simulated {
+		p := frontPoint{Try: t, chosen: t.Plan == found.Plan}
+		p.front = slices.ContainsFunc(front, func(f best.Try) bool { return f.Plan == t.Plan })
+		points = append(points, p)
+	}
+	slices.SortStableFunc(points, func(a, b frontPoint) int {
+		return cmp.Or(comparePoints(&a, &b), strings.Compare(yesNo(b.chosen)+yesNo(b.front), yesNo(a.chosen)+yesNo(a.front)))
+	})
+	return slices.CompactFunc(points, func(a, b frontPoint) bool { return comparePoints(&a, &b) == 0 })
+}
+
+// comparePoints orders plans by time, joules and how they came to be.
+func comparePoints(a, b *frontPoint) int {
+	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules), strings.Compare(a.Devices, b.Devices),
+		strings.Compare(a.Tiles, b.Tiles), strings.Compare(a.Policy, b.Policy))
+}
+
+// frontFigure is the figure of a front.
+func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
+	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %d plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, len(points)),
+		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, Deadline: w.opts.Deadline.Seconds()}
+	on := 0
+	for i := range points {
+		p := &points[i]
+		if p.front {
+			on++
+		}
+		label := cmp.Or(p.Devices, "all devices")
+		of.Points = append(of.Points, plots.FrontPoint{Seconds: p.Makespan.Seconds(), Joules: p.Joules, Label: label, Front: p.front, Chosen: p.chosen})
+	}
+	of.Summary = fmt.Sprintf("%d that no other beats in both; chosen by %s: %s, %s, %s J", on, w.opts.Objective, found.Choice,
+		cli.ShortTime(found.Makespan), cli.ThreeDigits(found.Joules))
+	return of
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/plan/certificate"
+	"dahl/platform"
+	"dahl/rundir"
+)
+
+// readTable reads a CSV file, as a map from its columns for each row.
+func readTable(t *testing.T, name string) (rows []map[string]string) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(lines) < 2 {
+		t.Fatalf("%s: %d lines, %v", name, len(lines), err)
+	}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, column := range lines[0] {
+			row[column] = line[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// fastAndSlow is a unit that runs a task in the time of its graph at 10 W, or in twice that at 3 W.
+const fastAndSlow = `name = "one"
+[[memory]]
+name = "ram"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+count = 1
+power = { idle = "0 W", busy = "10 W" }
+[[device.clock]]
+name = "slow"
+scale = 0.5
+power = { idle = "0 W", busy = "3 W" }
+`
+
+// TestDeadlineOfPlan: of two tasks of 3 and 4 ms one after the other the fewest joules are those of the slow clock:
+// 14 ms at 3 W are 42 mJ. Within 11 ms one task has to be fast: 3 ms at 10 W and 8 ms at 3 W are 54 mJ. Within 10.5 ms
+// it has to be the other one: 6 ms at 3 W and 4 ms at 10 W are 58 mJ. Within 7 ms both are: 70 mJ. Within 6 ms there is no plan, and the shortest takes 7 ms.
+func TestDeadlineOfPlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "one.toml", fastAndSlow)
+	writeTestFile(t, "two.json", twoTasks)
+	on := []string{"plan", "--platform", "one.toml", "--graph", "two.json", "--objective", "energy", "--json"}
+	for deadline, want := range map[string]float64{"20ms": 42e-3, "11ms": 54e-3, "10.5ms": 58e-3, "7ms": 70e-3} {
+		var n struct {
+			EnergyJ     struct{ Total float64 } `json:"energy_j"`
+			LowerBoundJ float64                 `json:"lower_bound_j"`
+			DeadlineS   float64                 `json:"deadline_s"`
+		}
+		if err := json.Unmarshal([]byte(mustRun(t, append(on, "--deadline", deadline, "--out", deadline)...)), &n); err != nil {
+			t.Fatal(err)
+		}
+		if n.EnergyJ.Total < want*0.999999 || n.EnergyJ.Total > want*1.000001 || n.LowerBoundJ > want*1.000001 || n.DeadlineS == 0 {
+			t.Errorf("within %s: %+v, want %v J", deadline, n, want)
+		}
+		wantVerified(t, deadline)
+	}
+	if out := mustRun(t, "rerun", "11ms"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, frontFile) {
+		t.Errorf("repeated:\n%s", out)
+	}
+	r := dahl(t, t.Context(), append(on, "--deadline", "6ms", "--out", "none")...)
+	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "no plan that was found takes at most 6ms for a step; the shortest takes 7ms") {
+		t.Errorf("within 6 ms: exit code %d, %s", r.code, r.stderr)
+	}
+	file := filepath.Join("11ms", rundir.CertificateFile)
+	c, err := readJSON[certificate.Certificate](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Deadline--
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, file, string(text))
+	if r := dahl(t, t.Context(), "verify", "11ms"); r.code == 0 || !strings.Contains(r.stdout, "its bound is of steps of at most 10.999999ms, and the run was to keep 11ms") {
+		t.Errorf("a certificate of another deadline: exit %d\n%s", r.code, r.stdout)
+	}
+}
+
+// TestFrontOfPlan: the table of the front has every plan, and says which no other beats in both and which was chosen: one
+// that is least by the objective. No row of the front beats another, and every other row is beaten.
+func TestFrontOfPlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "3000", "--out", "p")
+	number := func(row map[string]string, column string) float64 {
+		x, err := strconv.ParseFloat(row[column], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	beats := func(a, b map[string]string) bool {
+		s, j := number(a, "seconds")-number(b, "seconds"), number(a, "joules")-number(b, "joules")
+		return s <= 0 && j <= 0 && s+j < 0
+	}
+	rows := readTable(t, filepath.Join("p", frontFile))
+	chosen := 0
+	sets := map[string]bool{}
+	for _, row := range rows {
+		sets[row["devices"]] = true
+		beaten := slices.ContainsFunc(rows, func(other map[string]string) bool { return beats(other, row) })
+		if row["front"] == "yes" && beaten {
+			t.Errorf("%v is beaten", row)
+		}
+		if row["chosen"] == "yes" {
+			chosen++
+			for _, other := range rows {
+				if number(other, "joules") < number(row, "joules") {
+					t.Errorf("%v takes fewer joules than what was chosen, %v", other, row)
+				}
+			}
+		}
+	}
+	if chosen != 1 || len(sets) < 4 {
+		t.Errorf("%d plans are chosen, of %d sets of devices", chosen, len(sets))
+	}
+	svg, err := os.ReadFile(filepath.Join("p", frontFigure))
+	if err != nil || !strings.Contains(string(svg), "no plan is below") {
+		t.Errorf("%s: %v", frontFigure, err)
+	}
+}
+
+// TestPowerCap: two tasks that wait for nothing take 3 and 4 ms on two units of 1 W idle and 2 W busy, 4 W in all while both
+// run. With 3 W one waits for the other: 7 ms. The cap stays with the run. 2 W are drawn while nothing runs.
+func TestPowerCap(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoUnits)
+	writeTestFile(t, "both.stg", "2\n1 3 0\n2 4 0\n")
+	on := []string{"plan", "--platform", "two.toml", "--graph", "both.stg", "--objective", "time", "--json"}
+	for watts, want := range map[string]float64{"4 W": 4e-3, "3W": 7e-3} {
+		var n struct {
+			MakespanS float64 `json:"makespan_s"`
+		}
+		if err := json.Unmarshal([]byte(mustRun(t, append(on, "--power-cap", watts, "--out", "p")...)), &n); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%.6g", n.MakespanS) != fmt.Sprint(want) {
+			t.Errorf("at %s: %v s, want %v", watts, n.MakespanS, want)
+		}
+		p, err := platform.Load(filepath.Join("p", rundir.PlatformFile))
+		if err != nil || p.CapWatts != map[string]float64{"4 W": 4, "3W": 3}[watts] {
+			t.Errorf("%s: the run's machine has a cap of %v W, %v", watts, p.CapWatts, err)
+		}
+		wantVerified(t, "p")
+		if out := mustRun(t, "rerun", "p"); strings.Contains(out, "DIFFERENT") {
+			t.Errorf("%s: repeated:\n%s", watts, out)
+		}
+	}
+	if r := dahl(t, t.Context(), append(on, "--power-cap", "2 W", "--out", "q")...); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "draws 2 W while nothing runs; write more than that") {
+		t.Errorf("at 2 W: exit code %d, %s", r.code, r.stderr)
+	}
+}

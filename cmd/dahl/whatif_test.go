@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/plan/best"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestWhatIf: two tasks that wait for nothing take 3 and 4 ms on two units of 1 W idle and 2 W busy: 4 ms, and 4 ms · 2 W +
+// 7 ms · 1 W = 15 mJ. On one unit they take 7 ms and 14 mJ. A machine without a unit that they can run on is a row
+// with the reason, and nothing is written unless asked for.
+func TestWhatIf(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoUnits)
+	writeTestFile(t, "one.toml", strings.Replace(twoUnits, "count = 2", "count = 1", 1))
+	writeTestFile(t, "other.toml", strings.Replace(strings.Replace(twoUnits, `name = "cpu"`, `name = "chip"`, 1), `kind = "cpu"`, `kind = "emulated"`, 1))
+	graph := `{"format": "dahl-graph 1", "name": "both", "buffers": [], "tasks": [
+  {"name": "a", "op": "f", "ns": {"cpu": 3000000}}, {"name": "b", "op": "f", "ns": {"cpu": 4000000}}]}`
+	writeTestFile(t, "both.json", graph)
+	before := listing(t)
+	line := strings.Fields("plan --platform two.toml --what-if one.toml --graph both.json --objective time --json")
+	rows := []whatIfRow{}
+	if err := json.Unmarshal([]byte(mustRun(t, line...)), &rows); err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, want := range []string{"two.toml 0.004 0.015 1 1", "one.toml 0.007 0.014 1.75 0.933"} {
+		r := &rows[i]
+		if got := fmt.Sprintf("%s %.3g %.3g %.3g %.3g", r.Platform, r.StepS, r.StepJ, r.TimeRatio, r.EnergyRatio); got != want || !r.Proven || r.Bound != r.StepS {
+			t.Errorf("%+v is %s, want %s, proven", r, got, want)
+		}
+	}
+	if after := listing(t); after != before {
+		t.Errorf("it left something behind:\n%s", after)
+	}
+	out := mustRun(t, strings.Fields("plan --what-if one.toml other.toml --graph both.json --out tables")...)
+	if !strings.Contains(out, "other.toml cannot: ") || !strings.Contains(out, "14 mJ") {
+		t.Errorf("with a machine that cannot:\n%s", out)
+	}
+	if table := readTable(t, filepath.Join("tables", whatIfFile)); len(table) != 2 || table[0]["energy_ratio"] != "1" || table[1]["error"] == "" {
+		t.Errorf("%v", table)
+	}
+	if entries, err := os.ReadDir("tables"); err != nil || len(entries) != 1 {
+		t.Errorf("tables: %v, %v", entries, err)
+	}
+}
+
+// TestTogether: of plans on a processor and another device, each is of the kind of the devices that have a task, whatever
+// the set. Of processors alone 5 ms and 10 mJ are the least, of others alone 4 ms and 20 mJ, of both 3 ms (25 % less than 4)
+// and 12 mJ (20 % more than 10). What takes longer than the deadline does not count.
+func TestTogether(t *testing.T) {
+	p, err := platform.Parse([]byte(twoUnits+`[[device]]
+name = "chip"
+kind = "emulated"
+memory = "ram"
+count = 1
+power = { idle = "1 W", busy = "2 W" }
+`), "p.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := func(devices string, ms time.Duration, joules float64, busy ...int) best.Try {
+		order := make([][]dag.TaskID, 3)
+		for _, w := range busy {
+			order[w] = []dag.TaskID{0}
+		}
+		return best.Try{Choice: space.Choice{Devices: devices}, Makespan: ms * time.Millisecond, Joules: joules, Plan: &schedule.Plan{Order: order}}
+	}
+	all := []best.Try{tried("cpu:2", 5, 0.018, 0, 1), tried("", 6, 0.01, 0), tried("chip", 4, 0.02, 1), tried("", 3, 0.013, 1, 2), tried("cpu:1,chip", 4, 0.012, 0, 1), tried("", 9, 0.001, 0, 2)}
+	kinds, err := bestOfKinds(p, all, 8*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "is cpu + gpu better than either alone? in time yes: 3 ms per step, and 4 ms on gpu alone (-25 %); in joules no: 12 mJ per step, and 10 mJ on cpu alone (+20 %)"
+	if got := together(kinds); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	kinds = slices.DeleteFunc(kinds, func(k whatIfKind) bool { return k.Kind == bothKinds })
+	if got := together(kinds); strings.Count(got, "it is not known") != 2 {
+		t.Errorf("without plans of both: %s", got)
+	}
+}

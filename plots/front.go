@@ -1,0 +1,259 @@
+package plots
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Front is a figure of plans by seconds and joules: those that no other beats in both are joined by a line.
+type Front struct {
+	Title, Summary string
+	Points         []FrontPoint
+	// Bound is what no plan is below, in the unit of Of; 0: nothing is known.
+	Bound float64
+	Of    FrontBound
+	// Deadline is how many seconds a plan may take; 0: no matter.
+	Deadline float64
+}
+
+// FrontPoint is a plan.
+type FrontPoint struct {
+	Seconds, Joules float64
+	Label           string
+	Front           bool // no other beats it in both
+	Chosen          bool
+}
+
+// FrontBound is what a bound of the figure is of.
+type FrontBound string
+
+// What a bound can be of: a line of equal seconds, joules, or joules times seconds.
+const (
+	OfSeconds FrontBound = "time"
+	OfJoules  FrontBound = "energy"
+	OfProduct FrontBound = "edp"
+)
+
+// Sizes of the page of a front, in points.
+const (
+	frontHeight = 480
+	frontLeft   = 64 // for the y axis and its label
+)
+
+// DrawFront writes the figure in one of [Formats]. An error wraps ErrNoData where there is no point.
+func DrawFront(w io.Writer, format string, f *Front) error {
+	if len(f.Points) == 0 {
+		return fmt.Errorf("front: %w", ErrNoData)
+	}
+	for i, p := range f.Points {
+		if !(p.Seconds > 0) || !(p.Joules >= 0) || math.IsInf(p.Seconds+p.Joules, 0) {
+			return fmt.Errorf("front: point %d takes %g s and %g J", i, p.Seconds, p.Joules)
+		}
+	}
+	return render(w, format, pageWidth, frontHeight, f.draw)
+}
+
+func (of *Front) draw(page draw.Canvas) {
+	face := newTypeface()
+	below := drawHeader(page, face, of.Title, of.Summary)
+	f := &frame{c: below, face: face, box: vg.Rectangle{
+		Min: vg.Point{X: below.Min.X + pageMargin + frontLeft, Y: below.Min.Y + axisBottom + legendLine + pageMargin},
+		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
+	}}
+	f.x, f.y = of.axes()
+	f.drawGrid()
+	of.drawBound(f)
+	if x := of.Deadline; x > f.x.min && x < f.x.max {
+		line(f.c, ink, 0.8, vg.Point{X: f.X(x), Y: f.box.Min.Y}, vg.Point{X: f.X(x), Y: f.box.Max.Y}, 2, 2)
+		f.c.FillText(face.style(8.5, faintInk, text.XLeft, text.YTop), vg.Point{X: f.X(x) + 3, Y: f.box.Max.Y}, "deadline")
+	}
+	of.drawPoints(f)
+	f.drawX(true)
+	f.drawY(frontLeft - 24)
+	entries := []legendEntry{
+		{name: "another plan" + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6)},
+		{name: "plans that no other beats in both", colour: palette[0], stroke: true},
+		{name: "the plan that was chosen", colour: palette[5], stroke: true},
+	}
+	if of.Bound > 0 {
+		entries = append(entries, legendEntry{name: "no plan is below", colour: reservedRed, stroke: true, dashed: true})
+	}
+	drawLegend(below, face, []legendGroup{{entries: entries}}, f.box.Min.X, f.box.Max.X, below.Min.Y+pageMargin+legendLine)
+}
+
+// How far from the front, as a ratio, the axes reach: to the bound below it, and to plans above it.
+const (
+	farBelow = 10
+	farAbove = 3
+)
+
+// axes cover the front, the plans near it, and the bound where that is near.
+func (of *Front) axes() (x, y axis) {
+	var seconds, joules []float64
+	for _, p := range of.Points {
+		if p.Front || p.Chosen {
+			seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
+		}
+	}
+	if len(seconds) == 0 {
+		seconds, joules = append(seconds, of.Points[0].Seconds), append(joules, of.Points[0].Joules)
+	}
+	mostSeconds, mostJoules := farAbove*slices.Max(seconds), farAbove*slices.Max(joules)
+	for _, p := range of.Points {
+		if p.Seconds <= mostSeconds && p.Joules <= mostJoules {
+			seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
+		}
+	}
+	switch {
+	case of.Of == OfSeconds && of.Bound > slices.Min(seconds)/farBelow:
+		seconds = append(seconds, of.Bound)
+	case of.Of == OfJoules && of.Bound > slices.Min(joules)/farBelow:
+		joules = append(joules, of.Bound)
+	}
+	return frontAxis(seconds, "s", "time of a step"), frontAxis(joules, "J", "energy of a step")
+}
+
+// frontAxis is logarithmic where values differ by more than a factor of four.
+func frontAxis(values []float64, base, what string) axis {
+	const wide = 4
+	least, most := slices.Min(values), slices.Max(values)
+	u := siUnit(base, most)
+	if least > 0 && most > wide*least {
+		return logAxis(least/1.15, most*1.15, siUnit(base, math.Sqrt(least*most)), what)
+	}
+	return linearAxis(most, 0.08, u, what, 8)
+}
+
+// drawBound paints the line below which no plan is.
+func (of *Front) drawBound(f *frame) {
+	if !(of.Bound > 0) {
+		return
+	}
+	var pts []vg.Point
+	const steps = 200
+	for i := range steps + 1 {
+		share := float64(i) / steps
+		x, y := f.x.value(share), of.Bound
+		switch of.Of {
+		case OfSeconds:
+			x, y = of.Bound, f.y.value(share)
+		case OfProduct:
+			y = of.Bound / x
+		}
+		if x > 0 && x >= f.x.min && x <= f.x.max && y >= f.y.min && y <= f.y.max {
+			pts = append(pts, vg.Point{X: f.X(x), Y: f.Y(y)})
+		}
+	}
+	if len(pts) > 1 {
+		f.c.StrokeLines(draw.LineStyle{Color: reservedRed, Width: 1, Dashes: []vg.Length{4, 3}}, pts)
+	}
+}
+
+// value is the value at a share of the axis.
+func (a *axis) value(share float64) float64 {
+	if a.log {
+		return a.min * math.Pow(a.max/a.min, share)
+	}
+	return a.min + float64(share*(a.max-a.min))
+}
+
+// holds reports whether a plan is within the axes.
+func (f *frame) holds(p *FrontPoint) bool { return p.Seconds <= f.x.max && p.Joules <= f.y.max }
+
+// outside says how many plans are beyond the axes; empty: none.
+func (of *Front) outside(f *frame) string {
+	n := 0
+	for i := range of.Points {
+		if !f.holds(&of.Points[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return plural(n, "plan") + " further out"
+}
+
+// drawPoints paints all plans faintly, the front as a line with the names of its devices, and the chosen plan.
+func (of *Front) drawPoints(f *frame) {
+	at := func(p *FrontPoint) vg.Point { return vg.Point{X: f.X(p.Seconds), Y: f.Y(p.Joules)} }
+	var front []*FrontPoint
+	for i := range of.Points {
+		p := &of.Points[i]
+		if p.Front {
+			front = append(front, p)
+		}
+		if f.holds(p) {
+			f.c.DrawGlyph(draw.GlyphStyle{Color: lighten(faintInk, 0.6), Radius: 1.8, Shape: draw.CircleGlyph{}}, at(p))
+		}
+	}
+	slices.SortStableFunc(front, func(a, b *FrontPoint) int {
+		if a.Seconds < b.Seconds || a.Seconds == b.Seconds && a.Joules > b.Joules {
+			return -1
+		}
+		return 1
+	})
+	var line []vg.Point
+	for i, p := range front {
+		if i > 0 { // what is between two plans is no plan
+			line = append(line, vg.Point{X: at(p).X, Y: line[len(line)-1].Y})
+		}
+		line = append(line, at(p))
+	}
+	if len(line) > 1 {
+		f.c.StrokeLines(draw.LineStyle{Color: palette[0], Width: 1.4}, line)
+	}
+	for _, p := range front {
+		f.c.DrawGlyph(draw.GlyphStyle{Color: palette[0], Radius: 3, Shape: draw.CircleGlyph{}}, at(p))
+	}
+	l := &labels{frame: f}
+	for i := range of.Points {
+		if p := &of.Points[i]; p.Chosen {
+			f.c.DrawGlyph(draw.GlyphStyle{Color: palette[5], Radius: 7, Shape: draw.RingGlyph{}}, at(p))
+			f.c.DrawGlyph(draw.GlyphStyle{Color: palette[5], Radius: 3, Shape: draw.CircleGlyph{}}, at(p))
+			l.put(p.Label, at(p))
+		}
+	}
+	for _, p := range front {
+		l.put(p.Label, at(p))
+	}
+}
+
+// labels are the texts of a figure, none over another.
+type labels struct {
+	*frame
+	boxes []vg.Rectangle
+	seen  []string
+}
+
+// put writes a text beside a point if there is room, and it does not stand elsewhere.
+func (l *labels) put(what string, at vg.Point) {
+	const size, apart, widest = 8, 8, 190
+	style := l.face.style(size, ink, text.XLeft, text.YBottom)
+	what = clip(style, what, widest)
+	if what == "" || slices.Contains(l.seen, what) {
+		return
+	}
+	width := style.Width(what)
+	for _, from := range []vg.Point{ // no plan is below a point of the front and to the left of it
+		{X: at.X - apart - width, Y: at.Y - size - 3}, {X: at.X + apart, Y: at.Y - size - 3},
+		{X: at.X + apart, Y: at.Y + 3}, {X: at.X - apart - width, Y: at.Y + 3},
+	} {
+		box := vg.Rectangle{Min: from, Max: vg.Point{X: from.X + width, Y: from.Y + size}}
+		if box.Min.X < l.box.Min.X || box.Max.X > l.box.Max.X || box.Min.Y < l.box.Min.Y || box.Max.Y > l.box.Max.Y ||
+			slices.ContainsFunc(l.boxes, func(b vg.Rectangle) bool {
+				return box.Min.X < b.Max.X && b.Min.X < box.Max.X && box.Min.Y < b.Max.Y && b.Min.Y < box.Max.Y
+			}) {
+			continue
+		}
+		l.boxes, l.seen = append(l.boxes, box), append(l.seen, what)
+		l.c.FillText(style, from, what)
+		return
+	}
+}

@@ -1,0 +1,57 @@
+package plots
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"testing"
+)
+
+// tinyFront is plans of n units that take 12/n + 1 ms and n + 3 mJ, of which none beats another, each with one that takes
+// a half more of both, and one far away.
+func tinyFront() *Front {
+	of := &Front{Title: "twelve units", Summary: "a made-up machine", Of: OfJoules, Bound: 3.6e-3, Deadline: 9e-3}
+	names := []string{"cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:6", "all devices"}
+	for i, n := range []float64{1, 2, 3, 4, 6, 12} {
+		p := FrontPoint{Seconds: (12/n + 1) * 1e-3, Joules: (n + 3) * 1e-3, Label: names[i], Front: true, Chosen: n == 2}
+		of.Points = append(of.Points, p, FrontPoint{Seconds: 1.5 * p.Seconds, Joules: 1.5 * p.Joules, Label: p.Label})
+	}
+	of.Points = append(of.Points, FrontPoint{Seconds: 1, Joules: 1, Label: "far away"})
+	return of
+}
+
+func TestFrontGolden(t *testing.T) {
+	var file bytes.Buffer
+	if err := DrawFront(&file, "png", tinyFront()); err != nil {
+		t.Fatal(err)
+	}
+	wantGolden(t, "front", file.Bytes())
+}
+
+// The axes reach what is drawn: a bound at most ten times below the front, and plans at most three times above it.
+func TestFrontAxes(t *testing.T) {
+	of := tinyFront()
+	f := &frame{}
+	if f.x, f.y = of.axes(); f.y.min > of.Bound || f.x.max > 0.1 || !f.holds(&of.Points[1]) {
+		t.Errorf("the axes are %v to %v s and %v to %v J", f.x.min, f.x.max, f.y.min, f.y.max)
+	}
+	if got := of.outside(f); got != "1 plan further out" {
+		t.Errorf("%q, want 1 plan further out", got)
+	}
+	of.Bound = 1e-9
+	if _, y := of.axes(); y.min > 4e-3 || y.min < 0 || y.log && y.min < 1e-3 {
+		t.Errorf("with a bound of 1 nJ the axis begins at %v J", y.min)
+	}
+}
+
+func TestFrontRefuses(t *testing.T) {
+	if err := DrawFront(io.Discard, "svg", &Front{}); !errors.Is(err, ErrNoData) {
+		t.Errorf("without points: %v", err)
+	}
+	for _, p := range []FrontPoint{{Seconds: 0, Joules: 1}, {Seconds: 1, Joules: math.NaN()}, {Seconds: math.Inf(1), Joules: 1}} {
+		if err := DrawFront(io.Discard, "svg", &Front{Points: []FrontPoint{p}}); err == nil {
+			t.Errorf("%+v was drawn", p)
+		}
+	}
+}
