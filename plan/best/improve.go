@@ -12,6 +12,9 @@ import (
 // searched is how many choices have their best plans improved.
 const searched = 3
 
+// movesInTime bounds the moves from one plan where time bounds them too: the memory of a search grows with them.
+const movesInTime = 100_000
+
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
 // into moves.
 func (f *finder) improve(ctx context.Context) error {
@@ -27,6 +30,9 @@ func (f *finder) improve(ctx context.Context) error {
 		return nil
 	}
 	moves := f.left / 3 / len(from)
+	if f.Time > 0 {
+		moves = min(moves, movesInTime)
+	}
 	f.left -= moves * len(from)
 	err := inParallel(ctx, len(from), func(i int) error {
 		c := from[i]
