@@ -25,7 +25,7 @@ import (
 const machineFile = "machine.toml"
 
 // defaultBudget is how many parts of plans a search looks at.
-const defaultBudget = 100_000
+const defaultBudget = 200_000
 
 // addObjectiveFlags adds the flags of a search for the best plan.
 func addObjectiveFlags(cmd *cobra.Command, o *options) {

@@ -74,6 +74,7 @@ type finder struct {
 	candidates []*candidate
 	best       *candidate // nil: none yet
 	left       int        // nodes
+	nodesEach  int        // of branch and bound
 }
 
 // candidate is a choice that can run, and what is known of it.
@@ -98,7 +99,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	for _, pass := range []struct {
 		run  func(context.Context) error
 		part float64 // of the time, after which it ends with what there is; 0: it is needed
-	}{{f.price, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}} {
+	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}} {
 		within, cancel := ctx, func() {}
 		if o.Time > 0 && pass.part > 0 {
 			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
@@ -144,25 +145,27 @@ func (f *finder) price(ctx context.Context) error {
 	return nil
 }
 
-// begin plans on all devices, or the last choice that can run, since bounds are of plans that are better than
+// begin plans on all devices, or another choice if they cannot run, since bounds are of plans that are better than
 // one that is known.
 func (f *finder) begin(ctx context.Context) error {
-	for _, c := range slices.Backward(f.candidates) {
-		if err := c.planAll(ctx, f.Options); err != nil {
+	order := slices.Clone(f.candidates)
+	slices.SortStableFunc(order, func(a, b *candidate) int { return cmp.Compare(len(b.names()), len(a.names())) })
+	for _, c := range order {
+		if err := c.planAll(ctx, f); err != nil {
 			return err
 		}
 		if c.Plan != nil {
 			f.best = c
-			return f.leaveOut(c)
+			return nil
 		}
 	}
 	return f.noPlan()
 }
 
-// leaveOut leaves out the choices whose plans were looked at as plans of another choice: all parts of a machine where
-// costs do not depend on the number of units.
-func (f *finder) leaveOut(searched *candidate) error {
-	if searched.nodes == 0 {
+// leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where
+// costs do not depend on the number of units. The nodes are divided among those that it has to search apart.
+func (f *finder) leaveOut(context.Context) error {
+	if f.Steady {
 		return nil
 	}
 	parts, err := certificate.Parts(string(f.Objective))
@@ -172,21 +175,24 @@ func (f *finder) leaveOut(searched *candidate) error {
 	model := func(c *candidate) (*certificate.Model, error) {
 		return certificate.NewModel(c.priced, 0, parts[len(parts)-1], f.Steady)
 	}
-	all, err := model(searched)
-	if err != nil {
-		return err
-	}
-	var kept []*candidate
-	for _, c := range f.candidates {
+	var wholes []*certificate.Model // of all devices, with each of the lowerings
+	kept := []*candidate{}
+	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
+		small := c.isSmall(f.Options)
 		m, err := model(c)
 		if err != nil {
 			return err
 		}
-		if c == searched || !all.Relaxes(m) {
-			kept = append(kept, c)
+		if small && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+			continue
+		}
+		if kept = append(kept, c); small && c.Devices == "" {
+			wholes = append(wholes, m)
 		}
 	}
+	slices.Reverse(kept)
 	f.candidates = kept
+	f.nodesEach = max(f.Nodes/len(kept), min(f.Nodes, 2000))
 	return nil
 }
 

@@ -16,22 +16,27 @@ import (
 
 // planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
 // bound, which looks at all plans.
-func (c *candidate) planAll(ctx context.Context, o *Options) error {
-	if !o.Steady && o.Deadline == 0 && len(c.priced.Program.Graphs[0].Tasks) <= exact.MaxTasks {
-		return c.search(ctx, o)
+func (c *candidate) planAll(ctx context.Context, f *finder) error {
+	if c.isSmall(f.Options) {
+		return c.search(ctx, f.Options, f.nodesEach)
 	}
 	for _, policy := range schedule.Policies() {
-		if err := c.try(ctx, o, policy); err != nil {
+		if err := c.try(ctx, f.Options, policy); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// isSmall reports whether branch and bound can look at all plans.
+func (c *candidate) isSmall(o *Options) bool {
+	return !o.Steady && o.Deadline == 0 && len(c.priced.Program.Graphs[0].Tasks) <= exact.MaxTasks
+}
+
 // search looks at all plans, as far as the nodes go.
-func (c *candidate) search(ctx context.Context, o *Options) error {
+func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	of := o.Options
-	of.Clocks = o.clocks(c.priced.Platform)
+	of.Nodes, of.Clocks = nodes, o.clocks(c.priced.Platform)
 	within, cancel := ctx, func() {}
 	if o.Time > 0 {
 		within, cancel = context.WithTimeout(ctx, o.Time/2)

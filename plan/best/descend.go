@@ -80,7 +80,7 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 		if f.best.Value <= now[0].bound {
 			return nil
 		}
-		if err := inParallel(ctx, len(now), func(i int) error { return now[i].planAll(ctx, f.Options) }); err != nil {
+		if err := inParallel(ctx, len(now), func(i int) error { return now[i].planAll(ctx, f) }); err != nil {
 			return err
 		}
 		for _, c := range now {

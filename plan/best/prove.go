@@ -49,29 +49,72 @@ const (
 	byParts
 )
 
-// prove raises the bound of the choice that has the least one, from step to step, until that is done for the one that
-// has it, or the nodes are spent. A relaxation counts as four plans, one by parts as 40.
+// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can be done for
+// the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
-		least := slices.MinFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
-		if least.by == byParts || least.proven || least.bound >= f.best.Value || f.left <= 0 {
+		tasks := f.lowest()
+		if len(tasks) == 0 {
 			return nil
 		}
-		least.by++
-		group, by, plans := []*candidate{least}, one(relax.Bound), 4
-		switch least.by {
-		case byJoined:
-			if group = f.like(least); len(group) == 1 {
-				continue
-			}
-		case byParts:
-			by, plans = branched, 40
-		}
-		f.left -= plans * least.nodesOfPlan()
-		if err := f.bound(ctx, by, group...); err != nil {
+		err := inParallel(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i].by, tasks[i].group...) })
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// proving is choices whose bound is to be raised together.
+type proving struct {
+	group []*candidate
+	by    relaxation
+}
+
+// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best that is known.
+// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, one by parts as 40.
+func (f *finder) lowest() (next []proving) {
+	const together = 4
+	byBound := slices.Clone(f.candidates)
+	slices.SortStableFunc(byBound, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	taken := map[*candidate]bool{}
+	for _, c := range byBound {
+		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
+			break
+		}
+		last := c.lastStep()
+		if c.proven || c.by >= last {
+			if len(next) == 0 {
+				break
+			}
+			continue
+		}
+		if taken[c] {
+			continue
+		}
+		p, plans := proving{[]*candidate{c}, one(relax.Bound)}, 4
+		if c.by++; c.by == byJoined {
+			if p.group = f.like(c); len(p.group) == 1 {
+				c.by++
+			}
+		}
+		if c.by == byParts {
+			p.by, plans = branched, 40
+		}
+		f.left -= plans * c.nodesOfPlan()
+		for _, member := range p.group {
+			taken[member] = true
+		}
+		next = append(next, p)
+	}
+	return next
+}
+
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices.
+func (c *candidate) lastStep() int {
+	if len(c.names()) > 1 {
+		return byParts
+	}
+	return byRelaxation
 }
 
 // like are the choices that differ from one in numbers of units only, itself first.
