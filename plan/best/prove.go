@@ -15,18 +15,22 @@ const iterations = 200_000
 // relaxation finds proofs of a bound of a model, of parts that are all plans together.
 type relaxation func(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error)
 
-// one makes a relaxation of one that finds a single proof.
-func one(find func(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error)) relaxation {
-	return func(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
-		proof, err := find(ctx, m, value, iterations)
-		return []*certificate.Proof{proof}, err
-	}
+// whole relaxes all plans at once, see [relax.Bound].
+func whole(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	proof, err := relax.Bound(ctx, m, value, value, iterations)
+	return []*certificate.Proof{proof}, err
+}
+
+// work counts the work only, see [relax.Area].
+func work(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	proof, err := relax.Area(ctx, m, value, iterations)
+	return []*certificate.Proof{proof}, err
 }
 
 // branched relaxes parts of all plans, see [relax.Branch].
 func branched(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
 	const parts = 100
-	return relax.Branch(ctx, m, value, parts, iterations)
+	return relax.Branch(ctx, m, value, value, parts, iterations)
 }
 
 // boundWork bounds all choices by the work that they have, and sorts them by that.
@@ -40,7 +44,7 @@ func (f *finder) boundWork(ctx context.Context) error {
 func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	return inParallel(ctx, len(some), func(i int) error {
 		if c := some[i]; !c.proven && c.leaf == nil {
-			return f.bound(ctx, one(relax.Area), c)
+			return f.bound(ctx, work, c)
 		}
 		return nil
 	})
@@ -96,7 +100,7 @@ func (f *finder) lowest() (next []proving) {
 		if taken[c] {
 			continue
 		}
-		p, plans := proving{[]*candidate{c}, one(relax.Bound)}, 4
+		p, plans := proving{[]*candidate{c}, whole}, 4
 		if c.by++; c.by == byJoined {
 			if p.group = f.like(c); len(p.group) == 1 {
 				c.by++

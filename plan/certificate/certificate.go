@@ -56,7 +56,7 @@ func Parts(objective string) ([]Objective, error) {
 	return nil, fmt.Errorf("bounds are of %s, %s or %s, not of %q", Time, Energy, EDP, objective)
 }
 
-// Add adds what proofs prove of a model, of which their conditions leave out no plan. A claim of energy times time
+// Add adds what proofs prove of the leaf's model, of which their conditions leave out no plan. A claim of energy times time
 // comes after one of time.
 func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
 	bound, err := l.prove(m, proofs, l.Claims)

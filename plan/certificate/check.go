@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"dahl/plan/space"
-	"dahl/schedule"
 )
 
 // Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
@@ -50,31 +49,30 @@ func (k *checking) checkLeaf(i int) error {
 	if err := l.wellFormed(k.parts); err != nil {
 		return err
 	}
-	m, err := k.modelOf(l)
+	m, err := l.Model(k.space, k.parts[len(k.parts)-1], k.Steady)
 	if err == nil {
 		err = l.check(m)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Choice, err)
 	}
-	m.Objective = k.parts[len(k.parts)-1]
-	clear(m.reached) // rows of the proofs asked for it, and no comparison does
+	m.link() // forgets what rows of the proofs looked up, which no comparison needs
 	k.models[i] = m
 	return nil
 }
 
-// modelOf is the model of a leaf, without conditions.
-func (k *checking) modelOf(l *Leaf) (*Model, error) {
+// Model is that of the plans of a leaf's sets of devices, of a space. [Leaf.Given] is that of its own plans among them.
+func (l *Leaf) Model(s *space.Space, o Objective, steady bool) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {
-		priced, err := k.space.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
+		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
 		if err != nil {
 			return nil, err
 		}
 		if hash := priced.Program.Graphs[0].Hash(); l.Graph != hash {
 			return nil, fmt.Errorf("its leaf is of a graph with hash %.12s, and this one has %.12s", l.Graph, hash)
 		}
-		m, err := k.model(priced)
+		m, err := NewModel(priced, 0, o, steady)
 		if err != nil {
 			return nil, err
 		}
@@ -83,17 +81,18 @@ func (k *checking) modelOf(l *Leaf) (*Model, error) {
 	return Join(models...)
 }
 
-func (k *checking) model(priced *schedule.Priced) (*Model, error) {
-	return NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
+// Given is the model of those plans that use the devices that the leaf says.
+func (l *Leaf) Given(m *Model) (*Model, error) {
+	used, err := m.used(l.Used)
+	if err != nil {
+		return nil, err
+	}
+	return m.Given(used)
 }
 
 // check proves the claims of a leaf, with its model.
 func (l *Leaf) check(m *Model) error {
-	used, err := m.Used(l.Used)
-	if err != nil {
-		return err
-	}
-	given, err := m.Given(used)
+	given, err := l.Given(m)
 	if err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (k *checking) checkCovered(choice space.Choice) error {
 	if err != nil {
 		return nil // it has no plans
 	}
-	m, err := k.model(priced)
+	m, err := NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
 	if err != nil {
 		return fmt.Errorf("%s: %w", choice, err)
 	}

@@ -37,8 +37,8 @@ func (c *Condition) equal(other *Condition) bool {
 	return c.More == other.More && c.Most == other.Most && slices.Equal(c.Tasks, other.Tasks) && slices.Equal(c.Devices, other.Devices)
 }
 
-// Used are the conditions that each of some devices runs at least one task.
-func (m *Model) Used(devices []string) (list []Condition, err error) {
+// used are the conditions that each of some devices runs at least one task.
+func (m *Model) used(devices []string) (list []Condition, err error) {
 	for _, name := range devices {
 		d := slices.IndexFunc(m.Devices, func(d Device) bool { return d.Name == name })
 		if d < 0 {

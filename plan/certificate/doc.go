@@ -2,8 +2,8 @@
 // or in energy, and checks such proofs in exact arithmetic. It imports neither the search for plans
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
-// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan,
-// and [Proof.Verify].
+// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan, of
+// which pool.go has those that count whole tasks; and [Proof.Bound].
 //
 // # Why a proof is one
 //
@@ -35,6 +35,7 @@
 //
 // # Limits
 //
-// On a machine of one memory a model knows every buffer as often as the graph says. Sleep and power caps only take away from what a plan may do or
-// are counted as the least power of a state.
+// On a machine of one memory a model knows every buffer as often as the graph says. Sleep and power caps only
+// take away from what a plan may do or are counted as the least power of a state. Of more than a few thousand
+// tasks nothing is proved by counting whole ones.
 package certificate

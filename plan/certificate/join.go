@@ -22,21 +22,39 @@ func Join(models ...*Model) (*Model, error) {
 			return nil, errors.New("models of unlike graphs, or of machines with unlike memories, cannot be joined")
 		}
 		joined.FloorWatts = min(joined.FloorWatts, m.FloorWatts)
-		joined.joinDevices(m)
 		joined.Edges = commonEdges(joined.Edges, m.Edges)
-		for i := range m.Memories {
-			to, of := &joined.Memories[i], &m.Memories[i]
-			to.NanojoulesPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte)
-			if to.BytesPerNano = max(to.BytesPerNano, of.BytesPerNano); of.BytesPerNano == 0 || models[0].Memories[i].BytesPerNano == 0 {
-				to.BytesPerNano = 0
-			}
-		}
+		joined.joinMemories(m)
+		joined.joinDevices(m)
 	}
 	for _, m := range models {
 		joined.joinTasks(m)
 	}
 	joined.link()
 	return &joined, nil
+}
+
+// joinMemories takes what limits copies the least. The memories of a model without a device there say nothing.
+func (m *Model) joinMemories(other *Model) {
+	for at := range other.Memories {
+		to, of := &m.Memories[at], &other.Memories[at]
+		switch {
+		case !other.computesAt(at):
+		case !m.computesAt(at):
+			*to = *of
+		default:
+			to.NanojoulesPerByte, to.NanosPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte), min(to.NanosPerByte, of.NanosPerByte)
+			to.BytesPerNano = loosest(to.BytesPerNano, of.BytesPerNano)
+			to.Engines = loosest(to.Engines, of.Engines)
+		}
+	}
+}
+
+// loosest is the greater of two limits, of which 0 is none.
+func loosest[T int | float64](a, b T) T {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
 }
 
 // joinDevices adds the devices of a model.

@@ -36,7 +36,10 @@ type Model struct {
 	edgesFrom [][]int32    // by task: its edges
 	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32 // and that it follows
-	reached   map[reachKey]set
+	pooled    map[poolKey]int64
+	spreads   map[int32]int64 // by task that a spread is around; -1: all
+
+	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
 
 // Objective is what is to be small.
@@ -71,6 +74,8 @@ type Device struct {
 type Memory struct {
 	BytesPerNano      float64 // all links into it together; 0: not limited
 	NanojoulesPerByte float64 // of links above idle
+	Engines           int     // copies into it at once; 0: not limited
+	NanosPerByte      float64 // that a copy into it keeps an engine at least
 }
 
 // Edge says that a task follows another, of the same step or Back steps earlier, and needs so many bytes
@@ -88,6 +93,10 @@ type Version struct {
 	Home    int
 	Bytes   int64
 	Readers []int32
+	Nanos   []int64 // by memory: how long a copy of it into there takes at least
+	// Leads: of the versions with its writer it is the one with most readers. What a task has written of a buffer moves
+	// at once into a memory, so that no more than one version per writer surely has a copy of its own.
+	Leads bool
 }
 
 // NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
@@ -105,6 +114,7 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 	}
 	for to := range p.Memories {
 		m.Memories = append(m.Memories, memoryOf(p, platform.MemoryID(to)))
+		m.addEngines(p, platform.MemoryID(to))
 	}
 	if err := m.addTasks(c, graph); err != nil {
 		return nil, err
@@ -221,15 +231,18 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
+	nanos := map[int64][]int64{} // by bytes
 	for e, bytes := range d.bytes {
-		to := Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: make([]int64, len(p.Memories))}
-		for at := range p.Memories {
-			to.Nanos[at] = leastNanos(p, platform.MemoryID(at), bytes)
+		if nanos[bytes] == nil {
+			for at := range p.Memories {
+				nanos[bytes] = append(nanos[bytes], leastNanos(p, platform.MemoryID(at), bytes))
+			}
 		}
-		m.Edges = append(m.Edges, to)
+		m.Edges = append(m.Edges, Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: nanos[bytes]})
 	}
 	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
 	m.mergeVersions()
+	m.findLeads(p)
 }
 
 func compareEdges(a, b *Edge) int {
@@ -386,10 +399,54 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 	return m
 }
 
+// addEngines finds what carries copies into a memory. The host's memory has no engines.
+func (m *Model) addEngines(p *platform.Platform, to platform.MemoryID) {
+	memory := &m.Memories[to]
+	memory.NanosPerByte = math.Inf(1)
+	for from := range p.Memories {
+		from := platform.MemoryID(from)
+		if _, ok := p.Route(from, to); !ok || from == to {
+			continue
+		}
+		perByte := 0.0
+		for _, use := range p.LinkUses(from, to) {
+			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
+				perByte = max(perByte, below(float64(use.Times)/l.BandwidthBytesPerSec*1e9))
+			}
+		}
+		memory.NanosPerByte = min(memory.NanosPerByte, perByte)
+	}
+	if math.IsInf(memory.NanosPerByte, 1) {
+		memory.NanosPerByte = 0
+	}
+	if to != p.HostMemory() {
+		memory.Engines, _ = p.CopyEngines(to)
+	}
+}
+
+// findLeads says which versions lead, and how long each moves.
+func (m *Model) findLeads(p *platform.Platform) {
+	leads := map[int32]int{} // by writer
+	for i := range m.Versions {
+		v := &m.Versions[i]
+		v.Nanos = make([]int64, len(p.Memories))
+		for at := range p.Memories {
+			v.Nanos[at] = leastNanos(p, platform.MemoryID(at), v.Bytes)
+		}
+		if k, ok := leads[v.Writer]; !ok || len(v.Readers) > len(m.Versions[k].Readers) {
+			leads[v.Writer] = i
+		}
+	}
+	for _, i := range leads {
+		m.Versions[i].Leads = true
+	}
+}
+
 // link lists the edges by task and numbers the columns.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.reached = make([][]int32, n), map[reachKey]set{}
+	m.edgesFrom, m.reached = make([][]int32, n), make([]set, 4*n)
+	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
 	for back := range m.after {
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}

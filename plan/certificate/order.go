@@ -43,8 +43,13 @@ type reachKey struct {
 }
 
 func (m *Model) reach(k reachKey) set {
-	if s, ok := m.reached[k]; ok {
-		return s
+	at := 2 * k.steps
+	if k.against {
+		at++
+	}
+	known := &m.reached[at*len(m.Tasks)+int(k.task)]
+	if *known != nil {
+		return *known
 	}
 	next := &m.after
 	if k.against {
@@ -73,7 +78,7 @@ func (m *Model) reach(k reachKey) set {
 		stack = stack[:len(stack)-1]
 		meet(next[0][at])
 	}
-	m.reached[k] = s
+	*known = s
 	return s
 }
 
@@ -118,4 +123,49 @@ func (m *Model) in(s set) iter.Seq[int32] {
 // Precedes reports whether a task, so many steps later, follows another, at once or through others.
 func (m *Model) Precedes(from, to int32, back int) bool {
 	return m.reach(reachKey{from, back, false}).has(to)
+}
+
+// Sums adds up a number that each task has over sets of tasks.
+type Sums struct {
+	m      *Model
+	ofByte [][256]float64 // by byte of a set and what it is: the sum over its tasks
+}
+
+// Sums prepares sums of a number that each task has.
+func (m *Model) Sums(of []float64) *Sums {
+	s := &Sums{m, make([][256]float64, 8*((len(of)+63)/64))}
+	for i := range s.ofByte {
+		for b := 1; b < 256; b++ {
+			if t := 8*i + bits.TrailingZeros8(uint8(b)); t < len(of) {
+				s.ofByte[i][b] = s.ofByte[i][b&(b-1)] + of[t]
+			}
+		}
+	}
+	return s
+}
+
+func (s *Sums) over(tasks, and set) (sum float64) {
+	for i, word := range tasks {
+		if and != nil {
+			word &= and[i]
+		}
+		for k := 8 * i; word != 0; k, word = k+1, word>>8 {
+			sum += s.ofByte[k][byte(word)]
+		}
+	}
+	return sum
+}
+
+// After, Before and Between are the sums over [Model.After], [Model.Before] and [Model.Between].
+func (s *Sums) After(t int32, steps int) float64 {
+	return s.over(s.m.reach(reachKey{t, steps, false}), nil)
+}
+func (s *Sums) Before(t int32, steps int) float64 {
+	return s.over(s.m.reach(reachKey{t, steps, true}), nil)
+}
+func (s *Sums) Between(from, to int32, back int) (sum float64) {
+	for step := 0; step <= back; step++ {
+		sum += s.over(s.m.reach(reachKey{from, step, false}), s.m.reach(reachKey{to, back - step, true}))
+	}
+	return sum
 }

@@ -41,7 +41,7 @@ func (m *Model) Relaxes(other *Model) bool {
 }
 
 func sameVersion(a, b Version) bool {
-	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers)
+	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && a.Leads == b.Leads && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Nanos, b.Nanos)
 }
 
 // deviceAs is the device with the name and memory of another model's, and no fewer units; -1: there is none.
@@ -51,12 +51,27 @@ func (m *Model) deviceAs(other *Device) int {
 	})
 }
 
-// relaxesMemories reports whether bytes get into every memory as fast and for as little.
+// relaxesMemories reports whether bytes get into every memory with a device as fast and for as little.
 func (m *Model) relaxesMemories(other *Model) bool {
-	return slices.EqualFunc(m.Memories, other.Memories, func(a, b Memory) bool {
-		return (a.BytesPerNano == 0 || b.BytesPerNano > 0 && a.BytesPerNano >= b.BytesPerNano) &&
-			(m.Objective == Time || noMore(a.NanojoulesPerByte, b.NanojoulesPerByte))
-	})
+	if len(m.Memories) != len(other.Memories) {
+		return false
+	}
+	for at := range m.Memories {
+		a, b := &m.Memories[at], &other.Memories[at]
+		if !other.computesAt(at) {
+			continue
+		}
+		if a.BytesPerNano > 0 && (b.BytesPerNano == 0 || a.BytesPerNano < b.BytesPerNano) || a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
+			a.NanosPerByte > b.NanosPerByte || m.Objective != Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
+			return false
+		}
+	}
+	return true
+}
+
+// computesAt reports whether some device is at a memory, so that something may move there.
+func (m *Model) computesAt(memory int) bool {
+	return slices.ContainsFunc(m.Devices, func(d Device) bool { return d.Memory == memory })
 }
 
 // relaxesEdges reports whether the other has every edge of m, with no fewer bytes and nanoseconds. Edges are sorted.

@@ -42,9 +42,21 @@ const (
 	// between them. units·(S_to + Back·T − S_from − d_from) − Σ d·y ≥ 0. From a task to itself in the next
 	// step this is a cycle.
 	Between Family = "between"
+	// Pool: all tasks on equal units, or in a steady step one and what runs between it and itself in the next
+	// step, take as long as pool.go finds. T ≥ nanoseconds.
+	Pool Family = "pool"
+	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
+	// cut out. A ≥ nanoseconds.
+	PoolAwake Family = "pool-awake"
+	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
+	// finds. T ≥ nanoseconds.
+	Spread Family = "spread"
 	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
+	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote. engines·T −
+	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone for versions that do not lead.
+	Engine Family = "engine"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
 )
@@ -226,6 +238,27 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnSpan(), units*float64(r.Back))
 		m.addTime(&f, r.From, -units)
 		m.addWork(&f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
+	case Pool:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+	case Spread:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.spreadLeast(m.around(r)))
+	case PoolAwake:
+		f.add(m.ColumnAwake(r.Where), 1)
+		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
+	case Engine:
+		f.add(m.ColumnSpan(), float64(m.Memories[r.Where].Engines))
+		for v := range m.Versions {
+			of := &m.Versions[v]
+			nanos := below(float64(float64(of.Bytes) * m.Memories[r.Where].NanosPerByte))
+			if of.Leads {
+				nanos = float64(of.Nanos[r.Where])
+			}
+			if of.Home != r.Where {
+				f.add(m.ColumnCopy(v, r.Where), -nanos)
+			}
+		}
 	case Turn:
 		f.add(to, 1)
 		f.add(from, -1)
@@ -251,7 +284,8 @@ func (m *Model) has(r *Row) error {
 	case Precede:
 		ok = m.edge(r.From, r.To, r.Back) != nil
 	case Deliver:
-		ok = memory && m.edge(r.From, r.To, r.Back) != nil
+		e := m.edge(r.From, r.To, r.Back)
+		ok = memory && e != nil && e.Bytes > 0
 	case Area, Awake, Span:
 		ok = device
 	case Copy:
@@ -264,6 +298,10 @@ func (m *Model) has(r *Row) error {
 		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
+	case Pool, PoolAwake, Spread:
+		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Engine:
+		ok = memory && m.Memories[r.Where].Engines > 0
 	case Turn:
 		ok = device && m.Steady && m.Devices[r.Where].Units == 1 && task(r.From) && task(r.To) && m.OnlyOn(r.From, r.Where) && m.OnlyOn(r.To, r.Where)
 	case Given:
@@ -273,6 +311,14 @@ func (m *Model) has(r *Row) error {
 		return fmt.Errorf("the model has no row %q from %d to %d at %d", r.Family, r.From, r.To, r.Where)
 	}
 	return nil
+}
+
+// around is the task of a steady step that a pool is around.
+func (m *Model) around(r *Row) int32 {
+	if m.Steady {
+		return r.To
+	}
+	return -1
 }
 
 // reads reports whether a task reads a version, at a memory where it does not lie from the start.

@@ -2,9 +2,7 @@ package relax
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -15,40 +13,32 @@ import (
 // colour and the program has a few columns. Its bound is weaker than that of [Bound] and found in a
 // fraction of the time.
 func Area(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
-	q, err := newQuotient(m, byOptions(m), m.Horizon(value))
-	if err != nil {
-		return nil, err
-	}
-	if err := q.addWork(); err != nil {
-		return nil, fmt.Errorf("relaxation by work: %w", err)
-	}
-	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
-	if err != nil {
-		return nil, fmt.Errorf("relaxation by work: %w", err)
-	}
-	proof := &certificate.Proof{Value: value}
-	if r.Status == lp.Optimal {
-		proof.Rows = q.multiplied(r.Y)
-	}
-	return proof, nil
+	proof, _, err := byWork(ctx, m, value, iterations, false)
+	return proof, err
 }
 
-// byOptions colours tasks by their options. All versions are one colour, since no row of work is about
-// them.
-func byOptions(m *certificate.Model) *colours {
-	c := &colours{task: make([]int32, len(m.Tasks)), version: make([]int32, len(m.Versions))}
-	texts := make([]string, len(m.Tasks))
-	var text []byte
-	for t := range m.Tasks {
-		text = text[:0]
-		for _, o := range m.Tasks[t].Options {
-			for _, x := range [...]uint64{uint64(o.Device), uint64(o.Clock), uint64(o.Nanos), uint64(o.AwakeNanos), math.Float64bits(o.Nanojoules)} {
-				text = binary.LittleEndian.AppendUint64(text, x)
-			}
-		}
-		texts[t] = string(text)
+// byWork finds a proof of a few rows, and its bound: from the work, and on demand from pools.
+func byWork(ctx context.Context, m *certificate.Model, value float64, iterations int, pools bool) (*certificate.Proof, float64, error) {
+	proof := &certificate.Proof{Value: value}
+	q, err := newQuotient(m, byOptions(m), m.Horizon(value))
+	if err == nil {
+		err = q.addWork()
 	}
-	number(texts, c.task)
-	c.tasks, c.versions = members(c.task), members(c.version)
-	return c
+	if err == nil && pools {
+		err = q.addPools()
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("relaxation by work: %w", err)
+	}
+	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
+	switch {
+	case ctx.Err() != nil:
+		return proof, 0, nil
+	case err != nil:
+		return nil, 0, fmt.Errorf("relaxation by work: %w", err)
+	case r.Status != lp.Optimal:
+		return proof, 0, nil
+	}
+	proof.Rows = q.multiplied(r.Y)
+	return proof, r.Objective, nil
 }

@@ -1,7 +1,6 @@
 package relax
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -12,48 +11,61 @@ import (
 )
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by how many
-// tasks of a colour run at a memory, where the relaxation says that this is no whole number, and ends
-// when so many parts were solved, or all are bounded by the value. All parts are solved by one program, of which a
-// condition only changes the bounds of a column.
-func Branch(ctx context.Context, m *certificate.Model, value float64, nodes, iterations int) ([]*certificate.Proof, error) {
+// tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one of energy times time by T
+// as well. It ends when so many parts were solved, when all bounds are enough or cannot rise, and when the context ends, with the
+// proofs so far. All parts are solved by one program, of which a condition only changes the bounds of
+// a column.
+func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) ([]*certificate.Proof, error) {
 	b, err := newBranching(ctx, m, value, iterations)
 	if err != nil {
 		return nil, err
 	}
 	root := &part{proof: &certificate.Proof{Value: value}}
-	if err := b.solve(root, maxRounds); err != nil {
-		return nil, err
-	}
-	open := parts{root}
-	for solved := 1; solved < nodes && len(open[0].between) > 0 && open[0].bound < value*(1-enough); solved += 2 {
-		if ctx.Err() != nil {
+	err = b.solve(root, maxRounds)
+	all := []*part{root}
+	for err == nil && 2*len(all)-1 < nodes {
+		least := 0
+		for i, p := range all {
+			if p.bound < all[least].bound {
+				least = i
+			}
+		}
+		if all[least].bound >= enough || !b.splits(all[least]) {
 			break
 		}
-		at := heap.Pop(&open).(*part)
-		split, err := b.choose(at)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range [2]certificate.Condition{split, split.Other()} {
-			next := at.given(c)
-			if err := b.solve(next, partRounds); err != nil {
-				return nil, err
-			}
-			heap.Push(&open, next)
+		var sides [2]*part
+		if sides, err = b.split(all[least]); err == nil {
+			all[least] = sides[0]
+			all = append(all, sides[1])
 		}
 	}
-	proofs := make([]*certificate.Proof, len(open))
-	for i, at := range open {
-		proofs[i] = at.proof
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	proofs := make([]*certificate.Proof, len(all))
+	for i, p := range all {
+		proofs[i] = p.proof
 	}
 	return proofs, nil
+}
+
+// split solves both parts of a part.
+func (b *branching) split(p *part) (sides [2]*part, err error) {
+	by, err := b.choose(p)
+	for i, c := range [2]certificate.Condition{by, by.Other()} {
+		if err == nil {
+			sides[i] = p.given(c)
+			err = b.solve(sides[i], partRounds)
+		}
+	}
+	return sides, err
 }
 
 const (
 	// spareTurns is how many turns there may be that hold in some parts.
 	spareTurns = 500
-	// enough, relative to the value, is how near a bound has to come for a part to be left alone.
-	enough = 1e-9
+	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
+	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
 	partRounds = 3
 	// wholeEnough is how far from a whole number a count of tasks may be without being split.
@@ -65,6 +77,11 @@ type part struct {
 	proof   *certificate.Proof
 	bound   float64
 	between []fraction // counts that are no whole numbers
+
+	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let free, since
+	// nothing runs so fast.
+	span float64
+	free bool
 }
 
 // fraction is what a solution says of a count that is no whole number.
@@ -76,20 +93,6 @@ type fraction struct {
 // given is the part of a part that fulfils one more condition, with the bound of the whole.
 func (p *part) given(c certificate.Condition) *part {
 	return &part{proof: &certificate.Proof{Value: p.proof.Value, Where: append(slices.Clip(p.proof.Where), c), Rows: p.proof.Rows}, bound: p.bound}
-}
-
-// parts is a heap, the least bound first.
-type parts []*part
-
-func (p parts) Len() int           { return len(p) }
-func (p parts) Less(i, j int) bool { return p[i].bound < p[j].bound }
-func (p parts) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
-func (p *parts) Push(x any)        { *p = append(*p, x.(*part)) }
-func (p *parts) Pop() any {
-	last := len(*p) - 1
-	x := (*p)[last]
-	*p = (*p)[:last]
-	return x
 }
 
 // branching is a program of which parts are solved one after another.
@@ -127,7 +130,7 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	if err := b.addCounts(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
-	if err := q.addAlways(); err != nil {
+	if err := q.addFixed(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
 	for range spareTurns {
@@ -181,28 +184,44 @@ func (b *branching) addCounts() error {
 	return nil
 }
 
+// begin solves the program with the bounds of a part.
+func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r *lp.Result, err error) {
+	if given, err = b.q.m.Given(p.proof.Where); err == nil {
+		err = b.setBounds(given, p.proof.Where)
+	}
+	if err == nil {
+		err = b.setSpan(given, p)
+	}
+	if err == nil {
+		r, err = b.solver.Solve(b.ctx, iterations)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("relaxation: %w", err)
+	}
+	return given, r, nil
+}
+
 // solve bounds a part, and finds by what to split it.
 func (b *branching) solve(p *part, rounds int) error {
-	given, err := b.q.m.Given(p.proof.Where)
-	if err != nil {
-		return fmt.Errorf("relaxation: %w", err)
-	}
-	if err := b.setBounds(given, p.proof.Where); err != nil {
-		return fmt.Errorf("relaxation: %w", err)
-	}
+	given, r, err := b.begin(p, b.iterations)
 	for round := range rounds {
-		r, err := b.solver.Solve(b.ctx, b.iterations)
+		if round > 0 {
+			r, err = b.solver.Solve(b.ctx, b.iterations)
+		}
 		if err != nil {
 			return fmt.Errorf("relaxation: %w", err)
 		}
 		if r.Status == lp.Infeasible {
+			if freed, err := b.freeSpan(given, p); freed || err != nil {
+				continue
+			}
 			return b.close(p, r.Y, r.Ray)
 		}
 		if r.Status != lp.Optimal {
 			return nil
 		}
-		if r.Objective > p.bound || len(p.between) == 0 {
-			p.bound = max(p.bound, r.Objective)
+		if bound := b.bound(given, p, r); bound > p.bound || p.proof.Rows == nil {
+			p.bound = max(p.bound, bound)
 			p.proof.Rows = b.rows(p, r.Y)
 		}
 		p.between = b.fractions(r.X)

@@ -2,7 +2,6 @@ package relax
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -10,15 +9,28 @@ import (
 	"dahl/plan/lp"
 )
 
-// maxTried is how many counts are tried before one is chosen to split a part.
-const maxTried = 8
+const (
+	// maxTried is how many counts are tried before one is chosen to split a part.
+	maxTried = 8
+	// tryIterations is how long a try lasts. What the bound has risen by then says enough.
+	tryIterations = 2000
+)
 
 // choose finds by which count to split a part: the one whose two sides are expected to have the highest bounds. What is
 // expected is what splits by the count gave before, for each task that it moved; a
 // count that was never split is tried [Achterberg, Koch, Martin, Branching rules revisited, 2005].
 func (b *branching) choose(p *part) (certificate.Condition, error) {
+	if from, to := b.spans(p); b.q.m.Objective == certificate.EDP && (len(p.between) == 0 || to > from*narrow) {
+		return certificate.Condition{Most: p.span}, nil
+	}
 	slices.SortStableFunc(p.between, func(x, y fraction) int { return cmp.Compare(b.score(y), b.score(x)) })
 	best, chosen := -1.0, fraction{}
+	if slices.ContainsFunc(p.between, func(f fraction) bool { return b.counts[f.count].tried[0] == 0 }) {
+		// The tries begin where the part itself is solved.
+		if _, _, err := b.begin(p, b.iterations); err != nil {
+			return certificate.Condition{}, err
+		}
+	}
 	tried := 0
 	for _, f := range p.between {
 		c := &b.counts[f.count]
@@ -38,6 +50,12 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 		}
 	}
 	return chosen.sides(&b.counts[chosen.count])[0], nil
+}
+
+// splits reports whether there is something to gain by splitting a part.
+func (b *branching) splits(p *part) bool {
+	from, to := b.spans(p)
+	return p.bound < p.proof.Value*(1-nearEnough) && (len(p.between) > 0 || b.q.m.Objective == certificate.EDP && p.span > from && to > from*narrowest)
 }
 
 // sides are the conditions of a split by a count.
@@ -71,23 +89,16 @@ func (b *branching) score(f fraction) float64 {
 // try is by how much a condition raises the bound of a part, at most up to the known value.
 func (b *branching) try(p *part, c certificate.Condition) (float64, error) {
 	next := p.given(c)
-	given, err := b.q.m.Given(next.proof.Where)
-	if err == nil {
-		err = b.setBounds(given, next.proof.Where)
-	}
+	given, r, err := b.begin(next, tryIterations)
 	if err != nil {
-		return 0, fmt.Errorf("relaxation: %w", err)
-	}
-	r, err := b.solver.Solve(b.ctx, b.iterations)
-	if err != nil {
-		return 0, fmt.Errorf("relaxation: %w", err)
+		return 0, err
 	}
 	most := p.proof.Value - p.bound
 	switch r.Status {
 	case lp.Infeasible:
 		return most, nil
-	case lp.Optimal:
-		return min(most, max(0, r.Objective-p.bound)), nil
+	case lp.Optimal, lp.IterationLimit:
+		return min(most, max(0, b.bound(given, next, r)-p.bound)), nil
 	}
 	return 0, nil
 }

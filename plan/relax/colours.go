@@ -1,9 +1,9 @@
 package relax
 
 import (
-	"fmt"
+	"encoding/binary"
+	"math"
 	"slices"
-	"strings"
 
 	"dahl/plan/certificate"
 )
@@ -20,14 +20,18 @@ type colours struct {
 }
 
 func refine(m *certificate.Model) *colours {
-	c := &colours{task: make([]int32, len(m.Tasks)), version: make([]int32, len(m.Versions))}
-	texts := make([]string, len(m.Tasks))
-	for t := range m.Tasks {
-		texts[t] = fmt.Sprint(m.Tasks[t].Options)
+	c := byOptions(m)
+	nanos := make([]int32, len(m.Edges)) // by edge: a number that those with equal times share
+	var k keys
+	for i := range m.Edges {
+		for _, n := range m.Edges[i].Nanos {
+			k.add(uint64(n))
+		}
+		k.end()
 	}
-	number(texts, c.task)
+	k.number(nanos)
 	for known := 0; ; {
-		n := c.refineVersions(m) + c.refineTasks(m)
+		n := c.refineVersions(m) + c.refineTasks(m, nanos)
 		if n == known {
 			break
 		}
@@ -37,61 +41,102 @@ func refine(m *certificate.Model) *colours {
 	return c
 }
 
+// byOptions colours tasks by their options and the model's conditions on them, and gives all versions one colour.
+func byOptions(m *certificate.Model) *colours {
+	c := &colours{task: make([]int32, len(m.Tasks)), version: make([]int32, len(m.Versions))}
+	var k keys
+	for t := range m.Tasks {
+		for _, o := range m.Tasks[t].Options {
+			k.add(uint64(o.Device), uint64(o.Clock), uint64(o.Nanos), uint64(o.AwakeNanos), math.Float64bits(o.Nanojoules))
+		}
+		for i := range m.Conditions {
+			if _, is := slices.BinarySearch(m.Conditions[i].Tasks, int32(t)); is {
+				k.add(uint64(i))
+			}
+		}
+		k.end()
+	}
+	k.number(c.task)
+	c.tasks, c.versions = members(c.task), members(c.version)
+	return c
+}
+
 // refineVersions colours versions by their writers and readers.
 func (c *colours) refineVersions(m *certificate.Model) int {
-	texts := make([]string, len(m.Versions))
+	var k keys
 	for i := range m.Versions {
 		v := &m.Versions[i]
-		writer := int32(-1)
+		writer := uint64(math.MaxUint64)
 		if v.Writer >= 0 {
-			writer = c.task[v.Writer]
+			writer = uint64(c.task[v.Writer])
 		}
-		readers := make([]int32, len(v.Readers))
-		for k, t := range v.Readers {
-			readers[k] = c.task[t]
+		readers := make([]uint64, len(v.Readers))
+		for i, t := range v.Readers {
+			readers[i] = uint64(c.task[t])
 		}
 		slices.Sort(readers)
-		texts[i] = fmt.Sprint(writer, v.Home, v.Bytes, readers)
+		k.add(writer, uint64(v.Home), uint64(v.Bytes))
+		k.add(readers...)
+		k.end()
 	}
-	return number(texts, c.version)
+	return k.number(c.version)
 }
 
 // refineTasks colours tasks by their colour, their edges and their versions.
-func (c *colours) refineTasks(m *certificate.Model) int {
-	about := make([][]string, len(m.Tasks))
+func (c *colours) refineTasks(m *certificate.Model, nanos []int32) int {
+	about := make([][]uint64, len(m.Tasks))
+	note := func(t int32, kind, colour, more int32) {
+		about[t] = append(about[t], uint64(kind)<<60|uint64(colour)<<30|uint64(more))
+	}
 	for i := range m.Edges {
 		e := &m.Edges[i]
-		about[e.From] = append(about[e.From], fmt.Sprint("to ", c.task[e.To], e.Back, e.Nanos))
-		about[e.To] = append(about[e.To], fmt.Sprint("from ", c.task[e.From], e.Back, e.Nanos))
+		note(e.From, e.Back, c.task[e.To], nanos[i])
+		note(e.To, 2+e.Back, c.task[e.From], nanos[i])
 	}
 	for i := range m.Versions {
 		v := &m.Versions[i]
 		if v.Writer >= 0 {
-			about[v.Writer] = append(about[v.Writer], fmt.Sprint("writes ", c.version[i]))
+			note(v.Writer, 4, c.version[i], 0)
 		}
 		for _, t := range v.Readers {
-			about[t] = append(about[t], fmt.Sprint("reads ", c.version[i]))
+			note(t, 5, c.version[i], 0)
 		}
 	}
-	texts := make([]string, len(m.Tasks))
-	for t := range texts {
+	var k keys
+	for t := range m.Tasks {
 		slices.Sort(about[t])
-		texts[t] = fmt.Sprint(c.task[t], strings.Join(about[t], ";"))
+		k.add(uint64(c.task[t]))
+		k.add(about[t]...)
+		k.end()
 	}
-	return number(texts, c.task)
+	return k.number(c.task)
 }
 
-// number gives equal texts equal numbers, from 0 in the order in which they come up, and returns how
-// many there are.
-func number(texts []string, into []int32) int {
+// keys are lists of numbers, of which equal ones get equal numbers.
+type keys struct {
+	text []byte
+	ends []int
+}
+
+func (k *keys) add(numbers ...uint64) {
+	for _, n := range numbers {
+		k.text = binary.LittleEndian.AppendUint64(k.text, n)
+	}
+}
+
+func (k *keys) end() { k.ends = append(k.ends, len(k.text)) }
+
+// number numbers the lists from 0 in the order in which they come up, and returns how many differ.
+func (k *keys) number(into []int32) int {
 	seen := map[string]int32{}
-	for i, text := range texts {
-		n, ok := seen[text]
+	begin := 0
+	for i, end := range k.ends {
+		n, ok := seen[string(k.text[begin:end])]
 		if !ok {
 			n = int32(len(seen))
-			seen[text] = n
+			seen[string(k.text[begin:end])] = n
 		}
-		into[i] = n
+		into[i], begin = n, end
 	}
 	return len(seen)
 }

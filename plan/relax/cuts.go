@@ -2,8 +2,8 @@ package relax
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
-	"iter"
 	"slices"
 
 	"dahl/plan/certificate"
@@ -30,20 +30,43 @@ func (c *cut) key() string {
 	return fmt.Sprint(c.family, " ", c.device, " ", c.back, " ", c.a, " ", c.b)
 }
 
+// compareCuts is for sorting cuts of a family and device, the most violated first.
+func compareCuts(a, b cut) int {
+	return cmp.Or(cmp.Compare(b.by, a.by), cmp.Compare(a.back, b.back), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
+}
+
+// byViolation is a heap of cuts, the most violated first.
+type byViolation []cut
+
+func (h byViolation) Len() int           { return len(h) }
+func (h byViolation) Less(i, j int) bool { return compareCuts(h[i], h[j]) < 0 }
+func (h byViolation) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byViolation) Push(c any)        { *h = append(*h, c.(cut)) }
+func (h *byViolation) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	*h = (*h)[:last]
+	return c
+}
+
 // separation looks for rows that a solution violates.
 type separation struct {
 	*quotient
 	span  float64
 	start []float64 // by task
 	end   []float64
-	work  []float64 // by task: on the device that is looked at
+
+	// Of the device that is looked at:
+	units, least  float64 // a violation that is worth a row
+	work          *certificate.Sums
+	after, before [2][]float64 // by how many steps later or earlier, and colour: the work that comes after or before its first task
 }
 
 // separate adds the rows that a solution violates most, and returns how many classes it added.
 func (q *quotient) separate(x []float64) (added int, err error) {
 	m := q.m
 	n := len(m.Tasks)
-	s := &separation{quotient: q, span: x[q.column[m.ColumnSpan()]], start: make([]float64, n), end: make([]float64, n), work: make([]float64, n)}
+	s := &separation{quotient: q, span: x[q.column[m.ColumnSpan()]], start: make([]float64, n), end: make([]float64, n)}
 	share := func(t, k int) float64 { return x[q.column[m.ColumnShare(int32(t))+k]] }
 	for t := range n {
 		s.start[t] = x[q.column[m.ColumnStart(int32(t))]]
@@ -52,23 +75,21 @@ func (q *quotient) separate(x []float64) (added int, err error) {
 			s.end[t] += float64(float64(o.Nanos) * share(t, k))
 		}
 	}
+	work := make([]float64, n)
 	for d := range m.Devices {
-		clear(s.work)
+		clear(work)
 		for t := range n {
 			for k, o := range m.Tasks[t].Options {
 				if o.Device == d {
-					s.work[t] += float64(float64(o.Nanos) * share(t, k))
+					work[t] += float64(float64(o.Nanos) * share(t, k))
 				}
 			}
 		}
+		s.lookAt(d, work)
 		for _, cuts := range [][]cut{s.tails(d), s.heads(d), s.betweens(d)} {
-			slices.SortStableFunc(cuts, func(a, b cut) int { return cmp.Compare(b.by, a.by) })
-			for _, c := range cuts[:min(len(cuts), cutsPerRound)] {
-				if q.has[c.key()] {
-					continue
-				}
+			for _, c := range cuts {
 				rows := q.rowsOf(&c)
-				if rows == nil {
+				if rows == nil || q.has[c.key()] {
 					continue
 				}
 				if err := q.add(c.key(), rows); err != nil {
@@ -81,17 +102,29 @@ func (q *quotient) separate(x []float64) (added int, err error) {
 	return added, nil
 }
 
-// violated appends a cut if the work of some tasks is more than the device has time for.
-func (s *separation) violated(cuts []cut, c cut, tasks iter.Seq[int32], time float64) []cut {
-	units := float64(s.m.Devices[c.device].Units)
-	c.by = -float64(units * time)
-	for t := range tasks {
-		c.by += s.work[t]
+// lookAt adds up the work on a device.
+func (s *separation) lookAt(device int, work []float64) {
+	s.units = float64(s.m.Devices[device].Units)
+	s.least = cutTolerance * s.units * s.span
+	s.work = s.m.Sums(work)
+	for steps := range s.after {
+		s.after[steps], s.before[steps] = make([]float64, len(s.colours.tasks)), make([]float64, len(s.colours.tasks))
+		for a, tasks := range s.colours.tasks {
+			if steps == 0 || s.m.Steady {
+				s.after[steps][a], s.before[steps][a] = s.work.After(tasks[0], steps), s.work.Before(tasks[0], steps)
+			}
+		}
 	}
-	if c.by <= cutTolerance*units*s.span {
-		return cuts
+}
+
+// mostViolated are the cuts with the greatest violations, as far as they are worth rows.
+func (s *separation) mostViolated(cuts []cut) []cut {
+	slices.SortFunc(cuts, compareCuts)
+	cuts = cuts[:min(len(cuts), cutsPerRound)]
+	for len(cuts) > 0 && cuts[len(cuts)-1].by <= s.least {
+		cuts = cuts[:len(cuts)-1]
 	}
-	return append(cuts, c)
+	return cuts
 }
 
 func (s *separation) tails(device int) (cuts []cut) {
@@ -99,10 +132,9 @@ func (s *separation) tails(device int) (cuts []cut) {
 		return nil
 	}
 	for a, tasks := range s.colours.tasks {
-		t := tasks[0]
-		cuts = s.violated(cuts, cut{family: certificate.Tail, device: device, a: a}, s.m.After(t, 0), s.span-s.end[t])
+		cuts = append(cuts, cut{family: certificate.Tail, device: device, a: a, by: s.after[0][a] - float64(s.units*(s.span-s.end[tasks[0]]))})
 	}
-	return cuts
+	return s.mostViolated(cuts)
 }
 
 func (s *separation) heads(device int) (cuts []cut) {
@@ -110,21 +142,20 @@ func (s *separation) heads(device int) (cuts []cut) {
 		return nil
 	}
 	for a, tasks := range s.colours.tasks {
-		t := tasks[0]
-		cuts = s.violated(cuts, cut{family: certificate.Head, device: device, a: a}, s.m.Before(t, 0), s.start[t])
+		cuts = append(cuts, cut{family: certificate.Head, device: device, a: a, by: s.before[0][a] - float64(s.units*s.start[tasks[0]])})
 	}
-	return cuts
+	return s.mostViolated(cuts)
 }
 
 // betweens are the rows between a colour and another of which one has a single task, and in a steady step
-// also into the next step and from each task to itself there.
-func (s *separation) betweens(device int) (cuts []cut) {
+// also into the next step and from each task to itself there. The sums of what is between are
+// made where they may be among the greatest.
+func (s *separation) betweens(device int) []cut {
 	backs := int32(1)
 	if s.m.Steady {
 		backs = 2
 	}
-	after, before := s.sums(s.m.After), s.sums(s.m.Before)
-	units := float64(s.m.Devices[device].Units)
+	var cuts byViolation
 	for back := range backs {
 		for a, from := range s.colours.tasks {
 			for b, to := range s.colours.tasks {
@@ -132,34 +163,27 @@ func (s *separation) betweens(device int) (cuts []cut) {
 				if len(from) > 1 && len(to) > 1 && !(a == b && back == 1) || !s.m.Precedes(first, then, int(back)) {
 					continue
 				}
-				time := s.start[then] + float64(float64(back)*s.span) - s.end[first]
 				// What follows the second follows the first as well, and is not between them.
-				most := min(after[0][a]-after[0][b], before[0][b]-before[0][a])
+				most := min(s.after[0][a]-s.after[0][b], s.before[0][b]-s.before[0][a])
 				if back == 1 {
-					most = min(after[0][a]+after[1][a]-after[0][b], before[0][b]+before[1][b]-before[0][a])
+					most = min(s.after[0][a]+s.after[1][a]-s.after[0][b], s.before[0][b]+s.before[1][b]-s.before[0][a])
 				}
-				if most <= units*time {
-					continue
+				time := s.start[then] + float64(float64(back)*s.span) - s.end[first]
+				if by := most - float64(s.units*time); by > s.least {
+					cuts = append(cuts, cut{certificate.Between, device, a, b, back, by})
 				}
-				cuts = s.violated(cuts, cut{certificate.Between, device, a, b, back, 0}, s.m.Between(first, then, int(back)), time)
 			}
 		}
 	}
-	return cuts
-}
-
-// sums is the work on the device that is looked at of what comes after or before the first task of each
-// colour, by how many steps away.
-func (s *separation) sums(of func(t int32, steps int) iter.Seq[int32]) (sums [2][]float64) {
-	for steps := range sums {
-		sums[steps] = make([]float64, len(s.colours.tasks))
-		for a, tasks := range s.colours.tasks {
-			for t := range of(tasks[0], steps) {
-				sums[steps][a] += s.work[t]
-			}
-		}
+	heap.Init(&cuts)
+	var found []cut
+	for len(cuts) > 0 && !(len(found) >= cutsPerRound && found[len(found)-1].by >= cuts[0].by) {
+		c := heap.Pop(&cuts).(cut)
+		first, then := s.colours.tasks[c.a][0], s.colours.tasks[c.b][0]
+		c.by = s.work.Between(first, then, int(c.back)) - float64(s.units*(s.start[then]+float64(float64(c.back)*s.span)-s.end[first]))
+		found = s.mostViolated(append(found, c))
 	}
-	return sums
+	return found
 }
 
 // rowsOf are the rows of a class; nil where not all of them hold. Within a colour a task is paired with

@@ -1,8 +1,10 @@
 package relax
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -119,8 +121,13 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	return nil
 }
 
-// addAlways adds the rows that every program has.
-func (q *quotient) addAlways() error {
+// addFixed adds the rows that do not depend on a solution.
+func (q *quotient) addFixed() error {
+	return cmp.Or(q.addWork(), q.addPools(), q.addOrders())
+}
+
+// addOrders adds the rows of edges and of data.
+func (q *quotient) addOrders() error {
 	m := q.m
 	type group struct {
 		key  string
@@ -168,13 +175,79 @@ func (q *quotient) addAlways() error {
 		if m.Memories[memory].BytesPerNano > 0 {
 			put(fmt.Sprint("inflow ", memory), certificate.Row{Family: certificate.Inflow, Where: memory})
 		}
+		if m.Memories[memory].Engines > 0 {
+			put(fmt.Sprint("engine ", memory), certificate.Row{Family: certificate.Engine, Where: memory})
+		}
 	}
 	for _, g := range groups {
 		if err := q.add(g.key, g.rows); err != nil {
 			return err
 		}
 	}
-	return q.addWork()
+	return nil
+}
+
+// poolsTried is how many tasks of a steady step pools are made around: those with most work between them and
+// themselves a step later.
+const poolsTried = 1
+
+// addPools adds the rows of how long tasks take on equal units.
+func (q *quotient) addPools() error {
+	m := q.m
+	units := 0
+	for d := range m.Devices {
+		units += m.Devices[d].Units
+	}
+	if units == 1 {
+		return nil // the work of one unit says as much
+	}
+	around := []int32{0}
+	if m.Steady {
+		around = busiest(m, poolsTried)
+	}
+	families := []certificate.Family{certificate.Pool}
+	if len(m.Memories) > 1 {
+		families = append(families, certificate.Spread)
+	}
+	for _, t := range around {
+		for _, family := range families {
+			if err := q.add(fmt.Sprint(family, " ", t), []certificate.Row{{Family: family, To: t}}); err != nil {
+				return err
+			}
+		}
+		for d := range m.Devices {
+			if m.Objective == certificate.Time || m.Devices[d].AwakeWatts <= 0 {
+				continue
+			}
+			if err := q.add(fmt.Sprint(certificate.PoolAwake, " ", d, " ", t), []certificate.Row{{Family: certificate.PoolAwake, To: t, Where: d}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// busiest are tasks with the most work between each and itself in the next step. Of those with equal work,
+// which are mostly equal tasks, there is one.
+func busiest(m *certificate.Model, most int) (tasks []int32) {
+	least := make([]float64, len(m.Tasks))
+	for t := range least {
+		least[t] = math.Inf(1)
+		for _, o := range m.Tasks[t].Options {
+			least[t] = min(least[t], float64(o.Nanos))
+		}
+	}
+	sums := m.Sums(least)
+	work := make([]float64, len(m.Tasks))
+	for t := range int32(len(m.Tasks)) {
+		if m.Precedes(t, t, 1) {
+			work[t] = least[t] + sums.Between(t, t, 1)
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b int32) int { return cmp.Compare(work[b], work[a]) })
+	tasks = slices.CompactFunc(tasks, func(a, b int32) bool { return work[a] == work[b] })
+	return tasks[:min(most, len(tasks))]
 }
 
 // addWork adds the rows of what tasks take of the units of devices, without their order.
@@ -193,6 +266,14 @@ func (q *quotient) addWork() error {
 			if err := q.add(fmt.Sprint(family, " ", d), []certificate.Row{{Family: family, Where: d}}); err != nil {
 				return err
 			}
+		}
+	}
+	for i := range q.m.Conditions {
+		if len(q.m.Conditions[i].Tasks) == 0 {
+			continue // T has other bounds
+		}
+		if err := q.add(fmt.Sprint(certificate.Given, " ", i), []certificate.Row{{Family: certificate.Given, Where: i}}); err != nil {
+			return err
 		}
 	}
 	return nil

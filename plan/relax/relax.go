@@ -2,37 +2,40 @@ package relax
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
 )
 
-// maxRounds is how often rows are added to a program and it is solved again.
-const maxRounds = 12
+// maxRounds is how often rows are added to a program and it is solved again. The rounds end where in a few of
+// them the bound rose by less than a part of it.
+const (
+	maxRounds  = 13
+	vainRounds = 3
+	leastRise  = 3e-4
+)
 
-// Bound finds a proof of a lower bound of a model, with the value of a plan that is known. Iterations
-// limit each solution of the linear program. After the deadline of ctx the proof is that of the last one,
-// and of nothing if there is none.
-func Bound(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
-	return bound(ctx, m, refine(m), value, iterations)
-}
-
-// bound solves the program with one column for each colour.
-func bound(ctx context.Context, m *certificate.Model, c *colours, value float64, iterations int) (*certificate.Proof, error) {
-	q, err := newQuotient(m, c, m.Horizon(value))
-	if err != nil {
-		return nil, err
+// Bound finds a proof of a lower bound of a model, with the value of a plan that is known. It ends when the
+// bound is enough, and when the context ends, with the best proof so far. Iterations limit each solution of
+// the linear program.
+func Bound(ctx context.Context, m *certificate.Model, value, enough float64, iterations int) (*certificate.Proof, error) {
+	proof, bound, err := byWork(ctx, m, value, iterations, true)
+	if err != nil || bound >= enough || ctx.Err() != nil {
+		return proof, err
 	}
-	if err := q.addAlways(); err != nil {
+	q, err := newQuotient(m, refine(m), m.Horizon(value))
+	if err == nil {
+		err = q.addFixed()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
-	proof := &certificate.Proof{Value: value}
 	solver := lp.NewSolver(q.program)
-	for range maxRounds {
+	var bounds []float64
+	for round := range maxRounds {
 		r, err := solver.Solve(ctx, iterations)
-		if errors.Is(err, context.DeadlineExceeded) {
+		if ctx.Err() != nil {
 			break
 		}
 		if err != nil {
@@ -41,13 +44,20 @@ func bound(ctx context.Context, m *certificate.Model, c *colours, value float64,
 		if r.Status != lp.Optimal {
 			break
 		}
-		proof.Rows = q.multiplied(r.Y)
+		proof.Rows, bounds = q.multiplied(r.Y), append(bounds, r.Objective)
+		if r.Objective >= enough || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
+			break
+		}
 		turns, err := q.separateTurns(r.X)
 		if err != nil {
-			return proof, err
+			return nil, fmt.Errorf("relaxation: %w", err)
 		}
-		if added, err := q.separate(r.X); added+turns == 0 || err != nil {
-			return proof, err
+		added, err := q.separate(r.X)
+		if err != nil {
+			return nil, fmt.Errorf("relaxation: %w", err)
+		}
+		if added+turns == 0 {
+			break
 		}
 	}
 	return proof, nil

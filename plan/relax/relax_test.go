@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -115,7 +116,7 @@ func TestColoursChangeNoBound(t *testing.T) {
 			}
 			q, err := newQuotient(m, c, m.Horizon(value))
 			if err == nil {
-				err = q.addAlways()
+				err = q.addFixed()
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +147,7 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		const value = 1e5
 		q, err := newQuotient(m, refine(m), m.Horizon(value))
 		if err == nil {
-			err = q.addAlways()
+			err = q.addFixed()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, err := Bound(t.Context(), m, value, 10_000)
+		last, err := Bound(t.Context(), m, value, value, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func TestAreaIsTheWork(t *testing.T) {
 	for i := range 40 {
 		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[i%2])
 		work, errA := Area(t.Context(), m, 1e5, 10_000)
-		all, errB := Bound(t.Context(), m, 1e5, 10_000)
+		all, errB := Bound(t.Context(), m, 1e5, 1e5, 10_000)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -204,5 +205,41 @@ func TestAreaIsTheWork(t *testing.T) {
 		if errA != nil || errB != nil || a <= 0 || a > b*(1+1e-9) {
 			t.Errorf("graph %d: %v by work, %v with orders (%v, %v)", i, a, b, errA, errB)
 		}
+	}
+}
+
+// A bound that is enough ends the search before orders are looked at, and so does the end of the context.
+func TestBoundEndsEarly(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	ordered := func(p *certificate.Proof) bool {
+		return slices.ContainsFunc(p.Rows, func(r certificate.Multiplied) bool {
+			return slices.Contains([]certificate.Family{certificate.Precede, certificate.Deliver, certificate.Finish}, r.Row.Family)
+		})
+	}
+	needed := 0
+	for range 20 {
+		m := layered(t, r, certificate.Time)
+		all, err := Bound(t.Context(), m, 1e5, 1e5, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		early, err := Bound(t.Context(), m, 1e5, 1, 10_000) // every task takes 2 ns or more
+		if err != nil || ordered(early) {
+			t.Errorf("1 ns is enough: %v, %v", early, err)
+		}
+		if bound, err := early.Bound(m); err != nil || bound < 1 {
+			t.Errorf("1 ns is enough, and %v is proved (%v)", bound, err)
+		}
+		if ordered(all) {
+			needed++
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if p, err := Bound(ended, m, 1e5, 1e5, 10_000); err != nil || p.Value != 1e5 {
+			t.Errorf("the context has ended: %v, %v", p, err)
+		}
+	}
+	if needed == 0 {
+		t.Error("no bound needs orders")
 	}
 }

@@ -1,0 +1,87 @@
+package best
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"dahl/plan/certificate"
+	"dahl/plan/relax"
+	"dahl/plan/space"
+)
+
+// leafOf proves a bound of an objective by branching.
+func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, value float64, nodes int) *certificate.Leaf {
+	t.Helper()
+	leaf := &certificate.Leaf{Graph: in.priced.Program.Graphs[0].Hash()}
+	parts, err := certificate.Parts(string(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		m, err := certificate.NewModel(in.priced, 0, part, steady)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := value
+		if part != o {
+			known = 10 * in.least[part]
+		}
+		if part == certificate.EDP {
+			m.LeastSpan = leaf.Claims[0].Bound
+		}
+		proofs, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leaf.Add(m, proofs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return leaf
+}
+
+func last(l *certificate.Leaf) float64 { return l.Claims[len(l.Claims)-1].Bound }
+
+// Parts prove no more than the least value of all plans, which branch and bound knows, and no less than one part. Of energy
+// times time they prove no less than the product of both bounds, and much more on the whole.
+func TestPartsOfKnownOptima(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	var raised, product, parts int
+	for n := 0; n < 60; {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		n++
+		bounds := map[certificate.Objective]float64{}
+		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP} {
+			least := in.least[o]
+			one, many := leafOf(t, &in, o, false, least*1.5, 1), leafOf(t, &in, o, false, least*1.5, 60)
+			bounds[o] = last(many)
+			parts += len(many.Claims[0].Proofs)
+			if last(many) > least*(1+tolerance) {
+				t.Errorf("graph %d, %s: the bound is %.12g, and a plan takes %.12g", n, o, last(many), least)
+			}
+			if last(many) < last(one)*(1-tolerance) {
+				t.Errorf("graph %d, %s: %.12g in parts, %.12g in one", n, o, last(many), last(one))
+			}
+			if last(many) > last(one)*1.001 {
+				raised++
+			}
+			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []string{""}, Leaves: []certificate.Leaf{*many}}
+			if err := c.Check(space.Of(in.priced, c.Devices)); err != nil {
+				t.Errorf("graph %d, %s: %v", n, o, err)
+			}
+		}
+		both := bounds[certificate.Time] * bounds[certificate.Energy]
+		if bounds[certificate.EDP] < both*0.999 {
+			t.Errorf("graph %d: the product of both bounds is %.12g, and %.12g is proved of the product", n, both, bounds[certificate.EDP])
+		}
+		if bounds[certificate.EDP] > both*1.02 {
+			product++
+		}
+	}
+	if raised < 40 || product < 10 {
+		t.Errorf("parts raised %d bounds, and %d products are above those of two bounds (%d parts)", raised, product, parts)
+	}
+}

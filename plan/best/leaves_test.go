@@ -1,0 +1,267 @@
+package best
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"dahl/plan/certificate"
+	"dahl/plan/exact"
+	"dahl/plan/relax"
+	"dahl/plan/space"
+	"dahl/schedule"
+)
+
+// spaceOf is all sets of devices of an instance, each priced once, and the least value that any plan on any of them has.
+func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Space, least float64, ok bool) {
+	t.Helper()
+	of := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
+	type priced struct {
+		*schedule.Priced
+		error
+	}
+	var known sync.Map
+	s = &space.Space{Devices: of.Devices, Tiles: of.Tiles, Price: func(c space.Choice) (*schedule.Priced, error) {
+		p, ok := known.Load(c)
+		if !ok {
+			made, err := of.Price(c)
+			p, _ = known.LoadOrStore(c, priced{made, err})
+		}
+		return p.(priced).Priced, p.(priced).error
+	}}
+	least = in.least[o]
+	for _, choice := range s.Choices() {
+		part, err := s.Price(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := exact.Search(t.Context(), part, exact.Options{Objective: exact.Objective(o), Nodes: 20_000})
+		if err != nil || !found.Proven {
+			return nil, 0, false
+		}
+		unit := 1e9
+		if o == certificate.EDP {
+			unit = 1e18
+		}
+		least = min(least, found.Value*unit)
+	}
+	return s, least, true
+}
+
+// certify proves a bound of all plans of a space: of those on both devices in one leaf of all sets that have both, or only of those
+// that use both, and of each device alone in one leaf of its numbers of units.
+func certify(t *testing.T, in *instance, s *space.Space, o certificate.Objective, least float64, used bool) *certificate.Certificate {
+	t.Helper()
+	c := &certificate.Certificate{Objective: string(o), Devices: s.Devices, Tiles: s.Tiles}
+	at := map[string]int{}
+	for _, set := range s.Devices {
+		kind := "both"
+		if set != "" && !strings.Contains(set, ",") {
+			kind = set[:2]
+		}
+		i, ok := at[kind]
+		if !ok {
+			i = len(c.Leaves)
+			at[kind] = i
+			c.Leaves = append(c.Leaves, certificate.Leaf{Choice: space.Choice{Devices: set}, Graph: in.priced.Program.Graphs[0].Hash()})
+			if kind == "both" && used {
+				c.Leaves[i].Used = []string{"d0", "d1"}
+			}
+			continue
+		}
+		c.Leaves[i].Joined = append(c.Leaves[i].Joined, set)
+	}
+	for i := range c.Leaves {
+		prove(t, &c.Leaves[i], s, o, least*1.3, 12)
+	}
+	return c
+}
+
+// prove gives a leaf its claims.
+func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Objective, value float64, nodes int) {
+	t.Helper()
+	parts, err := certificate.Parts(string(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		m, err := l.Model(s, part, false)
+		if err == nil {
+			m, err = l.Given(m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := value
+		if part != o {
+			known = 1e5
+		}
+		if part == certificate.EDP {
+			m.LeastSpan = l.Claims[0].Bound
+		}
+		proofs, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
+		if err == nil {
+			err = l.Add(m, proofs...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyOf is a certificate that was written and read, which shares nothing with the first.
+func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
+	t.Helper()
+	var file bytes.Buffer
+	if err := c.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := certificate.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one would who
+// wants to be believed.
+func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective, r *rand.Rand) {
+	for range 1 + r.IntN(3) {
+		if len(c.Leaves) == 0 {
+			return
+		}
+		i := r.IntN(len(c.Leaves))
+		l := &c.Leaves[i]
+		claim := &l.Claims[r.IntN(len(l.Claims))]
+		if len(claim.Proofs) == 0 {
+			continue
+		}
+		k := r.IntN(len(claim.Proofs))
+		p := claim.Proofs[k]
+		switch r.IntN(16) {
+		case 0:
+			c.Leaves = slices.Delete(c.Leaves, i, i+1)
+		case 1:
+			c.Leaves = append(c.Leaves, *l)
+		case 2:
+			l.Devices = s.Devices[r.IntN(len(s.Devices))]
+		case 3:
+			l.Joined = l.Joined[:r.IntN(len(l.Joined)+1)]
+		case 4:
+			l.Used = [][]string{nil, {"d0"}, {"d1"}, {"d0", "d1"}, {"d9"}}[r.IntN(5)]
+		case 5:
+			c.Devices = c.Devices[:r.IntN(len(c.Devices)+1)]
+		case 6, 7:
+			claim.Proofs = slices.Delete(claim.Proofs, k, k+1)
+		case 8:
+			other := c.Leaves[r.IntN(len(c.Leaves))]
+			claim.Proofs = append(claim.Proofs, other.Claims[r.IntN(len(other.Claims))].Proofs...)
+		case 9:
+			p.Where = p.Where[:r.IntN(len(p.Where)+1)]
+		case 10, 11:
+			if len(p.Where) > 0 {
+				w := &p.Where[r.IntN(len(p.Where))]
+				switch r.IntN(4) {
+				case 0:
+					w.More = !w.More
+				case 1:
+					w.Most = max(0, w.Most+float64(r.IntN(3)-1))
+				case 2:
+					w.Devices = []int{r.IntN(3)}
+				case 3:
+					w.Tasks = w.Tasks[:r.IntN(len(w.Tasks)+1)]
+				}
+			}
+		case 12:
+			if len(p.Rows) > 0 {
+				p.Rows[r.IntN(len(p.Rows))].Multiplier *= 4 * r.Float64()
+			}
+		case 13:
+			if len(p.Rows) > 0 {
+				row := &p.Rows[r.IntN(len(p.Rows))].Row
+				row.Where, row.From = r.IntN(3), row.To
+			}
+		case 14:
+			p.Value *= 4 * r.Float64()
+		case 15:
+			for _, q := range claim.Proofs {
+				q.Value *= 2
+			}
+		}
+	}
+	for i := range c.Leaves {
+		l := &c.Leaves[i]
+		claims := l.Claims
+		l.Claims = nil
+		for _, claim := range claims {
+			m, err := l.Model(s, claim.Objective, false)
+			if err == nil {
+				m, err = l.Given(m)
+			}
+			if err == nil {
+				err = l.Add(m, claim.Proofs...)
+			}
+			if err != nil {
+				l.Claims = claims // refused, whatever it claims
+				break
+			}
+		}
+	}
+}
+
+// Of spaces of which the least value is known, no certificate of 10,000 that somebody changed is accepted with a bound above it.
+// Leaves, sets, conditions, parts of proofs and multipliers are changed, and hashes and claims fit what is changed.
+func TestMutantsOfLeaves(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 7))
+	objectives := []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP}
+	mutants, accepted, near, used := 0, 0, 0, 0
+	for n := 0; mutants < 10_000; n++ {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		o := objectives[n%3]
+		s, least, ok := spaceOf(t, &in, o)
+		if !ok {
+			continue
+		}
+		// Where a device that nobody uses may idle at a clock with fewer watts than the one that a smaller set counts, a plan
+		// that does not use it is no plan of the smaller set.
+		c := certify(t, &in, s, o, least, n%2 == 0)
+		if n%2 == 0 {
+			used++
+		}
+		if err := c.Check(s); err != nil && n%2 == 0 {
+			used--
+			c = certify(t, &in, s, o, least, false)
+		}
+		if err := c.Check(s); err != nil {
+			t.Fatalf("%s, unchanged: %v", o, err)
+		}
+		unit := 1e9
+		if o == certificate.EDP {
+			unit = 1e18
+		}
+		if c.Bound()*unit > 0.8*least {
+			near++
+		}
+		for range 500 {
+			mutants++
+			mutant := copyOf(t, c)
+			mutate(mutant, s, o, r)
+			if mutant.Check(s) != nil {
+				continue
+			}
+			accepted++
+			if bound := mutant.Bound() * unit; bound > least*(1+tolerance) {
+				t.Errorf("a mutant proves %s %.12g, and a plan takes %.12g", o, bound, least)
+			}
+		}
+	}
+	if accepted < mutants/20 || accepted > mutants*9/10 || near < 8 || used < 3 {
+		t.Errorf("%d of %d mutants were accepted, %d certificates come near the least and %d are of used devices: the test tests little", accepted, mutants, near, used)
+	}
+}

@@ -1,0 +1,327 @@
+package certificate
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
+// How long tasks take at least on equal units, whatever their order. A pool is tasks of which each keeps
+// one of its units for some time, and some of which follow others. On devices that differ, every unit is
+// taken for as good as any, and a task takes its least time.
+//
+// The head of a task is a time before which it cannot start, its tail one that is left after its end.
+// [pool.least] finds heads from the first task to the last, each from the tasks before it: among those, the
+// tail of one is the longest chain from its end to the task. Then tails alike, and from both the
+// length of all. A length is found from jobs with heads r, times p and tails q, on m units, as the greatest of
+//
+//   - area: any m jobs or more of which none has a head below α or a tail below β. The first job of a unit
+//     has one of the heads and the last one of the tails, so m·length ≥ the m least r + Σ p + the m least q
+//   - packing: of k·m + 1 such jobs one unit runs k + 1. So length ≥ α + the k + 1 least p + β
+//   - energetic reasoning: if the length is T, a job runs between r and T − q. In an interval of length w it
+//     runs at least min(w, what is left of p when it starts at r, or when it ends at T − q). If that adds up
+//     to more than m·w in some interval, no schedule takes T or less
+//
+// An example. Four tasks of 5 ns on three units: the area is 20/3, so 7 ns. Packing: of 1·3 + 1 tasks
+// one unit runs two, so 10 ns.
+//
+// Sources: Carlier, The one-machine sequencing problem, 1982, and with Néron on m machines, EJOR 2000;
+// Erschler, Lopez, Thuriot, Raisonnement temporel sous contraintes de ressource, 1991; Baptiste, Le Pape,
+// Nuijten, Satisfiability tests and time-bound adjustments for cumulative scheduling problems, 1999.
+type pool struct {
+	units         int
+	nanos         []int64
+	before, after [][]int32 // by task: those that it follows, and that follow it, at once; lower numbers come first
+}
+
+const (
+	// mostPooled is how many tasks a pool may have, and mostEnergetic how many jobs energetic reasoning looks at.
+	mostPooled, mostEnergetic = 2000, 120
+	// mostLooks is how often a pool looks at a job before areas from the least head have to do. Equal
+	// tasks, of which most pools are, are looked at once.
+	mostLooks = 30_000_000
+	// looksAtOnce is how many looks of energetic reasoning take the time of another.
+	looksAtOnce = 20
+)
+
+// job is a task of a pool, with its head and tail.
+type job struct{ head, nanos, tail int64 }
+
+// least is a time that the pool takes at least.
+func (p *pool) least() int64 {
+	n := len(p.nanos)
+	l := &lengths{units: p.units, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}
+	heads := p.heads(l)
+	back := pool{nanos: slices.Clone(p.nanos), before: turned(p.after)}
+	slices.Reverse(back.nanos)
+	tails := back.heads(l)
+	jobs := make([]job, n)
+	for t := range jobs {
+		jobs[t] = job{heads[t], p.nanos[t], tails[n-1-t]}
+	}
+	return l.of(jobs)
+}
+
+// turned are lists of tasks by task, with all numbers counted from the last.
+func turned(lists [][]int32) [][]int32 {
+	turned := make([][]int32, len(lists))
+	last := int32(len(lists) - 1)
+	for t, list := range lists {
+		for _, u := range list {
+			turned[last-int32(t)] = append(turned[last-int32(t)], last-u)
+		}
+	}
+	return turned
+}
+
+// heads finds the head of each task.
+func (p *pool) heads(l *lengths) []int64 {
+	heads := make([]int64, len(p.nanos))
+	var jobs []job
+	way := make([]int64, len(p.nanos)) // by task: from its end to the start of the one that is looked at; -1: it is not before it
+	for t := range heads {
+		jobs = jobs[:0]
+		for u := range way[:t] {
+			way[u] = -1
+		}
+		for _, u := range p.before[t] {
+			way[u] = 0
+		}
+		for u := t - 1; u >= 0; u-- {
+			if way[u] < 0 {
+				continue
+			}
+			jobs = append(jobs, job{heads[u], p.nanos[u], way[u]})
+			for _, v := range p.before[u] {
+				way[v] = max(way[v], way[u]+p.nanos[u])
+			}
+		}
+		heads[t] = l.of(jobs)
+	}
+	return heads
+}
+
+// lengths are what jobs take at least on so many units.
+type lengths struct {
+	units int
+	known map[[sha256.Size]byte]int64 // by hash of the jobs
+	looks int                         // that are left
+}
+
+// of sorts the jobs, the greatest tail first.
+func (l *lengths) of(jobs []job) int64 {
+	slices.SortFunc(jobs, func(a, b job) int {
+		return cmp.Or(cmp.Compare(b.tail, a.tail), cmp.Compare(a.head, b.head), cmp.Compare(a.nanos, b.nanos))
+	})
+	text := make([]byte, 0, 24*len(jobs))
+	for _, j := range jobs {
+		for _, nanos := range [...]int64{j.head, j.nanos, j.tail} {
+			text = binary.LittleEndian.AppendUint64(text, uint64(nanos))
+		}
+	}
+	key := sha256.Sum256(text)
+	least, ok := l.known[key]
+	if !ok {
+		least = l.find(jobs)
+		l.known[key] = least
+	}
+	return least
+}
+
+// find finds what jobs take at least, if the greatest tail comes first.
+func (l *lengths) find(jobs []job) int64 {
+	heads := make([]int64, len(jobs))
+	least := int64(0)
+	for i, j := range jobs {
+		heads[i] = j.head
+		least = max(least, j.head+j.nanos+j.tail)
+	}
+	slices.Sort(heads)
+	s := subset{units: l.units}
+	for i, head := range slices.Compact(heads) {
+		if l.looks -= len(jobs); i == 0 || l.looks > 0 {
+			least = max(least, s.least(jobs, head))
+		}
+	}
+	if len(jobs) > l.units && len(jobs) <= mostEnergetic {
+		least = l.energetic(jobs, least)
+	}
+	return least
+}
+
+// subset is the jobs of one after the other least tail, none of which has a head below some.
+type subset struct {
+	units        int
+	heads, nanos []int64 // the heads that are least, as many as units, and all times; least and greatest first
+	tails        []int64
+}
+
+// least is by area and packing what the jobs take whose heads are no less than some.
+func (s *subset) least(jobs []job, head int64) (least int64) {
+	s.heads, s.nanos, s.tails = s.heads[:0], s.nanos[:0], s.tails[:0]
+	units := int64(s.units)
+	sum := int64(0) // of times, and of the least heads and tails
+	for i, j := range jobs {
+		if j.head < head {
+			continue
+		}
+		sum += j.nanos + j.head + j.tail
+		at, _ := slices.BinarySearch(s.heads, j.head)
+		s.heads = slices.Insert(s.heads, at, j.head)
+		s.tails = append(s.tails, j.tail)
+		if n := len(s.tails); n > s.units {
+			sum -= s.heads[s.units] + s.tails[n-s.units-1]
+			s.heads = s.heads[:s.units]
+		}
+		if len(s.tails) >= s.units {
+			least = max(least, (sum+units-1)/units)
+		}
+		at, _ = slices.BinarySearchFunc(s.nanos, j.nanos, func(a, b int64) int { return cmp.Compare(b, a) })
+		s.nanos = slices.Insert(s.nanos, at, j.nanos)
+		if i+1 == len(jobs) || jobs[i+1].tail < j.tail {
+			least = max(least, head+s.packed()+j.tail)
+		}
+	}
+	return least
+}
+
+// packed is what a unit has to run at least.
+func (s *subset) packed() (most int64) {
+	for k := 1; k*s.units < len(s.nanos); k++ {
+		sum := int64(0)
+		for _, nanos := range s.nanos[k*(s.units-1) : k*s.units+1] {
+			sum += nanos
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// energetic raises what jobs take at least as far as energetic reasoning goes.
+func (l *lengths) energetic(jobs []job, least int64) int64 {
+	if l.fits(jobs, least) {
+		return least
+	}
+	low, high := least, least // no schedule takes low or less
+	for step := int64(1); !l.fits(jobs, high); step *= 2 {
+		low, high = high, high+step
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; l.fits(jobs, middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return low + 1
+}
+
+// fits reports whether energetic reasoning finds no interval that has too little room for jobs that end in
+// time.
+func (l *lengths) fits(jobs []job, length int64) bool {
+	var begins, ends []int64
+	for _, j := range jobs {
+		last := length - j.tail
+		if j.head+j.nanos > last {
+			return false
+		}
+		begins = append(begins, j.head, last-j.nanos, j.head+j.nanos)
+		ends = append(ends, last, last-j.nanos, j.head+j.nanos)
+	}
+	for _, list := range []*[]int64{&begins, &ends} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	if l.looks -= len(jobs) * len(begins) * len(ends) / looksAtOnce; l.looks <= 0 {
+		return true
+	}
+	for _, begin := range begins {
+		for _, end := range ends {
+			room := int64(l.units) * (end - begin)
+			for i := 0; i < len(jobs) && room >= 0; i++ {
+				j := &jobs[i]
+				room -= max(0, min(j.nanos, end-begin, j.head+j.nanos-begin, end-(length-j.tail-j.nanos)))
+			}
+			if end > begin && room < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// poolKey names what takes so long at least: all tasks, or those between one and itself a step later; on all
+// units, or the kernels of those that can run nowhere else than on one device.
+type poolKey struct {
+	around int32 // -1: all
+	device int   // -1: all units
+}
+
+// least is how long a pool of tasks takes at least, with the one that it is around. It is 0 where there are too
+// many.
+func (m *Model) least(k poolKey) int64 {
+	if least, ok := m.pooled[k]; ok {
+		return least
+	}
+	nanos := m.nanosIn(k.device)
+	p, least := m.poolOf(k, nanos), int64(0)
+	if len(p.nanos) <= mostPooled {
+		if least = p.least(); k.around >= 0 {
+			least += nanos[k.around]
+		}
+	}
+	m.pooled[k] = least
+	return least
+}
+
+// poolOf makes the pool. Tasks of the later step come after those of the earlier.
+func (m *Model) poolOf(k poolKey, nanos []int64) *pool {
+	p, n, steps := &pool{}, len(m.Tasks), 1
+	for d := range m.Devices {
+		if k.device < 0 || k.device == d {
+			p.units += m.Devices[d].Units
+		}
+	}
+	if k.around >= 0 {
+		steps = 2
+	}
+	number := slices.Repeat([]int32{-1}, steps*n) // by step and task; -1: it is not in the pool
+	for i := range number {
+		t, step := int32(i%n), i/n
+		if k.around >= 0 && !(m.Precedes(k.around, t, step) && m.Precedes(t, k.around, 1-step)) {
+			continue
+		}
+		at := int32(len(p.nanos))
+		number[i] = at
+		p.nanos, p.before, p.after = append(p.nanos, nanos[t]), append(p.before, nil), append(p.after, nil)
+		for back := range step + 1 {
+			for _, u := range m.before[back][t] {
+				if from := number[(step-back)*n+int(u)]; from >= 0 {
+					p.before[at], p.after[from] = append(p.before[at], from), append(p.after[from], at)
+				}
+			}
+		}
+	}
+	return p
+}
+
+// nanosIn is by task the least time for which it keeps a unit of any device, or for which its kernel keeps
+// one awake. The latter is 0 if the task may run elsewhere.
+func (m *Model) nanosIn(device int) []int64 {
+	nanos := make([]int64, len(m.Tasks))
+	for t := range m.Tasks {
+		for k, o := range m.Tasks[t].Options {
+			switch {
+			case device >= 0 && o.Device != device:
+				o.Nanos = 0
+			case device >= 0:
+				o.Nanos = o.AwakeNanos
+			}
+			if k == 0 || o.Nanos < nanos[t] {
+				nanos[t] = o.Nanos
+			}
+		}
+	}
+	return nanos
+}
