@@ -55,7 +55,7 @@ func (f *finder) descendFrom(ctx context.Context, from *candidate) error {
 			if err := f.planFor(ctx, near); err != nil {
 				return err
 			}
-			from = slices.MinFunc(append(near, from), func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
+			from = slices.MinFunc(slices.Insert(near, 0, from), func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 		}
 	}
 	return nil
