@@ -75,6 +75,9 @@ type finder struct {
 	best       *candidate // nil: none yet
 	left       int        // nodes
 	nodesEach  int        // of branch and bound
+
+	mutex  sync.Mutex
+	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
 }
 
 // candidate is a choice that can run, and what is known of it.
@@ -94,7 +97,7 @@ type candidate struct {
 
 // Find finds a plan of the first graph of the programs of a space.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes}
+	f := &finder{Options: &o, space: s, left: o.Nodes, models: map[string]func() (*certificate.Model, error){}}
 	begin := time.Now()
 	for _, pass := range []struct {
 		run  func(context.Context) error
@@ -172,14 +175,11 @@ func (f *finder) leaveOut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	model := func(c *candidate) (*certificate.Model, error) {
-		return certificate.NewModel(c.priced, 0, parts[len(parts)-1], f.Steady)
-	}
 	var wholes []*certificate.Model // of all devices, with each of the lowerings
 	kept := []*candidate{}
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
-		m, err := model(c)
+		m, err := f.model(c, parts[len(parts)-1])
 		if err != nil {
 			return err
 		}

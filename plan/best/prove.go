@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"dahl/plan/certificate"
 	"dahl/plan/relax"
@@ -149,6 +150,28 @@ func (c *candidate) names() (names []string) {
 	return names
 }
 
+// model is that of a choice.
+func (f *finder) model(c *candidate, o certificate.Objective) (*certificate.Model, error) {
+	f.mutex.Lock()
+	first, ok := f.models[c.graph]
+	if !ok {
+		first = sync.OnceValues(func() (*certificate.Model, error) {
+			return certificate.NewModel(c.priced, 0, o, f.Steady)
+		})
+		f.models[c.graph] = first
+	}
+	f.mutex.Unlock()
+	like, err := first()
+	if err != nil {
+		return certificate.NewModel(c.priced, 0, o, f.Steady) // it may be a device that c lacks
+	}
+	m, err := like.On(c.priced, 0)
+	if err == nil {
+		m.Objective = o
+	}
+	return m, err
+}
+
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
 func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) error {
 	parts, err := certificate.Parts(string(f.Objective))
@@ -162,7 +185,7 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 	for _, part := range parts {
 		models := make([]*certificate.Model, len(group))
 		for i, c := range group {
-			if models[i], err = certificate.NewModel(c.priced, 0, part, f.Steady); err != nil {
+			if models[i], err = f.model(c, part); err != nil {
 				return err
 			}
 		}

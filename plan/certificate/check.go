@@ -56,7 +56,7 @@ func (k *checking) checkLeaf(i int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Choice, err)
 	}
-	m.link() // forgets what rows of the proofs looked up, which no comparison needs
+	m.number() // forgets what rows of the proofs looked up, which no comparison needs
 	k.models[i] = m
 	return nil
 }

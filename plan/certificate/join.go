@@ -30,6 +30,7 @@ func Join(models ...*Model) (*Model, error) {
 		joined.joinTasks(m)
 	}
 	joined.link()
+	joined.number()
 	return &joined, nil
 }
 

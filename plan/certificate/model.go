@@ -102,6 +102,33 @@ type Version struct {
 // NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
 // device draws less busy than idle, or a task can run nowhere.
 func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
+	m, err := newDevices(c, graph, o, steady)
+	if err != nil {
+		return nil, err
+	}
+	m.addData(c.Program.Graphs[graph], c.Platform)
+	m.link()
+	m.number()
+	return m, nil
+}
+
+// On is the model of the same step on other devices of the same machine. What tasks read of each other is taken from m,
+// since it takes longest to find.
+func (m *Model) On(c *schedule.Priced, graph int) (*Model, error) {
+	on, err := newDevices(c, graph, m.Objective, m.Steady)
+	if err != nil {
+		return nil, err
+	}
+	if len(on.Tasks) != len(m.Tasks) || len(on.Memories) != len(m.Memories) {
+		panic("certificate: a model of another graph or machine")
+	}
+	on.Edges, on.Versions, on.edgesFrom, on.after, on.before = m.Edges, m.Versions, m.edgesFrom, m.after, m.before
+	on.number()
+	return on, nil
+}
+
+// newDevices is a model without what tasks read of each other.
+func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
 	p := c.Platform
 	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
 	for i := range p.Devices {
@@ -116,12 +143,7 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 		m.Memories = append(m.Memories, memoryOf(p, platform.MemoryID(to)))
 		m.addEngines(p, platform.MemoryID(to))
 	}
-	if err := m.addTasks(c, graph); err != nil {
-		return nil, err
-	}
-	m.addData(c.Program.Graphs[graph], p)
-	m.link()
-	return m, nil
+	return m, m.addTasks(c, graph)
 }
 
 func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
@@ -442,11 +464,10 @@ func (m *Model) findLeads(p *platform.Platform) {
 	}
 }
 
-// link lists the edges by task and numbers the columns.
+// link lists the edges by task.
 func (m *Model) link() {
 	n := len(m.Tasks)
-	m.edgesFrom, m.reached = make([][]int32, n), make([]set, 4*n)
-	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
+	m.edgesFrom = make([][]int32, n)
 	for back := range m.after {
 		m.after[back], m.before[back] = make([][]int32, n), make([][]int32, n)
 	}
@@ -455,6 +476,13 @@ func (m *Model) link() {
 		m.after[e.Back][e.From] = append(m.after[e.Back][e.From], e.To)
 		m.before[e.Back][e.To] = append(m.before[e.Back][e.To], e.From)
 	}
+}
+
+// number numbers the columns, of which nothing is known yet.
+func (m *Model) number() {
+	n := len(m.Tasks)
+	m.reached = make([]set, 4*n)
+	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))
