@@ -11,16 +11,48 @@ import (
 // nodesOfPlan is what a plan that is simulated counts of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
 
-// descend goes downhill from the smallest set of each combination of kinds of devices, and from the best choice
-// known. Only the choices that it comes by are bounded: there are too many to look at all of them first.
+// descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
+// there, and from the best choice known. What seems best comes first, since its plan says which choices need none. Only
+// the choices that it comes by are bounded: there are too many to look at all of them first.
 func (f *finder) descend(ctx context.Context) error {
-	for _, from := range f.starts() {
-		if err := f.descendFrom(ctx, from); err != nil {
+	starts := f.starts()
+	for i, from := range starts {
+		if err := f.planFor(ctx, []*candidate{from}); err != nil {
+			return err
+		}
+		var err error
+		if starts[i], err = f.step(ctx, from, tilesAxis); err != nil {
 			return err
 		}
 	}
-	return f.descendFrom(ctx, f.best)
+	slices.SortStableFunc(starts, byValue)
+	for _, from := range append(starts, f.best) {
+		for before := (*candidate)(nil); before != from; {
+			before = from
+			for _, axis := range f.axes() {
+				var err error
+				if from, err = f.step(ctx, from, axis); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
+
+// step plans for the choices that differ from one in one respect, and takes the best of all: of equal ones that one.
+func (f *finder) step(ctx context.Context, from *candidate, axis string) (*candidate, error) {
+	near := f.along(from, axis)
+	if err := f.boundEach(ctx, near); err != nil {
+		return nil, err
+	}
+	if err := f.planFor(ctx, near); err != nil {
+		return nil, err
+	}
+	return slices.MinFunc(slices.Insert(near, 0, from), byValue), nil
+}
+
+func byValue(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) }
 
 // starts are the choices of the first lowering with the fewest workers of each combination of kinds.
 func (f *finder) starts() []*candidate {
@@ -37,28 +69,6 @@ func (f *finder) starts() []*candidate {
 		}
 	}
 	return starts
-}
-
-// descendFrom goes from a choice to the best of those that differ from it in the lowering, then in the numbers of units
-// of one kind of device, kind by kind, and around again until none of them is better.
-func (f *finder) descendFrom(ctx context.Context, from *candidate) error {
-	if err := f.planFor(ctx, []*candidate{from}); err != nil {
-		return err
-	}
-	for before := (*candidate)(nil); before != from; {
-		before = from
-		for _, axis := range f.axes() {
-			near := f.along(from, axis)
-			if err := f.boundEach(ctx, near); err != nil {
-				return err
-			}
-			if err := f.planFor(ctx, near); err != nil {
-				return err
-			}
-			from = slices.MinFunc(slices.Insert(near, 0, from), func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-		}
-	}
-	return nil
 }
 
 // tilesAxis is the axis of lowerings; the others are kinds of devices.
