@@ -65,6 +65,19 @@ func (d *Device) ClockIndex(name string) int {
 	return slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == name })
 }
 
+// FreeClocks lists the clocks, by their indices, that a search may give tasks on the device: all, or the one in force
+// where that is held.
+func (d *Device) FreeClocks() []int {
+	if d.ClockHeld {
+		return []int{d.AtClock}
+	}
+	all := make([]int, max(1, len(d.Clocks)))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // WithClock returns a platform on which another clock of a device is in force. That clock sets
 // the device's powers and scales its speeds, and stretches or shortens what is known of its first
 // clock. The receiver is not changed. Of some devices of a platform it is chosen before Select,
@@ -88,7 +101,7 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 		}
 		return nil, fmt.Errorf("device %q of platform %q has no clock %q; it has %s", device, p.Name, clock, strings.Join(names, ", "))
 	}
-	d.AtClock = at
+	d.AtClock, d.ClockHeld = at, true
 	return &q, nil
 }
 

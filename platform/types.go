@@ -124,6 +124,9 @@ type Device struct {
 	// AtClock is the index of the clock in force, see Platform.WithClock. A plan may choose others
 	// for some tasks.
 	AtClock int
+	// ClockHeld says that somebody has chosen the clock in force, so that a search gives tasks no other. No
+	// file says it.
+	ClockHeld bool
 	// A clock changes while nothing runs in its domain: on the unit if UnitClocks, else on the whole
 	// device. Switch is what that takes.
 	UnitClocks bool

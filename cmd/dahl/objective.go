@@ -67,7 +67,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Held: o.clocksHeld(), Steady: o.Steps > 1, Time: o.BudgetTime}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Time: o.BudgetTime}
 	found, err := best.Find(ctx, &s.Space, of)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -125,15 +125,6 @@ func (w *workload) space() (*train.Space, error) {
 		tiles = nil // those that were found
 	}
 	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
-}
-
-// clocksHeld lists the devices that --clock holds to a clock.
-func (o *options) clocksHeld() (held []string) {
-	for _, setting := range o.Clocks {
-		name, _, _ := strings.Cut(setting, "=")
-		held = append(held, name)
-	}
-	return held
 }
 
 // objectiveSummary is what --json says of an objective. The bound of the time is the summary's own.

@@ -15,7 +15,7 @@
 // # Limits
 //
 // Variants, sleep, the order of copies and more copies of a buffer than the graph says are not
-// searched, and bounds of a machine of one memory hold for these copies.
+// searched, and bounds hold for these copies.
 package best
 
 import (
@@ -38,8 +38,7 @@ import (
 // Options say what to look for. Nodes bounds what is tried for each choice beyond the plans of policies.
 type Options struct {
 	exact.Options
-	Held   []string // devices that keep to the clock in force
-	Steady bool     // of a step among many; else of one that runs alone
+	Steady bool // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
 	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.

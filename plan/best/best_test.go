@@ -143,7 +143,8 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 func TestMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 21))
 	families := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-		certificate.Span, certificate.Copy, certificate.Inflow, certificate.Engine, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake, certificate.Spread}
+		certificate.Span, certificate.Copy, certificate.Inflow, certificate.Engine, certificate.Tail, certificate.Head, certificate.Between,
+		certificate.Pool, certificate.PoolAwake, certificate.Turn, certificate.Given, certificate.Spread}
 	mutants, refused, proved := 0, 0, 0
 	for mutants < 10_000 {
 		in, ok := randomInstance(t, r)

@@ -42,8 +42,8 @@ func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, va
 
 func last(l *certificate.Leaf) float64 { return l.Claims[len(l.Claims)-1].Bound }
 
-// Parts prove no more than the least value of all plans, which branch and bound knows, and no less than one part. Of energy
-// times time they prove no less than the product of both bounds, and much more on the whole.
+// Parts prove no more than the least value of all plans, which branch and bound knows, and no less than one
+// part. Of energy times time they prove no less than the product of both bounds, and much more on the whole.
 func TestPartsOfKnownOptima(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	var raised, product, parts int

@@ -3,7 +3,6 @@ package best
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"dahl/dag"
@@ -39,7 +38,7 @@ func (c *candidate) isSmall(o *Options) bool {
 // search looks at all plans, as far as the nodes go.
 func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	of := o.Options
-	of.Nodes, of.Clocks = nodes, o.clocks(c.priced.Platform)
+	of.Nodes, of.Clocks = nodes, freeClocks(c.priced.Platform)
 	within, cancel := ctx, func() {}
 	if o.Time > 0 {
 		within, cancel = context.WithTimeout(ctx, o.Time/2)
@@ -55,12 +54,12 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	return nil
 }
 
-// clocks lists the clocks that tasks may have, by device; nil: all.
-func (o *Options) clocks(p *platform.Platform) [][]int32 {
+// freeClocks lists the clocks that tasks may have, by device.
+func freeClocks(p *platform.Platform) [][]int32 {
 	allowed := make([][]int32, len(p.Devices))
 	for i := range p.Devices {
-		if slices.Contains(o.Held, p.Devices[i].Name) {
-			allowed[i] = []int32{int32(p.Devices[i].AtClock)}
+		for _, clock := range p.Devices[i].FreeClocks() {
+			allowed[i] = append(allowed[i], int32(clock))
 		}
 	}
 	return allowed

@@ -37,7 +37,7 @@ func (f *finder) improve(ctx context.Context) error {
 	err := inParallel(ctx, len(from), func(i int) error {
 		c := from[i]
 		found, err := improve.Search(ctx, c.priced, c.Plan, improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: moves,
-			Clocks: f.clocks(c.priced.Platform), Deadline: f.Deadline})
+			Clocks: freeClocks(c.priced.Platform), Deadline: f.Deadline})
 		if err != nil {
 			return err
 		}

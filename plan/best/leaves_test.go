@@ -15,7 +15,8 @@ import (
 	"dahl/schedule"
 )
 
-// spaceOf is all sets of devices of an instance, each priced once, and the least value that any plan on any of them has.
+// spaceOf is all sets of devices of an instance, each priced once, and the least value that any plan on any of
+// them has.
 func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Space, least float64, ok bool) {
 	t.Helper()
 	of := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
@@ -51,8 +52,8 @@ func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Spac
 	return s, least, true
 }
 
-// certify proves a bound of all plans of a space: of those on both devices in one leaf of all sets that have both, or only of those
-// that use both, and of each device alone in one leaf of its numbers of units.
+// certify proves a bound of all plans of a space: of those on both devices in one leaf of all sets that have
+// both, or only of those that use both, and of each device alone in one leaf of its numbers of units.
 func certify(t *testing.T, in *instance, s *space.Space, o certificate.Objective, least float64, used bool) *certificate.Certificate {
 	t.Helper()
 	c := &certificate.Certificate{Objective: string(o), Devices: s.Devices, Tiles: s.Tiles}
@@ -126,8 +127,8 @@ func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 	return again
 }
 
-// mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one would who
-// wants to be believed.
+// mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one
+// would who wants to be believed.
 func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective, r *rand.Rand) {
 	for range 1 + r.IntN(3) {
 		if len(c.Leaves) == 0 {
@@ -212,8 +213,9 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 	}
 }
 
-// Of spaces of which the least value is known, no certificate of 10,000 that somebody changed is accepted with a bound above it.
-// Leaves, sets, conditions, parts of proofs and multipliers are changed, and hashes and claims fit what is changed.
+// Of spaces of which the least value is known, no certificate of 10,000 that somebody changed is accepted with
+// a bound above it. Leaves, sets, conditions, parts of proofs and multipliers are changed, and hashes and
+// claims fit what is changed.
 func TestMutantsOfLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))
 	objectives := []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP}
@@ -228,8 +230,8 @@ func TestMutantsOfLeaves(t *testing.T) {
 		if !ok {
 			continue
 		}
-		// Where a device that nobody uses may idle at a clock with fewer watts than the one that a smaller set counts, a plan
-		// that does not use it is no plan of the smaller set.
+		// Where a device that nobody uses may idle at a clock with fewer watts than the one that a smaller set
+		// counts, a plan that does not use it is no plan of the smaller set.
 		c := certify(t, &in, s, o, least, n%2 == 0)
 		if n%2 == 0 {
 			used++

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dahl/plan/certificate"
+	"dahl/plan/exact"
 	"dahl/plan/relax"
 )
 
@@ -59,8 +60,8 @@ const (
 	byParts
 )
 
-// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can be done for
-// the one that has the least, or the nodes are spent.
+// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
+// be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
 		tasks := f.lowest()
@@ -80,8 +81,9 @@ type proving struct {
 	by    relaxation
 }
 
-// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best that is known.
-// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, one by parts as 40.
+// lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
+// that is known. What it lists does not depend on the number of goroutines. A relaxation counts as four plans,
+// one by parts as 40.
 func (f *finder) lowest() (next []proving) {
 	const together = 4
 	byBound := slices.Clone(f.candidates)
@@ -91,7 +93,7 @@ func (f *finder) lowest() (next []proving) {
 		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
-		last := c.lastStep()
+		last := f.lastStep(c)
 		if c.proven || c.by >= last {
 			if len(next) == 0 {
 				break
@@ -119,9 +121,10 @@ func (f *finder) lowest() (next []proving) {
 	return next
 }
 
-// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need several devices.
-func (c *candidate) lastStep() int {
-	if len(c.names()) > 1 {
+// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
+// several devices, or in how long a step takes, where the objective is a product.
+func (f *finder) lastStep(c *candidate) int {
+	if len(c.names()) > 1 || f.Objective == exact.EDP {
 		return byParts
 	}
 	return byRelaxation
@@ -195,6 +198,9 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		}
 		known := map[certificate.Objective]float64{certificate.Time: float64(f.best.Makespan), certificate.Energy: float64(f.best.Joules * 1e9),
 			certificate.EDP: float64(f.best.Value * 1e18)}[part]
+		if part == certificate.EDP {
+			m.LeastSpan = leaf.Claims[0].Bound
+		}
 		proofs, err := by(ctx, m, known)
 		if err != nil {
 			return err

@@ -28,7 +28,8 @@ type Certificate struct {
 // Leaf is a bound of all plans of a choice in which each of some devices runs a task.
 type Leaf struct {
 	space.Choice
-	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see [Join].
+	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see
+	// [Join].
 	Joined []string `json:"joined,omitempty"`
 	// Used are the devices that run a task. Plans that leave one out are plans of a smaller set too, of which
 	// other leaves are bounds.
@@ -56,8 +57,8 @@ func Parts(objective string) ([]Objective, error) {
 	return nil, fmt.Errorf("bounds are of %s, %s or %s, not of %q", Time, Energy, EDP, objective)
 }
 
-// Add adds what proofs prove of the leaf's model, of which their conditions leave out no plan. A claim of energy times time
-// comes after one of time.
+// Add adds what proofs prove of the leaf's model, of which their conditions leave out no plan. A claim of
+// energy times time comes after one of time.
 func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
 	bound, err := l.prove(m, proofs, l.Claims)
 	l.Claims = append(l.Claims, Claim{m.Objective, bound, proofs})

@@ -10,8 +10,8 @@ import (
 )
 
 // Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
-// every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model relaxes that
-// of the choice (see [Model.Relaxes]) and the plan uses the devices that the leaf says. Plans
+// every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model
+// relaxes that of the choice (see [Model.Relaxes]) and the plan uses the devices that the leaf says. Plans
 // that do not use one of them are plans without this device, and need another leaf. Proofs are checked on all
 // processors at one time.
 func (c *Certificate) Check(s *space.Space) error {
@@ -61,7 +61,8 @@ func (k *checking) checkLeaf(i int) error {
 	return nil
 }
 
-// Model is that of the plans of a leaf's sets of devices, of a space. [Leaf.Given] is that of its own plans among them.
+// Model is that of the plans of a leaf's sets of devices, of a space. [Leaf.Given] is that of its own plans
+// among them.
 func (l *Leaf) Model(s *space.Space, o Objective, steady bool) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {

@@ -110,9 +110,9 @@ func TestWhatIsNotRelaxed(t *testing.T) {
 	}
 }
 
-// One device, of which any number of units draws 3 W: work of 10 us takes at least 10 us, at any number. A certificate
-// with one leaf covers both sets of the machine. It is refused where a leaf claims too much, is of another choice
-// or graph, or is missing, or where the sets are not those of the space.
+// One device, of which any number of units draws 3 W: work of 10 us takes at least 10 us, at any number. A
+// certificate with one leaf covers both sets of the machine. It is refused where a leaf claims too much, is of
+// another choice or graph, or is missing, or where the sets are not those of the space.
 func TestCheck(t *testing.T) {
 	b := dag.NewBuilder("one")
 	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 10_000}}})

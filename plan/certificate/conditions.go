@@ -61,6 +61,7 @@ func (m *Model) Given(conditions []Condition) (*Model, error) {
 	given := *m
 	given.Conditions, given.excluded = slices.Concat(m.Conditions, conditions), make([]bool, m.ColumnStart(0))
 	copy(given.excluded, m.excluded)
+	given.spreads = map[int32]int64{} // which depend on what is excluded
 	for i := range conditions {
 		if err := given.fulfil(&conditions[i]); err != nil {
 			return nil, err
@@ -131,8 +132,8 @@ func (m *Model) OnlyOn(t int32, device int) bool {
 	return true
 }
 
-// complete reports whether every plan fulfils all conditions of one of some lists. It holds of a list that is empty. It
-// holds of others if all begin with one condition or its other side, and what follows is complete on
+// complete reports whether every plan fulfils all conditions of one of some lists. It holds of a list that is
+// empty. It holds of others if all begin with one condition or its other side, and what follows is complete on
 // both sides.
 func complete(lists [][]Condition) bool {
 	if slices.ContainsFunc(lists, func(l []Condition) bool { return len(l) == 0 }) {

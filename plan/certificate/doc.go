@@ -3,7 +3,9 @@
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
 // Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan, of
-// which pool.go has those that count whole tasks; and [Proof.Bound].
+// which pool.go and spread.go have those that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in
+// parts that are proved one by one. A [Certificate] has such proofs for all choices of a space, and
+// [Certificate.Check] proves them again and verifies that no plan is left out.
 //
 // # Why a proof is one
 //
@@ -35,7 +37,8 @@
 //
 // # Limits
 //
-// On a machine of one memory a model knows every buffer as often as the graph says. Sleep and power caps only
-// take away from what a plan may do or are counted as the least power of a state. Of more than a few thousand
-// tasks nothing is proved by counting whole ones.
+// A plan is lists that the units go through, step by step, and its run keeps all orders of the graph, as
+// simulated ones do. A model knows every buffer as often as the graph says: more copies of it may allow more.
+// Sleep and power caps only take away from what a plan may do or are counted as the least power of a state. Of
+// more than a few thousand tasks nothing is proved by counting whole ones.
 package certificate

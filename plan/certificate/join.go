@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Join is a model that relaxes each of some models of one graph: a device has the most units that it has in any, a
-// task the options that it has in any, in the least time and with the fewest joules, and edges are those of all. So one proof
-// bounds the plans of sets of devices whose costs are near each other, such as those of 24 and of 36 cores.
+// Join is a model that relaxes each of some models of one graph: a device has the most units that it has in
+// any, a task the options that it has in any, in the least time and with the fewest joules, and edges are
+// those of all. So one proof bounds the plans of sets of devices whose costs are near each other, such as
+// those of 24 and of 36 cores.
 //
 // Watts that a device draws while any unit is awake are the most of all models. Where a model has fewer, as
 // that of a single unit, whose watts are all its own, its tasks draw as much less for their time.

@@ -157,7 +157,7 @@ func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
 // watts of a unit, at each of its clocks: the power is linear from one busy unit to all.
 func (m *Model) addDevice(d *platform.Device) error {
 	awake := math.Inf(1)
-	for clock := range max(1, len(d.Clocks)) {
+	for _, clock := range d.FreeClocks() {
 		awake = min(awake, awakeWatts(d, clock))
 		if unitWatts(d, clock) < 0 {
 			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
@@ -175,7 +175,7 @@ func (m *Model) addDevice(d *platform.Device) error {
 // floorWatts is the least that a unit draws.
 func floorWatts(d *platform.Device) float64 {
 	least := math.Inf(1)
-	for clock := range max(1, len(d.Clocks)) {
+	for _, clock := range d.FreeClocks() {
 		least = min(least, leastAsleep(d.ClockAt(clock).Idle, d.Sleeps))
 	}
 	return least
@@ -213,7 +213,7 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) error {
 			for id := range p.Devices {
 				d := &p.Devices[id]
 				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
-				if !ok || clock >= max(1, len(d.Clocks)) {
+				if !ok || !slices.Contains(d.FreeClocks(), clock) {
 					continue
 				}
 				least := int64(cost.Least())

@@ -42,19 +42,18 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 		return p.Value, nil
 	}
 	span := m.ColumnSpan()
-	var a big.Rat
+	var s scratch
 	for j := range reduced {
-		if j == span || reduced[j].Sign() >= 0 {
+		if j == span || reduced[j].sign() >= 0 {
 			continue
 		}
 		upper := m.Upper(j, horizon)
 		if math.IsInf(upper, 1) {
 			return 0, nil
 		}
-		a.SetFloat64(upper)
-		sum.Add(sum, a.Mul(&reduced[j], &a))
+		sum.addMultiple(&s, &reduced[j], upper)
 	}
-	least := leastOver(sum, &reduced[span], m.LeastSpan, horizon, m.Objective == EDP)
+	least := leastOver(sum.rat(), reduced[span].rat(), m.LeastSpan, horizon, m.Objective == EDP)
 	var known big.Rat
 	if known.SetFloat64(p.Value); least == nil {
 		return 0, nil
@@ -69,13 +68,12 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 }
 
 // add adds up the rows: the sum of their right sides, and what they leave of the cost of each column.
-func (p *Proof) add(m *Model) (sum *big.Rat, reduced []big.Rat, err error) {
-	reduced = make([]big.Rat, m.NumColumns())
+func (p *Proof) add(m *Model) (sum *dyadic, reduced []dyadic, err error) {
+	var s scratch
+	sum, reduced = new(dyadic), make([]dyadic, m.NumColumns())
 	for j, c := range m.Cost() {
-		reduced[j].SetFloat64(c)
+		reduced[j].add(&s, c, 1)
 	}
-	var y, a, product big.Rat
-	sum = new(big.Rat)
 	for i := range p.Rows {
 		r := &p.Rows[i]
 		f, err := m.Form(&r.Row)
@@ -85,12 +83,9 @@ func (p *Proof) add(m *Model) (sum *big.Rat, reduced []big.Rat, err error) {
 		if math.IsNaN(r.Multiplier) || math.IsInf(r.Multiplier, 0) || r.Multiplier < 0 && !f.Equal {
 			return nil, nil, fmt.Errorf("row %q has the multiplier %g; want a number that is not negative", r.Row.Family, r.Multiplier)
 		}
-		y.SetFloat64(r.Multiplier)
-		a.SetFloat64(f.Least)
-		sum.Add(sum, product.Mul(&y, &a))
+		sum.add(&s, r.Multiplier, f.Least)
 		for k, j := range f.Columns {
-			a.SetFloat64(f.Coefficients[k])
-			reduced[j].Sub(&reduced[j], product.Mul(&y, &a))
+			reduced[j].add(&s, -r.Multiplier, f.Coefficients[k])
 		}
 	}
 	return sum, reduced, nil

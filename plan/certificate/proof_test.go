@@ -97,6 +97,9 @@ func TestBadProofs(t *testing.T) {
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Finish, To: 0}, -1}}}, `row "finish" has the multiplier -1; want a number that is not negative`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Precede, From: 1, To: 0}, 1}}}, `the model has no row "precede" from 1 to 0`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: "magic"}, 1}}}, `no row "magic"`},
+		// b follows a and reads nothing that a writes.
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Deliver, From: 0, To: 1}, 1}}}, `no row "deliver" from 0 to 1`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Pool, Where: 1}, 1}}}, `no row "pool"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Between, From: 1, To: 0}, 1}}}, `no row "between"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Area, Where: 1}, 1}}}, `no row "area"`},
 	} {

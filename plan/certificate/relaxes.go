@@ -18,8 +18,8 @@ import (
 // not relax one with fewer. It does relax those that differ in units at other memories, and those that
 // leave out a device that shares no memory with the others.
 
-// asMuch is how far a number may be above another and count as no more, relative to it. Rounding in sums of watts stays
-// far below, and what [Model.Cost] takes off each of them is ten times as much.
+// asMuch is how far a number may be above another and count as no more, relative to it. Rounding in sums of
+// watts stays far below, and what [Model.Cost] takes off each of them is ten times as much.
 const asMuch = 1e-13
 
 func noMore(a, b float64) bool { return a <= b+float64(asMuch*math.Abs(b)) }
@@ -74,7 +74,8 @@ func (m *Model) computesAt(memory int) bool {
 	return slices.ContainsFunc(m.Devices, func(d Device) bool { return d.Memory == memory })
 }
 
-// relaxesEdges reports whether the other has every edge of m, with no fewer bytes and nanoseconds. Edges are sorted.
+// relaxesEdges reports whether the other has every edge of m, with no fewer bytes and nanoseconds. Edges are
+// sorted.
 func (m *Model) relaxesEdges(other *Model) bool {
 	i := 0
 	for k := range m.Edges {
@@ -98,10 +99,11 @@ func (m *Model) relaxesEdges(other *Model) bool {
 	return true
 }
 
-// relaxesTasks reports whether m has every option of the other, by devices of m that are the other's, and for no more.
+// relaxesTasks reports whether m has every option of the other, by devices of m that are the other's, and for
+// no more.
 //
-// A device that any unit keeps awake is awake no longer than its tasks take together. So where m draws more watts for
-// that, and less for each task, what a task takes less makes up for the watts during its time.
+// A device that any unit keeps awake is awake no longer than its tasks take together. So where m draws more
+// watts for that, and less for each task, what a task takes less makes up for the watts during its time.
 func (m *Model) relaxesTasks(other *Model, same []int) bool {
 	for t := range other.Tasks {
 		for k := range other.Tasks[t].Options {

@@ -259,7 +259,10 @@ func (m *Model) spreadOf(around int32) *spread {
 // spreadNode is a task by the numbers that memories have in a spread.
 func (m *Model) spreadNode(t int32, memory []int, memories int) spreadNode {
 	n := spreadNode{nanos: slices.Repeat([]int64{nowhere}, memories)}
-	for _, o := range m.Tasks[t].Options {
+	for k, o := range m.Tasks[t].Options {
+		if m.excluded != nil && m.excluded[m.ColumnShare(t)+k] {
+			continue
+		}
 		at := memory[m.Devices[o.Device].Memory]
 		n.nanos[at] = min(n.nanos[at], o.Nanos)
 	}

@@ -8,13 +8,14 @@ import (
 	"dahl/schedule/ready"
 )
 
-// copies times what moves between memories. An engine takes what has been ready longest, and of that what is read
-// first, as a decision estimates it. Links count as free.
+// copies times what moves between memories. An engine takes what has been ready longest, and of that what is
+// read first, as a decision estimates it. Links count as free.
 type copies struct {
 	*spread
 	*evaluator
 	at      []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
 	next    []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
+	links   []int64   // by link and direction: when it is free
 	lanes   [][]int64 // of engines, into each memory and then out of it: when each is free
 	queue   ready.Heap[copying]
 	batch   []copying // of one task
@@ -51,7 +52,7 @@ func (c copying) Before(d copying) bool {
 func newCopies(e *evaluator, steps int) *copies {
 	s := e.spread
 	n := steps * len(s.pieces) * s.memories
-	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories)}
+	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories), links: make([]int64, 2*len(s.platform.Links))}
 	for _, of := range s.engines {
 		c.lanes = append(c.lanes, make([]int64, of.in), make([]int64, of.out))
 	}
@@ -69,13 +70,15 @@ func (c *copies) begin() {
 		return
 	}
 	c.queue, c.reached = c.queue[:0], 0
+	clear(c.links)
 	for _, lanes := range c.lanes {
 		clear(lanes)
 	}
 	c.send(int32(c.tasks), 0)
 }
 
-// memory is where the writer of a piece is. The one past the last task stands for what was there before the run.
+// memory is where the writer of a piece is. The one past the last task stands for what was there before the
+// run.
 func (c *copies) memory(p *piece) platform.MemoryID {
 	if int(p.writer) == c.tasks {
 		return p.home
@@ -87,8 +90,8 @@ func (c *copies) entry(piece, step int32) int32 {
 	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
 }
 
-// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader first
-// moves together.
+// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader
+// first moves together.
 func (c *copies) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.written[writer] {
@@ -134,7 +137,7 @@ func (c *copies) load(of copying) {
 
 // start lets a copy wait for an engine if it needs one.
 func (c *copies) start(of copying) {
-	if c.ways[of.from][of.to].lanes < 0 {
+	if way := &c.ways[of.from][of.to]; way.lanes < 0 && len(way.shares) == 0 {
 		c.move(of)
 	} else {
 		c.queue.Push(of)
@@ -158,6 +161,18 @@ func (c *copies) arrived(t int32) (at int64) {
 	return at
 }
 
+// share is when a copy ends on links that others share with it. A link has so much left to move from before;
+// the copy gets half of it until that is done or it has ended.
+func (c *copies) share(way *way, start, end, bytes int64) int64 {
+	for _, s := range way.shares {
+		from, takes := start+way.latency, int64(s.ns*float64(bytes))
+		left := max(0, c.links[s.link]-from)
+		end = max(end, from+takes+min(left, takes))
+		c.links[s.link] = from + left + takes
+	}
+	return end
+}
+
 // parts is in how many parts something moves that passes the host's memory.
 const parts = 8
 
@@ -165,6 +180,7 @@ const parts = 8
 func (c *copies) move(of copying) {
 	way := &c.ways[of.from][of.to]
 	start, takes := of.since, way.takes(of.bytes)
+	end := start + takes
 	if way.lanes >= 0 {
 		lanes := c.lanes[way.lanes]
 		best := 0
@@ -174,17 +190,20 @@ func (c *copies) move(of copying) {
 			}
 		}
 		start = max(start, lanes[best])
-		lanes[best] = start + takes
+		end = c.share(way, start, start+takes, of.bytes)
+		lanes[best] = end
+	} else {
+		end = c.share(way, start, end, of.bytes)
 	}
 	if of.to == of.last {
 		for entry := of.entry; entry >= 0; entry = c.next[entry] {
-			c.at[entry] = start + takes
+			c.at[entry] = end
 		}
 		return
 	}
 	// The second hop of a part runs beside the first hop of the next.
 	on := &c.ways[of.to][of.last]
-	of.since = max(start, start+takes+on.takes(of.bytes/parts)-on.takes(of.bytes))
+	of.since = max(start, end+on.takes(of.bytes/parts)-on.takes(of.bytes))
 	of.from, of.to = of.to, of.last
 	c.start(of)
 }

@@ -40,13 +40,14 @@ func (e *evaluator) turn(id int32, d *device, clock int32, at int64) int64 {
 	return at
 }
 
-// queues serve the requests of units whose clock changes together. A task at another clock waits until nothing runs in
-// its domain, and what came after it waits too. So tasks are timed in the order of time and not in their sequence.
+// queues serve the requests of units whose clock changes together. A task at another clock waits until
+// nothing runs in its domain, and what came after it waits too. So tasks are timed in the order of time and
+// not in their sequence.
 type queues struct {
 	lists     [][]int32 // by worker: its tasks, in order
 	next      []int32   // by worker: how many tasks of the run it has begun
 	idle      []bool    // by worker
-	waits     []int32   // by task: how many it waits for in a step
+	waits     []int32   // by step and task: how many it waits for
 	remaining []int32   // by step and task: how many it still waits for
 	after     [][]wait  // by task: those that wait for it
 	ready     []int64   // by worker: of its next task
@@ -69,7 +70,8 @@ func (a ending) Before(b ending) bool {
 }
 
 func newQueues(m *model) *queues {
-	q := &queues{lists: make([][]int32, len(m.workers)), next: make([]int32, len(m.workers)), idle: make([]bool, len(m.workers)), ready: make([]int64, len(m.workers)), byCPU: make([]bool, len(m.workers)),
+	workers := len(m.workers)
+	q := &queues{lists: make([][]int32, workers), next: make([]int32, workers), idle: make([]bool, workers), ready: make([]int64, workers), byCPU: make([]bool, workers),
 		after: make([][]wait, m.tasks), waits: make([]int32, int(m.steps())*m.tasks), remaining: make([]int32, int(m.steps())*m.tasks)}
 	for t := range int32(m.tasks) {
 		for _, of := range m.waits.of[m.waits.start[t]:m.waits.start[t+1]] {
@@ -82,9 +84,10 @@ func newQueues(m *model) *queues {
 	return q
 }
 
-// byRequest times steps until two were as the one before, and returns the last.
+// byRequest times steps until it is known how they go on, and returns the last.
 func (e *evaluator) byRequest() (last int32) {
-	q, known := e.queues, 0
+	q := e.queues
+	e.alike = 0
 	copy(q.remaining, q.waits)
 	q.ends = q.ends[:0]
 	clear(e.ends[:])
@@ -93,7 +96,6 @@ func (e *evaluator) byRequest() (last int32) {
 	}
 	for w := range q.lists {
 		q.lists[w], q.next[w], q.idle[w] = q.lists[w][:0], 0, true
-		e.domain[w].waiting, e.domain[w].running = e.domain[w].waiting[:0], 0
 	}
 	for _, t := range e.x.sequence {
 		q.lists[e.x.worker[t]] = append(q.lists[e.x.worker[t]], t)
@@ -124,14 +126,9 @@ func (e *evaluator) byRequest() (last int32) {
 		if q.left[end.step]--; q.left[end.step] > 0 {
 			continue
 		}
-		last = end.step
-		if last > 0 {
-			e.ends[last] = max(e.ends[last], e.ends[last-1])
-			if e.step = last; e.settled() {
-				known++
-			}
-		}
-		if known > 1 {
+		last, e.step = end.step, end.step
+		e.ends[last] = max(e.ends[last], e.ends[max(0, last-1)])
+		if e.known() {
 			break
 		}
 	}

@@ -20,6 +20,7 @@ type evaluator struct {
 	ends   [unrolled]int64     // by step: when all tasks so far have ended
 	free   []int64             // by worker: when its last task ended
 	domain []domain            // by worker: the first one of each has that of all
+	alike  int32               // steps that were as the one before, the last ones timed
 	mixed  bool                // some device has tasks at several clocks
 	in     []platform.MemoryID // by task
 	copies *copies             // nil: all is in one memory
@@ -29,7 +30,8 @@ type evaluator struct {
 
 func newEvaluator(m *model) *evaluator {
 	steps := m.steps()
-	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks), free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
+	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks),
+		free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
 	for d := range e.busy {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}
@@ -56,13 +58,10 @@ func (e *evaluator) worth(x *point) (span, joules float64) {
 	if e.queues != nil && e.mixed {
 		e.step = e.byRequest()
 	} else {
-		known := int32(0) // steps that were as the one before
+		e.alike = 0
 		for e.step = 0; e.step < steps; e.step++ {
 			e.ends[e.step] = e.time()
-			if e.step > 0 && e.settled() {
-				known++
-			}
-			if known > 1 || known == 1 && !e.mixed {
+			if e.known() {
 				break
 			}
 		}
@@ -92,7 +91,7 @@ func (e *evaluator) begin(x *point) {
 	}
 	for w := range e.domain {
 		own := &e.domain[w]
-		*own = domain{clock: e.devices[e.workers[w].device].atClock, changes: own.changes[:0]}
+		*own = domain{clock: e.devices[e.workers[w].device].atClock, changes: own.changes[:0], waiting: own.waiting[:0]}
 	}
 	for t, w := range x.worker {
 		own := &e.domain[e.workers[w].domain]
@@ -114,6 +113,18 @@ func (e *evaluator) sortByStart(x *point) {
 		}
 		x.sequence[k], x.at[t] = t, int32(k)
 	}
+}
+
+// known reports whether the steps to come will follow each other as those have that were timed so far: as
+// many were as the one before as a task may look back, and one more where the clocks of a step are found
+// while the next one begins.
+func (e *evaluator) known() bool {
+	if e.step == 0 || !e.settled() {
+		e.alike = 0
+		return false
+	}
+	e.alike++
+	return e.alike > e.reach || e.alike == e.reach && !e.mixed
 }
 
 // settled reports whether everything in a step happened as much later as in the step before.

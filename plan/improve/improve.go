@@ -3,6 +3,7 @@ package improve
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -16,10 +17,14 @@ type Options struct {
 	// Objective is what is made small, by the time and the joules of a step.
 	Objective func(span time.Duration, joules float64) float64
 	Steady    bool          // of a step among many; else of one that runs alone
-	Moves     int           // so many changed plans are looked at
+	Moves     int           // so many changed plans are looked at, and at the end other clocks of every task
 	Clocks    [][]int32     // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed      uint64        // of the random numbers
 	Deadline  time.Duration // a step may take no longer; 0: as long as it likes
+	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step
+	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
+	// memory hold for those of the graph.
+	Copies int32
 }
 
 // Result is the best plan found. Step and Joules are of a step, as simulated.
@@ -49,10 +54,20 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
 	}
-	r := &Result{}
-	found, err := s.climb(r)
-	if err != nil || found.score >= first.score {
-		found = first
+	if o.Copies > 1 && len(s.graph.Tasks) > 0 {
+		// Where memories have no room for copies, contents leave them and come back, or there is no such plan.
+		if with, err := s.look(s.start); err != nil || with.score > first.score*(1+roomTolerance) {
+			o.Copies = 0
+			if s, err = newSearch(ctx, priced, from, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r, found := &Result{}, first
+	if len(s.graph.Tasks) > 0 {
+		if climbed, err := s.climb(r); err == nil && climbed.score < first.score {
+			found = climbed
+		}
 	}
 	r.Plan, r.Step, r.Joules, r.Value = found.plan, found.span, found.joules, o.Objective(found.span, found.joules)
 	return r, nil
@@ -61,18 +76,19 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 // search is the state of a search.
 type search struct {
 	*rules
-	ctx          context.Context // of simulations: it does not end
-	done         <-chan struct{}
-	priced       *schedule.Priced
-	graph        *dag.Graph
-	from         *schedule.Plan
-	start        *point
-	manyClocks   bool    // some device has several that are allowed
-	chain        []int32 // scratch
-	options      Options
-	random       *rand.Rand
-	evaluator    *evaluator
-	span, joules float64 // what the simulator said last, over what the evaluator did
+	ctx        context.Context // of simulations: it does not end
+	done       <-chan struct{}
+	priced     *schedule.Priced
+	graph      *dag.Graph
+	from       *schedule.Plan
+	start      *point
+	manyClocks bool    // some device has several that are allowed
+	chain      []int32 // scratch
+	options    Options
+	random     *rand.Rand
+	evaluator  *evaluator
+	copies     []int32 // by buffer; nil: one of each
+	factors    factors
 }
 
 func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
@@ -84,7 +100,11 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
 		return nil, err
 	}
-	m, err := newModel(priced, &o)
+	with, err := s.withCopies()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(priced, with, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +112,15 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	return s, nil
 }
 
-// rounds is how often the search asks the simulator what its best plan is worth.
-const rounds = 20
+// factors are what the simulator said of a point, over what the evaluator did.
+type factors struct{ span, joules float64 }
 
-// slack is how much worse, relative to the best, the search may become in the first round.
-const slack = 0.03
+// A search asks the simulator what its best plan is worth in so many rounds, or after so many moves if that
+// is later.
+const (
+	rounds       = 20
+	movesPerLook = 200
+)
 
 // climb searches by the evaluator, and judges what that calls better.
 func (s *search) climb(r *Result) (judged, error) {
@@ -108,31 +132,65 @@ func (s *search) climb(r *Result) (judged, error) {
 	}
 	kept := newPoint(len(x.sequence))
 	kept.copy(x)
-	for round := range rounds {
-		s.accept(x, s.options.Moves/rounds, slack*float64(rounds-1-round)/rounds, r)
-		if s.over() {
-			break
-		}
+	factors := s.factors
+	keep := func() {
 		if now, err := s.look(x); err == nil && now.score < best.score {
-			best = now
+			best, factors = now, s.factors
 			kept.copy(x)
-		} else {
-			x.copy(kept)
-			s.look(x)
 		}
+		s.factors = factors
+		x.copy(kept)
+	}
+	for r.Moves < s.options.Moves && !s.over() {
+		s.accept(x, min(max(movesPerLook, s.options.Moves/rounds), s.options.Moves-r.Moves), r)
+		keep()
+	}
+	if s.reclaim(x, r) {
+		keep()
 	}
 	return s.judge(best.plan, steadySteps)
 }
 
+// reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether
+// some was: slack is used up by lower clocks, and what everything waits for gets a higher one.
+func (s *search) reclaim(x *point, r *Result) (changed bool) {
+	least := s.estimate(x)
+	for again := s.manyClocks; again; {
+		again = false
+		for _, t := range slices.Clone(x.sequence) {
+			before := x.clock[t]
+			for _, clock := range s.clocks[s.deviceOf(x.worker[t])] {
+				if clock == before || s.over() {
+					continue
+				}
+				was := x.clock[t]
+				x.clock[t] = clock
+				r.Moves++
+				if now := s.estimate(x); now < least-float64(least*tolerance) {
+					least, again, changed = now, true, true
+				} else {
+					x.clock[t] = was
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// roomTolerance, relative, is what few steps may say beside many.
+const roomTolerance = 0.01
+
+// tolerance, relative to a sum of joules, is what counts as equal.
+const tolerance = 1e-9
+
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
-	s.span, s.joules = 1, 1
 	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
 	if err != nil {
 		return now, err
 	}
 	span, joules := s.evaluator.worth(x)
-	s.span, s.joules = ratio(float64(now.span), span), ratio(now.joules, joules)
+	s.factors = factors{ratio(float64(now.span), span), ratio(now.joules, joules)}
 	return now, nil
 }
 
@@ -146,18 +204,18 @@ func ratio(is, estimated float64) float64 {
 // estimate is the score of a point by the evaluator.
 func (s *search) estimate(x *point) float64 {
 	span, joules := s.evaluator.worth(x)
-	return s.score(time.Duration(float64(span*s.span)), float64(joules*s.joules))
+	return s.score(time.Duration(math.Round(span*s.factors.span)), float64(joules*s.factors.joules))
 }
 
-// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a changed
-// point if that is no worse than the one so many changes before, or than the one before
-// (late acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
-func (s *search) accept(x *point, moves int, slack float64, r *Result) {
+// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a
+// changed point if that is no worse than the one so many changes before, or than the one before (late
+// acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
+func (s *search) accept(x *point, moves int, r *Result) {
 	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
 	now.copy(x)
 	s.evaluator.sortByStart(now)
 	is := best
-	late := slices.Repeat([]float64{best + float64(best*slack)}, max(1, moves/20))
+	late := slices.Repeat([]float64{best}, max(1, moves/5))
 	for k := range moves {
 		if k%64 == 0 && s.over() {
 			return

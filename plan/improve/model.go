@@ -16,6 +16,7 @@ type model struct {
 	waits      waits
 	class      []int32  // by task: of its calls
 	rank       []int32  // by task: of its name
+	reach      int32    // the most steps back that a task may look
 	calls      [][]call // by device and clock (slot), then class
 	slot       []int32  // by device: of its first clock
 	devices    []device
@@ -65,8 +66,9 @@ type worker struct {
 	memory         platform.MemoryID
 }
 
-func newModel(priced *schedule.Priced, o *Options) (*model, error) {
-	p, g := priced.Platform, priced.Program.Graphs[0]
+// newModel makes the model of a graph with some copies of its buffers.
+func newModel(priced *schedule.Priced, g *dag.Graph, o *Options) (*model, error) {
+	p := priced.Platform
 	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
 		m.rest += p.Links[l].IdleWatts
@@ -107,6 +109,7 @@ func (m *model) addWaits(g *dag.Graph) {
 		}
 	}
 	m.waits.start = append(m.waits.start, int32(len(m.waits.of)))
+	m.reach = g.Reach()
 }
 
 func (m *model) addDevices() {
@@ -132,8 +135,8 @@ func (m *model) addDevices() {
 	}
 }
 
-// eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy units it
-// draws the same for each of them, and what the first adds beyond that once.
+// eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy
+// units it draws the same for each of them, and what the first adds beyond that once.
 func (m *model) eachMore(d *platform.Device, clock int) float64 {
 	if d.Count == 1 {
 		return d.WattsAboveIdle(clock, 1)

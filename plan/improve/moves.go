@@ -31,7 +31,8 @@ func (s *search) move(x *point, t int32) {
 	}
 }
 
-// workerOf chooses one of the workers of a device for a task: as often one that runs a task before it or after it as any.
+// workerOf chooses one of the workers of a device for a task: as often one that runs a task before it or
+// after it as any.
 func (s *search) workerOf(x *point, t int32, of []platform.WorkerID) platform.WorkerID {
 	beside := [2][]int32{s.graph.Preds(dag.TaskID(t)), s.graph.Succs(dag.TaskID(t))}[s.random.IntN(2)]
 	if len(of) > 1 && len(beside) > 0 && s.random.IntN(2) == 0 {
@@ -42,7 +43,8 @@ func (s *search) workerOf(x *point, t int32, of []platform.WorkerID) platform.Wo
 	return pick(s.random, of)
 }
 
-// exchange gives a task and another one each the worker and, where nothing between forbids it, the place of the other.
+// exchange gives a task and another one each the worker and, where nothing between forbids it, the place of
+// the other.
 func (s *search) exchange(x *point, t int32) {
 	const near = 16
 	at := x.at[t] + s.random.Int32N(2*near+1) - near
@@ -64,8 +66,8 @@ func (s *search) exchange(x *point, t int32) {
 	}
 }
 
-// together chooses tasks that may be good to move at once: those like a task, those of its layer, those of its device, or
-// a chain from it on.
+// together chooses tasks that may be good to move at once: those like a task, those of its layer, those of
+// its device, or a chain from it on.
 func (s *search) together(x *point, t int32) []int32 {
 	s.chain = append(s.chain[:0], t)
 	switch s.random.IntN(8) {
@@ -105,7 +107,8 @@ func (s *search) moveTogether(x *point, tasks []int32) {
 	}
 }
 
-// changeClocks lets a task, those like it, those of a stretch of the sequence or all of its device run at another clock.
+// changeClocks lets a task, those like it, those of a stretch of the sequence or all of its device run at
+// another clock.
 func (s *search) changeClocks(x *point, t int32) {
 	id := s.deviceOf(x.worker[t])
 	if len(s.clocks[id]) < 2 {

@@ -55,16 +55,14 @@ const (
 	timeShift  = 9
 )
 
-// add notes that a unit is busy. Times are those of the step modulo its length, since what the steps before and after
-// do then happens at the same time.
+// add notes that a unit is busy. Times are those of the step modulo its length, since what the steps before
+// and after do then happens at the same time.
 func (b *busyUnits) add(from, to, span int64, clock int32) {
 	if from == to || span <= 0 {
 		return
 	}
 	at := int64(clock) << clockShift
-	if from < to-span {
-		from = to - span // never: a unit is busy for no more than a step
-	}
+	from = max(from, to-span) // the length of a step that is a mean may be less
 	from, to = from%span, from%span+(to-from)
 	b.events = append(b.events, from<<timeShift|at|begins)
 	if to > span {
@@ -74,7 +72,8 @@ func (b *busyUnits) add(from, to, span int64, clock int32) {
 	b.events = append(b.events, to<<timeShift|at)
 }
 
-// joules shares what the first unit draws at each moment among all busy ones: each draws the part of its own clock.
+// joules shares what the first unit draws at each moment among all busy ones: each draws the part of its own
+// clock.
 func (b *busyUnits) joules(first []float64) (sum float64) {
 	slices.Sort(b.events)
 	clear(b.tally)

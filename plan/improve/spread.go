@@ -9,8 +9,8 @@ import (
 	"dahl/schedule/place"
 )
 
-// spread is what moves between memories. A piece is what a task writes of one storage for the same readers; it goes
-// to each memory where some of them are, once.
+// spread is what moves between memories. A piece is what a task writes of one storage for the same readers;
+// it goes to each memory where some of them are, once.
 type spread struct {
 	platform *platform.Platform
 	memories int
@@ -30,7 +30,8 @@ type piece struct {
 	readers []read // the tasks, in place of the pieces
 }
 
-// read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or the one before.
+// read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or the one
+// before.
 type read struct {
 	of   int32
 	back int32
@@ -60,6 +61,12 @@ func newSpread(p *platform.Platform, g *dag.Graph) *spread {
 	return s
 }
 
+// share is a link, by direction, and what a byte keeps it busy for.
+type share struct {
+	link int32
+	ns   float64
+}
+
 // way is how copies go from one memory to another.
 type way struct {
 	platform   *platform.Platform
@@ -67,12 +74,14 @@ type way struct {
 	lanes      int32   // of engines, as in copies; -1: it needs none
 	passesHost bool    // it goes by way of the host's memory
 	joules     float64 // that a byte draws beside what idle links do
+	latency    int64
+	shares     []share // links whose bandwidth copies share
 }
 
 func (w *way) takes(bytes int64) int64 { return int64(w.platform.RouteTime(w.from, w.to, bytes)) }
 
 func newWay(p *platform.Platform, from, to platform.MemoryID) way {
-	w := way{platform: p, from: from, to: to, lanes: -1, passesHost: p.Passes(from, to, p.HostMemory())}
+	w := way{platform: p, from: from, to: to, lanes: -1, passesHost: p.Passes(from, to, p.HostMemory()), latency: int64(p.RouteTime(from, to, 0))}
 	switch in, out := p.EnginesTaken(from, to); {
 	case from == to:
 	case in:
@@ -85,6 +94,9 @@ func newWay(p *platform.Platform, from, to platform.MemoryID) way {
 		capacity := l.BandwidthBytesPerSec
 		if l.Sharing == platform.Duplex {
 			capacity *= 2
+		}
+		if l.Sharing != platform.Fatpipe {
+			w.shares = append(w.shares, share{2*int32(use.Link) + use.Direction, float64(use.Times) * 1e9 / l.BandwidthBytesPerSec})
 		}
 		w.joules += float64((l.BusyWatts - l.IdleWatts) / capacity * float64(use.Times))
 	}

@@ -64,8 +64,8 @@ func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
 	return judged{plan, span, joules, s.score(span, joules)}, err
 }
 
-// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for the sake
-// of bytes. Else it returns the plan itself.
+// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
+// the sake of bytes. Else it returns the plan itself.
 func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 func (s *search) planOf(x *point) *schedule.Plan {
 	p, from := s.priced.Platform, s.from
 	plan := &schedule.Plan{Policy: from.Policy, GraphHash: s.graph.Hash(), Lowering: from.Lowering, Variants: from.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
-	plan.Copies = from.Copies
+	plan.Copies = s.plannedCopies(x)
 	inForce := true
 	for _, t := range x.sequence {
 		w := x.worker[t]

@@ -10,11 +10,11 @@ import (
 	"dahl/plan/lp"
 )
 
-// Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by how many
-// tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one of energy times time by T
-// as well. It ends when so many parts were solved, when all bounds are enough or cannot rise, and when the context ends, with the
-// proofs so far. All parts are solved by one program, of which a condition only changes the bounds of
-// a column.
+// Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
+// how many tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one
+// of energy times time by T as well. It ends when so many parts were solved, when all bounds are enough or
+// cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
+// them. All parts are solved by one program, of which a condition only changes the bounds of a column.
 func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) ([]*certificate.Proof, error) {
 	b, err := newBranching(ctx, m, value, iterations)
 	if err != nil {
@@ -23,7 +23,7 @@ func Branch(ctx context.Context, m *certificate.Model, value, enough float64, no
 	root := &part{proof: &certificate.Proof{Value: value}}
 	err = b.solve(root, maxRounds)
 	all := []*part{root}
-	for err == nil && 2*len(all)-1 < nodes {
+	for err == nil && 2*len(all)-1 < nodes && b.effort < float64(nodes)*effortPerNode {
 		least := 0
 		for i, p := range all {
 			if p.bound < all[least].bound {
@@ -64,6 +64,11 @@ func (b *branching) split(p *part) (sides [2]*part, err error) {
 const (
 	// spareTurns is how many turns there may be that hold in some parts.
 	spareTurns = 500
+	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a
+	// large program, of which each takes seconds, are fewer.
+	effortPerNode = 3e5
+	// mostSpread is the most tasks of which each part has a spread of its own, which takes milliseconds then.
+	mostSpread = 64
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
@@ -78,8 +83,8 @@ type part struct {
 	bound   float64
 	between []fraction // counts that are no whole numbers
 
-	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let free, since
-	// nothing runs so fast.
+	// Of energy times time: where between the part's bounds of T it was solved, and whether T was then let
+	// free, since nothing runs so fast.
 	span float64
 	free bool
 }
@@ -103,11 +108,14 @@ type branching struct {
 	iterations int
 	counts     []count
 	upper      []float64 // by column of the program: as it is now
+	effort     float64   // iterations so far, times the rows that the program had
 
-	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up
-	// for what is missing. These columns are there from the start, since one that is added later makes the solver begin anew.
-	turns []turn
-	spare []int // columns, those of the turns first
+	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
+	// its row makes up for what is missing. These columns are there from the start, since one that is added
+	// later makes the solver begin anew.
+	turns  []turn
+	spread int32 // the task around which a part has a spread of its own; -1: none has
+	spare  []int // columns, those of the turns first
 }
 
 // count is how many tasks of a colour run at a memory.
@@ -132,6 +140,12 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	}
 	if err := q.addFixed(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
+	}
+	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != certificate.EDP {
+		b.spread = 0
+		if around := busiest(m, 1); m.Steady && len(around) > 0 {
+			b.spread = around[0]
+		}
 	}
 	for range spareTurns {
 		column, err := q.program.AddColumn(0, 0, math.Inf(1))
@@ -193,7 +207,10 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 		err = b.setSpan(given, p)
 	}
 	if err == nil {
-		r, err = b.solver.Solve(b.ctx, iterations)
+		err = b.setSpread(given)
+	}
+	if err == nil {
+		r, err = b.run(iterations)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("relaxation: %w", err)
@@ -201,12 +218,21 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 	return given, r, nil
 }
 
+// run solves the program as it is.
+func (b *branching) run(iterations int) (*lp.Result, error) {
+	r, err := b.solver.Solve(b.ctx, iterations)
+	if err == nil {
+		b.effort += float64(r.Iterations * b.q.program.Rows())
+	}
+	return r, err
+}
+
 // solve bounds a part, and finds by what to split it.
 func (b *branching) solve(p *part, rounds int) error {
 	given, r, err := b.begin(p, b.iterations)
 	for round := range rounds {
 		if round > 0 {
-			r, err = b.solver.Solve(b.ctx, b.iterations)
+			r, err = b.run(b.iterations)
 		}
 		if err != nil {
 			return fmt.Errorf("relaxation: %w", err)
@@ -222,7 +248,7 @@ func (b *branching) solve(p *part, rounds int) error {
 		}
 		if bound := b.bound(given, p, r); bound > p.bound || p.proof.Rows == nil {
 			p.bound = max(p.bound, bound)
-			p.proof.Rows = b.rows(p, r.Y)
+			p.proof.Rows = append(b.rows(p, r.Y), b.spreadRow(r)...)
 		}
 		p.between = b.fractions(r.X)
 		if round+1 == rounds {
@@ -315,6 +341,29 @@ func (b *branching) separateTurns(given *certificate.Model, x []float64) (added 
 	return added, nil
 }
 
+// setSpread bounds T by how long the tasks take where those of a part may run.
+func (b *branching) setSpread(given *certificate.Model) error {
+	if b.spread < 0 {
+		return nil
+	}
+	f, err := given.Form(&certificate.Row{Family: certificate.Spread, To: b.spread})
+	if err != nil {
+		b.spread = -1 // the model has no such row
+		return nil
+	}
+	n := len(given.Tasks)
+	b.effort += float64(n * n * n)
+	return b.q.program.SetBounds(b.span(), f.Least, math.Inf(1))
+}
+
+// spreadRow is the row that bounds T so.
+func (b *branching) spreadRow(r *lp.Result) []certificate.Multiplied {
+	if y := r.ReducedCosts[b.span()]; b.spread >= 0 && y > 0 {
+		return []certificate.Multiplied{{Row: certificate.Row{Family: certificate.Spread, To: b.spread}, Multiplier: y}}
+	}
+	return nil
+}
+
 // is reports whether a condition is about a count.
 func (c *count) is(w *certificate.Condition) bool {
 	return slices.Equal(c.tasks, w.Tasks) && slices.Equal(c.devices, w.Devices)
@@ -335,8 +384,8 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 	return list
 }
 
-// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier is that of the
-// condition that bounds the count.
+// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier
+// is that of the condition that bounds the count.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	rows := b.q.multiplied(y)
 	row := 0
@@ -360,8 +409,8 @@ func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	return rows
 }
 
-// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of them may
-// be added to others.
+// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of
+// them may be added to others.
 func (b *branching) close(p *part, y, ray []float64) error {
 	p.between = nil
 	for scale := 1.0; scale < 1e20; scale *= 1000 {

@@ -3,6 +3,8 @@
 //
 // Read first: [Bound], and [Area] for a weaker bound in a fraction of its time; then quotient.go, which makes
 // one column of all that no row can tell apart, and cuts.go, which adds rows where a solution violates them.
+// [Branch] proves more in more time: branch.go splits plans in parts, choose.go finds by what, and product.go
+// bounds energy times time.
 //
 // Floating-point numbers decide nothing: the proof is added up again in rational numbers, by the package
 // that this one does not share code of the search with.

@@ -7,15 +7,16 @@ import (
 	"dahl/plan/lp"
 )
 
-// Energy times time is no linear objective. The least energy of a given T, as the relaxation has it, is a convex function
-// of T, so each tangent lies below it: its multipliers, found where T has a fixed value, prove that energy is at least
-// rest + slope·T for every T. The product with T is then at least the lesser of T·(rest + slope·T) at both ends of an
-// interval, and intervals are split until they are short: what a tangent lies below the function by
-// falls with the square of their length.
+// Energy times time is no linear objective. The least energy of a given T, as the relaxation has it, is a
+// convex function of T, so each tangent lies below it: its multipliers, found where T has a fixed value, prove
+// that energy is at least rest + slope·T for every T. The product with T is then at least the lesser of
+// T·(rest + slope·T) at both ends of an interval, and intervals are split until they are short: what a tangent
+// lies below the function by falls with the square of their length.
 //
-// A worked example. A device of 1 W idle does work of 8 J in 4 s, or of 2 J in 8 s at a second clock, or a mean of both: energy is
-// at least 8 + (T−4)·(2−8)/4 + T = 14 − T/2 for T from 4 to 8 s. The product 14·T − T²/2 is 48 at 4 and 80 at 8, so it is
-// at least 48, which is reached. The product of two bounds, 4 s and 10 J, is 40.
+// A worked example. A device of 1 W idle does work of 8 J in 4 s, or of 2 J in 8 s at a second clock, or a
+// mean of both: energy is at least 8 + (T−4)·(2−8)/4 + T = 14 − T/2 for T from 4 to 8 s. The product 14·T −
+// T²/2 is 48 at 4 and 80 at 8, so it is at least 48, which is reached. The product of two bounds, 4 s and 10
+// J, is 40.
 
 const (
 	// narrow is the ratio of the ends of an interval of T below which counts are split first.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -187,11 +186,8 @@ func (q *quotient) addOrders() error {
 	return nil
 }
 
-// poolsTried is how many tasks of a steady step pools are made around: those with most work between them and
-// themselves a step later.
-const poolsTried = 1
-
-// addPools adds the rows of how long tasks take on equal units.
+// addPools adds the rows of how long tasks take at least, counted whole. In a steady step these are about the
+// task with the most work between itself and the next step's.
 func (q *quotient) addPools() error {
 	m := q.m
 	units := 0
@@ -201,35 +197,31 @@ func (q *quotient) addPools() error {
 	if units == 1 {
 		return nil // the work of one unit says as much
 	}
-	around := []int32{0}
+	around := int32(0)
 	if m.Steady {
-		around = busiest(m, poolsTried)
-	}
-	families := []certificate.Family{certificate.Pool}
-	if len(m.Memories) > 1 {
-		families = append(families, certificate.Spread)
-	}
-	for _, t := range around {
-		for _, family := range families {
-			if err := q.add(fmt.Sprint(family, " ", t), []certificate.Row{{Family: family, To: t}}); err != nil {
-				return err
-			}
+		if around = busiest(m); around < 0 {
+			return nil
 		}
-		for d := range m.Devices {
-			if m.Objective == certificate.Time || m.Devices[d].AwakeWatts <= 0 {
-				continue
-			}
-			if err := q.add(fmt.Sprint(certificate.PoolAwake, " ", d, " ", t), []certificate.Row{{Family: certificate.PoolAwake, To: t, Where: d}}); err != nil {
-				return err
-			}
+	}
+	rows := []certificate.Row{{Family: certificate.Pool, To: around}}
+	if len(m.Memories) > 1 {
+		rows = append(rows, certificate.Row{Family: certificate.Spread, To: around})
+	}
+	for d := range m.Devices {
+		if m.Objective != certificate.Time && m.Devices[d].AwakeWatts > 0 {
+			rows = append(rows, certificate.Row{Family: certificate.PoolAwake, To: around, Where: d})
+		}
+	}
+	for i := range rows {
+		if err := q.add(fmt.Sprint(rows[i].Family, " ", rows[i].Where), rows[i:i+1]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// busiest are tasks with the most work between each and itself in the next step. Of those with equal work,
-// which are mostly equal tasks, there is one.
-func busiest(m *certificate.Model, most int) (tasks []int32) {
+// busiest is the task with the most work between itself and the next step's; -1: no task waits for its last step.
+func busiest(m *certificate.Model) int32 {
 	least := make([]float64, len(m.Tasks))
 	for t := range least {
 		least[t] = math.Inf(1)
@@ -238,16 +230,16 @@ func busiest(m *certificate.Model, most int) (tasks []int32) {
 		}
 	}
 	sums := m.Sums(least)
-	work := make([]float64, len(m.Tasks))
+	found, most := int32(-1), -1.0
 	for t := range int32(len(m.Tasks)) {
-		if m.Precedes(t, t, 1) {
-			work[t] = least[t] + sums.Between(t, t, 1)
-			tasks = append(tasks, t)
+		if !m.Precedes(t, t, 1) {
+			continue
+		}
+		if work := least[t] + sums.Between(t, t, 1); work > most {
+			found, most = t, work
 		}
 	}
-	slices.SortStableFunc(tasks, func(a, b int32) int { return cmp.Compare(work[b], work[a]) })
-	tasks = slices.CompactFunc(tasks, func(a, b int32) bool { return work[a] == work[b] })
-	return tasks[:min(most, len(tasks))]
+	return found
 }
 
 // addWork adds the rows of what tasks take of the units of devices, without their order.

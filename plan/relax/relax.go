@@ -12,7 +12,7 @@ import (
 // them the bound rose by less than a part of it.
 const (
 	maxRounds  = 13
-	vainRounds = 3
+	vainRounds = 2
 	leastRise  = 3e-4
 )
 

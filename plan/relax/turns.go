@@ -14,8 +14,8 @@ import (
 // maxPairs bounds the rows of a class of turns, of which there is one for each pair of tasks.
 const maxPairs = 100
 
-// turn is two colours that a device of one unit runs: a task of the second begins no sooner, in the next step, than one
-// of the first ends.
+// turn is two colours that a device of one unit runs: a task of the second begins no sooner, in the next step,
+// than one of the first ends.
 type turn struct{ device, from, to int }
 
 func (t turn) key() string { return fmt.Sprint("turn ", t.device, " ", t.from, " ", t.to) }
@@ -71,8 +71,8 @@ func (q *quotient) rowsOfTurn(t turn) (rows []certificate.Row) {
 	return rows
 }
 
-// addTurn adds a turn's row, to which all its pairs come down, with a column that makes up for what is missing where it
-// need not hold; -1: it holds always.
+// addTurn adds a turn's row, to which all its pairs come down, with a column that makes up for what is missing
+// where it need not hold; -1: it holds always.
 func (q *quotient) addTurn(t turn, spare int) error {
 	from, to := q.colours.tasks[t.from][0], q.colours.tasks[t.to][0]
 	sums := map[int32]float64{}

@@ -1,0 +1,64 @@
+package improve
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/place"
+)
+
+// withCopies is the graph with as many copies of its buffers as the first plan or the options say.
+func (s *search) withCopies() (*dag.Graph, error) {
+	listed, err := s.from.CopiesIn(s.graph, s.priced.Platform)
+	if err != nil {
+		return nil, err
+	}
+	counts := slices.Repeat([]int32{1}, len(s.graph.Buffers))
+	for b := range counts {
+		switch {
+		case listed == nil:
+			counts[b] = s.graph.Copies(dag.BufferID(b))
+		default:
+			for _, here := range listed {
+				counts[b] = max(counts[b], here[b])
+			}
+		}
+		buffer := &s.graph.Buffers[b]
+		anew := buffer.ViewOf == dag.None && s.graph.WrittenStorages()[b] && !s.graph.Carried(dag.BufferID(b)) && buffer.Home == "" &&
+			buffer.Role != dag.Parameter && buffer.Role != dag.State
+		if anew {
+			counts[b] = max(counts[b], s.options.Copies)
+		}
+	}
+	if listed == nil && s.options.Copies < 2 {
+		return s.graph, nil
+	}
+	s.copies = counts
+	with, err := s.graph.WithCopies(counts)
+	if err != nil {
+		return nil, fmt.Errorf("copies of buffers of graph %q: %w", s.graph.Name, err)
+	}
+	return with, nil
+}
+
+// plannedCopies lists the copies of buffers in the memories where tasks use them.
+func (s *search) plannedCopies(x *point) (list []place.PlannedCount) {
+	if s.copies == nil {
+		return nil
+	}
+	g, p := s.graph, s.priced.Platform
+	listed := map[place.PlannedCount]bool{}
+	for t, w := range x.worker {
+		for _, a := range g.Tasks[t].Accesses {
+			b := g.Storage(a.Buffer)
+			c := place.PlannedCount{Memory: p.Memories[p.MemoryOf(platform.WorkerID(w))].Name, Buffer: g.Buffers[b].Name, Copies: int(s.copies[b])}
+			if c.Copies > 1 && !listed[c] {
+				listed[c] = true
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,51 @@
+package relax
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"dahl/plan/certificate"
+)
+
+// More parts never prove less, they leave out no plan, and the same parts are found again.
+func TestBranchRaisesBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 4))
+	raised := 0
+	for n := range 12 {
+		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
+		last := 0.0
+		for _, nodes := range []int{1, 9, 31} {
+			proofs, err := Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(proofs) > (nodes+1)/2 {
+				t.Errorf("graph %d: %d proofs of %d nodes", n, len(proofs), nodes)
+			}
+			var leaf certificate.Leaf
+			if err := leaf.Add(m, proofs...); err != nil {
+				t.Fatal(err)
+			}
+			bound := leaf.Claims[0].Bound
+			if bound < last*(1-1e-9) {
+				t.Errorf("graph %d: %g with %d nodes, %g with fewer", n, bound, nodes, last)
+			}
+			if last > 0 && bound > last*1.001 {
+				raised++
+			}
+			last = bound
+		}
+		first, errA := Branch(t.Context(), m, 1e5, 1e5, 15, 10_000)
+		second, errB := Branch(t.Context(), m, 1e5, 1e5, 15, 10_000)
+		if errA != nil || errB != nil || !reflect.DeepEqual(first, second) {
+			t.Errorf("graph %d: two searches differ (%v, %v)", n, errA, errB)
+		}
+		if proofs, err := Branch(t.Context(), m, 1e5, last/2, 31, 10_000); err != nil || len(proofs) > 3 {
+			t.Errorf("graph %d: %d proofs (%v) where half of the bound is enough", n, len(proofs), err)
+		}
+	}
+	if raised < 5 {
+		t.Errorf("%d bounds were raised", raised)
+	}
+}
