@@ -143,8 +143,8 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	}
 	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != certificate.EDP {
 		b.spread = 0
-		if around := busiest(m, 1); m.Steady && len(around) > 0 {
-			b.spread = around[0]
+		if m.Steady {
+			b.spread = busiest(m)
 		}
 	}
 	for range spareTurns {
