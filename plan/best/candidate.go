@@ -3,6 +3,7 @@ package best
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"dahl/dag"
