@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -19,7 +21,8 @@ type Interval struct {
 	High   float64 `json:"p95"`
 }
 
-func newInterval(samples []float64) Interval {
+// NewInterval sorts samples, and is where they lie.
+func NewInterval(samples []float64) Interval {
 	slices.Sort(samples)
 	return Interval{Quantile(samples, 0.5), Quantile(samples, 0.05), Quantile(samples, 0.95)}
 }
@@ -35,13 +38,16 @@ type Samples struct {
 	Missing string `json:"missing,omitempty"`
 }
 
+// NoDistributions says why nothing can be drawn.
+const NoDistributions = "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"
+
 // Sample simulates the first segment of a decided program a number of times with drawn
 // durations. Equal seeds draw the same.
 func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (*Samples, error) {
 	seg := d.Priced.Program.Order[0]
 	p := d.Problem(seg.Graph, 1, false)
 	if !hasDistributions(p) {
-		return &Samples{Seed: seed, Missing: "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"}, nil
+		return &Samples{Seed: seed, Missing: NoDistributions}, nil
 	}
 	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
@@ -57,7 +63,17 @@ func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (
 		joules[k] = one.Add(Accounted{Schedule: s, Report: report}, p.Graph, seg)
 		makespan[k], period[k] = one.Run.Seconds(), StepTime(s).Seconds()
 	}
-	return &Samples{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil
+	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Period: NewInterval(period), Energy: NewInterval(joules)}, nil
+}
+
+// Draw is a draw of the durations of a graph, for [simulate.Options]; nil: nothing can be drawn. Equal seeds and
+// samples draw the same for a device of one name, whatever other devices the problem has, so that plans
+// on unlike sets of devices can be compared draw by draw.
+func Draw(p *schedule.Problem, seed, sample uint64) func(dag.Instance, platform.WorkerID) float64 {
+	if !hasDistributions(p) {
+		return nil
+	}
+	return newDrawing(p, seed, sample).scale
 }
 
 // hasDistributions reports whether anything can be drawn of a graph's durations.
@@ -78,7 +94,7 @@ func hasDistributions(p *schedule.Problem) bool {
 //   - each instance of a measured call, from its distribution
 //
 // What an instance draws depends on the seed, the sample, its task and its step alone,
-// not on the order of events.
+// not on the order of events; the other two depend on the names of what they are drawn for.
 type drawing struct {
 	p       *schedule.Problem
 	key     uint64
@@ -89,12 +105,12 @@ type drawing struct {
 const leastFactor = 0.1
 
 func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
-	rng := rand.New(rand.NewPCG(seed, sample))
 	devices := len(p.Platform.Devices)
-	d := &drawing{p: p, key: rng.Uint64(), factors: make([]float64, len(p.Costs.ByClass)*devices)}
+	d := &drawing{p: p, key: rand.NewPCG(seed, sample).Uint64(), factors: make([]float64, len(p.Costs.ByClass)*devices)}
 	run := make([]float64, devices)
 	for i := range run {
-		run[i] = 1 + float64(p.Platform.Devices[i].RunSpread*rng.NormFloat64())
+		of := &p.Platform.Devices[i]
+		run[i] = 1 + float64(of.RunSpread*d.normal("run", of.Name))
 	}
 	type fitted struct {
 		op, variant string
@@ -113,7 +129,7 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 				k := fitted{p.Graph.Tasks[t].Op, c.Variant, i}
 				z, ok := off[k]
 				if !ok {
-					z = rng.NormFloat64()
+					z = d.normal("fit", k.op, k.variant, p.Platform.Devices[i].Name)
 					off[k] = z
 				}
 				factor *= 1 + float64(c.RelError*z)
@@ -122,6 +138,16 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 		}
 	}
 	return d
+}
+
+// normal draws for what has these names.
+func (d *drawing) normal(names ...string) float64 {
+	h := fnv.New64a()
+	for _, name := range names {
+		io.WriteString(h, name)
+		h.Write([]byte{0})
+	}
+	return rand.New(rand.NewPCG(d.key, h.Sum64())).NormFloat64()
 }
 
 // scale is the factor of an instance on a worker.

@@ -84,6 +84,29 @@ func TestDrawingDependsOnTheInstance(t *testing.T) {
 	}
 }
 
+// TestDrawsAreCommon: a device, and a fit on it, draw the same on a machine with one more device before it; a
+// device of another name draws something else.
+func TestDrawsAreCommon(t *testing.T) {
+	p := sampledProblem(0.05)
+	p.Platform.Devices[0].Name = "a"
+	both := sampledProblem(0.05)
+	both.Platform.Devices = []platform.Device{{Name: "b", RunSpread: 0.05}, p.Platform.Devices[0]}
+	both.Platform.Workers = []platform.Worker{{Device: 0}, {Device: 1}}
+	for class, row := range p.Costs.ByClass {
+		both.Costs.ByClass[class] = []schedule.Cost{row[0], row[0]}
+	}
+	for task := range dag.TaskID(3) {
+		i := dag.Instance{Task: task, Step: 2}
+		alone, b, a := Draw(p, 4, 9)(i, 0), Draw(both, 4, 9)(i, 0), Draw(both, 4, 9)(i, 1)
+		if alone != a || a == b {
+			t.Errorf("task %d draws %v on a alone, and %v on a beside %v on b", task, alone, a, b)
+		}
+	}
+	if Draw(&schedule.Problem{Platform: &platform.Platform{}, Costs: &schedule.Costs{}}, 1, 1) != nil {
+		t.Error("something is drawn where every duration is one number")
+	}
+}
+
 // TestInterval: of 1 … 100 the value with half of them at or below it, as quantile
 // counts, is 51; with 5 and 95 of them, 6 and 96.
 func TestInterval(t *testing.T) {
@@ -91,7 +114,7 @@ func TestInterval(t *testing.T) {
 	for i := range 100 {
 		x = append(x, float64(100-i))
 	}
-	if got := newInterval(x); got != (Interval{51, 6, 96}) {
+	if got := NewInterval(x); got != (Interval{51, 6, 96}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -137,12 +137,14 @@ type objectiveSummary struct {
 	StepS        *float64 `json:"step_s,omitempty"` // of a steady step, which the value and the bound are then of
 	StepJ        *float64 `json:"step_j,omitempty"`
 	Nodes        int      `json:"nodes"`
+
+	*best.Explanation
 }
 
 // addObjective says how far a run is from the least.
-func (s *summary) addObjective(o *options, found *best.Result) {
+func (s *summary) addObjective(ctx context.Context, o *options, found *best.Result) error {
 	if found == nil {
-		return
+		return nil
 	}
 	of := &objectiveSummary{Objective: o.Objective}
 	s.objectiveSummary = of
@@ -159,6 +161,9 @@ func (s *summary) addObjective(o *options, found *best.Result) {
 	default:
 		of.LowerBoundJS = &found.Bound
 	}
+	var err error
+	of.Explanation, err = found.Explain(ctx, o.Seed)
+	return err
 }
 
 // objectiveUnit is what the objective counts in.
@@ -176,9 +181,6 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
-	}
-	if found.Choices > 1 {
-		fmt.Fprintf(out, "chosen    %s\n", found.Choice)
 	}
 	if found.Proven {
 		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)

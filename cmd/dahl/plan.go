@@ -48,6 +48,9 @@ Of others it takes the best plan of all policies on all devices and on parts of 
 Where it has not looked at all plans, certificate.json proves the bound, and dahl verify
 adds it up again in exact arithmetic. --clock holds a device to one clock; the bound of
 a certificate is then that of all clocks.
+It says in words what it chose and why, what the next best plan, spare devices and
+leaving out chosen ones would cost, and where the objective lies when durations are
+drawn from the distributions of a calibrated platform (with --seed).
 
 ` + instancesHelp + `
 

@@ -17,6 +17,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/best"
+	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -84,7 +85,10 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
 	}
 	if r.found != nil {
+		e := &explained{r.summary.Explanation, exact.Objective(o.Objective), stdout}
+		e.printChosen()
 		printOptimum(stdout, o, r.found)
+		e.print()
 	}
 	fmt.Fprintf(stdout, "files     %s\n", r.dir)
 	r.head.print(stdout, "")
@@ -126,7 +130,9 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
 	head := w.headline(result, s) // its bound is that of all schedules
-	s.addObjective(o, found)
+	if err := s.addObjective(ctx, o, found); err != nil {
+		return nil, err
+	}
 	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
 		return nil, cli.AsInput(err)
 	}

@@ -54,6 +54,7 @@ type Result struct {
 	Choices      int                      // that the space has, and that can run
 	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
+	from         *finder
 }
 
 // Try is the best plan of one choice.
@@ -71,9 +72,10 @@ type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
-	best       *candidate // nil: none yet
-	left       int        // nodes
-	nodesEach  int        // of branch and bound
+	best       *candidate   // nil: none yet
+	left       int          // nodes
+	nodesEach  int          // of branch and bound
+	covered    []*candidate // choices whose plans are looked at as those of another one
 
 	mutex  sync.Mutex
 	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
@@ -183,6 +185,7 @@ func (f *finder) leaveOut(context.Context) error {
 			return err
 		}
 		if small && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+			f.covered = append(f.covered, c)
 			continue
 		}
 		if kept = append(kept, c); small && c.Devices == "" {
@@ -213,7 +216,7 @@ func (f *finder) choose(ctx context.Context) error {
 	finalists = finalists[:min(len(finalists), 8)]
 	err := inParallel(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
-		return c.take(ctx, f.Options, c.Plan, 50)
+		return c.take(ctx, f.Options, c.Plan, longRun)
 	})
 	if err != nil {
 		return err
@@ -244,7 +247,7 @@ func (f *finder) result() (*Result, error) {
 	if math.IsInf(b.Value, 1) {
 		return nil, f.noPlan()
 	}
-	r := &Result{Choice: b.Choice, Choices: len(f.candidates),
+	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}

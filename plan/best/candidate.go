@@ -106,7 +106,7 @@ func (c *candidate) take(ctx context.Context, o *Options, plan *schedule.Plan, s
 	if err != nil {
 		return err
 	}
-	span, joules, err := worth(ctx, d, o.Steady, steps)
+	span, joules, err := worth(ctx, d, o.Steady, steps, simulate.Options{})
 	if err != nil {
 		return err
 	}
@@ -119,17 +119,13 @@ func (c *candidate) take(ctx context.Context, o *Options, plan *schedule.Plan, s
 }
 
 // worth is what a step takes: alone, or what it adds to so many steps and as many before them.
-func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (span time.Duration, joules float64, err error) {
+func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int, opt simulate.Options) (span time.Duration, joules float64, err error) {
 	runs := []int{1}
 	if steady {
 		runs = []int{steps, 2 * steps}
 	}
 	for _, n := range runs {
-		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
-		if err != nil {
-			return 0, 0, err
-		}
-		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
+		ran, report, err := run(ctx, d, n, opt)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -139,6 +135,16 @@ func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (s
 		span, joules = span/time.Duration(steps), joules/float64(steps)
 	}
 	return span, joules, nil
+}
+
+// run simulates steps of the first graph of a decision.
+func run(ctx context.Context, d *schedule.Decision, steps int, opt simulate.Options) (*schedule.Schedule, *energy.Report, error) {
+	ran, err := simulate.Run(ctx, d, 0, steps, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := energy.FromSchedule(ran, d.Problem(0, steps, false))
+	return ran, report, err
 }
 
 // planOf is what a policy plans, or did in a run; nil: it cannot.

@@ -12,8 +12,8 @@ import (
 // searched is how many choices have their best plans improved.
 const searched = 3
 
-// movesInTime bounds the moves from one plan where time bounds them too: the memory of a search grows with them.
-const movesInTime = 100_000
+// mostMoves bounds the moves from one plan: more have found nothing better.
+const mostMoves = 1_000_000
 
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
 // into moves.
@@ -29,10 +29,7 @@ func (f *finder) improve(ctx context.Context) error {
 	if len(from) == 0 {
 		return nil
 	}
-	moves := f.left / 3 / len(from)
-	if f.Time > 0 {
-		moves = min(moves, movesInTime)
-	}
+	moves := min(f.left/3/len(from), mostMoves)
 	f.left -= moves * len(from)
 	err := inParallel(ctx, len(from), func(i int) error {
 		c := from[i]
@@ -43,7 +40,7 @@ func (f *finder) improve(ctx context.Context) error {
 		}
 		c.moves += found.Moves
 		c.Policy += " and local search"
-		return c.take(ctx, f.Options, found.Plan, 50)
+		return c.take(ctx, f.Options, found.Plan, longRun)
 	})
 	for _, c := range from {
 		if c.Value < f.best.Value {

@@ -176,10 +176,6 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	if err := m.has(r); err != nil {
 		return f, err
 	}
-	units := 0.0
-	if r.Where < len(m.Devices) {
-		units = float64(m.Devices[r.Where].Units)
-	}
 	from, to := m.ColumnStart(r.From), m.ColumnStart(r.To)
 	switch r.Family {
 	case Assign:
@@ -201,43 +197,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnSpan(), 1)
 		f.add(to, -1)
 		m.addTime(&f, r.To, -1)
-	case Area:
-		f.add(m.ColumnSpan(), units)
-		m.addWork(&f, m.all, r.Where, nanosOf)
-	case Awake:
-		f.add(m.ColumnAwake(r.Where), units)
-		m.addWork(&f, m.all, r.Where, awakeOf)
 	case Span:
 		f.add(m.ColumnSpan(), 1)
 		f.add(m.ColumnAwake(r.Where), -1)
-	case Copy:
-		v := &m.Versions[r.From]
-		f.add(m.ColumnCopy(int(r.From), r.Where), 1)
-		m.addAt(&f, r.To, r.Where, -1)
-		if v.Writer >= 0 {
-			m.addAt(&f, v.Writer, r.Where, 1)
-		}
-	case Inflow:
-		f.add(m.ColumnSpan(), m.Memories[r.Where].BytesPerNano)
-		for v := range m.Versions {
-			if m.Versions[v].Home != r.Where {
-				f.add(m.ColumnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
-			}
-		}
-	case Tail:
-		f.add(m.ColumnSpan(), units)
-		f.add(from, -units)
-		m.addTime(&f, r.From, -units)
-		m.addWork(&f, m.After(r.From, 0), r.Where, nanosOf)
-	case Head:
-		f.add(to, units)
-		m.addWork(&f, m.Before(r.To, 0), r.Where, nanosOf)
-	case Between:
-		f.add(to, units)
-		f.add(from, -units)
-		f.add(m.ColumnSpan(), units*float64(r.Back))
-		m.addTime(&f, r.From, -units)
-		m.addWork(&f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), -1}))
@@ -247,6 +209,65 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case PoolAwake:
 		f.add(m.ColumnAwake(r.Where), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
+	case Turn:
+		f.add(to, 1)
+		f.add(from, -1)
+		f.add(m.ColumnSpan(), 1)
+		m.addTime(&f, r.From, -1)
+	case Given:
+		m.addCondition(&f, &m.Conditions[r.Where])
+	case Copy, Inflow, Engine:
+		m.addCopies(&f, r)
+	default:
+		m.addUnits(&f, r)
+	}
+	return f, nil
+}
+
+// addUnits makes a row of the work that the units of a device have time for.
+func (m *Model) addUnits(f *Form, r *Row) {
+	units, from, to := float64(m.Devices[r.Where].Units), m.ColumnStart(r.From), m.ColumnStart(r.To)
+	switch r.Family {
+	case Area:
+		f.add(m.ColumnSpan(), units)
+		m.addWork(f, m.all, r.Where, nanosOf)
+	case Awake:
+		f.add(m.ColumnAwake(r.Where), units)
+		m.addWork(f, m.all, r.Where, awakeOf)
+	case Tail:
+		f.add(m.ColumnSpan(), units)
+		f.add(from, -units)
+		m.addTime(f, r.From, -units)
+		m.addWork(f, m.After(r.From, 0), r.Where, nanosOf)
+	case Head:
+		f.add(to, units)
+		m.addWork(f, m.Before(r.To, 0), r.Where, nanosOf)
+	case Between:
+		f.add(to, units)
+		f.add(from, -units)
+		f.add(m.ColumnSpan(), units*float64(r.Back))
+		m.addTime(f, r.From, -units)
+		m.addWork(f, m.Between(r.From, r.To, int(r.Back)), r.Where, nanosOf)
+	}
+}
+
+// addCopies makes a row of the versions that a memory gets.
+func (m *Model) addCopies(f *Form, r *Row) {
+	switch r.Family {
+	case Copy:
+		v := &m.Versions[r.From]
+		f.add(m.ColumnCopy(int(r.From), r.Where), 1)
+		m.addAt(f, r.To, r.Where, -1)
+		if v.Writer >= 0 {
+			m.addAt(f, v.Writer, r.Where, 1)
+		}
+	case Inflow:
+		f.add(m.ColumnSpan(), m.Memories[r.Where].BytesPerNano)
+		for v := range m.Versions {
+			if m.Versions[v].Home != r.Where {
+				f.add(m.ColumnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
+			}
+		}
 	case Engine:
 		f.add(m.ColumnSpan(), float64(m.Memories[r.Where].Engines))
 		for v := range m.Versions {
@@ -259,15 +280,7 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 				f.add(m.ColumnCopy(v, r.Where), -nanos)
 			}
 		}
-	case Turn:
-		f.add(to, 1)
-		f.add(from, -1)
-		f.add(m.ColumnSpan(), 1)
-		m.addTime(&f, r.From, -1)
-	case Given:
-		m.addCondition(&f, &m.Conditions[r.Where])
 	}
-	return f, nil
 }
 
 // has verifies that the model has a row.

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/plan/best"
+	"dahl/plan/exact"
+)
+
+// explained prints what a search chose and why, in words.
+type explained struct {
+	*best.Explanation
+	objective exact.Objective
+	out       io.Writer
+}
+
+// lineColumns is how wide a line of words may be.
+const lineColumns = 100
+
+// say prints clauses under a label, in as many lines as they need.
+func (e *explained) say(label string, clauses ...string) {
+	line := fmt.Sprintf("%-9s", label)
+	for word := range strings.FieldsSeq(strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")) {
+		if len([]rune(line))+1+len([]rune(word)) > lineColumns {
+			fmt.Fprintln(e.out, line)
+			line = strings.Repeat(" ", 9)
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(e.out, line)
+}
+
+// printChosen says what the plan is.
+func (e *explained) printChosen() {
+	c := &e.Chosen
+	e.say("chosen", choiceText(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
+	var clauses, none []string
+	active := 0
+	for _, u := range c.Use {
+		if u.Tasks > 0 {
+			clauses = append(clauses, useText(&u))
+			active++
+		} else if !u.Placed {
+			none = append(none, u.Device)
+		}
+	}
+	if len(none) > 0 {
+		clauses = append(clauses, "no task on "+strings.Join(none, ", "))
+	}
+	e.say("", clauses...)
+	if active > 1 && len(c.Layers) > 0 {
+		e.say("", "layers: "+layersText(c.Layers))
+	}
+}
+
+// print says why, what else there was, and how sure it is.
+func (e *explained) print() {
+	e.say("why", e.whyText()...)
+	if n := e.Next; n == nil {
+		e.say("next", "none: every plan that was found is of the chosen devices and tiles")
+	} else {
+		e.say("next", choiceText(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
+	}
+	e.printOptions("spare", e.Spare, func(o *best.Option) string { return ofText("more of", o.Of, "with", o.Devices) })
+	e.printOptions("leave out", e.Without, func(o *best.Option) string { return ofText("less of", o.Of, "without", e.Chosen.Devices) })
+	e.say("spread", e.spreadText())
+}
+
+// printOptions prints the best of some options.
+func (e *explained) printOptions(label string, options []best.Option, of func(*best.Option) string) {
+	const most = 3
+	sorted := slices.Clone(options)
+	least := func(o *best.Option) float64 {
+		if o.Figures == nil {
+			return o.AtLeast
+		}
+		return o.Figures.Relative
+	}
+	slices.SortStableFunc(sorted, func(a, b best.Option) int { return cmp.Compare(least(&a), least(&b)) })
+	for i := range sorted {
+		if i == most {
+			e.say("", fmt.Sprintf("%d more in %s", len(sorted)-most, summaryFile))
+			return
+		}
+		e.say(label, of(&sorted[i])+e.optionText(&sorted[i]))
+		label = ""
+	}
+}
+
+// ofText says which devices change: those that a list has as a whole, or units of them.
+func ofText(units, of, whole, list string) string {
+	if slices.Contains(strings.Split(list, ","), of) {
+		units = whole
+	}
+	return units + " " + of + ": "
+}
+
+// choiceText names devices and tiles.
+func choiceText(devices, tiles string) string {
+	if tiles == "" {
+		return devices
+	}
+	return devices + " with tiles " + tiles
+}
+
+// useText says what a device does.
+func useText(u *best.Use) string {
+	text := fmt.Sprintf("%s: %d of the tasks", u.Device, u.Tasks)
+	switch {
+	case u.Placed:
+		text += " that only it can run"
+	case u.Units > 1:
+		text += fmt.Sprintf(" on %d of %d units", u.Used, u.Units)
+	}
+	text += fmt.Sprintf(", busy %s", percent(u.Busy))
+	var clocks []string
+	for _, c := range u.Clocks {
+		clocks = append(clocks, fmt.Sprintf("%d at %s", c.Tasks, c.Clock))
+	}
+	if len(clocks) > 0 {
+		text += ", clocks " + strings.Join(clocks, " and ")
+	}
+	return text
+}
+
+// layersText says where layers run; those that follow each other at one place are one.
+func layersText(layers []best.Layer) string {
+	const most = 8
+	var parts []string
+	for i := 0; i < len(layers); {
+		where, last := sharesText(layers[i].Devices), i
+		for last+1 < len(layers) && sharesText(layers[last+1].Devices) == where {
+			last++
+		}
+		if len(parts) == most {
+			return strings.Join(append(parts, "…"), "; ")
+		}
+		name := layers[i].Layer
+		if last > i {
+			name += " to " + layers[last].Layer
+		}
+		parts = append(parts, name+" on "+where)
+		i = last + 1
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sharesText names devices by their shares of the time, the largest first.
+func sharesText(shares []best.Share) string {
+	sorted := slices.DeleteFunc(slices.Clone(shares), func(s best.Share) bool { return s.Time < 0.005 && s.Tasks < 0.5 })
+	slices.SortStableFunc(sorted, func(a, b best.Share) int { return cmp.Compare(b.Time, a.Time) })
+	if len(sorted) == 1 {
+		return sorted[0].Device
+	}
+	return strings.Join(cli.Texts(sorted, func(s best.Share) string { return fmt.Sprintf("%s %s", s.Device, percent(s.Time)) }), ", ")
+}
+
+// part is a part of the joules of a step, in words.
+type part struct {
+	name   string
+	joules float64
+}
+
+// parts of a step, none where the watts are not known.
+func parts(w *best.Why) []part {
+	if w.Basis == energy.Unavailable {
+		return nil
+	}
+	return []part{{"base power", w.BaseJ}, {"what was not chosen", w.LeftOutJ}, {"waiting", w.IdleJ}, {"work", w.BusyJ}, {"copies", w.TransferJ}, {"sleep and changes", w.StatesJ}}
+}
+
+// whyText says what a step is made of.
+func (e *explained) whyText() (clauses []string) {
+	w, f := &e.Chosen.Why, &e.Chosen.Figures
+	if e.objective != exact.Energy {
+		clauses = append(clauses, fmt.Sprintf("the critical path of the %s is %s tasks, %s copies, %s waits%s", cli.ShowTime(f.StepS), percent(w.PathTasks), percent(w.PathCopies), percent(w.PathWaits), statesText(w)),
+			fmt.Sprintf("%s works most, %s of a step", w.Busiest, percent(w.BusyShare)))
+	}
+	all := parts(w)
+	if e.objective == exact.Time || all == nil {
+		return clauses
+	}
+	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(b.joules, a.joules) })
+	text := fmt.Sprintf("%s in %s, %s W:", shortJoules(f.StepJ), cli.ShowTime(f.StepS), cli.ThreeDigits(w.Watts))
+	for i, p := range all {
+		if p.joules < 0.005*f.StepJ && i > 0 {
+			break
+		}
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %s %s", shortJoules(p.joules), p.name)
+	}
+	return append(clauses, text)
+}
+
+func statesText(w *best.Why) string {
+	if w.PathStates == 0 {
+		return ""
+	}
+	return ", " + percent(w.PathStates) + " changes of states"
+}
+
+// nextWhyText says what makes most of the difference between the next best plan and the chosen one.
+func (e *explained) nextWhyText() string {
+	chosen, next := &e.Chosen.Why, e.Next.Why
+	if e.objective == exact.Time {
+		return fmt.Sprintf("its critical path is %s tasks, %s copies, %s waits%s", percent(next.PathTasks), percent(next.PathCopies), percent(next.PathWaits), statesText(next))
+	}
+	of, differ := parts(chosen), parts(next)
+	if of == nil || differ == nil {
+		return ""
+	}
+	for i := range differ {
+		differ[i].joules -= of[i].joules
+	}
+	slices.SortStableFunc(differ, func(a, b part) int { return cmp.Compare(math.Abs(b.joules), math.Abs(a.joules)) })
+	return "mostly " + differ[0].name + " " + signed(shortJoules(differ[0].joules)) + ", " + differ[1].name + " " + signed(shortJoules(differ[1].joules))
+}
+
+// signed gives what is not negative a sign.
+func signed(text string) string {
+	if strings.HasPrefix(text, "-") {
+		return text
+	}
+	return "+" + text
+}
+
+// optionText says what a group of choices costs.
+func (e *explained) optionText(o *best.Option) string {
+	tiles := o.Tiles
+	if tiles == e.Chosen.Tiles {
+		tiles = ""
+	}
+	text := choiceText(o.Devices, tiles) + ": "
+	if o.Figures == nil {
+		return text + "no plan was made; " + e.atLeastText(o)
+	}
+	text += e.figuresText(o)
+	switch {
+	case *o.Figures == e.Chosen.Figures:
+		return text
+	case o.AtLeast >= o.Figures.Relative-1e-9:
+		return text + "; proven"
+	}
+	return text + "; " + e.atLeastText(o)
+}
+
+// atLeastText says what bounds leave room for.
+func (e *explained) atLeastText(o *best.Option) string {
+	switch {
+	case o.AtLeast <= -1:
+		return "no bound is known"
+	case o.AtLeast < -5e-5:
+		return "bounds leave room for " + relative(o.AtLeast)
+	case o.AtLeast < 5e-5:
+		return "none there is better"
+	}
+	return "none there is below " + relative(o.AtLeast)
+}
+
+// figuresText says how a plan compares with the chosen one.
+func (e *explained) figuresText(o *best.Option) string {
+	f, chosen := o.Figures, &e.Chosen.Figures
+	if *f == *chosen {
+		return "the same"
+	}
+	text := e.value(f.Value) + " by " + policyText(o.Policy) + ", " + relative(f.Relative)
+	var beside []string
+	if e.objective != exact.Time && chosen.StepS > 0 {
+		beside = append(beside, "step "+relative(f.StepS/chosen.StepS-1))
+	}
+	if e.Chosen.Why.Basis != energy.Unavailable && f.StepS > 0 {
+		beside = append(beside, signed(cli.ThreeDigits(f.StepJ/f.StepS-e.Chosen.Why.Watts))+" W")
+	}
+	if f.Late {
+		beside = append(beside, "too late for the deadline")
+	}
+	if len(beside) > 0 {
+		text += " (" + strings.Join(beside, ", ") + ")"
+	}
+	return text
+}
+
+// spreadText says where the objective lies when durations are drawn.
+func (e *explained) spreadText() string {
+	s := &e.Spread
+	if s.Missing != "" {
+		return "not known: " + s.Missing
+	}
+	text := fmt.Sprintf("%s to %s from 5 to 95 %% of %d draws of all durations", e.value(s.Chosen.Low), e.value(s.Chosen.High), s.Draws)
+	if s.Next == nil {
+		return text
+	}
+	return text + fmt.Sprintf("; the next best %s to %s, and it wins in %s of them", e.value(s.Next.Low), e.value(s.Next.High), percent(*s.NextWins))
+}
+
+// policyText names what planned, as [exact.Search] writes it into its plans.
+func policyText(policy string) string {
+	if policy == "exact" {
+		return "branch and bound"
+	}
+	return policy
+}
+
+// value prints a value of the objective with three digits.
+func (e *explained) value(v float64) string {
+	switch e.objective {
+	case exact.Time:
+		return cli.ShowTime(v)
+	case exact.Energy:
+		return shortJoules(v)
+	}
+	return cli.ThreeDigits(v) + " J·s"
+}
+
+// percent prints a share.
+func percent(share float64) string {
+	if share > 0 && share < 0.005 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// relative prints how far a value is above another.
+func relative(r float64) string {
+	if r >= 9.995 {
+		return cli.ThreeDigits(r+1) + " times as much"
+	}
+	return signed(cli.ThreeDigits(math.Round(1e4*r)/100)) + " %"
+}

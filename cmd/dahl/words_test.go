@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/plan"
+	"dahl/plan/best"
+	"dahl/plan/exact"
+)
+
+// TestExplained prints facts of a made-up search. A step of 20 mJ in 1 ms draws 20 W; the next best of 25 mJ in 2 ms draws 12.5 W,
+// 7.5 W less, and takes a quarter more joules and twice as long.
+func TestExplained(t *testing.T) {
+	wins := 0.04
+	e := &best.Explanation{
+		Chosen: best.Chosen{Devices: "cpu:2,gpu0", Tiles: "whole", Policy: "exact", Figures: best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02},
+			Why: best.Why{Basis: energy.Modelled, Watts: 20, BaseJ: 0.005, LeftOutJ: 0.00009, IdleJ: 0.001, BusyJ: 0.01391, PathTasks: 0.9, PathCopies: 0.1, Busiest: "gpu0", BusyShare: 0.8},
+			Use: []best.Use{{Device: "cpu", Units: 2, Used: 1, Tasks: 3, Busy: 0.25, Clocks: []best.Clock{{Clock: "slow", Tasks: 2}, {Clock: "base", Tasks: 1}}}, {Device: "gpu0", Units: 1, Used: 1, Tasks: 9, Busy: 0.8}, {Device: "gpu1", Units: 1}},
+			Layers: []best.Layer{{Layer: "conv1", Devices: []best.Share{{Device: "gpu0", Tasks: 1, Time: 1}}}, {Layer: "conv2", Devices: []best.Share{{Device: "cpu", Tasks: 0.01, Time: 0.001}, {Device: "gpu0", Tasks: 0.99, Time: 0.999}}},
+				{Layer: "fc", Devices: []best.Share{{Device: "cpu", Tasks: 0.5, Time: 0.3}, {Device: "gpu0", Tasks: 0.5, Time: 0.7}}}}},
+		Next: &best.Option{Devices: "cpu:1", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.025, Relative: 0.25, StepS: 0.002, StepJ: 0.025},
+			Why: &best.Why{Basis: energy.Modelled, BaseJ: 0.01, LeftOutJ: 0.00009, IdleJ: 0.001, BusyJ: 0.01391}},
+		Spare: []best.Option{{Of: "gpu1", Devices: "cpu:2,gpu0,gpu1", Tiles: "whole", AtLeast: 0.03}, {Of: "cpu", Devices: "cpu:4,gpu0", Tiles: "default", Policy: "heft", Figures: &best.Figures{Value: 0.0204, Relative: 0.02, StepS: 0.0005, StepJ: 0.0204}, AtLeast: -0.01}},
+		Without: []best.Option{{Of: "gpu0", Devices: "cpu:2", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.4, Relative: 19, StepS: 0.04, StepJ: 0.4}, AtLeast: 19},
+			{Of: "cpu", Devices: "cpu:1,gpu0", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02}}},
+		Spread: best.Spread{Draws: 100, Chosen: &plan.Interval{Low: 0.018, High: 0.022}, Next: &plan.Interval{Low: 0.0215, High: 0.03}, NextWins: &wins},
+	}
+	var out bytes.Buffer
+	x := &explained{e, exact.Energy, &out}
+	x.printChosen()
+	x.print()
+	want := `chosen    cpu:2,gpu0 with tiles whole, planned by branch and bound
+          cpu: 3 of the tasks on 1 of 2 units, busy 25 %, clocks 2 at slow and 1 at base; gpu0: 9 of
+          the tasks, busy 80 %; no task on gpu1
+          layers: conv1 to conv2 on gpu0; fc on gpu0 70 %, cpu 30 %
+why       20 mJ in 1 ms, 20 W: 13.9 mJ work, 5 mJ base power, 1 mJ waiting
+next      cpu:1 with tiles whole: 25 mJ by heft, +25 % (step +100 %, -7.5 W); mostly base power +5
+          mJ, what was not chosen +0 uJ
+spare     more of cpu: cpu:4,gpu0 with tiles default: 20.4 mJ by heft, +2 % (step -50 %, +20.8 W);
+          bounds leave room for -1 %
+          with gpu1: cpu:2,gpu0,gpu1: no plan was made; none there is below +3 %
+leave out less of cpu: cpu:1,gpu0: the same
+          without gpu0: cpu:2: 400 mJ by heft, 20 times as much (step 40 times as much, -10 W);
+          proven
+spread    18 mJ to 22 mJ from 5 to 95 % of 100 draws of all durations; the next best 21.5 mJ to 30
+          mJ, and it wins in 4 % of them
+`
+	if out.String() != want {
+		t.Errorf("printed\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestExplainedRun: what plan prints is what it writes as JSON, and where nothing is drawn it says why.
+func TestExplainedRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const machine = `name = "m"
+host_power = "10 W"
+[[memory]]
+name = "ram"
+bandwidth = "10 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 2
+memory = "ram"
+speed = { float32 = "10 GF/s" }
+%spower = { idle = "1 W", busy = "5 W" }
+`
+	writeTestFile(t, "m.toml", fmt.Sprintf(machine, "run_spread = 0.05\n"))
+	writeTestFile(t, "flat.toml", fmt.Sprintf(machine, ""))
+	run := func(file string, more ...string) string {
+		return mustRun(t, append([]string{"plan", "--platform", file, "--model", "mlp", "--batch", "16", "--objective", "energy", "--budget", "2000", "--out", "p"}, more...)...)
+	}
+	text := run("m.toml")
+	var s struct {
+		best.Explanation
+		StepJ float64 `json:"step_j"`
+	}
+	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	f, w := &s.Chosen.Figures, &s.Chosen.Why
+	if sum := w.BaseJ + w.LeftOutJ + w.IdleJ + w.BusyJ + w.TransferJ + w.StatesJ; f.StepJ != s.StepJ || sum < 0.999999*f.StepJ || sum > 1.000001*f.StepJ {
+		t.Errorf("a step takes %v J, in the explanation %v J with parts of %v J", s.StepJ, f.StepJ, sum)
+	}
+	tasks := 0
+	for _, u := range s.Chosen.Use {
+		tasks += u.Tasks
+	}
+	if s.Next == nil || s.Spread.Chosen == nil {
+		t.Fatalf("next %+v, spread %+v", s.Next, s.Spread)
+	}
+	for _, want := range []string{
+		"chosen    " + choiceText(s.Chosen.Devices, s.Chosen.Tiles), fmt.Sprintf("cpu: %d of the tasks on", tasks),
+		fmt.Sprintf("why       %s in %s", shortJoules(f.StepJ), cli.ShowTime(f.StepS)),
+		"next      " + choiceText(s.Next.Devices, s.Next.Tiles), "spread    " + shortJoules(s.Spread.Chosen.Low) + " to " + shortJoules(s.Spread.Chosen.High),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if text := run("flat.toml"); !strings.Contains(text, "spread    not known: every duration of this run is one number") {
+		t.Errorf("nothing is drawn:\n%s", text)
+	}
+	if text := mustRun(t, "plan", "--platform", "flat.toml", "--model", "mlp", "--batch", "16", "--out", "q"); strings.Contains(text, "chosen  ") || strings.Contains(text, "spread  ") {
+		t.Errorf("without an objective:\n%s", text)
+	}
+}

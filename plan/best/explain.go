@@ -1,0 +1,312 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Explanation says what a search chose and why, and what other devices would cost or save.
+type Explanation struct {
+	Chosen Chosen  `json:"chosen"`
+	Next   *Option `json:"next,omitempty"` // the best plan of another choice
+	// Spare is what devices and units that were not chosen would cost, and Without what it would cost to leave out
+	// chosen ones: of one device, or of several of one kind, with all others as they were chosen.
+	Spare   []Option `json:"spare,omitempty"`
+	Without []Option `json:"without,omitempty"`
+	Spread  Spread   `json:"spread"`
+}
+
+// Chosen is the plan of a search.
+type Chosen struct {
+	Devices string  `json:"devices"`
+	Tiles   string  `json:"tiles,omitempty"`
+	Policy  string  `json:"policy"`
+	Figures Figures `json:"figures"`
+	Why     Why     `json:"why"`
+	Use     []Use   `json:"use"`              // of each device of the choice
+	Layers  []Layer `json:"layers,omitempty"` // in the order of the graph
+}
+
+// Option is one choice beside the chosen one, or several of which the best is shown.
+type Option struct {
+	Of      string `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
+	Devices string `json:"devices"`
+	Tiles   string `json:"tiles,omitempty"`
+	Policy  string `json:"policy,omitempty"`
+	// Figures are nil where no plan was made, and Why is of the next best.
+	Figures *Figures `json:"figures,omitempty"`
+	Why     *Why     `json:"why,omitempty"`
+	// AtLeast is how far any plan of these choices is above the chosen one, as far as bounds say.
+	AtLeast float64 `json:"at_least"`
+}
+
+// Figures are those of a step.
+type Figures struct {
+	Value    float64 `json:"value"`    // of the objective
+	Relative float64 `json:"relative"` // over that of the chosen one, minus 1
+	StepS    float64 `json:"step_s"`
+	StepJ    float64 `json:"step_j"`
+	Late     bool    `json:"late,omitempty"` // after the deadline
+}
+
+// longRun is how many steps results are told in.
+const longRun = 50
+
+// Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
+// since none can be better, Explain makes one. The seed is that of drawn durations.
+func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
+	f := r.from
+	chosen, err := f.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explanation{Chosen: *chosen}
+	for _, c := range f.covered {
+		c.bound = r.Bound
+	}
+	others := slices.Clone(f.candidates)
+	for _, g := range f.groups() {
+		option, shown, err := f.option(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, shown)
+		if g.more {
+			e.Spare = append(e.Spare, *option)
+		} else {
+			e.Without = append(e.Without, *option)
+		}
+	}
+	next := f.next(others)
+	if next != nil {
+		if err := f.refine(ctx, next); err != nil {
+			return nil, err
+		}
+		why, err := f.why(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		e.Next = f.newOption(next)
+		e.Next.Why = why
+	}
+	spread, err := f.spread(ctx, next, seed)
+	if err != nil {
+		return nil, err
+	}
+	e.Spread = *spread
+	return e, nil
+}
+
+// figures are those of the plan of a choice.
+func (f *finder) figures(c *candidate) Figures {
+	value := f.Objective.Of(c.Makespan, c.Joules)
+	return Figures{Value: value, Relative: f.relative(value), StepS: c.Makespan.Seconds(), StepJ: c.Joules, Late: math.IsInf(c.Value, 1)}
+}
+
+// relative is how far a value is above that of the chosen plan.
+func (f *finder) relative(value float64) float64 {
+	if f.best.Value == 0 {
+		return 0
+	}
+	return value/f.best.Value - 1
+}
+
+// refine looks at the plan of a choice in as many steps as results are told in.
+func (f *finder) refine(ctx context.Context, c *candidate) error {
+	if !f.Steady {
+		return nil
+	}
+	return c.take(ctx, f.Options, c.Plan, longRun)
+}
+
+// newOption is the plan of a choice; without one, the choice alone.
+func (f *finder) newOption(c *candidate) *Option {
+	o := &Option{Devices: c.units().String(), Tiles: c.Tiles, AtLeast: f.relative(c.bound)}
+	if c.Plan != nil {
+		figures := f.figures(c)
+		o.Policy, o.Figures = c.Policy, &figures
+	}
+	return o
+}
+
+// next is a copy of the best but the chosen plan; nil: there is none. A plan that is the chosen one by another name, such as on
+// devices that it does not use, is none.
+func (f *finder) next(others []*candidate) *candidate {
+	var next *candidate
+	for _, c := range others {
+		same := c.graph == f.best.graph && c.Makespan == f.best.Makespan && c.Joules == f.best.Joules
+		if c.Plan != nil && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
+			next = c
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	found := *next
+	return &found
+}
+
+// unit is a device of a set, with so many of its units.
+type unit struct {
+	name, kind, item string
+	count            int
+}
+
+type units []unit
+
+// units are the devices of a choice that may run any task.
+func (c *candidate) units() units {
+	var all units
+	p := c.priced.Platform
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly {
+			all = append(all, unit{d.Name, d.Kind, d.Item(c.Devices), d.Count})
+		}
+	}
+	return all
+}
+
+// String is the set as a list for [platform.Platform.Select].
+func (u units) String() string {
+	var items []string
+	for _, of := range u {
+		items = append(items, of.item)
+	}
+	return strings.Join(items, ",")
+}
+
+func (u units) of(name string) int {
+	if i := slices.IndexFunc(u, func(of unit) bool { return of.name == name }); i >= 0 {
+		return u[i].count
+	}
+	return 0
+}
+
+func (u units) total() (n int) {
+	for _, of := range u {
+		n += of.count
+	}
+	return n
+}
+
+// change says how a set differs from another: in the units of a device, or of several of one kind, all of
+// which it has more of, or fewer. False: otherwise, or not at all.
+func (u units) change(to units) (of string, more, ok bool) {
+	kind := ""
+	for _, x := range slices.Concat(u, to) {
+		have, now := u.of(x.name), to.of(x.name)
+		switch {
+		case have == now || of == x.name:
+			continue
+		case of == "":
+			of, kind, more = x.name, x.kind, now > have
+		case kind != x.kind || more != (now > have):
+			return "", false, false
+		default:
+			of = kind
+		}
+	}
+	return of, more, of != ""
+}
+
+// group is the choices that have more, or less, of one device or of one kind than the chosen one.
+type group struct {
+	of      string
+	more    bool
+	members []*candidate
+}
+
+// groups lists them by name.
+func (f *finder) groups() []*group {
+	var groups []*group
+	own := f.best.units()
+	for _, c := range slices.Concat(f.candidates, f.covered) {
+		of, more, ok := own.change(c.units())
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.of == of && g.more == more })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &group{of: of, more: more})
+		}
+		groups[i].members = append(groups[i].members, c)
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.of, b.of) })
+	return groups
+}
+
+// option is the best of a group, and the choice that it is.
+func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, error) {
+	best, bound := *g.members[0], math.Inf(1)
+	keep := func(c *candidate) {
+		if c.Plan != nil && (best.Plan == nil || better(&c.Try, &best.Try)) {
+			best = *c
+		}
+	}
+	for _, c := range g.members {
+		keep(c)
+	}
+	tried := map[*candidate]float64{}
+	for _, c := range f.open(g) {
+		if best.Plan != nil && c.bound >= best.Value || c.bound < f.best.Value && !slices.Contains(f.covered, c) {
+			continue // it is no better than what there is, or the search had no nodes left for it
+		}
+		trial, err := f.trial(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		tried[c] = trial.bound
+		keep(trial)
+	}
+	for _, c := range g.members {
+		bound = min(bound, max(c.bound, tried[c]))
+	}
+	if best.Plan != nil && best.Value < f.best.Value { // in a few steps
+		if err := f.refine(ctx, &best); err != nil {
+			return nil, nil, err
+		}
+	}
+	o := f.newOption(&best)
+	o.Of, o.AtLeast = g.of, f.relative(bound)
+	return o, &best, nil
+}
+
+// open are the choices of a group without a plan that promise most: three of those with the chosen tiles, and one of the others, by their
+// bounds. Among equals those with the number of units nearest to the chosen one go first.
+func (f *finder) open(g *group) []*candidate {
+	own := f.best.units().total()
+	far := func(c *candidate) int { return max(c.units().total()-own, own-c.units().total()) }
+	var same, others []*candidate
+	for _, c := range g.members {
+		switch {
+		case c.Plan != nil || c.err != nil:
+		case c.Tiles == f.best.Tiles:
+			same = append(same, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	for _, list := range [][]*candidate{same, others} {
+		slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(far(a), far(b))) })
+	}
+	return slices.Concat(same[:min(3, len(same))], others[:min(1, len(others))])
+}
+
+// trial plans for a choice with a tenth of the nodes and of the time of the search.
+func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
+	trial, o := *c, *f.Options
+	o.Time = f.Time / 10
+	within, cancel := ctx, func() {}
+	if o.Time > 0 {
+		within, cancel = context.WithTimeout(ctx, o.Time)
+	}
+	defer cancel()
+	if err := trial.planAll(within, &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}); err != nil && within.Err() == nil {
+		return nil, err
+	}
+	return &trial, ctx.Err()
+}

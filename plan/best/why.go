@@ -1,0 +1,301 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"dahl/energy"
+	"dahl/plan"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// Why says what the joules and the time of a step go into. Joules are of the step; shares of the critical path add up to
+// 1, and those of units are of the time of a step.
+type Why struct {
+	Basis      energy.Basis `json:"basis"`        // of the joules
+	Watts      float64      `json:"watts"`        // mean
+	BaseJ      float64      `json:"base_j"`       // of the machine without its devices
+	LeftOutJ   float64      `json:"left_out_j"`   // of devices and units that were not chosen
+	IdleJ      float64      `json:"idle_j"`       // of chosen units that wait, and of links
+	BusyJ      float64      `json:"busy_j"`       // of units that run tasks
+	TransferJ  float64      `json:"transfer_j"`   // of links that move something, above idle
+	StatesJ    float64      `json:"states_j"`     // of sleep, and of changes of states
+	PathTasks  float64      `json:"path_tasks"`   // of the critical path: tasks,
+	PathCopies float64      `json:"path_copies"`  // copies,
+	PathStates float64      `json:"path_states"`  // changes of states,
+	PathWaits  float64      `json:"path_waits"`   // and the time between them
+	Busiest    string       `json:"busiest"`      // unit
+	BusyShare  float64      `json:"busiest_busy"` // of its time
+}
+
+// Use is what a plan does with a device.
+type Use struct {
+	Device string  `json:"device"`
+	Units  int     `json:"units"`            // that it may use
+	Used   int     `json:"used"`             // that have a task
+	Tasks  int     `json:"tasks"`            // of a step
+	Busy   float64 `json:"busy"`             // share of the time of all units that it may use
+	Clocks []Clock `json:"clocks,omitempty"` // where the device has several
+	Placed bool    `json:"placed,omitempty"` // it runs only tasks that the graph places on it
+}
+
+// Clock is the tasks of a step at one clock of a device.
+type Clock struct {
+	Clock string `json:"clock"`
+	Tasks int    `json:"tasks"`
+}
+
+// Layer is where the tasks of a layer run.
+type Layer struct {
+	Layer   string  `json:"layer"`
+	Devices []Share `json:"devices"`
+}
+
+// Share is the part of a layer that runs on a device.
+type Share struct {
+	Device string  `json:"device"`
+	Tasks  float64 `json:"tasks"`
+	Time   float64 `json:"time"` // of the busy time
+}
+
+// describe says what the best plan is.
+func (f *finder) describe(ctx context.Context) (*Chosen, error) {
+	c := f.best
+	why, err := f.why(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	chosen := &Chosen{Devices: c.units().String(), Tiles: c.Tiles, Policy: c.Policy, Figures: f.figures(c), Why: *why}
+	d, err := c.decide()
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := run(ctx, d, f.steps(), simulate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := d.Problem(0, s.Steps, false)
+	chosen.Use, chosen.Layers = usesOf(p, s), layersOf(p, s)
+	return chosen, nil
+}
+
+// decide makes the decisions of the plan of a choice.
+func (c *candidate) decide() (*schedule.Decision, error) {
+	return c.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{c.Plan}})
+}
+
+// steps is how many steps a plan is looked at in.
+func (f *finder) steps() int {
+	if f.Steady {
+		return longRun
+	}
+	return 1
+}
+
+// why finds the parts of a step of the plan of a choice.
+func (f *finder) why(ctx context.Context, c *candidate) (*Why, error) {
+	d, err := c.decide()
+	if err != nil {
+		return nil, err
+	}
+	n := f.steps()
+	s, report, err := run(ctx, d, n, simulate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	parts := report.Causes
+	if f.Steady {
+		_, long, err := run(ctx, d, 2*n, simulate.Options{})
+		if err != nil {
+			return nil, err
+		}
+		parts = long.Causes
+		for _, x := range []struct {
+			of     *float64
+			before float64
+		}{{&parts.Idle, report.Causes.Idle}, {&parts.Busy, report.Causes.Busy},
+			{&parts.Transfer, report.Causes.Transfer}, {&parts.Host, report.Causes.Host}, {&parts.Sleep, report.Causes.Sleep}, {&parts.Switching, report.Causes.Switching}} {
+			*x.of = (*x.of - x.before) / float64(n)
+		}
+	}
+	w := &Why{Basis: report.Basis, IdleJ: parts.Idle, BusyJ: parts.Busy, TransferJ: parts.Transfer, StatesJ: parts.Sleep + parts.Switching}
+	if watts := c.priced.Platform.HostPower.Value; watts > 0 {
+		w.BaseJ = float64(parts.Host * (f.baseWatts() / watts))
+		w.LeftOutJ = parts.Host - w.BaseJ
+	}
+	if c.Makespan > 0 {
+		w.Watts = c.Joules / c.Makespan.Seconds()
+	}
+	w.addTimes(d.Problem(0, n, false), s)
+	return w, nil
+}
+
+// baseWatts is the power of the machine with all devices that sets choose among, and without them: it has no idle watts of
+// units that were left out of these.
+func (f *finder) baseWatts() float64 {
+	least := math.Inf(1)
+	for _, c := range slices.Concat(f.candidates, f.covered) {
+		least = min(least, c.priced.Platform.HostPower.Value)
+	}
+	return least
+}
+
+// addTimes finds what the critical path consists of, and the unit that works most.
+func (w *Why) addTimes(p *schedule.Problem, s *schedule.Schedule) {
+	path := plan.WaitsOf(p, s).Path
+	if all := path.TasksS + path.CopiesS + path.ChangeS + path.WaitS; all > 0 {
+		w.PathTasks, w.PathCopies, w.PathStates, w.PathWaits = path.TasksS/all, path.CopiesS/all, path.ChangeS/all, path.WaitS/all
+	}
+	busy := plan.BusyPerStep(s, len(p.Platform.Workers))
+	most := 0
+	for i := range busy {
+		if busy[i] > busy[most] {
+			most = i
+		}
+	}
+	w.Busiest = p.Platform.Workers[most].Name
+	if step := plan.StepTime(s).Seconds(); step > 0 {
+		w.BusyShare = busy[most] / step
+	}
+}
+
+// usesOf counts what a schedule does with each device.
+func usesOf(p *schedule.Problem, s *schedule.Schedule) []Use {
+	pl := p.Platform
+	uses, clocks := make([]Use, len(pl.Devices)), make([][]int, len(pl.Devices))
+	for i := range uses {
+		d := &pl.Devices[i]
+		uses[i] = Use{Device: d.Name, Units: d.Count, Placed: d.PlacedOnly}
+		clocks[i] = make([]int, max(1, len(d.Clocks)))
+	}
+	worked := make([]bool, len(pl.Workers))
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		d := pl.Workers[span.Worker].Device
+		if !worked[span.Worker] {
+			worked[span.Worker] = true
+			uses[d].Used++
+		}
+		uses[d].Tasks++
+		uses[d].Busy += (span.End - span.Start).Seconds()
+		clock, _ := p.StatesOf(span.Task, d)
+		clocks[d][clock]++
+	}
+	for i := range uses {
+		d := &pl.Devices[i]
+		uses[i].Tasks /= s.Steps
+		if s.Makespan > 0 {
+			uses[i].Busy /= s.Makespan.Seconds() * float64(d.Count)
+		}
+		for k, n := range clocks[i] {
+			if len(d.Clocks) > 1 && n > 0 {
+				uses[i].Clocks = append(uses[i].Clocks, Clock{d.ClockAt(k).Name, n / s.Steps})
+			}
+		}
+	}
+	return uses
+}
+
+// layersOf says which devices run the tasks of each layer; nil where the graph names no layers.
+func layersOf(p *schedule.Problem, s *schedule.Schedule) []Layer {
+	type sum struct{ tasks, time float64 }
+	devices := len(p.Platform.Devices)
+	var names []string
+	sums := map[string][]sum{}
+	for i := range p.Graph.Tasks {
+		if name := p.Graph.Tasks[i].Labels.Layer; name != "" && sums[name] == nil {
+			names = append(names, name)
+			sums[name] = make([]sum, devices+1)
+		}
+	}
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		of := sums[p.Graph.Tasks[span.Task].Labels.Layer]
+		if of == nil {
+			continue
+		}
+		for _, k := range []int{int(p.Platform.Workers[span.Worker].Device), devices} {
+			of[k].tasks++
+			of[k].time += (span.End - span.Start).Seconds()
+		}
+	}
+	var layers []Layer
+	for _, name := range names {
+		layer, all := Layer{Layer: name}, sums[name][devices]
+		for d := range devices {
+			if of := sums[name][d]; of.tasks > 0 {
+				layer.Devices = append(layer.Devices, Share{p.Platform.Devices[d].Name, of.tasks / all.tasks, of.time / cmp.Or(all.time, 1)})
+			}
+		}
+		layers = append(layers, layer)
+	}
+	return layers
+}
+
+// Spread is where the objective lies when durations are drawn from the distributions of the platform, for the chosen plan and
+// the next best.
+type Spread struct {
+	Missing string         `json:"missing,omitempty"` // why nothing was drawn
+	Draws   int            `json:"draws,omitempty"`
+	Seed    uint64         `json:"seed"`
+	Chosen  *plan.Interval `json:"chosen,omitempty"`
+	Next    *plan.Interval `json:"next,omitempty"`
+	// NextWins is the share of the draws in which the next best plan has less.
+	NextWins *float64 `json:"next_wins,omitempty"`
+}
+
+// draws is how often durations are drawn.
+const draws = 100
+
+// spread draws durations for the best plan and the next one, the same for both where they run the same.
+func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spread, error) {
+	s := &Spread{Seed: seed}
+	chosen, drawn, err := f.draw(ctx, f.best, seed)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		values, also, err := f.draw(ctx, next, seed)
+		if err != nil {
+			return nil, err
+		}
+		wins := 0
+		for k, value := range values {
+			if value < chosen[k] {
+				wins++
+			}
+		}
+		of, share := plan.NewInterval(values), float64(wins)/draws
+		s.Next, s.NextWins, drawn = &of, &share, drawn || also
+	}
+	if !drawn {
+		return &Spread{Seed: seed, Missing: plan.NoDistributions}, nil
+	}
+	of := plan.NewInterval(chosen)
+	s.Draws, s.Chosen = draws, &of
+	return s, nil
+}
+
+// draw is the value of the plan of a choice with drawn durations. Not drawn: every duration is one number, and so is the value.
+func (f *finder) draw(ctx context.Context, c *candidate, seed uint64) (values []float64, drawn bool, err error) {
+	d, err := c.decide()
+	if err != nil {
+		return nil, false, err
+	}
+	p := d.Problem(0, 1, false)
+	for k := range uint64(draws) {
+		scale := plan.Draw(p, seed, k)
+		span, joules, err := worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
+		if err != nil {
+			return nil, false, err
+		}
+		values = append(values, f.Objective.Of(span, joules))
+		if scale == nil {
+			return slices.Repeat(values, draws), false, nil
+		}
+	}
+	return values, true, nil
+}
