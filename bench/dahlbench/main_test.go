@@ -43,6 +43,13 @@ func TestHelp(t *testing.T) {
 // badInputs are command lines that cannot be carried out. want is part of the
 // message: what is wrong, in the user's terms.
 var badInputs = []struct{ line, want string }{
+	{"plan --networks nope", `"nope"`},
+	{"plan --platforms nope", "laptop"},
+	{"plan --objectives nope", "energy"},
+	{"plan --budget 0s", "--budget 0s"},
+	{"plan --batch 0", "--batch 0:"},
+	{"plan --sets=-1", "--sets -1:"},
+	{"plan --out nope/x.md", "nope"},
 	{"accuracy --batches 64,x", "must be an integer"},
 	{"nope", `"nope"`},
 	{"peers extra", "extra"},

@@ -107,7 +107,8 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	for _, pass := range []struct {
 		run  func(context.Context) error
 		part float64 // of the time, after which it ends with what there is; 0: it is needed
-	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.widen, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}} {
+	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
+		{f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}} {
 		within, cancel := ctx, func() {}
 		if o.Time > 0 && pass.part > 0 {
 			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))

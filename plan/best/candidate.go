@@ -3,6 +3,7 @@ package best
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -24,10 +25,13 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 
 // tryAll keeps the best of what all policies plan.
 func (c *candidate) tryAll(ctx context.Context, f *finder) error {
+	var known [][][]dag.TaskID
 	for _, policy := range schedule.Policies() {
-		if err := c.try(ctx, f.Options, policy); err != nil {
+		order, err := c.try(ctx, f.Options, policy, known)
+		if err != nil {
 			return err
 		}
+		known = append(known, order)
 	}
 	return nil
 }
@@ -74,22 +78,28 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best. A policy that cannot is left out.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo) error {
+// try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
+// an order that is known.
+func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := planOf(ctx, c.priced, policy, o.Steady)
 	if err != nil || made == nil {
-		return err
+		return nil, err
+	}
+	if slices.ContainsFunc(known, func(order [][]dag.TaskID) bool {
+		return slices.EqualFunc(order, made.Order, slices.Equal)
+	}) {
+		return nil, nil
 	}
 	before := c.Try
 	c.Policy = policy.Name
 	if err := c.take(ctx, o, made, shortRun); err != nil {
 		c.Try, c.err = before, err
-		return ctx.Err() // the plan cannot run
+		return nil, ctx.Err() // the plan cannot run
 	}
 	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
-	return nil
+	return made.Order, nil
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.

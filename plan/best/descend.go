@@ -3,50 +3,103 @@ package best
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 )
 
 // nodesOfPlan is what a plan that is simulated counts of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
 
-// descend goes from the choice that is known to the best of those that differ from it in one respect, and on
-// from there: in the numbers of units of one kind of device, or in the lowering. It ends where none of
-// them is better.
+// descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
+// there, and from the best choice known. What seems best comes first, since its plan says which choices need none. Only
+// the choices that it comes by are bounded: there are too many to look at all of them first.
 func (f *finder) descend(ctx context.Context) error {
-	for from := (*candidate)(nil); from != f.best; {
-		from = f.best
-		if err := f.planFor(ctx, slices.Collect(f.neighbours(from))); err != nil {
+	starts := f.starts()
+	for i, from := range starts {
+		if err := f.planFor(ctx, []*candidate{from}); err != nil {
 			return err
+		}
+		var err error
+		if starts[i], err = f.step(ctx, from, tilesAxis); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(starts, byValue)
+	for _, from := range append(starts, f.best) {
+		for before := (*candidate)(nil); before != from; {
+			before = from
+			for _, axis := range f.axes() {
+				var err error
+				if from, err = f.step(ctx, from, axis); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// neighbours are the choices that differ from one in one respect.
-func (f *finder) neighbours(of *candidate) func(yield func(*candidate) bool) {
-	return func(yield func(*candidate) bool) {
-		units := unitsByKind(of)
-		for _, c := range f.candidates {
-			differ := 0
-			if c.Tiles != of.Tiles {
-				differ++
-			}
-			theirs := unitsByKind(c)
-			for kind, list := range units {
-				if theirs[kind] != list {
-					differ++
-				}
-			}
-			for kind := range theirs {
-				if _, ok := units[kind]; !ok {
-					differ++
-				}
-			}
-			if differ == 1 && !yield(c) {
-				return
-			}
+// step plans for the choices that differ from one in one respect, and takes the best of all: of equal ones that one.
+func (f *finder) step(ctx context.Context, from *candidate, axis string) (*candidate, error) {
+	near := f.along(from, axis)
+	if err := f.boundEach(ctx, near); err != nil {
+		return nil, err
+	}
+	if err := f.planFor(ctx, near); err != nil {
+		return nil, err
+	}
+	return slices.MinFunc(slices.Insert(near, 0, from), byValue), nil
+}
+
+func byValue(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) }
+
+// starts are the choices of the first lowering with the fewest workers of each combination of kinds.
+func (f *finder) starts() []*candidate {
+	byUnits := slices.Clone(f.candidates)
+	slices.SortStableFunc(byUnits, func(a, b *candidate) int {
+		return cmp.Compare(len(a.priced.Platform.Workers), len(b.priced.Platform.Workers))
+	})
+	seen, starts := map[string]bool{}, []*candidate{}
+	for _, c := range byUnits {
+		kinds := fmt.Sprint(slices.Sorted(maps.Keys(unitsByKind(c))))
+		if c.Tiles == f.space.Tiles[0] && !seen[kinds] {
+			seen[kinds] = true
+			starts = append(starts, c)
 		}
 	}
+	return starts
+}
+
+// tilesAxis is the axis of lowerings; the others are kinds of devices.
+const tilesAxis = ""
+
+// axes are what choices differ in.
+func (f *finder) axes() []string {
+	kinds := map[string]bool{tilesAxis: true}
+	for _, c := range f.candidates {
+		for kind := range unitsByKind(c) {
+			kinds[kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// along are the choices that differ from one in one respect only.
+func (f *finder) along(from *candidate, axis string) []*candidate {
+	position := func(c *candidate) map[string]string {
+		at := unitsByKind(c)
+		at[tilesAxis] = c.Tiles
+		delete(at, axis)
+		return at
+	}
+	here, near := position(from), []*candidate{}
+	for _, c := range f.candidates {
+		if c != from && maps.Equal(position(c), here) {
+			near = append(near, c)
+		}
+	}
+	return near
 }
 
 // unitsByKind lists the units of a choice by kinds of devices.

@@ -37,14 +37,19 @@ func branched(ctx context.Context, m *certificate.Model, value float64) ([]*cert
 
 // boundWork bounds all choices by the work that they have, and sorts them by that.
 func (f *finder) boundWork(ctx context.Context) error {
-	err := inParallel(ctx, len(f.candidates), func(i int) error {
-		if c := f.candidates[i]; !c.proven {
+	err := f.boundEach(ctx, f.candidates)
+	slices.SortStableFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	return err
+}
+
+// boundEach bounds those of some choices by their work that have no bound yet.
+func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
+	return inParallel(ctx, len(some), func(i int) error {
+		if c := some[i]; !c.proven && c.leaf == nil {
 			return f.bound(ctx, work, c)
 		}
 		return nil
 	})
-	slices.SortStableFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
-	return err
 }
 
 // How the bound of a choice was found, from weak to strong.

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"dahl/energy"
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/schedule"
+	"dahl/simulate"
+	"dahl/train"
+)
+
+// planRun is what a steady step takes on a set of devices with tiles.
+type planRun struct {
+	choice space.Choice
+	policy schedule.PolicyInfo
+	span   time.Duration
+	joules float64
+}
+
+// The longer of two runs, half as long as which the other is: of results, and of looks at what may be the least.
+const (
+	steadyRun = 100
+	shortRun  = 12
+)
+
+// nearLeast is how far above the least a short run may be so that a long one is made.
+const nearLeast = 1.1
+
+// simulate finds what a step takes as the difference of two runs.
+func (r *planRun) simulate(ctx context.Context, priced *schedule.Priced, by schedule.Choice, steps int) error {
+	d, err := priced.Decide(by)
+	if err != nil {
+		return err
+	}
+	half := steps / 2
+	r.span, r.joules = 0, 0
+	for _, n := range []int{half, steps} {
+		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
+		if err != nil {
+			return err
+		}
+		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
+		if err != nil {
+			return err
+		}
+		r.span, r.joules = ran.Makespan-r.span, report.TotalJoules-r.joules
+	}
+	r.span, r.joules = r.span/time.Duration(half), r.joules/float64(half)
+	return nil
+}
+
+// policyRuns simulates short runs of all policies on sets of devices, with all tiles of each. What cannot run, for
+// lack of memory, is left out.
+func policyRuns(ctx context.Context, s *train.Space, sets []string) ([]planRun, error) {
+	var choices []space.Choice
+	for _, set := range sets {
+		w, err := s.At(space.Choice{Devices: set, Tiles: train.DefaultTiles})
+		if err != nil {
+			return nil, err
+		}
+		tiles, err := w.Tiles() // of this set, whose default may be another
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tiles {
+			choices = append(choices, space.Choice{Devices: set, Tiles: t})
+		}
+	}
+	return inParallel(ctx, choices, func(c space.Choice) (ran []planRun) {
+		priced, err := s.Price(c)
+		if err != nil {
+			return nil
+		}
+		for _, policy := range schedule.Policies() {
+			r := planRun{choice: c, policy: policy}
+			if (policy.Static != nil || policy.Dynamic != nil) && r.simulate(ctx, priced, schedule.Choice{Policy: policy}, shortRun) == nil {
+				ran = append(ran, r)
+			}
+		}
+		return ran
+	})
+}
+
+// leastOf is the run with the least of an objective over many steps.
+func leastOf(ctx context.Context, s *train.Space, short []planRun, o exact.Objective) (planRun, error) {
+	value := func(r planRun) float64 { return o.Of(r.span, r.joules) }
+	compare := func(a, b planRun) int { return cmp.Compare(value(a), value(b)) }
+	least := math.Inf(1)
+	for _, r := range short {
+		least = min(least, value(r))
+	}
+	near := slices.DeleteFunc(slices.Clone(short), func(r planRun) bool { return value(r) > nearLeast*least })
+	long, err := inParallel(ctx, near, func(r planRun) []planRun {
+		priced, err := s.Price(r.choice)
+		if err != nil || r.simulate(ctx, priced, schedule.Choice{Policy: r.policy}, steadyRun) != nil {
+			return nil
+		}
+		return []planRun{r}
+	})
+	if err == nil && len(long) == 0 {
+		err = errors.New("no policy can run on any set of devices")
+	}
+	if err != nil {
+		return planRun{}, err
+	}
+	return slices.MinFunc(long, compare), nil
+}
+
+// inParallel joins what do makes of each of some values, as many at a time as there are processors.
+func inParallel[T, R any](ctx context.Context, of []T, do func(T) []R) (all []R, err error) {
+	made := make([][]R, len(of))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range of {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if ctx.Err() == nil {
+				made[i] = do(of[i])
+			}
+		})
+	}
+	wait.Wait()
+	return slices.Concat(made...), ctx.Err()
+}

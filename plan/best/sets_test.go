@@ -1,0 +1,120 @@
+package best
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
+)
+
+// A search that only time bounds looks at no more than it can hold: there is no number of nodes by which local search
+// could be sized.
+func TestTimeAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 2))
+	for range 5 {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		o := Options{Options: exact.Options{Objective: exact.Time, Nodes: math.MaxInt}, Steady: true, Time: 100 * time.Millisecond}
+		found, err := Find(t.Context(), space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])), o)
+		if err != nil || found.Plan == nil {
+			t.Fatal(found, err)
+		}
+	}
+}
+
+// A machine has no worse plan than a part of it that has fewer units, when each set of devices gets as many nodes: the
+// sets of the part are among those of the machine.
+func TestMoreUnitsAreNoWorse(t *testing.T) {
+	const nodesEach = 500
+	r := rand.New(rand.NewPCG(11, 7))
+	compared := 0
+	for compared < 24 {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
+		find := func(sets []string, o exact.Objective, steady bool) *Result {
+			found, err := Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: o, Nodes: nodesEach * len(sets)}, Steady: steady})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		for _, d := range in.priced.Platform.Devices {
+			if d.Count == 1 {
+				continue
+			}
+			part := slices.DeleteFunc(slices.Clone(sets), func(set string) bool {
+				p, err := in.priced.Platform.Select(set)
+				if set == "" {
+					p, err = in.priced.Platform, nil
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return slices.ContainsFunc(p.Devices, func(of platform.Device) bool { return of.Name == d.Name && of.Count == d.Count })
+			})
+			for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
+				for _, steady := range []bool{false, true} {
+					few, many := find(part, o, steady), find(sets, o, steady)
+					compared++
+					if many.Value > few.Value*(1+tolerance) {
+						t.Errorf("%s, steady %v: %g with %q, %g with %q", o, steady, few.Value, few.Devices, many.Value, many.Devices)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Equal nodes give equal bytes of plan and certificate, however many goroutines run at a time.
+func TestEqualNodesEqualBytes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	r := rand.New(rand.NewPCG(21, 34))
+	certificates := 0
+	for range 12 {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
+		for _, steady := range []bool{false, true} {
+			var texts []string
+			for _, processors := range []int{1, 4} {
+				runtime.GOMAXPROCS(processors)
+				found, err := Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000 * len(sets)}, Steady: steady})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var file bytes.Buffer
+				if err := json.NewEncoder(&file).Encode(found.Plan); err != nil {
+					t.Fatal(err)
+				}
+				if found.Certificate != nil {
+					certificates++
+					if err := found.Certificate.Write(&file); err != nil {
+						t.Fatal(err)
+					}
+				}
+				texts = append(texts, file.String())
+			}
+			if texts[0] != texts[1] {
+				t.Errorf("steady %v: with one processor\n%s\nwith four\n%s", steady, texts[0], texts[1])
+			}
+		}
+	}
+	if certificates == 0 {
+		t.Error("no search has a certificate: the test tests little")
+	}
+}
