@@ -326,6 +326,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	}
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform)+w.clocks.String())
+	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {

@@ -75,6 +75,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		return cli.PrintJSON(stdout, r.summary)
 	}
 	r.w.printRun(stdout, r.summary)
+	r.w.chosen.print(stdout)
 	printStates(stdout, r.summary.States)
 	if out.verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
@@ -107,14 +108,9 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.optimize(ctx)
+	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if found == nil {
-		if err := w.decide(); err != nil {
-			return nil, err
-		}
 	}
 	result, err := w.Predict(ctx)
 	if err != nil {
@@ -173,7 +169,8 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.decide()
+	_, err = w.settle(ctx)
+	return w, err
 }
 
 // undecidedWorkload loads what simulate and plan work on: one graph, some steps.
@@ -347,7 +344,7 @@ func (w *workload) newManifest(command string) *manifest {
 		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
-		Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
+		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name

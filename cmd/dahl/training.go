@@ -72,7 +72,8 @@ func (t *trainer) run(ctx context.Context) error {
 // of is the workload as a leg of its training has it.
 func (w *workload) of(l *train.Workload) *workload {
 	next, o := *w, *w.opts
-	if next.Workload = *l; l.Options.Devices != o.Devices {
+	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
+		next.chosen = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
 	}
 	next.opts = &o

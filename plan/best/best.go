@@ -44,6 +44,8 @@ type Options struct {
 	Deadline time.Duration
 	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
 	Time time.Duration
+	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
+	Quick bool
 }
 
 // Result is the best plan found. Makespan and Joules are of the step.
@@ -91,14 +93,24 @@ type candidate struct {
 	err    error
 }
 
+// pass is a part of a search.
+type pass struct {
+	run  func(context.Context) error
+	part float64 // of the time, after which it ends with what there is; 0: it is needed
+}
+
+func (f *finder) passes() []pass {
+	if f.Quick {
+		return []pass{{f.price, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.refine, 1}}
+	}
+	return []pass{{f.price, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}}
+}
+
 // Find finds a plan of the first graph of the programs of a space.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := &finder{Options: &o, space: s, left: o.Nodes}
 	begin := time.Now()
-	for _, pass := range []struct {
-		run  func(context.Context) error
-		part float64 // of the time, after which it ends with what there is; 0: it is needed
-	}{{f.price, 0}, {f.begin, 0}, {f.boundWork, 0.5}, {f.descend, 0.5}, {f.sweep, 0.5}, {f.choose, 0.5}, {f.improve, 0.7}, {f.prove, 1}} {
+	for _, pass := range f.passes() {
 		within, cancel := ctx, func() {}
 		if o.Time > 0 && pass.part > 0 {
 			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
@@ -148,7 +160,7 @@ func (f *finder) price(ctx context.Context) error {
 // one that is known.
 func (f *finder) begin(ctx context.Context) error {
 	for _, c := range slices.Backward(f.candidates) {
-		if err := c.planAll(ctx, f.Options); err != nil {
+		if err := c.first(ctx, f.Options); err != nil {
 			return err
 		}
 		if c.Plan != nil {

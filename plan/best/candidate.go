@@ -14,6 +14,18 @@ import (
 	"dahl/simulate"
 )
 
+// first plans what the choice is compared by: with all policies, or quickly with HEFT.
+func (c *candidate) first(ctx context.Context, o *Options) error {
+	if !o.Quick {
+		return c.planAll(ctx, o)
+	}
+	heft, err := schedule.PolicyByName("heft")
+	if err != nil {
+		panic("best: " + err.Error())
+	}
+	return c.try(ctx, o, heft)
+}
+
 // planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
 // bound, which looks at all plans.
 func (c *candidate) planAll(ctx context.Context, o *Options) error {

@@ -4,10 +4,39 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"dahl/platform"
 )
 
 // nodesOfPlan is what a plan that is simulated counts of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
+
+// alone plans for devices of one kind with all their units, so that a descent begins near the best also where
+// another kind only costs time.
+func (f *finder) alone(ctx context.Context) error {
+	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
+		p := c.priced.Platform
+		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && d.Count < d.Whole })
+	}))
+}
+
+// refine plans in all ways for the choices that are best so far.
+func (f *finder) refine(ctx context.Context) error {
+	some := f.bestOf(searched)
+	err := inParallel(ctx, len(some), func(i int) error { return some[i].planAll(ctx, f.Options) })
+	for _, c := range some {
+		f.offer(c)
+	}
+	return err
+}
+
+// offer takes a choice that is better than the best one: of equal ones that with fewer joules, which leaves out
+// devices that have nothing to do.
+func (f *finder) offer(c *candidate) {
+	if c.Plan != nil && (c.Value < f.best.Value || c.Value == f.best.Value && c.Joules < f.best.Joules) {
+		f.best = c
+	}
+}
 
 // descend goes from the choice that is known to the best of those that differ from it in one respect, and on
 // from there: in the numbers of units of one kind of device, or in the lowering. It ends where none of
@@ -80,14 +109,12 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 		if f.best.Value <= now[0].bound {
 			return nil
 		}
-		if err := inParallel(ctx, len(now), func(i int) error { return now[i].planAll(ctx, f.Options) }); err != nil {
+		if err := inParallel(ctx, len(now), func(i int) error { return now[i].first(ctx, f.Options) }); err != nil {
 			return err
 		}
 		for _, c := range now {
 			f.left -= c.nodes + c.plans*c.nodesOfPlan()
-			if c.Plan != nil && c.Value < f.best.Value {
-				f.best = c
-			}
+			f.offer(c)
 		}
 	}
 	return nil

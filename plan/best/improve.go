@@ -15,14 +15,7 @@ const searched = 3
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
 // into moves.
 func (f *finder) improve(ctx context.Context) error {
-	var from []*candidate
-	for _, c := range f.candidates {
-		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
-			from = append(from, c)
-		}
-	}
-	slices.SortStableFunc(from, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	from = from[:min(len(from), searched)]
+	from := f.bestOf(searched)
 	if len(from) == 0 {
 		return nil
 	}
@@ -40,9 +33,19 @@ func (f *finder) improve(ctx context.Context) error {
 		return c.take(ctx, f.Options, found.Plan, 50)
 	})
 	for _, c := range from {
-		if c.Value < f.best.Value {
-			f.best = c
-		}
+		f.offer(c)
 	}
 	return err
+}
+
+// bestOf are the best choices, but for those that cannot be better than the best one.
+func (f *finder) bestOf(most int) []*candidate {
+	var all []*candidate
+	for _, c := range f.candidates {
+		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
+	return all[:min(len(all), most)]
 }
