@@ -71,13 +71,33 @@ func (c *chosenDevices) print(out io.Writer) {
 	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
 }
 
-// chooseDevices takes the fastest plan of a step on the best set of devices. Every set has the lowering that it has
-// by default. With an error everything stays as it was.
-func (w *workload) chooseDevices(ctx context.Context) error {
-	if n := w.Program.Graphs[0].NumTasks(); n > bestTasks {
-		w.chosen = &chosenDevices{Skipped: fmt.Sprintf("a step has %d tasks, and sets of devices are compared up to %d", n, bestTasks)}
-		return w.decide()
+// asksBest reports whether the policy best is to plan.
+func (o *options) asksBest() bool { return o.Policy == bestPolicy && o.Plan == "" && o.Objective == "" }
+
+// policyText is the policy of a run, and for best which one made its plan.
+func (w *workload) policyText(made string) string {
+	if w.opts.asksBest() {
+		return fmt.Sprintf("%s (%s)", bestPolicy, made)
 	}
+	return made
+}
+
+// chooseDevices takes the fastest plan of a step on the best set of devices. Where there is none, or it does not fit
+// beside the other graphs, or a step has too many tasks, all devices are planned for.
+func (w *workload) chooseDevices(ctx context.Context) error {
+	var err error
+	if n := w.Program.Graphs[0].NumTasks(); n > bestTasks {
+		err = fmt.Errorf("a step has %d tasks, and sets of devices are compared up to %d", n, bestTasks)
+	} else if err = w.takeBest(ctx); err == nil || ctx.Err() != nil {
+		return err
+	}
+	w.chosen = &chosenDevices{Skipped: cli.OneLine(err)}
+	return w.decide()
+}
+
+// takeBest takes the fastest plan of a step. Every set of devices has the lowering that it has by default. With an
+// error everything stays as it was.
+func (w *workload) takeBest(ctx context.Context) error {
 	s, err := w.defaultSpace()
 	if err != nil {
 		return err

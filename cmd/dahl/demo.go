@@ -134,7 +134,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
-		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), predicted.Main.Policy)
+		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
 		cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
 }

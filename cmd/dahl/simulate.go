@@ -288,7 +288,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers%s; policy %s, steps %d\n",
-		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), s.Policy, s.Steps)
+		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".

@@ -75,6 +75,9 @@ func (w *workload) of(l *train.Workload) *workload {
 	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
 		next.chosen = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
+		if o.Policy == bestPolicy {
+			o.Policy = listPolicy // by which it went on
+		}
 	}
 	next.opts = &o
 	return &next

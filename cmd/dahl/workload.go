@@ -43,6 +43,9 @@ type workload struct {
 // thisMachine is the platform file, or the detected machine, with the devices and as
 // many workers as asked for.
 func thisMachine(o *options) (*platform.Platform, error) {
+	if o.Platform == "" && o.asksBest() {
+		o.Policy = listPolicy // the rates of a machine that is detected are guesses, which tell no sets apart
+	}
 	p, err := cli.Machine(o.Platform, o.Devices, false)
 	if err == nil {
 		p, err = o.selected(p)
@@ -289,14 +292,11 @@ func (o *options) devices() (string, error) {
 // settle makes all decisions: by the plan file, for the objective, or by the policy. What it returns is of an
 // objective; nil: there is none.
 func (w *workload) settle(ctx context.Context) (*best.Result, error) {
-	o := w.opts
 	switch {
-	case o.Objective != "":
+	case w.opts.Objective != "":
 		return w.optimize(ctx)
-	case o.Policy == bestPolicy && o.Plan == "":
-		if err := w.chooseDevices(ctx); err == nil || ctx.Err() != nil {
-			return nil, err
-		}
+	case w.opts.asksBest():
+		return nil, w.chooseDevices(ctx)
 	}
 	return nil, w.decide()
 }

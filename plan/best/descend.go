@@ -30,10 +30,11 @@ func (f *finder) refine(ctx context.Context) error {
 	return err
 }
 
-// offer takes a choice that is better than the best one: of equal ones that with fewer joules, which leaves out
-// devices that have nothing to do.
+// offer takes a choice that is better than the best one: of equal ones that with fewer units, since the others have
+// nothing to do.
 func (f *finder) offer(c *candidate) {
-	if c.Plan != nil && (c.Value < f.best.Value || c.Value == f.best.Value && c.Joules < f.best.Joules) {
+	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
+	if c.Plan != nil && (c.Value < f.best.Value || c.Value == f.best.Value && units(c) < units(f.best)) {
 		f.best = c
 	}
 }
