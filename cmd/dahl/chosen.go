@@ -15,6 +15,14 @@ import (
 	"dahl/train"
 )
 
+// bestPolicyHelp is the paragraph about it in the help of the commands that have it.
+var bestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of those of --devices, on which a step is predicted
+to be fastest, and one line says which and how much faster than all. Each set of devices
+has the lowering that it has by default, so weights may differ in their last bits from those
+on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
+%d tasks no sets are compared, nor of a machine that is detected, whose rates are guesses:
+--policy %s plans for all.`, bestTasks, listPolicy)
+
 // bestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
 const bestPolicy = "best"
 

@@ -56,6 +56,8 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+` + bestPolicyHelp + `
+
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
 it. Data that do not fit are read while the run goes on, a few batches ahead, with the

@@ -39,6 +39,8 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
+` + bestPolicyHelp + `
+
 With --objective it looks for the plan of a step that takes the least time, joules or
 joules times seconds, and says whether that is proven, or how far the value may be above
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step

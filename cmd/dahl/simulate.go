@@ -51,6 +51,8 @@ from the distributions that calibrate kept, and prints where the run's time and
 energy lie; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
+` + bestPolicyHelp + `
+
 ` + bestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,

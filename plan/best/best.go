@@ -7,6 +7,9 @@
 // plans are improved by local search. Then the linear relaxation of package relax proves a bound for each
 // choice that may still have a better plan, and the certificate keeps the proofs.
 //
+// A quick search proves nothing. It compares choices by HEFT's plans: all devices, those of one kind, then what differs
+// from the best in one respect. On the best three all policies plan.
+//
 // # Units
 //
 // A steady step is what one step more adds to a long run: a hundred steps less fifty, over fifty. Its bound is
