@@ -68,8 +68,11 @@ func (c *chosenDevices) print(out io.Writer) {
 		return
 	}
 	faster := ""
-	if c.TimesAsFast > 0 {
+	switch {
+	case c.TimesAsFast >= 1.005:
 		faster = fmt.Sprintf(": %s times as fast as all", cli.ThreeDigits(c.TimesAsFast))
+	case c.TimesAsFast > 0:
+		faster = ": as fast as all"
 	}
 	of := strings.Split(c.Of, ",")
 	text := strings.Join(of[:min(len(of), 3)], ", ")
