@@ -108,6 +108,9 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !HasVariant(p, c.Options.Variant) {
+		return nil, inputErrorf("variant %q: no kernel has it for these devices", c.Options.Variant)
+	}
 	w := c.Workload
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
 	if w.Model == nil || choice.Tiles == "" {

@@ -111,6 +111,14 @@ func (w *Workload) CheckVariant() error {
 	return asInput(execute.CheckVariant(name))
 }
 
+// HasVariant reports whether some kernel has a variant for a device of a platform; any has the variant "".
+func HasVariant(p *platform.Platform, name string) bool {
+	return name == "" || slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
+		v, ok := k.Variant(name)
+		return ok && slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && v.RunsOn(d.Kind) })
+	})
+}
+
 // Choose makes all decisions: by the plan for the first graph, else by the policy.
 func (w *Workload) Choose() (err error) {
 	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}

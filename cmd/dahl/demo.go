@@ -25,7 +25,7 @@ var demoRun = struct {
 	options
 	calibrate func(context.Context, *options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
 }{
-	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true},
+	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: bestPolicy, DType: "float32", Seed: 1, Shuffle: true},
 	calibrate,
 }
 
@@ -125,6 +125,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	slices.Sort(names)
 	fmt.Fprintf(stdout, "machine   %d CPU workers, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
 		len(c.Platform.Workers), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
+	w.chosen.print(stdout)
 	return w, nil
 }
 
@@ -133,7 +134,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
-		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), predicted.Main.Policy)
+		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
 		cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
 }

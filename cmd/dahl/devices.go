@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.Step
 // compareSets lays the prediction for all devices beside what the same options give on each
 // kind alone; nil where --devices does not name both processors and others.
 func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, error) {
-	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
+	sets := plan.DeviceSets(cmp.Or(w.all, w.Platform), w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
@@ -85,7 +86,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 // anew, and where a plan or a variant asked for is for all devices.
 func (w *workload) sameGraphOn(some *platform.Platform) bool {
 	o := w.opts
-	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
+	return o.Plan == "" && o.Policy != bestPolicy && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
 }
 
 // measureSets adds what the run on all devices took, and if asked that of an epoch on

@@ -56,6 +56,8 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+` + bestPolicyHelp + `
+
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
 it. Data that do not fit are read while the run goes on, a few batches ahead, with the
@@ -122,13 +124,19 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	addWorkFlags(cmd, o)
 	addTrainFlags(cmd, o)
 	exclude(cmd, "devices", "workers")
+	before(cmd, func() error {
+		if f.compareDevices && !cmd.Flags().Changed("policy") {
+			o.Policy = listPolicy // so that the run on all devices uses them
+		}
+		return nil
+	})
 	cli.Must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
 	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
-	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
+	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+listPolicy+" where no --policy is given")
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
@@ -326,8 +334,9 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	}
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform)+w.clocks.String())
+	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
+		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {

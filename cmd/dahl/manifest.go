@@ -36,6 +36,7 @@ type manifest struct {
 	Platform identity            `json:"platform"`
 	Graphs   []identity          `json:"graphs"`
 	Lowering *dag.Lowering       `json:"lowering,omitempty"`
+	Chosen   *chosenDevices      `json:"chosen_devices,omitempty"`
 	Variants []string            `json:"variants,omitempty"` // "device op type shape: variant", sorted
 	Inputs   []identity          `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *identity           `json:"data,omitempty"`     // what was trained and tested on

@@ -58,12 +58,9 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	})
 }
 
-// optimize replaces the policy's plan by the best for an objective; nil: none was asked for.
+// optimize takes the best plan for the objective.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	o := w.opts
-	if o.Objective == "" {
-		return nil, nil
-	}
 	s, err := w.space()
 	if err != nil {
 		return nil, cli.AsInput(err)

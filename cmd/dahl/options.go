@@ -185,7 +185,7 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 		o.Clocks = append(o.Clocks, setting)
 		return nil
 	})
-	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+cli.OneOf(cli.PolicyNames()))
+	f.StringVar(&o.Policy, "policy", bestPolicy, "scheduler: "+cli.OneOf(policyNames())+"; best takes the fastest plan of all on sets of the devices")
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
 	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")
@@ -241,7 +241,7 @@ func optimizerNames() []string {
 
 // setPolicy takes the name of a scheduler in any case.
 func (o *options) setPolicy() error {
-	names := cli.PolicyNames()
+	names := policyNames()
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, o.Policy) })
 	if i < 0 {
 		return fmt.Errorf("--policy %q: want one of %s; a plan is replayed with --plan%s", o.Policy, strings.Join(names, ", "), cli.DidYouMean(o.Policy, names))

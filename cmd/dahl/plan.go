@@ -15,7 +15,7 @@ import (
 	"dahl/schedule"
 )
 
-const planHelp = `plan lets a policy decide where and in which order the tasks of a step run, and
+var planHelp = `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
 the simulator predicts for them. With several memories they are also what every copy
 engine moves in which order, what leaves a memory and comes back, and where everything
@@ -33,15 +33,19 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
+` + bestPolicyHelp + `
+
 With --objective it looks for the plan of a step that takes the least time, joules or
 joules times seconds, and says whether that is proven, or how far the value may be above
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step
-more adds to a long run. Of one alone of up to 64 tasks it looks at all plans: for each
-task every worker and every clock, for each worker every order, as far as --budget goes.
-Of others it takes the best plan of all policies on all devices and on parts of them.
-Where it has not looked at all plans, certificate.json proves the bound, and dahl verify
-adds it up again in exact arithmetic. --clock holds a device to one clock; the bound of
-a certificate is then that of all clocks.
+more adds to a long run. It chooses devices and how many units of each, the samples per
+task of a network's layers, where and when each task runs, and its clock. All policies
+plan for the choices that may be best, and local search improves the best plans. Of a
+step alone of up to 64 tasks it looks at all plans, as far as --budget goes. Where it has
+not, certificate.json proves a bound for all choices: sets of devices (up to exchange of
+equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of
+one kind) with each of the tiles, and the copies of buffers that the graph has. dahl
+verify adds it up again in exact arithmetic. --devices, --lowering and --clock are fences.
 It says in words what it chose and why, what the next best plan, spare devices and
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).

@@ -16,7 +16,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/platform"
 	"dahl/rundir"
-	"dahl/schedule"
 )
 
 func newRerun([]string) *cobra.Command {
@@ -161,7 +160,8 @@ func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
 	if m.Lists(machineFile) {
 		o.Platform = filepath.Join(dir, machineFile)
-	} else {
+	}
+	if o.Objective == "" {
 		o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
 	}
 	if m.Command == "simulate" || m.Command == "plan" {
@@ -220,7 +220,7 @@ func (o *options) planned() (bool, error) {
 	if o.Plan != "" {
 		return true, nil
 	}
-	info, err := schedule.PolicyByName(o.Policy)
+	info, err := o.policy()
 	return info.Static != nil, cli.AsInput(err)
 }
 

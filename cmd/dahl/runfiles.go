@@ -35,6 +35,9 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main,
 		Energy: w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)})
+	if err == nil && w.chosen.some() {
+		err = d.Write(machineFile, w.all.WriteTOML)
+	}
 	if err == nil {
 		err = d.Write(summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) })
 	}

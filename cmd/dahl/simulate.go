@@ -52,6 +52,8 @@ from the distributions that calibrate kept, and prints where the run's time and
 energy lie; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
+` + bestPolicyHelp + `
+
 ` + bestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
@@ -76,6 +78,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		return cli.PrintJSON(stdout, r.summary)
 	}
 	r.w.printRun(stdout, r.summary)
+	r.w.chosen.print(stdout)
 	printStates(stdout, r.summary.States)
 	if out.verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
@@ -111,14 +114,9 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.optimize(ctx)
+	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if found == nil {
-		if err := w.decide(); err != nil {
-			return nil, err
-		}
 	}
 	result, err := w.Predict(ctx)
 	if err != nil {
@@ -179,7 +177,8 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.decide()
+	_, err = w.settle(ctx)
+	return w, err
 }
 
 // undecidedWorkload loads what simulate and plan work on: one graph, some steps.
@@ -297,7 +296,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers%s; policy %s, steps %d\n",
-		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), s.Policy, s.Steps)
+		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
@@ -353,7 +352,7 @@ func (w *workload) newManifest(command string) *manifest {
 		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
-		Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
+		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name

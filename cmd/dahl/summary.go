@@ -51,6 +51,7 @@ type summary struct {
 	World      schedule.World `json:"world"`
 	Graph      string         `json:"graph"`
 	Policy     string         `json:"policy"`
+	Chosen     *chosenDevices `json:"chosen_devices,omitempty"`
 	Clocks     []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
 	Steps      int            `json:"steps"`
 	MakespanS  float64        `json:"makespan_s"`
@@ -131,7 +132,7 @@ type savingSummary struct {
 func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
-		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),

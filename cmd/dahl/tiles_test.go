@@ -27,7 +27,7 @@ func TestLoweringBest(t *testing.T) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--steps", "10", "--json", "--out", dir}, network, more)...), &s)
 		return s
 	}
-	best, standard := simulate("best", "--lowering", bestTiles), simulate("standard")
+	best, standard := simulate("best", "--lowering", bestTiles), simulate("standard", "--policy", "heft")
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}

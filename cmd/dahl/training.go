@@ -72,8 +72,12 @@ func (t *trainer) run(ctx context.Context) error {
 // of is the workload as a leg of its training has it.
 func (w *workload) of(l *train.Workload) *workload {
 	next, o := *w, *w.opts
-	if next.Workload = *l; l.Options.Devices != o.Devices {
+	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
+		next.chosen = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
+		if o.Policy == bestPolicy {
+			o.Policy = listPolicy // by which it went on
+		}
 	}
 	next.opts = &o
 	return &next

@@ -16,9 +16,9 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
-	"dahl/schedule"
 	"dahl/schedule/place"
 	"dahl/train"
 )
@@ -32,6 +32,8 @@ type workload struct {
 	opts *options
 
 	whole   *platform.Platform // of which --devices select; nil: not kept
+	all     *platform.Platform // from whose devices the policy best chose; nil: it was not asked
+	chosen  *chosenDevices     // by the policy best; nil: it has left out none
 	samples train.Samples
 	clocks  *machineClocks   // of a training; nil: none were asked for
 	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
@@ -41,6 +43,9 @@ type workload struct {
 // thisMachine is the platform file, or the detected machine, with the devices and as
 // many workers as asked for.
 func thisMachine(o *options) (*platform.Platform, error) {
+	if o.Platform == "" && o.asksBest() {
+		o.Policy = listPolicy // the rates of a machine that is detected are guesses, which tell no sets apart
+	}
 	p, err := cli.Machine(o.Platform, o.Devices, false)
 	if err == nil {
 		p, err = o.selected(p)
@@ -71,7 +76,7 @@ func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
 			return nil, cli.InputErrorf("%s: %w", from, err)
 		}
 	}
-	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
+	if !train.HasVariant(p, o.Variant) {
 		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
 	}
 	return p, nil
@@ -100,13 +105,6 @@ func (o *options) prepared(p *platform.Platform) (*platform.Platform, error) {
 		return p, nil
 	}
 	return train.Within(p, o.Precision, o.Variant)
-}
-
-// isVariantOf reports whether some kernel has a variant for a kind of devices.
-func isVariantOf(name, kind string) bool {
-	return slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
-		return slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return v.Name == name && v.RunsOn(kind) })
-	})
 }
 
 // checkVariant refuses a name that no kernel has.
@@ -168,10 +166,11 @@ func newWorkload(ctx context.Context, o *options, m *nn.Model, p *platform.Platf
 		return nil, cli.AsInput(err)
 	}
 	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
-	if err := w.build(ctx, d.Samples()); err != nil {
+	w.samples = d.Samples()
+	if err := w.build(ctx, w.samples); err != nil {
 		return nil, err
 	}
-	if err := w.decide(); err != nil {
+	if _, err := w.settle(ctx); err != nil {
 		return nil, err
 	}
 	err = w.Afford()
@@ -295,9 +294,21 @@ func (o *options) devices() (string, error) {
 	return made.On, err
 }
 
-// decide makes all decisions: by the plan file for the first graph, else by the policy.
+// settle makes all decisions: by the plan file, for the objective, or by the policy. What it returns is of an
+// objective; nil: there is none.
+func (w *workload) settle(ctx context.Context) (*best.Result, error) {
+	switch {
+	case w.opts.Objective != "":
+		return w.optimize(ctx)
+	case w.opts.asksBest():
+		return nil, w.chooseDevices(ctx)
+	}
+	return nil, w.decide()
+}
+
+// decide makes all decisions: by the plan file for the first graph, else by the policy on all devices.
 func (w *workload) decide() (err error) {
-	if w.Options.Policy, err = schedule.PolicyByName(w.opts.Policy); err != nil {
+	if w.Options.Policy, err = w.opts.policy(); err != nil {
 		return cli.AsInput(err)
 	}
 	if w.opts.Plan != "" {

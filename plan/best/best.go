@@ -7,6 +7,9 @@
 // plans are improved by local search. Then the linear relaxation of package relax proves a bound for each
 // choice that may still have a better plan, and the certificate keeps the proofs.
 //
+// A quick search proves nothing. It compares choices by HEFT's plans: all devices, those of one kind, then what differs
+// from the best in one respect. On the best three all policies plan.
+//
 // # Units
 //
 // A steady step is what one step more adds to a long run: a hundred steps less fifty, over fifty. Its bound is
@@ -43,6 +46,8 @@ type Options struct {
 	Deadline time.Duration
 	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
 	Time time.Duration
+	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
+	Quick bool
 }
 
 // Result is the best plan found. Makespan and Joules are of the step.
@@ -100,15 +105,25 @@ type candidate struct {
 	err    error
 }
 
+// pass is a part of a search.
+type pass struct {
+	run  func(context.Context) error
+	part float64 // of the time, after which it ends with what there is; 0: it is needed
+}
+
+func (f *finder) passes() []pass {
+	if f.Quick {
+		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
+	}
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
+		{f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}}
+}
+
 // Find finds a plan of the first graph of the programs of a space.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := &finder{Options: &o, space: s, left: o.Nodes, models: map[string]func() (*certificate.Model, error){}}
 	begin := time.Now()
-	for _, pass := range []struct {
-		run  func(context.Context) error
-		part float64 // of the time, after which it ends with what there is; 0: it is needed
-	}{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
-		{f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}} {
+	for _, pass := range f.passes() {
 		within, cancel := ctx, func() {}
 		if o.Time > 0 && pass.part > 0 {
 			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
@@ -160,7 +175,7 @@ func (f *finder) begin(ctx context.Context) error {
 	order := slices.Clone(f.candidates)
 	slices.SortStableFunc(order, func(a, b *candidate) int { return cmp.Compare(len(b.names()), len(a.names())) })
 	for _, c := range order {
-		if err := c.planAll(ctx, f); err != nil {
+		if err := c.first(ctx, f); err != nil {
 			return err
 		}
 		if c.Plan != nil {

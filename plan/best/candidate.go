@@ -14,6 +14,19 @@ import (
 	"dahl/simulate"
 )
 
+// first plans what the choice is compared by: with all policies, or quickly with HEFT.
+func (c *candidate) first(ctx context.Context, f *finder) error {
+	if !f.Quick {
+		return c.planAll(ctx, f)
+	}
+	heft, err := schedule.PolicyByName("heft")
+	if err != nil {
+		panic("best: " + err.Error())
+	}
+	_, err = c.try(ctx, f.Options, heft, nil)
+	return err
+}
+
 // planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
 // bound, which looks at all plans.
 func (c *candidate) planAll(ctx context.Context, f *finder) error {
@@ -44,7 +57,7 @@ func (c *candidate) isSmall(o *Options) bool {
 // search looks at all plans, as far as the nodes go.
 func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	of := o.Options
-	of.Nodes, of.Clocks = nodes, freeClocks(c.priced.Platform)
+	of.Nodes, of.Clocks = nodes, o.freeClocks(c.priced.Platform)
 	within, cancel := ctx, func() {}
 	if o.Time > 0 {
 		within, cancel = context.WithTimeout(ctx, o.Time/2)
@@ -62,10 +75,15 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 }
 
 // freeClocks lists the clocks that tasks may have, by device.
-func freeClocks(p *platform.Platform) [][]int32 {
+func (o *Options) freeClocks(p *platform.Platform) [][]int32 {
 	allowed := make([][]int32, len(p.Devices))
 	for i := range p.Devices {
-		for _, clock := range p.Devices[i].FreeClocks() {
+		d := &p.Devices[i]
+		if o.Quick {
+			allowed[i] = []int32{int32(d.AtClock)}
+			continue
+		}
+		for _, clock := range d.FreeClocks() {
 			allowed[i] = append(allowed[i], int32(clock))
 		}
 	}

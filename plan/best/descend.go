@@ -6,10 +6,35 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"dahl/platform"
 )
 
 // nodesOfPlan is what a plan that is simulated counts of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
+
+// alone plans for devices of one kind with all their units, so that a descent begins near the best also where
+// another kind only costs time.
+func (f *finder) alone(ctx context.Context) error {
+	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
+		p := c.priced.Platform
+		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && d.Count < d.Whole })
+	}))
+}
+
+// planBest plans in all ways for the choices that are best so far.
+func (f *finder) planBest(ctx context.Context) error {
+	return f.planTogether(ctx, f.bestOf(searched), (*candidate).planAll)
+}
+
+// offer takes a choice that is better than the best one: of equal ones that with fewer units, since the others have
+// nothing to do.
+func (f *finder) offer(c *candidate) {
+	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
+	if c.Plan != nil && (better(&c.Try, &f.best.Try) || c.Value == f.best.Value && units(c) < units(f.best)) {
+		f.best = c
+	}
+}
 
 // descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
 // there, and from the best choice known. What seems best comes first, since its plan says which choices need none. Only
@@ -133,7 +158,7 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 		if f.best.Value <= now[0].bound {
 			return nil
 		}
-		if err := f.planTogether(ctx, now, (*candidate).planAll); err != nil {
+		if err := f.planTogether(ctx, now, (*candidate).first); err != nil {
 			return err
 		}
 	}
@@ -149,9 +174,7 @@ func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(
 	err := inParallel(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
 	for i, c := range some {
 		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
-		if c.Plan != nil && better(&c.Try, &f.best.Try) {
-			f.best = c
-		}
+		f.offer(c)
 	}
 	return err
 }

@@ -18,14 +18,7 @@ const mostMoves = 1_000_000
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
 // into moves.
 func (f *finder) improve(ctx context.Context) error {
-	var from []*candidate
-	for _, c := range f.candidates {
-		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
-			from = append(from, c)
-		}
-	}
-	slices.SortStableFunc(from, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	from = from[:min(len(from), searched)]
+	from := f.bestOf(searched)
 	if len(from) == 0 {
 		return nil
 	}
@@ -34,7 +27,7 @@ func (f *finder) improve(ctx context.Context) error {
 	err := inParallel(ctx, len(from), func(i int) error {
 		c := from[i]
 		found, err := improve.Search(ctx, c.priced, c.Plan, improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: moves,
-			Clocks: freeClocks(c.priced.Platform), Deadline: f.Deadline})
+			Clocks: f.freeClocks(c.priced.Platform), Deadline: f.Deadline})
 		if err != nil {
 			return err
 		}
@@ -43,9 +36,19 @@ func (f *finder) improve(ctx context.Context) error {
 		return c.take(ctx, f.Options, found.Plan, longRun)
 	})
 	for _, c := range from {
-		if c.Value < f.best.Value {
-			f.best = c
-		}
+		f.offer(c)
 	}
 	return err
+}
+
+// bestOf are the best choices, but for those that cannot be better than the best one.
+func (f *finder) bestOf(most int) []*candidate {
+	var all []*candidate
+	for _, c := range f.candidates {
+		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
+	return all[:min(len(all), most)]
 }

@@ -44,6 +44,9 @@ func (f *finder) boundWork(ctx context.Context) error {
 
 // boundEach bounds those of some choices by their work that have no bound yet.
 func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
+	if f.Quick {
+		return nil
+	}
 	return inParallel(ctx, len(some), func(i int) error {
 		if c := some[i]; !c.proven && c.leaf == nil {
 			return f.bound(ctx, work, c)

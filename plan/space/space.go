@@ -154,7 +154,7 @@ func setText(p *platform.Platform, taken []int) (string, bool) {
 		case n == 0:
 			whole = false
 		case of.PlacedOnly:
-		case of.Count == 1:
+		case of.Count == 1 && of.Whole <= 1:
 			items = append(items, of.Name)
 		default:
 			whole = whole && n == of.Count

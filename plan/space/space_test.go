@@ -90,3 +90,14 @@ func TestSetsCanBeSelected(t *testing.T) {
 		}
 	}
 }
+
+// One unit of a device that has more is named with its number, since the name alone stands for all of them.
+func TestOneUnitOfSeveral(t *testing.T) {
+	p, err := load(t, "emulated").Select("cpu:1,gpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Sets(p, nil), []string{"gpu", "cpu:1", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
