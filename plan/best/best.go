@@ -173,7 +173,9 @@ func (f *finder) price(ctx context.Context) error {
 // one that is known.
 func (f *finder) begin(ctx context.Context) error {
 	order := slices.Clone(f.candidates)
-	slices.SortStableFunc(order, func(a, b *candidate) int { return cmp.Compare(len(b.names()), len(a.names())) })
+	slices.SortStableFunc(order, func(a, b *candidate) int {
+		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
+	})
 	for _, c := range order {
 		if err := c.first(ctx, f); err != nil {
 			return err
