@@ -17,8 +17,8 @@
 //
 // # Limits
 //
-// Variants, sleep, the order of copies and more copies of a buffer than the graph says are not
-// searched, and bounds hold for these copies.
+// Variants, sleep and the order of copies between memories are not searched, nor more than two copies of a buffer.
+// Bounds hold for any number of copies.
 package best
 
 import (

@@ -246,11 +246,10 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	for i := range steps * n {
 		d.add(i%n, i/n, i >= (steps-1)*n)
 	}
-	for t := range n { // every buffer is there as often as the graph says, so that all its orders bind
+	for t := range n { // orders of reuse between steps are left out, since a plan may have more copies of a buffer
 		d.follows(t, g.Preds(dag.TaskID(t)), 0)
 		if m.Steady {
 			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
-			d.follows(t, g.ReusePreds(dag.TaskID(t), 1), 1)
 		}
 	}
 	nanos := map[int64][]int64{} // by bytes
