@@ -84,8 +84,8 @@ type Plan struct {
 	GraphHash string        `json:"graph,omitempty"` // empty in a hand-written plan
 	Lowering  *dag.Lowering `json:"lowering,omitempty"`
 	// On is the devices that the plan is for, as [platform.Platform.Select] takes them; "": all.
-	On string `json:"on,omitempty"`
-	Variants  Variants      `json:"variants,omitempty"`
+	On       string   `json:"on,omitempty"`
+	Variants Variants `json:"variants,omitempty"`
 	// Order lists the tasks of one step for each worker that has any, in the
 	// order in which it runs them.
 	Order [][]dag.TaskID `json:"-"`
