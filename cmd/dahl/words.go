@@ -117,7 +117,7 @@ func useText(u *best.Use) string {
 	case u.Placed:
 		text += " that only it can run"
 	case u.Units > 1:
-		text += fmt.Sprintf(" on %d of %d units", u.Used, u.Units)
+		text += fmt.Sprintf(" on %d of the %d units chosen", u.Used, u.Units)
 	}
 	text += fmt.Sprintf(", busy %s", percent(u.Busy))
 	var clocks []string
@@ -173,7 +173,7 @@ func parts(w *best.Why) []part {
 	if w.Basis == energy.Unavailable {
 		return nil
 	}
-	return []part{{"base power", w.BaseJ}, {"what was not chosen", w.LeftOutJ}, {"waiting", w.IdleJ}, {"work", w.BusyJ}, {"copies", w.TransferJ}, {"sleep and changes", w.StatesJ}}
+	return []part{{"base power", w.BaseJ}, {"units left out", w.LeftOutJ}, {"waiting", w.IdleJ}, {"work", w.BusyJ}, {"copies", w.TransferJ}, {"sleep and changes", w.StatesJ}}
 }
 
 // whyText says what a step is made of.

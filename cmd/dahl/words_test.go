@@ -36,12 +36,12 @@ func TestExplained(t *testing.T) {
 	x.printChosen()
 	x.print()
 	want := `chosen    cpu:2,gpu0 with tiles whole, planned by branch and bound
-          cpu: 3 of the tasks on 1 of 2 units, busy 25 %, clocks 2 at slow and 1 at base; gpu0: 9 of
-          the tasks, busy 80 %; no task on gpu1
+          cpu: 3 of the tasks on 1 of the 2 units chosen, busy 25 %, clocks 2 at slow and 1 at base;
+          gpu0: 9 of the tasks, busy 80 %; no task on gpu1
           layers: conv1 to conv2 on gpu0; fc on gpu0 70 %, cpu 30 %
 why       20 mJ in 1 ms, 20 W: 13.9 mJ work, 5 mJ base power, 1 mJ waiting
 next      cpu:1 with tiles whole: 25 mJ by heft, +25 % (step +100 %, -7.5 W); mostly base power +5
-          mJ, what was not chosen +0 uJ
+          mJ, units left out +0 uJ
 spare     more of cpu: cpu:4,gpu0 with tiles default: 20.4 mJ by heft, +2 % (step -50 %, +20.8 W);
           bounds leave room for -1 %
           with gpu1: cpu:2,gpu0,gpu1: no plan was made; none there is below +3 %

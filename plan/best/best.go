@@ -270,6 +270,9 @@ func (f *finder) noPlan() error {
 	return fmt.Errorf("no policy finds a plan of graph %q: %w", f.candidates[0].priced.Program.Graphs[0].Name, cmp.Or(refused, errors.New("none can run")))
 }
 
+// rounding, relative to a value, is what sums of floating-point joules and what bounds leave aside for them may differ by.
+const rounding = 1e-9
+
 // result sums the search up.
 func (f *finder) result() (*Result, error) {
 	b := f.best
@@ -296,7 +299,7 @@ func (f *finder) result() (*Result, error) {
 	if whole && certified.Bound() >= r.Bound {
 		r.Certificate = certified
 	}
-	r.Proven = r.Bound >= r.Value
+	r.Proven = r.Bound >= r.Value*(1-rounding)
 	r.Simulated = f.tried()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
