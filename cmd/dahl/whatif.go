@@ -199,7 +199,7 @@ func optimized(ctx context.Context, o *options) (*workload, *best.Result, error)
 
 // The kinds of sets of devices that are compared.
 const (
-	processorsOnly = "cpu"
+	processorsOnly = platform.CPU
 	othersOnly     = "gpu"
 	bothKinds      = "cpu + gpu"
 )
