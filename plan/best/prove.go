@@ -66,6 +66,9 @@ const (
 // prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
 // be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
+	if err := f.boundEach(ctx, f.candidates); err != nil { // those for which there was no time
+		return err
+	}
 	for {
 		tasks := f.lowest()
 		if len(tasks) == 0 {
