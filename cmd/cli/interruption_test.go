@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 
@@ -21,6 +22,9 @@ const asCommand = "DAHL_TEST_COMMAND"
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		Main(newTestCommand)
+	}
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup; children inherit it unless somebody here listens
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 		killItself()
 		fakeClocks(os.Getenv(clockTree))
 		main()
+	}
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup; children inherit it unless somebody here listens
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
 }
