@@ -104,7 +104,7 @@ func TestDeadlineOfPlan(t *testing.T) {
 // that is least by the objective. No row of the front beats another, and every other row is beaten.
 func TestFrontOfPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "3000", "--out", "p")
+	mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "20000", "--out", "p")
 	number := func(row map[string]string, column string) float64 {
 		x, err := strconv.ParseFloat(row[column], 64)
 		if err != nil {
