@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/plan/exact"
+	"dahl/plan/improve"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -134,7 +135,7 @@ func (c *candidate) take(ctx context.Context, o *Options, plan *schedule.Plan, s
 	if err != nil {
 		return err
 	}
-	span, joules, err := worth(ctx, d, o.Steady, steps, simulate.Options{})
+	span, joules, err := improve.Worth(ctx, d, o.Steady, steps, simulate.Options{})
 	if err != nil {
 		return err
 	}
@@ -150,25 +151,6 @@ func (o *Options) value(span time.Duration, joules float64) float64 {
 		return math.Inf(1)
 	}
 	return o.Objective.Of(span, joules)
-}
-
-// worth is what a step takes: alone, or what it adds to so many steps and as many before them.
-func worth(ctx context.Context, d *schedule.Decision, steady bool, steps int, opt simulate.Options) (span time.Duration, joules float64, err error) {
-	runs := []int{1}
-	if steady {
-		runs = []int{steps, 2 * steps}
-	}
-	for _, n := range runs {
-		ran, report, err := run(ctx, d, n, opt)
-		if err != nil {
-			return 0, 0, err
-		}
-		span, joules = ran.Makespan-span, report.TotalJoules-joules
-	}
-	if steady {
-		span, joules = span/time.Duration(steps), joules/float64(steps)
-	}
-	return span, joules, nil
 }
 
 // run simulates steps of the first graph of a decision.

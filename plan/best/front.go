@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"dahl/plan/improve"
 	"dahl/schedule"
 	"dahl/simulate"
 )
@@ -112,7 +113,7 @@ func (f *finder) settle(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			t.Makespan, t.Joules, err = worth(ctx, d, true, longRun, simulate.Options{})
+			t.Makespan, t.Joules, err = improve.Worth(ctx, d, true, longRun, simulate.Options{})
 			t.Value, t.long = f.value(t.Makespan, t.Joules), true
 			return err
 		})

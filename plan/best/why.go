@@ -8,6 +8,7 @@ import (
 
 	"dahl/energy"
 	"dahl/plan"
+	"dahl/plan/improve"
 	"dahl/schedule"
 	"dahl/simulate"
 )
@@ -288,7 +289,7 @@ func (f *finder) draw(ctx context.Context, c *candidate, seed uint64) (values []
 	p := d.Problem(0, 1, false)
 	for k := range uint64(draws) {
 		scale := plan.Draw(p, seed, k)
-		span, joules, err := worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
+		span, joules, err := improve.Worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
 		if err != nil {
 			return nil, false, err
 		}

@@ -15,6 +15,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/simulate"
 )
 
 // inSeconds and inJoules are objectives.
@@ -180,7 +181,7 @@ func TestNeverWorse(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				span, joules, err := Worth(t.Context(), d, o.Steady, steadySteps)
+				span, joules, err := Worth(t.Context(), d, o.Steady, steadySteps, simulate.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,13 +15,13 @@ import (
 
 // Worth is what a step takes by a decision, as simulated: alone, or what each of some steps adds to as
 // many before them.
-func Worth(ctx context.Context, d *schedule.Decision, steady bool, steps int) (span time.Duration, joules float64, err error) {
+func Worth(ctx context.Context, d *schedule.Decision, steady bool, steps int, opt simulate.Options) (span time.Duration, joules float64, err error) {
 	runs := []int{1}
 	if steady {
 		runs = []int{steps, 2 * steps}
 	}
 	for _, n := range runs {
-		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
+		ran, err := simulate.Run(ctx, d, 0, n, opt)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -60,7 +60,7 @@ func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
 	if err != nil {
 		return judged{}, err
 	}
-	span, joules, err := Worth(s.ctx, d, s.options.Steady, steps)
+	span, joules, err := Worth(s.ctx, d, s.options.Steady, steps, simulate.Options{})
 	return judged{plan, span, joules, s.score(span, joules)}, err
 }
 
