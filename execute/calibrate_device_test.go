@@ -41,6 +41,25 @@ func TestCalibrateEmulated(t *testing.T) {
 	}
 }
 
+// Devices with clocks, changes of them, sleep, a cap and powers can be measured in pairs.
+func TestPairOf(t *testing.T) {
+	p := node(t, 2, 1)
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		d.IdleWatts, d.Busy, d.PowerSource, d.CapWatts, d.MayBeOff, d.OffWatts = 2, platform.BusyPower{UnitWatts: 5}, platform.Guess, 20, true, 1
+		d.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: 2, Busy: d.Busy}, {Name: "slow", Scale: 0.5, Idle: 1, Busy: d.Busy}}
+		d.AtClock, d.UnitClocks, d.Switch = 1, true, platform.Transition{Takes: time.Millisecond, Joules: 1}
+		d.Sleeps = []platform.SleepState{{Name: "deep", Watts: 1, After: time.Millisecond}}
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := pairOf(p, 1)
+	if err != nil || len(pair.Workers) != 2 || pair.HasStates() || len(pair.Devices[0].Clocks)+len(pair.Devices[1].Clocks) > 0 {
+		t.Errorf("%v, %+v; want one core and one GPU that never change", err, pair)
+	}
+}
+
 // checkEmulated checks lower bounds that follow from what the device is: a link of 1 µs and
 // 1 GB/s.
 func checkEmulated(t *testing.T, p *platform.Platform, dev *platform.Device, d *DeviceCalibration) {

@@ -160,13 +160,16 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	return median(gaps[1]), median(gaps[0]), nil
 }
 
-// pairOf is a platform of one core and one unit of a device, in this order.
+// pairOf is a platform of one core and one unit of a device, in this order, at one clock and without powers, caps and
+// sleep: those of all units are not those of one.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
 	q.Devices, q.Models = []platform.Device{*coresOf(q), p.Devices[id]}, nil
 	for i := range q.Devices {
 		d := &q.Devices[i]
-		d.Count, d.PlacedOnly, d.IdleWatts, d.Busy, d.PowerSource, d.Clocks = 1, false, 0, platform.BusyPower{}, "", nil
+		d.Count, d.PlacedOnly = 1, false
+		d.IdleWatts, d.Busy, d.PowerSource, d.CapWatts, d.MayBeOff, d.OffWatts = 0, platform.BusyPower{}, "", 0, false, 0
+		d.Clocks, d.AtClock, d.UnitClocks, d.Switch, d.Sleeps = nil, 0, false, platform.Transition{}, nil
 	}
 	return q, q.Complete()
 }
