@@ -44,6 +44,7 @@ func TestCalibrateEmulated(t *testing.T) {
 // Devices with clocks, changes of them, sleep, a cap and powers can be measured in pairs.
 func TestPairOf(t *testing.T) {
 	p := node(t, 2, 1)
+	p.CapWatts = 90
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		d.IdleWatts, d.Busy, d.PowerSource, d.CapWatts, d.MayBeOff, d.OffWatts = 2, platform.BusyPower{UnitWatts: 5}, platform.Guess, 20, true, 1

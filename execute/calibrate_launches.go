@@ -164,7 +164,7 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 // sleep: those of all units are not those of one.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
-	q.Devices, q.Models = []platform.Device{*coresOf(q), p.Devices[id]}, nil
+	q.Devices, q.Models, q.CapWatts = []platform.Device{*coresOf(q), p.Devices[id]}, nil, 0
 	for i := range q.Devices {
 		d := &q.Devices[i]
 		d.Count, d.PlacedOnly = 1, false
