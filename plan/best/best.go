@@ -116,7 +116,7 @@ func (f *finder) passes() []pass {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
 	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
-		{f.improve, 0.7}, {f.settle, 0.75}, {f.prove, 1}}
+		{f.improve, 0.6}, {f.settle, 0.65}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
 // Find finds a plan of the first graph of the programs of a space.
