@@ -56,7 +56,7 @@ func checkHeader(name, format, wantFormat, hash string, g *dag.Graph) error {
 		return fmt.Errorf("%s: format %q; write %q", name, format, wantFormat)
 	}
 	if hash != "" && hash != g.Hash() {
-		return fmt.Errorf("%s: it was made for another graph than %q (hash %.12q, this one has %.12q)", name, g.Name, hash, g.Hash())
+		return fmt.Errorf("%s: it was made for another graph than %q (hash %.12q, this one has %.12q): take the network, batch, data, limit and tiles that it was made with", name, g.Name, hash, g.Hash())
 	}
 	return nil
 }
