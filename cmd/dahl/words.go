@@ -218,12 +218,25 @@ func (e *explained) nextWhyText() string {
 	if of == nil || differ == nil {
 		return ""
 	}
+	total := 0.0
 	for i := range differ {
+		total += of[i].joules
 		differ[i].joules -= of[i].joules
 	}
+	differ = slices.DeleteFunc(differ, func(p part) bool { return math.Abs(p.joules) < told*total })
 	slices.SortStableFunc(differ, func(a, b part) int { return cmp.Compare(math.Abs(b.joules), math.Abs(a.joules)) })
-	return "mostly " + differ[0].name + " " + signed(shortJoules(differ[0].joules)) + ", " + differ[1].name + " " + signed(shortJoules(differ[1].joules))
+	var most []string
+	for _, p := range differ[:min(len(differ), 2)] {
+		most = append(most, p.name+" "+signed(shortJoules(p.joules)))
+	}
+	if len(most) == 0 {
+		return ""
+	}
+	return "mostly " + strings.Join(most, ", ")
 }
+
+// told, relative to the whole, is what a part differs by at least to be worth a word.
+const told = 1e-4
 
 // signed gives what is not negative a sign.
 func signed(text string) string {

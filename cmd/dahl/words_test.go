@@ -41,7 +41,7 @@ func TestExplained(t *testing.T) {
           layers: conv1 to conv2 on gpu0; fc on gpu0 70 %, cpu 30 %
 why       20 mJ in 1 ms, 20 W: 13.9 mJ work, 5 mJ base power, 1 mJ waiting
 next      cpu:1 with tiles whole: 25 mJ by heft, +25 % (step +100 %, -7.5 W); mostly base power +5
-          mJ, units left out +0 uJ
+          mJ
 spare     more of cpu: cpu:4,gpu0 with tiles default: 20.4 mJ by heft, +2 % (step -50 %, +20.8 W);
           bounds leave room for -1 %
           with gpu1: cpu:2,gpu0,gpu1: no plan was made; none there is below +3 %
