@@ -30,7 +30,12 @@ func (r *planRow) noWorse() bool { return r.value <= r.leastValue*(1+addingError
 func (r *planRow) format() string {
 	unit := planUnits[r.objective]
 	number := func(value float64) string { return fmt.Sprintf("%.5g", value*unit.per) }
-	over := func(a, b float64) string { return fmt.Sprintf("%.2f", 100*(cli.Ratio(a, b)-1)) }
+	over := func(a, b float64) string {
+		if b <= 0 {
+			return "none" // a bound for which there was no time
+		}
+		return fmt.Sprintf("%.2f", 100*(a/b-1))
+	}
 	noWorse := "yes"
 	if !r.noWorse() {
 		noWorse = "**no**"
