@@ -189,7 +189,8 @@ func (f *finder) begin(ctx context.Context) error {
 }
 
 // leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where
-// costs do not depend on the number of units. The nodes are divided among those that it has to search apart.
+// costs do not depend on the number of units, unless units that it leaves out sleep all the time, which in a plan of all
+// devices they do once they have waited. The nodes are divided among those that it has to search apart.
 func (f *finder) leaveOut(context.Context) error {
 	if f.Steady {
 		return nil
@@ -202,11 +203,12 @@ func (f *finder) leaveOut(context.Context) error {
 	kept := []*candidate{}
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
+		alike := f.Objective == exact.Time || len(c.priced.Platform.LeftAsleep) == 0
 		m, err := f.model(c, parts[len(parts)-1])
 		if err != nil {
 			return err
 		}
-		if small && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+		if small && alike && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
 			f.covered = append(f.covered, c)
 			continue
 		}
