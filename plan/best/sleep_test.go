@@ -1,10 +1,15 @@
 package best
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
 )
 
 // dozy is a device whose unit falls asleep by a plan only, in no time, and one that does so by itself after 600 ms.
@@ -58,4 +63,43 @@ func TestSleepsAfterBranchAndBound(t *testing.T) {
 	if c := &e.Chosen; !slices.Equal(c.Use[1].Sleeps, []Sleep{{"deep", 0.5, 1}}) {
 		t.Errorf("sleeps %+v; want deep for half of the time, after one task", c.Use[1].Sleeps)
 	}
+}
+
+// TestBoundsHoldForSleep: on random graphs whose devices may sleep no plan that is found has less than its bound, whether the step
+// runs alone or is a steady one, and some plans let units sleep.
+func TestBoundsHoldForSleep(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	asleep := 0
+	for range 12 {
+		random := randomGraph(t, r, 3+r.IntN(5))
+		p := random.Platform
+		for d := range p.Devices {
+			p.Devices[d].Sleeps = []platform.SleepState{{Name: "nap", Watts: 0.5, After: time.Duration(r.IntN(2)) * 20, Leave: platform.Transition{Takes: time.Duration(r.IntN(3))}}, {Name: "deep", Enter: platform.Transition{Takes: 3, Joules: 2e-9}}}
+		}
+		priced, err := schedule.Price(random.Program, p, schedule.Unbound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, objective := range []exact.Objective{exact.Energy, exact.EDP, exact.Time} {
+			for _, steady := range []bool{false, true} {
+				found, err := Find(t.Context(), space.Of(priced, space.Sets(p, priced.Program.Graphs[0])), Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found.Bound > found.Value*(1+rounding) {
+					t.Errorf("%s, steady %v: bound %g above %g", objective, steady, found.Bound, found.Value)
+				}
+				if len(found.Plan.Sleeps) > 0 {
+					asleep++
+				}
+				if objective == exact.Time && len(found.Plan.Sleeps) > 0 {
+					t.Errorf("for time units sleep: %v", found.Plan.Sleeps)
+				}
+			}
+		}
+	}
+	if asleep < 12 {
+		t.Errorf("units sleep in %d plans", asleep)
+	}
+	t.Logf("units sleep in %d plans", asleep)
 }
