@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"dahl/plan/improve"
 )
@@ -48,7 +49,8 @@ func (f *finder) improve(ctx context.Context) error {
 		if err := c.take(ctx, f.Options, found[i].Plan, longRun); err != nil {
 			return err
 		}
-		if c.Policy = before.Policy + " and local search"; !better(&c.Try, &before) {
+		const also = " and local search"
+		if c.Policy = strings.TrimSuffix(before.Policy, also) + also; !better(&c.Try, &before) {
 			c.Try = before
 		}
 		f.offer(c)
