@@ -36,6 +36,8 @@ type Report struct {
 	Missing []string      `json:"missing"`            // devices, links and host whose power is not known
 	Caps    []Cap         `json:"caps,omitempty"`     // of the machine, then of devices
 	LeftOff []string      `json:"left_off,omitempty"` // devices that were not selected and are off; the host's joules have theirs
+	// LeftAsleep names devices with units that were not selected and sleep; the host's joules have theirs.
+	LeftAsleep []string `json:"left_asleep,omitempty"`
 
 	// SleepModelled names devices and links whose sleep in a measured run nobody has seen: it is the
 	// platform's description of what they do in the gaps.
@@ -99,7 +101,8 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
-	r.Causes.Host, r.Caps, r.LeftOff = a.hostJ, a.caps(), prob.Platform.LeftOff
+	r.Causes.Host, r.Caps = a.hostJ, a.caps()
+	r.LeftOff, r.LeftAsleep = prob.Platform.LeftOff, prob.Platform.LeftAsleep
 	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 	if s.Makespan > 0 {
 		r.MeanWatts = r.TotalJoules / r.MakespanSeconds

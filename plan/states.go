@@ -20,6 +20,8 @@ type States struct {
 	Joules   energy.Causes `json:"joules_per_step"`
 	Caps     []energy.Cap  `json:"caps,omitempty"`
 	Off      []string      `json:"off,omitempty"` // devices
+	// LeftAsleep names devices whose units that were not selected sleep all the time.
+	LeftAsleep []string `json:"left_asleep,omitempty"`
 }
 
 // ClockUse is the tasks of a device at one of its clocks.
@@ -49,7 +51,7 @@ type SleepUse struct {
 // StatesOf sums the states of a schedule with a report of its energy. It is nil where nothing has a
 // cap, is off, changes its state or runs at another clock than the one in force.
 func StatesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *States {
-	st := &States{Caps: r.Caps, Off: slices.Clone(r.LeftOff)}
+	st := &States{Caps: r.Caps, Off: slices.Clone(r.LeftOff), LeftAsleep: r.LeftAsleep}
 	for _, e := range r.ByDevice {
 		if e.Off {
 			st.Off = append(st.Off, e.Name)
@@ -57,7 +59,7 @@ func StatesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *Stat
 	}
 	st.addClocks(p, s)
 	st.addChanges(p, s)
-	if len(st.Clocks)+len(st.Switches)+len(st.Sleeps)+len(st.Caps)+len(st.Off) == 0 {
+	if len(st.Clocks)+len(st.Switches)+len(st.Sleeps)+len(st.Caps)+len(st.Off)+len(st.LeftAsleep) == 0 {
 		return nil
 	}
 	share := 1 / float64(s.Steps)

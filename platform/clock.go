@@ -81,7 +81,7 @@ func (d *Device) FreeClocks() []int {
 // WithClock returns a platform on which another clock of a device is in force. That clock sets
 // the device's powers and scales its speeds, and stretches or shortens what is known of its first
 // clock. The receiver is not changed. Of some devices of a platform it is chosen before Select,
-// which adds the idle watts of units left out to the host's.
+// which adds the watts of units left out to the host's.
 func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	id, ok := p.DeviceByName(device)
 	if !ok {

@@ -32,6 +32,7 @@ func (p *Platform) keys(f *form) (modelFiles []string) {
 	}
 	f.above0().quantity("power_cap", &wattsScale, &p.CapWatts)
 	f.key("left_off", len(p.LeftOff) == 0, func() { p.LeftOff = f.in.Texts("left_off") }, func() string { return quoteList(p.LeftOff) })
+	f.key("left_asleep", len(p.LeftAsleep) == 0, func() { p.LeftAsleep = f.in.Texts("left_asleep") }, func() string { return quoteList(p.LeftAsleep) })
 	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)
 	tables(f, "memory", &p.Memories, (*Memory).keys)
 	tables(f, "device", &p.Devices, p.deviceKeys)

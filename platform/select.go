@@ -16,8 +16,10 @@ const AnyGPU = "gpu"
 // or AnyGPU, separated by commas; "cpu:4" takes the first four units of a name. The receiver is
 // not changed.
 //
-// It is still the same machine. Memories, links and routes stay. The idle watts of units left out
-// are added to HostPower, so that joules of two selections can be compared. If no processor is
+// It is still the same machine. Memories, links and routes stay. The watts of units left out
+// are added to HostPower, so that joules of two selections can be compared: a device without any
+// unit left is off if it may be, a unit that falls asleep by itself has slept for long, in the
+// last state that it comes to, and others idle. If no processor is
 // selected, one unit of the host's stays for tasks placed on it, such as those of the program
 // itself (PlacedOnly). Every call keeps the variant that is fastest on the whole machine.
 // Selecting again by the same list changes nothing.
@@ -159,14 +161,17 @@ func (p *Platform) keepHost(keep []int) {
 	}
 }
 
-// shrink leaves a device n units. The idle watts of the others become the host's; a device
-// without any may be off.
+// shrink leaves a device n units. The watts of the others become the host's.
 func (p *Platform) shrink(id DeviceID, n int) {
 	d := &p.Devices[id]
-	left := float64(float64(d.Count-n) * d.ClockInForce().Idle)
-	if n == 0 && d.MayBeOff {
+	watts, sleeps := d.unusedWatts()
+	left := float64(float64(d.Count-n) * watts)
+	switch {
+	case n == 0 && d.MayBeOff:
 		left = d.OffWatts
 		p.LeftOff = append(slices.Clone(p.LeftOff), d.Name)
+	case sleeps && n < d.Count && !slices.Contains(p.LeftAsleep, d.Name):
+		p.LeftAsleep = append(slices.Clone(p.LeftAsleep), d.Name)
 	}
 	if left > 0 {
 		p.HostPower = Quantity{p.HostPower.Value + left, leastTrusted(p.HostPower, d.PowerSource)}
@@ -184,6 +189,16 @@ func (p *Platform) shrink(id DeviceID, n int) {
 		}
 	}
 	d.Count = n
+}
+
+// unusedWatts is what a unit draws that has had nothing to do for long, and whether it sleeps then.
+func (d *Device) unusedWatts() (watts float64, sleeps bool) {
+	for _, s := range slices.Backward(d.Sleeps) {
+		if s.After > 0 {
+			return s.Watts, true
+		}
+	}
+	return d.ClockInForce().Idle, false
 }
 
 // busyOfSome is the busy power of n of count units, without the idle watts of the others.

@@ -88,8 +88,8 @@ func TestBadStates(t *testing.T) {
 	}
 }
 
-// What is left out of a run may be off: its watts, not those of idling, are the host's, and it is
-// named.
+// What is left out of a run may be off or asleep: its watts, not those of idling, are the host's, and it
+// is named.
 func TestOffWhereLeftOut(t *testing.T) {
 	text := strings.ReplaceAll(statesText, `"2 W", busy = "9 W", off = "0 W"`, `"2 W", busy = "9 W"`)
 	text = strings.Replace(text, "[[link]]", `[[device]]
@@ -106,13 +106,30 @@ power = { idle = "40 W", busy = "300 W", off = "3 W" }
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Three idle cores at 2 W and the GPU at 3 W; of the cores' cap of 30 W the three take 6 W.
-	if q.HostPower.Value != 9 || !reflect.DeepEqual(q.LeftOff, []string{"gpu0"}) || q.Devices[0].CapWatts != 24 {
-		t.Errorf("host %v W, off %v, cap %v W", q.HostPower.Value, q.LeftOff, q.Devices[0].CapWatts)
+	// Three cores asleep at 0.5 W, which is light, since deep is never entered by itself, and the GPU at
+	// 3 W; of the cores' cap of 30 W the three take 1.5 W.
+	if q.HostPower.Value != 4.5 || !reflect.DeepEqual(q.LeftOff, []string{"gpu0"}) || !reflect.DeepEqual(q.LeftAsleep, []string{"cpu"}) || q.Devices[0].CapWatts != 28.5 {
+		t.Errorf("host %v W, off %v, asleep %v, cap %v W", q.HostPower.Value, q.LeftOff, q.LeftAsleep, q.Devices[0].CapWatts)
 	}
 	again, err := Parse([]byte(q.encode()), "again.toml")
-	if err != nil || !reflect.DeepEqual(again.LeftOff, q.LeftOff) {
+	if err != nil || !reflect.DeepEqual(again.LeftOff, q.LeftOff) || !reflect.DeepEqual(again.LeftAsleep, q.LeftAsleep) {
 		t.Errorf("read again: off %v, %v", again, err)
+	}
+	// Two more units left out leave one of four with the watts of three sleepers, once named.
+	two, err := p.Select("cpu:2,gpu0")
+	if err == nil {
+		two, err = two.Select("cpu:1,gpu0")
+	}
+	if err != nil || two.HostPower.Value != 1.5 || !reflect.DeepEqual(two.LeftAsleep, []string{"cpu"}) {
+		t.Errorf("in two turns: host %v, asleep %v, %v; want 1.5 W of cpu", two.HostPower, two.LeftAsleep, err)
+	}
+	// Without a state that it comes to by itself a core idles: 2 W each.
+	idles, err := Parse([]byte(strings.Replace(text, "after = \"1 ms\"\n", "", 1)), "n.toml")
+	if err == nil {
+		idles, err = idles.Select("cpu:1,gpu0")
+	}
+	if err != nil || idles.HostPower.Value != 6 || idles.LeftAsleep != nil {
+		t.Errorf("with no after: host %v, asleep %v, %v; want 6 W", idles.HostPower, idles.LeftAsleep, err)
 	}
 }
 

@@ -20,6 +20,8 @@ type Platform struct {
 	CapWatts  float64  // of all of it at every instant, the host included; 0: none
 	// LeftOff names devices that Select left out and that are off; their OffWatts are the host's.
 	LeftOff []string
+	// LeftAsleep names devices of which Select left out units that sleep; their watts are the host's.
+	LeftAsleep []string
 
 	Memories []Memory
 	Devices  []Device

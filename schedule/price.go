@@ -116,7 +116,7 @@ func scratchOf(p *platform.Platform, costs []*Costs) []int64 {
 // On is the same program on some devices of the machine, which [platform.Platform.Select]
 // takes from a list such as "cpu:4,gpu0". Every call keeps the variant that it has on the
 // whole machine; its time is that for the number of units selected. What the units left out
-// draw idle stays in the host's power.
+// draw stays in the host's power.
 func (c *Priced) On(devices string) (*Priced, error) {
 	whole := c
 	if c.whole != nil {

@@ -79,7 +79,7 @@ func (s *Schedule) modelSleep(p *Problem, works []work, awake Sleeper) {
 }
 
 // SleepModelled names the devices and links whose sleep in a measured schedule is the platform's word
-// and not seen.
+// and not seen, those of units that were not selected included.
 func (p *Problem) SleepModelled() (names []string) {
 	for i := range p.Platform.Devices {
 		if d := &p.Platform.Devices[i]; len(d.Sleeps) > 0 && !d.IsEmulated() {
@@ -89,6 +89,11 @@ func (p *Problem) SleepModelled() (names []string) {
 	for i := range p.Platform.Links {
 		if l := &p.Platform.Links[i]; len(l.Sleeps) > 0 {
 			names = append(names, l.Name)
+		}
+	}
+	for _, name := range p.Platform.LeftAsleep {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,29 @@ func TestModelStates(t *testing.T) {
 	for i, c := range s.Changes {
 		if c != want[i] {
 			t.Errorf("change %d: got %+v, want %+v", i, c, want[i])
+		}
+	}
+}
+
+// What nobody sees asleep is what is not emulated, links, and units of any device that were not selected, each once.
+func TestSleepModelled(t *testing.T) {
+	naps := []platform.SleepState{{Name: "nap", After: 10}}
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
+		{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess, Sleeps: naps},
+		{Name: "e0", Kind: "emulated", Count: 1, PowerSource: platform.Guess, Sleeps: naps}, {Name: "e1", Kind: "emulated", Count: 1, PowerSource: platform.Guess, Sleeps: naps}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	q, err := p.Select("cpu:1,e0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    *platform.Platform
+		want []string
+	}{{p, []string{"cpu"}}, {q, []string{"cpu", "e1"}}} {
+		if got := (&Problem{Platform: c.p}).SleepModelled(); !slices.Equal(got, c.want) {
+			t.Errorf("got %v, want %v", got, c.want)
 		}
 	}
 }

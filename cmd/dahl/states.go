@@ -31,6 +31,9 @@ func printStates(out io.Writer, s *plan.States) {
 	for _, c := range s.Caps {
 		fmt.Fprintf(out, "cap       %s: %s W, at most %s W reached\n", c.Of, cli.ThreeDigits(c.CapWatts), cli.ThreeDigits(c.GreatestWatts))
 	}
+	if len(s.LeftAsleep) > 0 {
+		fmt.Fprintf(out, "asleep    all the time: units left out of %s\n", strings.Join(s.LeftAsleep, ", "))
+	}
 	if len(s.Off) > 0 {
 		fmt.Fprintf(out, "off       %s\n", strings.Join(s.Off, ", "))
 	}

@@ -127,6 +127,12 @@ func useText(u *best.Use) string {
 	if len(clocks) > 0 {
 		text += ", clocks " + strings.Join(clocks, " and ")
 	}
+	for _, s := range u.Sleeps {
+		text += fmt.Sprintf(", asleep %s in %s", percent(s.Time), s.State)
+		if s.Tasks > 0 {
+			text += fmt.Sprintf(" (at once after %d of the tasks)", s.Tasks)
+		}
+	}
 	return text
 }
 
@@ -315,10 +321,10 @@ func (e *explained) spreadText() string {
 	return text + fmt.Sprintf("; the next best %s to %s, and it wins in %s of them", e.value(s.Next.Low), e.value(s.Next.High), percent(*s.NextWins))
 }
 
-// policyText names what planned, as [exact.Search] writes it into its plans.
+// policyText names what planned. [exact.Search] writes "exact" into its plans.
 func policyText(policy string) string {
-	if policy == "exact" {
-		return "branch and bound"
+	if by, ok := strings.CutPrefix(policy, "exact"); ok {
+		return "branch and bound" + by
 	}
 	return policy
 }

@@ -17,8 +17,23 @@
 //
 // # Limits
 //
-// Variants, sleep and the order of copies between memories are not searched, nor more than two copies of a buffer.
-// Bounds hold for any number of copies.
+// Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of copies between memories
+// follows from the order of tasks ([improve]). No more than two copies of a buffer are tried. Bounds hold for any sleep, order and
+// number of copies.
+//
+// Variants are not searched, and bounds are of plans with those of the price: of each call on each device the one that is
+// fastest by itself, at the device's first clock with all of its units, so that weights depend neither on the units nor on
+// the clocks that are chosen ([platform.Platform.Estimate]). A machine says watts by device and clock. So in that setting
+// a slower variant takes more joules of each call too, and a plan gains nothing by it. Other variants may be better
+//   - where models say joules of single calls, as those of a machine with a meter do, or a graph file does;
+//   - at another clock or with fewer units, where another variant may be the fastest: one that waits for memory
+//     loses less by a slower clock;
+//   - inside steps, where a call may take longer than by itself;
+//   - where memory is short. Each unit keeps the workspace of its largest call in its memory. Contents that no longer fit
+//     beside it leave the memory and come back, and where the operands of one task do not fit, the choice has no plan and
+//     is left out. A variant with less workspace is not tried.
+//
+// A plan file may name other variants.
 package best
 
 import (
@@ -189,7 +204,8 @@ func (f *finder) begin(ctx context.Context) error {
 }
 
 // leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where
-// costs do not depend on the number of units. The nodes are divided among those that it has to search apart.
+// costs do not depend on the number of units, unless units that it leaves out sleep all the time, which in a plan of all
+// devices they do once they have waited. The nodes are divided among those that it has to search apart.
 func (f *finder) leaveOut(context.Context) error {
 	if f.Steady {
 		return nil
@@ -202,11 +218,12 @@ func (f *finder) leaveOut(context.Context) error {
 	kept := []*candidate{}
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
+		alike := f.Objective == exact.Time || len(c.priced.Platform.LeftAsleep) == 0
 		m, err := f.model(c, parts[len(parts)-1])
 		if err != nil {
 			return err
 		}
-		if small && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+		if small && alike && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
 			f.covered = append(f.covered, c)
 			continue
 		}

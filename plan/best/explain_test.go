@@ -17,15 +17,21 @@ import (
 // search looks for a plan of tasks without data, which take so many nanoseconds on each device, on a machine of 4 W.
 func search(t *testing.T, devices string, tasks int, ns string, o Options) *Result {
 	t.Helper()
-	p, err := platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var list []string
 	for i := range tasks {
 		list = append(list, fmt.Sprintf(`{"name": "t%d", "ns": %s}`, i, ns))
 	}
-	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(list, ",")+`]}`), "graph.json")
+	return searchGraph(t, devices, strings.Join(list, ","), o)
+}
+
+// searchGraph looks for a plan of the tasks of a graph file.
+func searchGraph(t *testing.T, devices, tasks string, o Options) *Result {
+	t.Helper()
+	p, err := platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+tasks+`]}`), "graph.json")
 	if err != nil {
 		t.Fatal(err)
 	}

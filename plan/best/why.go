@@ -9,6 +9,7 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/plan/improve"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
 )
@@ -40,7 +41,15 @@ type Use struct {
 	Tasks  int     `json:"tasks"`            // of a step
 	Busy   float64 `json:"busy"`             // share of the time of all units that it may use
 	Clocks []Clock `json:"clocks,omitempty"` // where the device has several
+	Sleeps []Sleep `json:"sleeps,omitempty"`
 	Placed bool    `json:"placed,omitempty"` // it runs only tasks that the graph places on it
+}
+
+// Sleep is what the units of a device sleep in one of its states.
+type Sleep struct {
+	State string  `json:"state"`
+	Time  float64 `json:"time"`            // share of the time of all units
+	Tasks int     `json:"tasks,omitempty"` // of a step, after which the plan lets a unit sleep in it
 }
 
 // Clock is the tasks of a step at one clock of a device.
@@ -74,12 +83,15 @@ func (f *finder) describe(ctx context.Context) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := run(ctx, d, f.steps(), simulate.Options{})
+	s, report, err := run(ctx, d, f.steps(), simulate.Options{})
 	if err != nil {
 		return nil, err
 	}
 	p := d.Problem(0, s.Steps, false)
 	chosen.Use, chosen.Layers = usesOf(p, s), layersOf(p, s)
+	if states := plan.StatesOf(p, s, report); states != nil {
+		addSleeps(chosen.Use, p, s, states.Sleeps)
+	}
 	return chosen, nil
 }
 
@@ -198,6 +210,28 @@ func usesOf(p *schedule.Problem, s *schedule.Schedule) []Use {
 		}
 	}
 	return uses
+}
+
+// addSleeps says in which states the devices sleep in a schedule.
+func addSleeps(uses []Use, p *schedule.Problem, s *schedule.Schedule, sleeps []plan.SleepUse) {
+	for i := range uses {
+		u, d := &uses[i], &p.Platform.Devices[i]
+		for _, slept := range sleeps {
+			if slept.Of != d.Name || s.Makespan == 0 {
+				continue
+			}
+			in := Sleep{State: slept.State, Time: slept.AsleepS * float64(s.Steps) / (s.Makespan.Seconds() * float64(d.Count))}
+			for k := range s.Spans {
+				span := &s.Spans[k]
+				_, planned := p.StatesOf(span.Task, platform.DeviceID(i))
+				if int(p.Platform.Workers[span.Worker].Device) == i && planned > 0 && d.Sleeps[planned-1].Name == in.State {
+					in.Tasks++
+				}
+			}
+			in.Tasks /= s.Steps
+			u.Sleeps = append(u.Sleeps, in)
+		}
+	}
 }
 
 // layersOf says which devices run the tasks of each layer; nil where the graph names no layers.

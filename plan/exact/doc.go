@@ -7,8 +7,8 @@
 // The plans of one step of one graph: for each task a worker and a clock, for each worker the order
 // of its tasks. A world that follows a plan starts everything as early as the plan lets it, so that
 // a plan has one schedule, and [simulate.Run] and [energy.FromSchedule] say what it is worth. Where a
-// plan lists no sleep states, copies or places, package schedule decides them, and so they are no part
-// of the search.
+// plan lists no copies or places, package schedule decides them, and so they are no part of the search.
+// Sleep states after tasks are none either, but bounds of joules hold for plans that list some.
 //
 // To start early is no loss where units that wait draw the same at each clock and nothing sleeps. With
 // the orders, workers and clocks fixed, the joules are then those of the calls and copies, which do not
@@ -46,7 +46,8 @@
 // the model leaves out: else some plan had a lower value, its value in the model would be lower too, and
 // the search would have met it.
 // Otherwise the least model value of those that did not is a lower bound, and a second part looks at
-// all plans, without dominance. Both prune by bounds only.
+// all plans, without dominance. Both prune by bounds only. Where devices have sleep states and joules count
+// the second part finds plans and proves nothing: that no plan without sleep is better says nothing of one with sleep.
 //
 // Times are whole nanoseconds. Joules are sums of floating-point numbers: two that differ by less than
 // 1e-12 of them count as equal.

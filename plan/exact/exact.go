@@ -100,7 +100,9 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	lowest := s.part(newDominance(m))
 	s.inModel = false
 	if !s.stopped && lowest < s.cut() {
-		lowest = max(lowest, s.part(newPrefixes(m)))
+		if all := s.part(newPrefixes(m)); !m.maySleep() {
+			lowest = max(lowest, all)
+		}
 	}
 	switch {
 	case s.stopped && errors.Is(ctx.Err(), context.Canceled):

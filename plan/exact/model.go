@@ -111,6 +111,11 @@ func least(watts float64, sleeps []platform.SleepState) float64 {
 	return watts
 }
 
+// maySleep reports whether a plan that lists sleep states may draw less than all that are searched.
+func (m *model) maySleep() bool {
+	return m.objective != Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
+}
+
 func (m *model) addDevices(o Options) {
 	p := m.platform
 	m.restJ = m.perNs(p.HostPower.Value)

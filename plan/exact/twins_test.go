@@ -53,8 +53,8 @@ func addTwin(t *testing.T, r *rand.Rand, p *platform.Platform, g *dag.Graph) {
 	}
 }
 
-// TestTwins: on machines with two equal devices the search finds and proves the least of all plans. Without
-// knowing that they are equal, it looks at more.
+// TestTwins: on machines with two equal devices the search finds the least of all plans, and proves it where none may be
+// better by sleep. Without knowing that they are equal, it looks at more.
 func TestTwins(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
 	apart, together, nodes, more := 0, 0, 0, 0
@@ -92,7 +92,7 @@ func TestTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.Proven || math.Abs(got.Value-want) > want*1e-9 {
+			if !got.Proven && (!hasSleeps(p) || objective == Time) || math.Abs(got.Value-want) > want*1e-9 {
 				t.Errorf("%d and %d, %d tasks, %s: value %.12g, proven %v; the least of %d plans is %.12g", apart, together, len(g.Tasks), objective, got.Value, got.Proven, len(e.plans), want)
 			}
 			with, without := partNodes(t, priced, objective, true), partNodes(t, priced, objective, false)

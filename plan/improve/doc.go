@@ -21,6 +21,11 @@
 // simulator said of that point. Only what the simulator says of a plan becomes the result, and no result is
 // worse than the first plan.
 //
+// # Sleep
+//
+// What the search ends with is then looked through for waits of units that are worth a sleep state (sleep.go). Tasks
+// do not move for the sake of sleep.
+//
 // # The estimate
 //
 // Tasks are timed by the longest path: a task begins when its worker is free, the tasks that it waits for
@@ -43,8 +48,17 @@
 // manycore, within 3 % on emulated (9 % where a step runs alone) and mostly within 10 % on server, at worst
 // 19 %.
 //
+// # The order of copies
+//
+// A point has no order of copies of its own. Its plan lists none, so that package place decides it by an estimate of a
+// steady step: an engine takes the copy that has been ready longest, and of several the one whose reader comes
+// first, by step and then by place in the list of its worker. A copy is ready when its writer has ended and nobody
+// needs any more what it overwrites. So a change of the sequence or of workers changes the order of copies
+// too, and is judged with the order that follows. What it cannot reach is an order in which a copy overtakes one
+// that was ready before, or an engine waits for one that is to come. A plan file may list such an order.
+//
 // # Limits
 //
-// Tiles, variants, sleep and the order of copies are not searched. A plan of the result has the first one's
-// variants and sleep states, where tasks stay on their device.
+// Tiles and variants are not searched; package best says what other variants could be good for. A plan of the result has
+// the first one's variants, and its sleep states where tasks stay on their device.
 package improve

@@ -1,0 +1,185 @@
+package improve
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// A plan may send a unit to sleep as soon as a task has ended ([schedule.States]). The unit falls asleep, and begins
+// to wake when its next task could start, which the time to wake then holds up. So a sleep of g ns between two
+// tasks, with t ns and e joules for the way in and f joules for the way out, saves
+//
+//	(idle watts − watts asleep)·(g − t) − e − f
+//
+// joules of the unit, and may cost all that the machine draws while a task is late. The first is known from the gaps of
+// one step, the second only by simulation, since most tasks that are late hold up nobody.
+//
+// A worked example. A unit of 10 W idle and 1 W asleep waits for 100 ns, and falls asleep in 10 ns with 20 nJ more than
+// idle and wakes in 5 ns with 30 nJ: it saves 9·90 − 50 = 760 nJ. If the step is 5 ns longer for that, and the machine draws
+// 20 W while everything idles, 100 nJ of them are lost.
+
+// nap is a sleep after a task.
+type nap struct {
+	task   string
+	states []napState // those that pay, what saves most first
+}
+
+type napState struct {
+	name  string
+	saves float64 // joules, if nothing is late for it
+}
+
+// mostTrials is how many sets of sleeps are simulated.
+const mostTrials = 32
+
+// sleep lets units sleep in a plan where the simulator says that this is better. All sleeps that pay by themselves are
+// tried at once; of those that are worse together the half that saves more, then the other half, and so on
+// down to single ones, which are tried in lighter states at last.
+func (s *search) sleep(found judged) judged {
+	if !slices.ContainsFunc(s.priced.Platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 }) {
+		return found
+	}
+	naps, err := s.naps(found.plan)
+	if err != nil {
+		return found
+	}
+	all := 0.0
+	for _, n := range naps {
+		all += n.states[0].saves
+	}
+	if s.score(found.span, found.joules-all) >= found.score {
+		return found // there are none, or the objective does not count joules
+	}
+	best, err := s.judge(found.plan, fewSteps)
+	if err != nil {
+		return found
+	}
+	trials := mostTrials
+	var try func(some []nap)
+	try = func(some []nap) {
+		if len(some) == 0 || trials == 0 || s.over() {
+			return
+		}
+		trials--
+		if now, err := s.judge(withNaps(best.plan, some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
+			best = now
+			return
+		}
+		if half := len(some) / 2; half > 0 {
+			try(some[:len(some)-half])
+			try(some[len(some)-half:])
+		} else if lighter := some[0].states[1:]; len(lighter) > 0 {
+			try([]nap{{some[0].task, lighter}})
+		}
+	}
+	try(naps)
+	if best.plan == found.plan {
+		return found
+	}
+	if best, err = s.judge(best.plan, steadySteps); err != nil || best.score >= found.score {
+		return found
+	}
+	return best
+}
+
+// withNaps is a plan with further sleeps.
+func withNaps(plan *schedule.Plan, naps []nap) *schedule.Plan {
+	with := *plan
+	if with.Sleeps = maps.Clone(plan.Sleeps); with.Sleeps == nil {
+		with.Sleeps = map[string]string{}
+	}
+	for _, n := range naps {
+		with.Sleeps[n.task] = n.states[0].name
+	}
+	return &with
+}
+
+// naps finds the sleeps that pay after the tasks of a step of a plan, in the middle of some steps or alone, what saves
+// most first.
+func (s *search) naps(plan *schedule.Plan) (all []nap, err error) {
+	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return nil, err
+	}
+	steps := 1
+	if s.options.Steady {
+		steps = fewSteps
+	}
+	ran, err := simulate.Run(s.ctx, d, 0, steps, simulate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := d.Problem(0, steps, false)
+	next := make([]*schedule.Span, len(p.Platform.Workers)) // by worker: what it runs after what is looked at
+	for i := range slices.Backward(ran.Spans) {             // of each worker in the order of time
+		span := &ran.Spans[i]
+		after := next[span.Worker]
+		next[span.Worker] = span
+		if int(span.Step) != (steps-1)/2 {
+			continue
+		}
+		id := p.Platform.Workers[span.Worker].Device
+		clock, planned := p.StatesOf(span.Task, id)
+		r := rest{device: &p.Platform.Devices[id], clock: int(clock), takes: ran.Makespan - span.End}
+		if after != nil {
+			r.takes, r.wakes = after.Ready-span.End, true
+		}
+		if n := (nap{p.Graph.Tasks[span.Task].Name, r.pays()}); planned == 0 && len(n.states) > 0 {
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b nap) int { return cmp.Compare(b.states[0].saves, a.states[0].saves) })
+	return all, nil
+}
+
+// rest is a time in which a unit has nothing to do.
+type rest struct {
+	device *platform.Device
+	clock  int // of the task before
+	takes  time.Duration
+	wakes  bool // a task follows
+}
+
+// pays lists the states in which the unit saves more than it does by itself, what saves most first.
+func (r *rest) pays() (states []napState) {
+	for k := range r.device.Sleeps {
+		if saves := r.saves(int32(k)+1) - r.saves(0); saves > 0 {
+			states = append(states, napState{r.device.Sleeps[k].Name, saves})
+		}
+	}
+	slices.SortStableFunc(states, func(a, b napState) int { return cmp.Compare(b.saves, a.saves) })
+	return states
+}
+
+// saves is how many joules less the unit draws than idle if it enters a state at once, as an index plus 1; 0: if it does
+// what it does by itself.
+func (r *rest) saves(planned int32) (joules float64) {
+	if r.takes <= 0 {
+		return 0
+	}
+	unit := schedule.NewSleeper(r.device.Sleeps, 0, -1, -1)
+	unit.Idle(0, planned)
+	if r.wakes {
+		unit.Wake(r.takes)
+	} else {
+		unit.Rest(r.takes)
+	}
+	for i, c := range unit.Changes {
+		state, until := &r.device.Sleeps[c.To], r.takes
+		if c.Kind == schedule.WakeUp {
+			joules -= state.Leave.Joules
+			continue
+		}
+		if i+1 < len(unit.Changes) {
+			until = unit.Changes[i+1].Start
+		}
+		joules += float64((r.device.ClockAt(r.clock).Idle-state.Watts)*max(0, until-c.End).Seconds()) - state.Enter.Joules
+	}
+	return joules
+}
