@@ -114,6 +114,7 @@ type branching struct {
 	// its row makes up for what is missing. These columns are there from the start, since one that is added
 	// later makes the solver begin anew.
 	turns  []turn
+	rowOf  []int // of each turn
 	spread int32 // the task around which a part has a spread of its own; -1: none has
 	spare  []int // columns, those of the turns first
 }
@@ -331,7 +332,7 @@ func (b *branching) separateTurns(given *certificate.Model, x []float64) (added 
 			if err := b.q.addTurn(t, b.spare[i]); err != nil {
 				return added, err
 			}
-			b.turns = append(b.turns, t)
+			b.turns, b.rowOf = append(b.turns, t), append(b.rowOf, len(b.q.classes)-1)
 			if err := b.setTurn(given, i); err != nil {
 				return added, err
 			}
@@ -385,8 +386,15 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 }
 
 // rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier
-// is that of the condition that bounds the count.
+// is that of the condition that bounds the count. Rounding may leave a multiplier to a turn that does not hold in the part,
+// where it is 0.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
+	y = slices.Clone(y)
+	for i, row := range b.rowOf {
+		if b.upper[b.spare[i]] != 0 {
+			y[row] = 0
+		}
+	}
 	rows := b.q.multiplied(y)
 	row := 0
 	for i := range b.counts {
