@@ -55,7 +55,7 @@ const (
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote. engines·T −
-	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone for versions that do not lead.
+	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone, and a part of the rest for versions that lead.
 	Engine Family = "engine"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
@@ -273,8 +273,8 @@ func (m *Model) addCopies(f *Form, r *Row) {
 		for v := range m.Versions {
 			of := &m.Versions[v]
 			nanos := below(float64(float64(of.Bytes) * m.Memories[r.Where].NanosPerByte))
-			if of.Leads {
-				nanos = float64(of.Nanos[r.Where])
+			if of.Leads > 0 {
+				nanos += below(max(0, float64(of.Nanos[r.Where])-nanos) / float64(of.Leads))
 			}
 			if of.Home != r.Where {
 				f.add(m.ColumnCopy(v, r.Where), -nanos)
