@@ -38,6 +38,7 @@ type Model struct {
 	before    [2][][]int32 // and that it follows
 	pooled    map[poolKey]int64
 	spreads   map[int32]int64 // by task that a spread is around; -1: all
+	periods   map[string]bool // by reference and length: whether they are refuted
 
 	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
@@ -488,7 +489,7 @@ func (m *Model) link() {
 func (m *Model) number() {
 	n := len(m.Tasks)
 	m.reached = make([]set, 4*n)
-	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
+	m.pooled, m.spreads, m.periods = map[poolKey]int64{}, map[int32]int64{}, map[string]bool{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))

@@ -3,6 +3,7 @@ package certificate
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Family is a kind of inequality that every plan fulfils.
@@ -48,6 +49,8 @@ const (
 	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
 	// cut out. A ≥ nanoseconds.
 	PoolAwake Family = "pool-awake"
+	// Period: no steady step is so short, as period.go finds with some tasks as its reference. T ≥ nanoseconds.
+	Period Family = "period"
 	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
 	// finds. T ≥ nanoseconds.
 	Spread Family = "spread"
@@ -68,6 +71,9 @@ type Row struct {
 	To     int32  `json:"to,omitempty"`   // a task
 	Back   int32  `json:"back,omitempty"` // steps
 	Where  int    `json:"at,omitempty"`   // device or memory; of Given the condition
+	// Of Period: the nanoseconds, and the tasks of the reference beside To.
+	Nanos int64   `json:"ns,omitempty"`
+	With  []int32 `json:"with,omitempty"`
 }
 
 // Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.
@@ -203,6 +209,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+	case Period:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(r.Nanos)
 	case Spread:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.spreadLeast(m.around(r)))
@@ -313,6 +322,9 @@ func (m *Model) has(r *Row) error {
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
 	case Pool, PoolAwake, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Period:
+		around := append([]int32{r.To}, r.With...)
+		ok = m.Steady && r.Nanos > 0 && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0
 	case Turn:
