@@ -45,7 +45,7 @@ func (f *finder) improve(ctx context.Context) error {
 		}
 		before := c.Try
 		c.moves += found[i].Moves
-		if err := c.take(ctx, f.Options, found[i].Plan, longRun); err != nil {
+		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Plan, longRun); err != nil {
 			return err
 		}
 		if c.Policy = before.Policy + " and local search"; !better(&c.Try, &before) {
