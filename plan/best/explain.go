@@ -54,8 +54,8 @@ type Figures struct {
 }
 
 // Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
-// since none can be better, Explain makes one, unless ctx or the time of the search ends. The seed is that of drawn
-// durations.
+// since none can be better, Explain makes one. The seed is that of drawn durations. When ctx or the time of the search ends,
+// it plans and draws no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
 	trials, cancel := until(ctx, f.begun, f.Time, 1)
@@ -94,7 +94,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 		e.Next = f.newOption(next)
 		e.Next.Why = why
 	}
-	spread, err := f.spread(ctx, next, seed)
+	spread, err := f.spread(trials, next, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (f *finder) relative(value float64) float64 {
 
 // refine looks at the plan of a choice in as many steps as results are told in.
 func (f *finder) refine(ctx context.Context, c *candidate) error {
-	if !f.Steady {
+	if !f.Steady || c.long {
 		return nil
 	}
 	return c.take(ctx, f.Options, c.Plan, longRun)
