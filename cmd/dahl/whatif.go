@@ -136,7 +136,7 @@ func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *out
 		printWhatIf(stdout, rows)
 	}
 	if err == nil && ctx.Err() != nil {
-		err = fmt.Errorf("it was planned for %d of %d machines, for the last as far as time was: %w", len(rows), len(o.whatIf), ctx.Err())
+		err = fmt.Errorf("%d of %d machines were planned for: %w", len(rows), len(o.whatIf), ctx.Err())
 	}
 	return err
 }

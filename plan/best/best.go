@@ -44,7 +44,7 @@ type Options struct {
 	Steady bool // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
-	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
+	// Time bounds the search and its explanation beside the nodes; what they find then depends on the machine. 0: it does not.
 	Time time.Duration
 	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
 	Progress func(passes, of int, value float64)

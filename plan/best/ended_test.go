@@ -3,6 +3,7 @@ package best
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -80,6 +81,25 @@ func TestEnded(t *testing.T) {
 	}
 	if none == 0 || some == 0 || certified == 0 {
 		t.Errorf("%d searches without a plan, %d with one, %d of them certified: the test tests little", none, some, certified)
+	}
+}
+
+// TestExplainEnded: where the context of an explanation ends, the chosen plan is told as ever, and the draws are those until
+// then. Each of up to 100 draws is a look.
+func TestExplainEnded(t *testing.T) {
+	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	for _, looks := range []int{1, 60} {
+		e, err := found.Explain(newEndsAtLook(t, looks), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {
+			t.Errorf("after %d looks: chosen %+v, next %+v", looks, c, e.Next)
+		}
+		s := &e.Spread
+		if (looks == 1) != (s.Draws == 0) || s.Draws >= looks || (s.Draws == 0) != (s.Missing != "" && s.Chosen == nil) {
+			t.Errorf("after %d looks: %+v", looks, s)
+		}
 	}
 }
 
