@@ -302,8 +302,11 @@ func together(kinds []whatIfKind) string {
 	return fmt.Sprintf("is %s better than either alone? %s", bothKinds, strings.Join(parts, "; "))
 }
 
-// boundText is a bound of an objective in its unit.
+// boundText is a bound of an objective in its unit; none is known yet where the search ended early.
 func (r *whatIfRow) boundText() string {
+	if r.Bound <= 0 {
+		return "-"
+	}
 	switch exact.Objective(r.Objective) {
 	case exact.Time:
 		return cli.ShowTime(float64(r.Bound))
