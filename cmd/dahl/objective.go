@@ -58,7 +58,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	})
 }
 
-// optimize takes the best plan for the objective.
+// optimize takes the best plan for the objective. When ctx ends it is the best so far.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	o := w.opts
 	s, err := w.space()
@@ -66,12 +66,15 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		return nil, cli.AsInput(err)
 	}
 	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime}
-	found, err := best.Find(ctx, &s.Space, of)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if o.bar != nil {
+		defer o.bar.Done()
+		of.Progress = func(passes, all int, value float64) {
+			o.bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.objectiveUnit()))
+		}
 	}
+	found, err := best.Find(ctx, &s.Space, of)
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
 	chosen, err := s.At(found.Choice)
 	if err != nil {
@@ -193,7 +196,7 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 		return
 	}
 	if found.Bound <= 0 {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: the budget left no time for a bound (%s)\n", o.Objective, found.Value, unit, looked)
+		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no bound yet, since the search ended before (%s)\n", o.Objective, found.Value, unit, looked)
 		return
 	}
 	by := ""

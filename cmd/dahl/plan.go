@@ -50,6 +50,10 @@ It says in words what it chose and why, what the next best plan, spare devices a
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).
 
+A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is written with
+the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
+does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
+
 --deadline leaves out plans whose step takes longer; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all plans that were simulated by time
 and energy, and which of them no other beats in both.
@@ -74,6 +78,7 @@ func newPlan(args []string) *cobra.Command {
   dahl plan --what-if laptop server second-gpu.toml --model lenet5
   dahl plan --instances graphs --objective time --budget 30s --out plans`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.bar = cli.NewProgressBar(cmd.ErrOrStderr(), "search")
 			if o.whatIf != nil {
 				if !cmd.Flags().Changed("out") {
 					out.dir = ""

@@ -59,8 +59,10 @@ type Options struct {
 	Steady bool // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
-	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
+	// Time bounds the search and its explanation beside the nodes; what they find then depends on the machine. 0: it does not.
 	Time time.Duration
+	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
+	Progress func(passes, of int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
 }
@@ -95,7 +97,8 @@ type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
-	best       *candidate   // nil: none yet
+	best       *candidate // nil: none yet
+	begun      time.Time
 	left       int          // nodes
 	nodesEach  int          // of branch and bound
 	covered    []*candidate // choices whose plans are looked at as those of another one
@@ -134,22 +137,52 @@ func (f *finder) passes() []pass {
 		{f.improve, 0.6}, {f.settle, 0.65}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
-// Find finds a plan of the first graph of the programs of a space.
+// searching is the part of the time for passes; what is left is for telling and explaining what they found.
+const searching = 0.9
+
+// until bounds a context by a part of a time since a moment. Where there is no time, or no part, it does not.
+func until(ctx context.Context, since time.Time, all time.Duration, part float64) (context.Context, context.CancelFunc) {
+	if all == 0 || part == 0 {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, since.Add(time.Duration(part*float64(all))))
+}
+
+// Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
+// proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, models: map[string]func() (*certificate.Model, error){}}
-	begin := time.Now()
-	for _, pass := range f.passes() {
-		within, cancel := ctx, func() {}
-		if o.Time > 0 && pass.part > 0 {
-			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
-		}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), models: map[string]func() (*certificate.Model, error){}}
+	passes := f.passes()
+	for i, pass := range passes {
+		within, cancel := until(ctx, f.begun, o.Time, pass.part*searching)
 		err := pass.run(within)
 		cancel()
-		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		if err != nil && (f.best == nil || !ended) {
 			return nil, err
 		}
+		if f.best != nil && f.Progress != nil {
+			f.Progress(i+1, len(passes), f.best.Value)
+		}
+	}
+	if err := f.tell(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
 	}
 	return f.result()
+}
+
+// tell simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
+// then be the best.
+func (f *finder) tell(ctx context.Context) error {
+	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
+		if err := f.best.take(ctx, f.Options, f.best.Plan, longRun); err != nil {
+			return err
+		}
+		for _, c := range f.candidates {
+			f.offer(c)
+		}
+	}
+	return nil
 }
 
 // price prices all choices, and keeps those that can run and are not another one by another name.
@@ -192,12 +225,12 @@ func (f *finder) begin(ctx context.Context) error {
 		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
 	})
 	for _, c := range order {
-		if err := c.first(ctx, f); err != nil {
-			return err
-		}
+		err := c.first(ctx, f)
 		if c.Plan != nil {
 			f.best = c
-			return nil
+		}
+		if c.Plan != nil || err != nil {
+			return err
 		}
 	}
 	return f.noPlan()
@@ -257,12 +290,9 @@ func (f *finder) choose(ctx context.Context) error {
 		c := finalists[i]
 		return c.take(ctx, f.Options, c.Plan, longRun)
 	})
-	if err != nil {
-		return err
-	}
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	if !math.IsInf(f.best.Value, 1) {
-		return nil
+	if err != nil || !math.IsInf(f.best.Value, 1) {
+		return err
 	}
 	for _, c := range f.candidates { // more steps tell that those took too long
 		if c.Plan != nil && c.Value < f.best.Value {
@@ -313,10 +343,10 @@ func (f *finder) result() (*Result, error) {
 			certified.Leaves = append(certified.Leaves, *c.leaf)
 		}
 	}
-	if whole && certified.Bound() >= r.Bound {
+	r.Proven = r.Bound >= r.Value*(1-rounding)
+	if whole && certified.Bound() >= r.Bound && (r.Bound > 0 || r.Proven) {
 		r.Certificate = certified
 	}
-	r.Proven = r.Bound >= r.Value*(1-rounding)
 	r.Simulated = f.tried()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil

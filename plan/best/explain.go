@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Explanation says what a search chose and why, and what other devices would cost or save.
@@ -53,9 +54,13 @@ type Figures struct {
 }
 
 // Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
-// since none can be better, Explain makes one. The seed is that of drawn durations.
+// since none can be better, Explain makes one. The seed is that of drawn durations. When ctx or the time of the search ends,
+// it plans and draws no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
+	trials, cancel := until(ctx, f.begun, f.Time, 1)
+	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	chosen, err := f.describe(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +71,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 	}
 	others := slices.Clone(f.candidates)
 	for _, g := range f.groups() {
-		option, shown, err := f.option(ctx, g)
+		option, shown, err := f.option(ctx, trials, g)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +94,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 		e.Next = f.newOption(next)
 		e.Next.Why = why
 	}
-	spread, err := f.spread(ctx, next, seed)
+	spread, err := f.spread(trials, next, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (f *finder) relative(value float64) float64 {
 
 // refine looks at the plan of a choice in as many steps as results are told in.
 func (f *finder) refine(ctx context.Context, c *candidate) error {
-	if !f.Steady {
+	if !f.Steady || c.long {
 		return nil
 	}
 	return c.take(ctx, f.Options, c.Plan, longRun)
@@ -236,8 +241,8 @@ func (f *finder) groups() []*group {
 	return groups
 }
 
-// option is the best of a group, and the choice that it is.
-func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, error) {
+// option is the best of a group, and the choice that it is. It plans until trials ends.
+func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candidate, error) {
 	best, bound := *g.members[0], math.Inf(1)
 	keep := func(c *candidate) {
 		if c.Plan != nil && (best.Plan == nil || better(&c.Try, &best.Try)) {
@@ -249,10 +254,13 @@ func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, err
 	}
 	tried := map[*candidate]float64{}
 	for _, c := range f.open(g) {
+		if trials.Err() != nil {
+			break
+		}
 		if best.Plan != nil && c.bound >= best.Value || c.bound < f.best.Value && !slices.Contains(f.covered, c) {
 			continue // it is no better than what there is, or the search had no nodes left for it
 		}
-		trial, err := f.trial(ctx, c)
+		trial, err := f.trial(trials, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -297,13 +305,10 @@ func (f *finder) open(g *group) []*candidate {
 func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
 	trial, o := *c, *f.Options
 	o.Time = f.Time / 10
-	within, cancel := ctx, func() {}
-	if o.Time > 0 {
-		within, cancel = context.WithTimeout(ctx, o.Time)
-	}
+	within, cancel := until(ctx, time.Now(), f.Time, 0.1)
 	defer cancel()
 	if err := trial.planAll(within, &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}); err != nil && within.Err() == nil {
 		return nil, err
 	}
-	return &trial, ctx.Err()
+	return &trial, nil
 }

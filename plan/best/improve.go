@@ -63,7 +63,7 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 		}
 		before := c.Try
 		c.moves += found[i].Moves
-		if err := c.take(ctx, f.Options, found[i].Plan, longRun); err != nil {
+		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Plan, longRun); err != nil {
 			return err
 		}
 		if c.Policy = strings.TrimSuffix(before.Policy, byMoves) + byMoves; !better(&c.Try, &before) {
