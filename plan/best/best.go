@@ -58,7 +58,7 @@ type Result struct {
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
 	Simulated    []Try                    // all plans that were simulated, see [Front]
-	Choices      int                      // that the space has, and that can run
+	Choices      int                      // that the space has or that were tried beside, and that can run
 	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
 	from         *finder
