@@ -35,6 +35,8 @@ type Tilings struct {
 	Layer string // the one whose tile stands for all
 	Base  dag.Lowering
 	Batch int // samples of a step
+	// Outputs are the channels or features of layers, by their names.
+	Outputs map[string]int
 }
 
 // of is the tile of the layer by default.

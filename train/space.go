@@ -2,7 +2,7 @@ package train
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -11,12 +11,6 @@ import (
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
-)
-
-// The names of two lowerings of a space. Others are those of tilings.
-const (
-	DefaultTiles = "default" // what the devices of a choice suggest
-	WholeTiles   = "whole"   // a task for all samples of a layer
 )
 
 // Space is what plans of the first graph of a workload may choose from.
@@ -61,28 +55,63 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 		return nil, err
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
+	if tiles[0] != "" {
+		s.Near = c.near
+	}
 	return &Space{s, c}, nil
 }
 
 // At is the workload of a choice, before anything is decided.
 func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.at(choice) }
 
-// Tiles are the names of all lowerings of a network that a space may have, the default first.
+// Tiles are the names of the lowerings of a network that a space has every set of devices with, the default first.
 func (w *Workload) Tiles() ([]string, error) {
-	names := []string{DefaultTiles, WholeTiles}
 	if w.Model == nil {
-		return names, nil
+		return []string{plan.DefaultTiles}, nil
 	}
-	t, err := Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+	t, err := w.tilings()
 	if err != nil {
 		return nil, err
 	}
-	for _, tiling := range t.All() {
-		if tiling.Samples != t.Batch && tiling != (plan.Tiling{Samples: t.Base.Layers[t.Layer].SampleTile}) {
-			names = append(names, tiling.String())
-		}
+	return t.Names(), nil
+}
+
+func (w *Workload) tilings() (*plan.Tilings, error) {
+	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+}
+
+// near is a [space.Space]'s Near: groups of choices that differ in a number of one layer, that with the most
+// operations first.
+func (c *choices) near(choice space.Choice) ([][]space.Choice, error) {
+	w, err := c.at(choice)
+	if err != nil {
+		return nil, err
 	}
-	return names, nil
+	t, err := w.tilings()
+	if err != nil {
+		return nil, err
+	}
+	work := map[string]float64{}
+	for i := range w.Program.Graphs[0].Tasks {
+		task := &w.Program.Graphs[0].Tasks[i]
+		work[task.Labels.Layer] += task.Flops
+	}
+	layers := slices.SortedFunc(maps.Keys(work), func(a, b string) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
+	})
+	var groups [][]space.Choice
+	for _, layer := range layers {
+		names, err := t.Near(choice.Tiles, layer)
+		if err != nil {
+			return nil, err
+		}
+		var group []space.Choice
+		for _, name := range names {
+			group = append(group, space.Choice{Devices: choice.Devices, Tiles: name})
+		}
+		groups = append(groups, group)
+	}
+	return groups, nil
 }
 
 // on is the machine with the devices of a set.
@@ -137,22 +166,14 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 
 // lowerAs lowers the model with tiles by their name.
 func (w *Workload) lowerAs(tiles string, n Samples) error {
-	t, err := Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+	t, err := w.tilings()
 	if err != nil {
 		return err
 	}
-	w.Options.Lowering, w.Options.Adapt = nil, nil
-	switch tiles {
-	case DefaultTiles:
-	case WholeTiles:
-		w.Options.Adapt = t.Adapt(plan.Tiling{Samples: t.Batch})
-	default:
-		all := t.All()
-		i := slices.IndexFunc(all, func(to plan.Tiling) bool { return to.String() == tiles })
-		if i < 0 {
-			return fmt.Errorf("tiles %q: the layers of %s cannot be cut so", tiles, w.Model.Name)
-		}
-		w.Options.Adapt = t.Adapt(all[i])
+	l, err := t.ByName(tiles)
+	if err != nil {
+		return err
 	}
+	w.Options.Lowering, w.Options.Adapt = nil, func(of *dag.Lowering, _ int) { *of = l }
 	return w.Lower(n)
 }

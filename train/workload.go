@@ -212,7 +212,10 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 // Tilings are the variations of the default lowering, of which the tile of the busiest layer
 // stands for all.
 func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.Tilings, error) {
-	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch}
+	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Outputs: map[string]int{}}
+	for i := range m.Stages {
+		all.Outputs[m.Stages[i].Name] = m.Stages[i].Out[0]
+	}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}

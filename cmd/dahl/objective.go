@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plan/best"
+	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/rundir"
 	"dahl/train"
@@ -115,6 +116,9 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	}
 	if c.Deadline != o.Deadline {
 		return fmt.Errorf("its bound is of steps of at most %v, and the run was to keep %v", c.Deadline, o.Deadline)
+	}
+	if !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == v.manifest.Graphs[0].SHA256 }) {
+		return fmt.Errorf("no leaf bounds plans of the run's graph")
 	}
 	return c.Check(&s.Space)
 }

@@ -3,12 +3,13 @@
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
 // A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
-// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. The best
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. From the best choices the
+// search goes on to lowerings in which single layers are cut otherwise. The best
 // plans are improved by local search. Then the linear relaxation of package relax proves a bound for each
 // choice that may still have a better plan, and the certificate keeps the proofs.
 //
-// A quick search proves nothing. It compares choices by HEFT's plans: all devices, those of one kind, then what differs
-// from the best in one respect. On the best three all policies plan.
+// A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
+// devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
 //
 // # Units
 //
@@ -74,7 +75,7 @@ type Result struct {
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
 	Simulated    []Try                    // all plans that were simulated, see [Front]
-	Choices      int                      // that the space has, and that can run
+	Choices      int                      // that the space has or that were tried beside, and that can run
 	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
 	from         *finder
@@ -99,9 +100,11 @@ type finder struct {
 	candidates []*candidate
 	best       *candidate // nil: none yet
 	begun      time.Time
-	left       int          // nodes
-	nodesEach  int          // of branch and bound
-	covered    []*candidate // choices whose plans are looked at as those of another one
+	left       int                // nodes
+	further    []space.Choice     // that were added to those of the space
+	nodesEach  int                // of branch and bound
+	covered    []*candidate       // choices whose plans are looked at as those of another one
+	graphs     map[[2]string]bool // of the candidates, by devices and hash
 
 	mutex  sync.Mutex
 	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
@@ -118,8 +121,9 @@ type candidate struct {
 	plans  int     // that were simulated
 	moves  int     // of local search
 	leaf   *certificate.Leaf
-	by     int    // how its bound was found
-	graph  string // hash
+	by     int        // how its bound was found
+	graph  string     // hash
+	near   *candidate // from which the search went on to this one; nil: it is of the space
 	err    error
 }
 
@@ -133,8 +137,8 @@ func (f *finder) passes() []pass {
 	if f.Quick {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
-		{f.improve, 0.6}, {f.settle, 0.65}, {f.prove, 0.9}, {f.improve, 1}}
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
+		{f.improve, 0.65}, {f.settle, 0.7}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
 // searching is the part of the time for passes; what is left is for telling and explaining what they found.
@@ -151,7 +155,7 @@ func until(ctx context.Context, since time.Time, all time.Duration, part float64
 // Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
 // proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), models: map[string]func() (*certificate.Model, error){}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: map[string]func() (*certificate.Model, error){}}
 	passes := f.passes()
 	for i, pass := range passes {
 		within, cancel := until(ctx, f.begun, o.Time, pass.part*searching)
@@ -185,20 +189,27 @@ func (f *finder) tell(ctx context.Context) error {
 	return nil
 }
 
-// price prices all choices, and keeps those that can run and are not another one by another name.
+// price prices all choices of the space.
 func (f *finder) price(ctx context.Context) error {
-	choices := f.space.Choices()
+	_, refused, err := f.add(ctx, f.space.Choices())
+	if err == nil && len(f.candidates) == 0 {
+		return refused
+	}
+	return err
+}
+
+// add prices choices, and keeps those that can run and are not another one by another name. Refused says why the first
+// of the others cannot.
+func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
 	all := make([]*candidate, len(choices))
-	err := inParallel(ctx, len(choices), func(i int) error {
+	err = inParallel(ctx, len(choices), func(i int) error {
 		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	graphs := map[[2]string]bool{}
-	var refused error
 	for _, c := range all {
 		if c.err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
@@ -206,15 +217,13 @@ func (f *finder) price(ctx context.Context) error {
 		}
 		c.graph = c.priced.Program.Graphs[0].Hash()
 		key := [2]string{c.Devices, c.graph}
-		if !graphs[key] {
-			graphs[key] = true
-			f.candidates = append(f.candidates, c)
+		if !f.graphs[key] {
+			f.graphs[key] = true
+			added = append(added, c)
 		}
 	}
-	if len(f.candidates) == 0 {
-		return refused
-	}
-	return nil
+	f.candidates = append(f.candidates, added...)
+	return added, refused, nil
 }
 
 // begin plans on all devices, or another choice if they cannot run, since bounds are of plans that are better than
@@ -328,7 +337,8 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles,
+		Further: slices.Clone(f.space.Further)}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
@@ -338,6 +348,9 @@ func (f *finder) result() (*Result, error) {
 		r.Plans += c.plans
 		r.Moves += c.moves
 		r.Bound = min(r.Bound, c.bound)
+		if c.near != nil {
+			certified.Further = append(certified.Further, c.Choice)
+		}
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
 			kept[c.leaf] = true
 			certified.Leaves = append(certified.Leaves, *c.leaf)

@@ -12,7 +12,7 @@ import (
 // Explanation says what a search chose and why, and what other devices would cost or save.
 type Explanation struct {
 	Chosen Chosen  `json:"chosen"`
-	Next   *Option `json:"next,omitempty"` // the best plan of another choice
+	Next   *Option `json:"next,omitempty"` // the best plan of another choice, in more than some layers
 	// Spare is what devices and units that were not chosen would cost, and Without what it would cost to leave out
 	// chosen ones: of one device, or of several of one kind, with all others as they were chosen.
 	Spare   []Option `json:"spare,omitempty"`
@@ -134,13 +134,22 @@ func (f *finder) newOption(c *candidate) *Option {
 	return o
 }
 
+// root is the choice of the space from which the search went on to this one.
+func (c *candidate) root() *candidate {
+	for c.near != nil {
+		c = c.near
+	}
+	return c
+}
+
 // next is a copy of the best but the chosen plan; nil: there is none. A plan that is the chosen one by another name, such as on
-// devices that it does not use, is none.
+// devices that it does not use, is none, nor is one that the search came by on the way to the chosen one or beside it.
 func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
 		same := c.graph == f.best.graph && c.Makespan == f.best.Makespan && c.Joules == f.best.Joules
-		if c.Plan != nil && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
+		beside := c.near != nil && c.root() == f.best.root()
+		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
 	}
@@ -280,7 +289,7 @@ func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candid
 	return o, &best, nil
 }
 
-// open are the choices of a group without a plan that promise most: three of those with the chosen tiles, and one of the others, by their
+// open are the choices of a group without a plan that promise most: three of those with the chosen tiles but for single layers, and one of the others, by their
 // bounds. Among equals those with the number of units nearest to the chosen one go first.
 func (f *finder) open(g *group) []*candidate {
 	own := f.best.units().total()
@@ -289,7 +298,7 @@ func (f *finder) open(g *group) []*candidate {
 	for _, c := range g.members {
 		switch {
 		case c.Plan != nil || c.err != nil:
-		case c.Tiles == f.best.Tiles:
+		case c.Tiles == f.best.root().Tiles:
 			same = append(same, c)
 		default:
 			others = append(others, c)

@@ -1,7 +1,6 @@
 package best
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -79,12 +78,13 @@ const byMoves = " and local search"
 
 // bestOf are the best choices, but for those that cannot be better than the best one.
 func (f *finder) bestOf(most int) []*candidate {
-	var all []*candidate
-	for _, c := range f.candidates {
-		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
-			all = append(all, c)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	return all[:min(len(all), most)]
+	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.bound >= f.best.Value })
+	return open[:min(len(open), most)]
+}
+
+// byValue are the choices that have a plan that keeps the deadline, the best first.
+func (f *finder) byValue() []*candidate {
+	planned := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.Plan == nil || math.IsInf(c.Value, 1) })
+	slices.SortStableFunc(planned, byValue)
+	return planned
 }

@@ -27,7 +27,9 @@ type Certificate struct {
 	Deadline time.Duration `json:"deadline_ns,omitempty"`
 	Devices  []string      `json:"devices"` // the sets that it covers
 	Tiles    []string      `json:"tiles"`   // the lowerings that it covers
-	Leaves   []Leaf        `json:"leaves"`
+	// Further are choices that it covers beside these sets with these lowerings.
+	Further []space.Choice `json:"further,omitempty"`
+	Leaves  []Leaf         `json:"leaves"`
 }
 
 // Leaf is a bound of all plans of a choice in which each of some devices runs a task.
