@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -82,7 +83,44 @@ func (w *Workload) Tiles() ([]string, error) {
 			names = append(names, tiling.String())
 		}
 	}
+	for _, n := range w.divisions() {
+		names = append(names, partsTiles(n))
+	}
 	return names, nil
+}
+
+// divisions are the numbers of parts that a batch may have on a machine: one for each device with a memory of its
+// own, and the powers of two below that.
+func (w *Workload) divisions() (all []int) {
+	most := min(acceleratorsOf(w.Platform), w.Options.Batch)
+	for n := 2; n < most; n *= 2 {
+		all = append(all, n)
+	}
+	if most > 1 {
+		all = append(all, most)
+	}
+	return all
+}
+
+// acceleratorsOf counts the devices with a memory of their own.
+func acceleratorsOf(p *platform.Platform) (n int) {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
+			n++
+		}
+	}
+	return n
+}
+
+// partsTiles is the name of the lowering with the batch in so many parts.
+func partsTiles(n int) string { return fmt.Sprintf("%d parts of the batch", n) }
+
+// partsOf reads such a name; 0: it is another one.
+func partsOf(tiles string) (n int) {
+	if _, err := fmt.Sscanf(tiles, "%d parts", &n); err != nil || tiles != partsTiles(n) {
+		return 0
+	}
+	return n
 }
 
 // on is the machine with the devices of a set.
@@ -116,6 +154,9 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
 	}
+	if n := partsOf(choice.Tiles); n > acceleratorsOf(p) {
+		return nil, fmt.Errorf("%d parts of a batch need as many devices with memories of their own", n)
+	}
 	key := programKey{grainOf(p), choice.Tiles}
 	c.mutex.Lock()
 	made, ok := c.programs[key]
@@ -147,6 +188,10 @@ func (w *Workload) lowerAs(tiles string, n Samples) error {
 	case WholeTiles:
 		w.Options.Adapt = t.Adapt(plan.Tiling{Samples: t.Batch})
 	default:
+		if n := partsOf(tiles); n > 1 {
+			w.Options.Adapt = func(l *dag.Lowering, batch int) { *l = nn.PartsLowering(w.Model, batch, n, w.Options.Type) }
+			break
+		}
 		all := t.All()
 		i := slices.IndexFunc(all, func(to plan.Tiling) bool { return to.String() == tiles })
 		if i < 0 {
