@@ -179,6 +179,48 @@ func TestWholeLowering(t *testing.T) {
 	}
 }
 
+// TestPartsLowering: of cifar-cnn with 64 images the convolutions have inputs of 3·32·32, 32·32·32, 32·16·16 and
+// 64·16·16 elements per image and weights of at most 64·64·3·3 = 36,864, which even four devices hold in less than the
+// 64·3,072 elements of the least batch. They are divided, each with an accumulator for each part. fc1 has 512·4,096
+// weights, eight times the 64·4,096 elements of its input: it and what follows stay whole. At 1024 images it
+// is two times as many as the weights: two devices divide it, four do not (4·512·4,096 > 1024·4,096). The same holds for mlp,
+// whose fc1 comes first and decides for the loading of the images, too.
+func TestPartsLowering(t *testing.T) {
+	for _, c := range []struct {
+		model          string
+		batch, devices int
+		divided, whole string
+	}{
+		{"cifar-cnn", 64, 4, "input conv1 conv2 conv3 conv4 flatten1", "fc1 fc2 loss"},
+		{"cifar-cnn", 1024, 2, "conv4 fc1 fc2 loss", ""},
+		{"cifar-cnn", 1024, 4, "conv4", "fc1 fc2 loss"},
+		{"cifar-cnn", 65, 2, "conv1", "fc1"}, // in 33 and 32
+		{"mlp", 64, 2, "", "input flatten1 fc1 fc2 fc3 loss"},
+		{"mlp", 1024, 2, "input flatten1 fc1 fc2 fc3 loss", ""},
+	} {
+		m, err := ModelByName(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := PartsLowering(m, c.batch, c.devices, dag.Float32)
+		if _, err := m.Lower(LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: true, Lowering: l}); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		part := (c.batch + c.devices - 1) / c.devices
+		for _, name := range strings.Fields(c.divided) {
+			ll := l.Of(name)
+			if ll.SampleTile != part || ll.GradSampleTile > 0 && (ll.GradSampleTile != part || ll.Accumulators != c.devices) {
+				t.Errorf("%s of %d images on %d devices: %s has %+v", c.model, c.batch, c.devices, name, ll)
+			}
+		}
+		for _, name := range strings.Fields(c.whole) {
+			if ll := l.Of(name); ll.SampleTile != c.batch || ll.Accumulators > 1 {
+				t.Errorf("%s of %d images on %d devices: %s has %+v", c.model, c.batch, c.devices, name, ll)
+			}
+		}
+	}
+}
+
 func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
 	channel := d.elemBytes * (elems(s.In) + elems(s.Out)) / s.Out[0]
 	if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > d.half {

@@ -49,7 +49,7 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
-	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles}
+	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
 	return d.lowering(m)
 }
 
@@ -61,7 +61,16 @@ func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowe
 	if memoryBytes <= 0 {
 		memoryBytes = math.MaxInt64
 	}
-	d := chooser{batch: batch, half: int(memoryBytes / 2), elemBytes: int(t.SizeBytes()), tiles: 1}
+	d := chooser{batch: batch, half: int(memoryBytes / 2), elemBytes: int(t.SizeBytes()), tiles: 1, devices: 1}
+	return d.lowering(m)
+}
+
+// PartsLowering is [WholeLowering] with the batch in so many parts, one for each of several devices with memories
+// of their own. Each part of a layer sums its weight gradient in an accumulator. From the first layer on whose
+// weights weigh more in so many memories than a batch of its input, layers stay whole: to move the samples
+// to one device takes less than to move gradients and weights between all.
+func PartsLowering(m *Model, batch, devices int, t dag.DType) dag.Lowering {
+	d := chooser{batch: batch, half: math.MaxInt64 / 2, elemBytes: int(t.SizeBytes()), tiles: 1, devices: devices}
 	return d.lowering(m)
 }
 
@@ -70,12 +79,16 @@ type chooser struct {
 	batch, elemBytes int
 	half             int // number of bytes in which a task's operands should stay
 	tiles            int // per layer at least, while splitting pays
+	devices          int // among which the layers to come divide the batch
 }
 
 func (d *chooser) lowering(m *Model) dag.Lowering {
 	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
-	before := d.batch // samples per tile of the last layer with weights
 	groups := m.groups(&lowering)
+	if i := slices.IndexFunc(groups, func(g group) bool { return len(g.Params) > 0 }); i < 0 || !d.divides(groups[i].Stage) {
+		d.devices = 1
+	}
+	before := parts(d.batch, d.devices) // samples per tile of the last layer with weights
 	for i := range groups {
 		g := &groups[i]
 		ll := d.elementwise(g.Stage, before)
@@ -120,6 +133,10 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 	work := func() float64 { return d.workNs(s, ll.SampleTile, ll.OutputTile) }
 	tiles := func() int { return parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile) }
 
+	if d.divides(s) {
+		return d.part(s)
+	}
+	d.devices = 1
 	if weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
 		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
@@ -140,6 +157,17 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 		ll.OutputTile = halve(ll.OutputTile)
 	}
 	return d.gradient(s, ll, false)
+}
+
+// divides reports whether the devices divide the batch of a layer with weights.
+func (d *chooser) divides(s *Stage) bool {
+	return d.devices > 1 && s.Params[0].Elems()*d.devices <= d.batch*elems(s.In)
+}
+
+// part is the granularity of a layer of which each device has its part of the batch.
+func (d *chooser) part(s *Stage) dag.LayerLowering {
+	samples := parts(d.batch, d.devices)
+	return dag.LayerLowering{SampleTile: samples, OutputTile: s.Out[0], GradTile: s.Out[0], GradSampleTile: samples, Accumulators: parts(d.batch, samples)}
 }
 
 // gradient chooses how the weight gradient is split and summed. Big weights are never copied into
@@ -184,7 +212,7 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 
 // grow doubles a number of samples while a task over them is tiny.
 func (d *chooser) grow(samples, sampleElems int) int {
-	for samples < d.batch && samples*sampleElems < minTileElems {
+	for d.devices == 1 && samples < d.batch && samples*sampleElems < minTileElems {
 		samples *= 2
 	}
 	return min(samples, d.batch)

@@ -41,7 +41,8 @@ func (t *Tilings) samplesOf(string) int { return t.Batch }
 
 func (t *Tilings) outputsOf(layer string) int { return t.Outputs[layer] }
 
-// Names lists the default, the whole and those tilings that are neither.
+// Names lists the default, the whole, those tilings that are neither, and parts of the batch: one for each device with a
+// memory of its own, and the powers of two below that.
 func (t *Tilings) Names() []string {
 	names := []string{DefaultTiles, WholeTiles}
 	for _, tiling := range t.All() {
@@ -49,7 +50,25 @@ func (t *Tilings) Names() []string {
 			names = append(names, tiling.String())
 		}
 	}
+	for n := 2; n < t.MostParts; n *= 2 {
+		names = append(names, PartsTiles(n))
+	}
+	if t.MostParts > 1 {
+		names = append(names, PartsTiles(t.MostParts))
+	}
 	return names
+}
+
+// PartsTiles is the name of the lowering with the batch in so many parts.
+func PartsTiles(n int) string { return fmt.Sprintf("%d parts of the batch", n) }
+
+// PartsOf is how many parts the batch has by the name of a lowering; 0: it says none.
+func PartsOf(name string) (n int) {
+	base, _, _ := strings.Cut(name, layerSeparator)
+	if _, err := fmt.Sscanf(base, "%d parts", &n); err != nil || base != PartsTiles(n) {
+		return 0
+	}
+	return n
 }
 
 // ByName is the lowering of a name: one of [Tilings.Names], or what [Tilings.Near] makes of one.
@@ -78,6 +97,9 @@ func (t *Tilings) scaled(name string) (dag.Lowering, error) {
 		return t.Base, nil
 	case WholeTiles:
 		return t.Lowering(Tiling{Samples: t.Batch}), nil
+	}
+	if n := PartsOf(name); n > 1 && n <= t.MostParts {
+		return t.InParts(n), nil
 	}
 	all := t.All()
 	i := slices.IndexFunc(all, func(to Tiling) bool { return to.String() == name })

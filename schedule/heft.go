@@ -35,7 +35,10 @@ import (
 //
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
-func HEFT(p *Problem) (*Plan, error) {
+func HEFT(p *Problem) (*Plan, error) { return p.heft(nil) }
+
+// heft plans so, where tasks go to given memories, if they can run there; nil: none does.
+func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 	eligible, err := p.eligibility()
 	if err != nil {
 		return nil, err
@@ -45,6 +48,7 @@ func HEFT(p *Problem) (*Plan, error) {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
 	h := newHEFT(p, eligible)
+	h.memories = memories
 	for _, t := range h.byRank(sorted) {
 		if err := h.place(t); err != nil {
 			return nil, err
@@ -56,6 +60,7 @@ func HEFT(p *Problem) (*Plan, error) {
 type heft struct {
 	p        *Problem
 	eligible *eligibility
+	memories []platform.MemoryID // by task: where it goes, or anywhere; nil: all go anywhere
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
 	mean     meanTransfer
@@ -124,7 +129,7 @@ func (h *heft) place(t dag.TaskID) error {
 	clear(h.ready)
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
-	for _, w := range h.eligible.of(t) {
+	for _, w := range h.workers(t) {
 		ready := &h.ready[h.p.Platform.MemoryOf(w)]
 		if !ready.known {
 			*ready = h.readyAt(t, h.p.Platform.MemoryOf(w))
@@ -146,6 +151,24 @@ func (h *heft) place(t dag.TaskID) error {
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
+}
+
+// workers lists those to which a task may go.
+func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
+	all := h.eligible.of(t)
+	if h.memories == nil || h.memories[t] == anywhere {
+		return all
+	}
+	var there []platform.WorkerID
+	for _, w := range all {
+		if h.p.Platform.MemoryOf(w) == h.memories[t] {
+			there = append(there, w)
+		}
+	}
+	if there == nil {
+		return all
+	}
+	return there
 }
 
 // readyAt is when a task's predecessors have ended and a memory has its operands.

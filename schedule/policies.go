@@ -33,6 +33,12 @@ func Policies() []PolicyInfo {
 			Static:   HEFT,
 		},
 		{
+			Name:     dataParallel,
+			Sentence: "as heft, but tasks on one part of a batch stay in one memory",
+			Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
+			Static:   DataParallel,
+		},
+		{
 			Name:     "replay",
 			Sentence: "device and order of every task from a plan file",
 		},

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -144,6 +145,9 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
+	}
+	if n := plan.PartsOf(choice.Tiles); n > acceleratorsOf(p) {
+		return nil, fmt.Errorf("%d parts of a batch need as many devices with memories of their own", n)
 	}
 	key := programKey{grainOf(p), choice.Tiles}
 	c.mutex.Lock()

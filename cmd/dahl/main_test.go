@@ -132,7 +132,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --lowering nope", "nope"},
 	{"simulate --platform laptop --graph bad.json --lowering best", "exclude each other"},
 	{"simulate --platform laptop --model mlp --policy nope", "heft"},
-	{"simulate --platform laptop --model mlp --policy replay", "want one of best, eager, dmda, dmdar, heft; a plan is replayed with --plan; see"},
+	{"simulate --platform laptop --model mlp --policy replay", "want one of best, eager, dmda, dmdar, heft, data-parallel; a plan is replayed with --plan; see"},
 	{"simulate --platform laptop --model mlp --policy hfet", "did you mean heft; see"},
 	{"simulate --platform laptop --model net.onnx", "files of ONNX cannot be read as a network; write its layers as a .toml file"},
 	{"execute --model src/Net.PY", "files of Python cannot be read"},

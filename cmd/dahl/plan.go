@@ -39,17 +39,18 @@ With --objective it looks for the plan of a step that takes the least time, joul
 joules times seconds, and says whether that is proven, or how far the value may be above
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step
 more adds to a long run. It chooses devices and how many units of each, the samples per
-task of a network's layers, where and when each task runs, and its clock. All policies
-plan for the choices that may be best. Near the best ones it cuts single layers otherwise:
-in samples, outputs, and parts of the weight gradient and its accumulators. Tiles named
-"4 samples per task; fc1: 32 samples" are those of 4 samples, and of 32 in fc1. Kernels of
-sizes that the platform file has not measured are predicted from others. Local search
-improves the best plans. Of a step alone of up to 64 tasks it looks at all plans, as far
-as --budget goes. Where it has not, certificate.json proves a bound for all choices: sets
-of devices (up to exchange of equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units,
-equal numbers of processors of one kind) with each of the tiles of all layers, what was
-tried of single layers, and any number of copies of buffers. dahl verify adds it up again
-in exact arithmetic. --devices, --lowering and --clock are fences.
+task of a network's layers, or with several GPUs one part of the batch for each, where and
+when each task runs, and its clock. All policies plan for the choices that may be best.
+Near the best ones it cuts single layers otherwise: in samples, outputs, and parts of the
+weight gradient and its accumulators. Tiles named "4 samples per task; fc1: 32 samples"
+are those of 4 samples, and of 32 in fc1. Kernels of sizes that the platform file has not
+measured are predicted from others. Local search improves the best plans. Of a step alone of
+up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
+certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
+ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
+with each of the tiles of all layers, what was tried of single layers, and any number of
+copies of buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering
+and --clock are fences.
 It says in words what it chose and why, what the next best plan, spare devices and
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).

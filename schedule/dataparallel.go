@@ -1,0 +1,92 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// DataParallel plans as [HEFT] does, but tasks on one part of a batch stay in one memory.
+//
+// HEFT puts a task where it ends first, and does not see that those after it will have to fetch what it wrote.
+// Here each memory has a share of the batch, which is greater the faster its workers do the tasks on parts. Such a
+// task goes where the middle of its part lies. The others, such as those that add gradients, go where they end
+// first. Layers that the lowering leaves whole are among these: their weights stay where they are, while the samples
+// move. Without parts, or with workers in one memory only, the plan is HEFT's.
+//
+// Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014.
+func DataParallel(p *Problem) (*Plan, error) {
+	plan, err := p.heft(p.memoriesOfParts())
+	if err == nil {
+		plan.Policy = dataParallel
+	}
+	return plan, err
+}
+
+const (
+	dataParallel = "data-parallel"
+	anywhere     = platform.MemoryID(-1)
+)
+
+// memoriesOfParts are the memories to which tasks go because of their parts, by task.
+func (p *Problem) memoriesOfParts() []platform.MemoryID {
+	middles := make([]float64, len(p.Graph.Tasks))
+	memories := len(p.Platform.Memories)
+	runs, takes := make([]float64, memories), make([]float64, memories) // tasks on parts that can run there, and how long all of these take
+	rates := make([]float64, memories)
+	for t := range middles {
+		middles[t] = middleOfPart(p.Graph, dag.TaskID(t))
+		if middles[t] < 0 {
+			continue
+		}
+		clear(rates)
+		for id := range p.Platform.Devices {
+			d := &p.Platform.Devices[id]
+			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(id)); ok {
+				rates[d.Memory] += float64(d.Count) / float64(max(1, d.Dispatch+cost.Duration))
+			}
+		}
+		for m, rate := range rates {
+			if rate > 0 {
+				runs[m]++
+				takes[m] += math.Round(1e6 / rate) // a sum of whole numbers does not depend on the order of tasks
+			}
+		}
+	}
+	speeds, all := make([]float64, memories), 0.0
+	for m := range speeds {
+		speeds[m] = runs[m] / max(1, takes[m])
+		all += speeds[m]
+	}
+	goes := slices.Repeat([]platform.MemoryID{anywhere}, len(middles))
+	for t, middle := range middles {
+		end := 0.0
+		for m, speed := range speeds {
+			if end += speed / all; middle >= 0 && middle < end {
+				goes[t] = platform.MemoryID(m)
+				break
+			}
+		}
+	}
+	return goes
+}
+
+// middleOfPart is where in the batch the middle of a task's part lies, between 0 and 1, or -1: it has none. The part is
+// that of the largest operand of which the task has some of the first dimension only, the samples. Weights count
+// for nothing, since their first dimension is another one.
+func middleOfPart(g *dag.Graph, t dag.TaskID) (middle float64) {
+	middle = -1
+	most := int64(0)
+	for i, a := range g.Tasks[t].Accesses {
+		role, shape := g.Buffers[g.Storage(a.Buffer)].Role, g.Buffers[a.Buffer].Shape
+		if len(a.Box) == 0 || a.Box[0].Len() == shape[0] || role == dag.Parameter || role == dag.State {
+			continue
+		}
+		if bytes := g.RegionBytes(t, i); bytes > most {
+			most, middle = bytes, float64(a.Box[0].Lo+a.Box[0].Hi)/float64(2*shape[0])
+		}
+	}
+	return middle
+}

@@ -1,0 +1,109 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+// layers is two layers over a batch of four samples, a sample per task: a[i] writes sample i of x, b[i] reads it and
+// writes that of y. Then u[i] reads all of y and writes row i of a parameter of four rows, of 4 KB each.
+func layers(t *testing.T, layer, update []dag.Cost, placed string) *dag.Graph {
+	b := dag.NewBuilder("layers")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4, 10}, Type: dag.Float32})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{4, 10}, Type: dag.Float32})
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{4, 1000}, Type: dag.Float32, Role: dag.Parameter, Home: "host"})
+	row := func(of dag.BufferID, i, columns int, m dag.Mode) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: of, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: columns}}}, Mode: m}
+	}
+	task := func(name string, costs []dag.Cost, accesses ...dag.Access) {
+		task := dag.Task{Name: name, Costs: costs, Accesses: accesses}
+		if name == placed {
+			task.Placement = &dag.Placement{Device: "cpu"}
+		}
+		b.Task(task)
+	}
+	for i := range 4 {
+		task(fmt.Sprint("a", i), layer, row(x, i, 10, dag.Write))
+	}
+	for i := range 4 {
+		task(fmt.Sprint("b", i), layer, row(x, i, 10, dag.Read), row(y, i, 10, dag.Write))
+	}
+	for i := range 4 {
+		task(fmt.Sprint("u", i), update, whole(y, dag.Read), row(w, i, 1000, dag.Write))
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestDataParallel: with both devices equally fast each has half of the batch, though all of a takes less time, 4 · 100 ns, than one copy
+// to the gpu, 10 ns and 40 B at 1 B/ns, and back after it. Where the gpu takes a third of the cpu's time, it has three
+// quarters of the batch, all but the first sample. A device that cannot run the layers has none, and a task that has to be on the cpu
+// is there. Rows of weights are no samples: updates are where they end first, on the cpu.
+func TestDataParallel(t *testing.T) {
+	both := func(cpu, gpu int64) []dag.Cost { return []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}} }
+	for name, c := range map[string]struct {
+		layer  []dag.Cost
+		placed string
+		onGPU  string
+	}{
+		"equal":          {both(100, 100), "", "a2 a3 b2 b3"},
+		"a fast gpu":     {both(300, 100), "", "a1 a2 a3 b1 b2 b3"},
+		"a slow gpu":     {both(100, 300), "", "a3 b3"},
+		"a far slower":   {both(100, 900), "", ""},
+		"gpu only":       {both(0, 100)[1:], "", "a0 a1 a2 a3 b0 b1 b2 b3"},
+		"placed on cpu":  {both(100, 100), "b3", "a2 a3 b2"},
+		"no time at all": {both(0, 0), "", "a2 a3 b2 b3"},
+	} {
+		g := layers(t, c.layer, both(10, 5000), c.placed)
+		p := problem(t, g, twoMemories(t), 1)
+		plan, err := schedule.DataParallel(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runPlan(t, p, plan)
+		on := map[dag.TaskID]int{}
+		for w, list := range plan.Order {
+			for _, id := range list {
+				on[id] = w
+			}
+		}
+		got := ""
+		for id := range g.Tasks {
+			if on[dag.TaskID(id)] == 1 {
+				got += " " + g.Tasks[id].Name
+			}
+		}
+		if want := c.onGPU; want != "" && got != " "+want || want == "" && got != "" {
+			t.Errorf("%s: on the gpu:%s; want %s", name, got, want)
+		}
+	}
+}
+
+// TestDataParallelOfOneMemory: where all workers share a memory the plan is HEFT's.
+func TestDataParallelOfOneMemory(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		pl := oneMemory(t, 3)
+		tasks := randomGraph(r, pl)
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1)
+		heft, err := schedule.HEFT(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := schedule.DataParallel(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(plan.Order, heft.Order) {
+			t.Errorf("seed %d: tasks %v, HEFT has %v", seed, plan.Order, heft.Order)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package train
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/plan/space"
+)
+
+// TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
+// one, and three images are no four parts. Sets with fewer GPUs than parts cannot have them. Names read back.
+func TestPartsOfBatch(t *testing.T) {
+	m, err := nn.ModelByName("cifar-cnn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		platform string
+		batch    int
+		parts    []int
+	}{{"server", 64, []int{2, 4}}, {"server", 3, []int{2, 3}}, {"server", 1, nil}, {"emulated", 64, nil}, {"manycore", 64, nil}} {
+		p := load(t, c.platform)
+		w := &Workload{Options: Options{Batch: c.batch, Elsewhere: true}, Model: m, Platform: p}
+		if err := w.Lower(Samples{Train: c.batch}); err != nil {
+			t.Fatal(err)
+		}
+		tiles, err := w.Tiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parts []int
+		for _, name := range tiles {
+			if n := plan.PartsOf(name); n > 0 {
+				parts = append(parts, n)
+			}
+		}
+		if !slices.Equal(parts, c.parts) {
+			t.Errorf("%s, batch %d: parts %v; want %v", c.platform, c.batch, parts, c.parts)
+		}
+		s, err := w.Space(Samples{Train: c.batch}, p, "", tiles...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range parts {
+			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
+				at, err := s.At(space.Choice{Devices: devices, Tiles: plan.PartsTiles(n)})
+				if (err == nil) != (n <= has) {
+					t.Errorf("%d parts on %q: %v", n, devices, err)
+				}
+				if want := nn.PartsLowering(m, c.batch, n, dag.Float32); err == nil && !reflect.DeepEqual(*at.Lowering, want) {
+					t.Errorf("%d parts on %q: lowering %+v; want %+v", n, devices, *at.Lowering, want)
+				}
+			}
+		}
+	}
+}
