@@ -193,19 +193,18 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
 	}
 	if o.Deadline > 0 {
-		fmt.Fprintf(out, "deadline  a step takes %v, and was to take at most %v; values and bounds are of plans that keep that\n", found.Makespan, o.Deadline)
-	}
-	if found.Proven {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
-		return
-	}
-	if found.Bound <= 0 {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no bound yet, since the search ended before (%s)\n", o.Objective, found.Value, unit, looked)
-		return
+		say(out, "deadline", fmt.Sprintf("a step takes %v, and was to take at most %v; values and bounds are of plans that keep that", found.Makespan, o.Deadline))
 	}
 	by := ""
 	if found.Certificate != nil {
 		by = " by " + rundir.CertificateFile
 	}
-	fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no plan has less than %.6g %s%s, a gap of %.3g %% (%s)\n", o.Objective, found.Value, unit, found.Bound, unit, by, 100*found.Gap(), looked)
+	proven := fmt.Sprintf("not proven: no plan has less than %.6g %s%s, a gap of %.3g %%", found.Bound, unit, by, 100*found.Gap())
+	switch {
+	case found.Proven:
+		proven = "proven: no plan has less"
+	case found.Bound <= 0:
+		proven = "not proven: no bound yet, since the search ended before"
+	}
+	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, proven, looked))
 }
