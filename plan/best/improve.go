@@ -8,7 +8,7 @@ import (
 	"dahl/plan/improve"
 )
 
-// searched is how many choices have their best plans improved.
+// searched is how many choices have single layers cut otherwise, and how many have their best plans improved.
 const searched = 3
 
 // mostMoves bounds the moves from one plan: more have found nothing better.
