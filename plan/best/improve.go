@@ -9,7 +9,7 @@ import (
 	"dahl/plan/improve"
 )
 
-// searched is how many choices have their best plans improved.
+// searched is how many choices have single layers cut otherwise, and how many have their best plans improved.
 const searched = 3
 
 // firstMoves bounds the moves from one plan in the first round of local search, and mostMoves in the last. Each round has

@@ -14,7 +14,8 @@ func (f *finder) cutLayers(ctx context.Context) error {
 	if f.space.Near == nil {
 		return nil
 	}
-	least, starts := f.left-f.left/3, f.byValue()
+	least := f.left - f.left/3
+	starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
 	for _, from := range starts[:min(len(starts), searched)] {
 		for f.left > least {
 			to, err := f.cutEach(ctx, from, least)
