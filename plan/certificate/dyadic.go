@@ -57,6 +57,14 @@ func (d *dyadic) addShifted(x *big.Int, power int) {
 
 func (d *dyadic) sign() int { return d.whole.Sign() }
 
+// less reports whether the number is below another one.
+func (d *dyadic) less(other *dyadic, s *scratch) bool {
+	difference := dyadic{power: d.power}
+	difference.whole.Set(&d.whole)
+	difference.addShifted(s.x.Neg(&other.whole), other.power)
+	return difference.sign() < 0
+}
+
 // rat is the same number.
 func (d *dyadic) rat() *big.Rat {
 	var shifted big.Int

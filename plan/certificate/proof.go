@@ -7,7 +7,8 @@ import (
 	"math/big"
 )
 
-// Proof is multipliers of rows that add up to a lower bound.
+// Proof is multipliers of rows that add up to a lower bound. Those of [Assign] need not be told: a task's share stands in
+// one such row, so that the best multiplier is what its cheapest option still costs when all else is added up.
 type Proof struct {
 	// Where says of which plans it is; none: of all.
 	Where []Condition `json:"where,omitempty"`
@@ -41,9 +42,14 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 	if m.LeastSpan > horizon { // no better plan fulfils the conditions
 		return p.Value, nil
 	}
-	span := m.ColumnSpan()
 	var s scratch
-	for j := range reduced {
+	for t := range m.Tasks {
+		if least := m.cheapest(int32(t), reduced, &s); least != nil {
+			sum.addMultiple(&s, least, 1)
+		}
+	}
+	span := m.ColumnSpan()
+	for j := m.ColumnStart(0); j < len(reduced); j++ {
 		if j == span || reduced[j].sign() >= 0 {
 			continue
 		}
@@ -65,6 +71,20 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 		bound = math.Nextafter(bound, math.Inf(-1))
 	}
 	return bound, nil
+}
+
+// cheapest is the least of the reduced costs of a task's options; nil: the conditions leave it none.
+func (m *Model) cheapest(t int32, reduced []dyadic, s *scratch) (least *dyadic) {
+	for k := range m.Tasks[t].Options {
+		j := m.ColumnShare(t) + k
+		if m.excluded != nil && m.excluded[j] {
+			continue
+		}
+		if least == nil || reduced[j].less(least, s) {
+			least = &reduced[j]
+		}
+	}
+	return least
 }
 
 // add adds up the rows: the sum of their right sides, and what they leave of the cost of each column.

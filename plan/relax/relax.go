@@ -71,7 +71,7 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 	return proof, nil
 }
 
-// multiplied gives each row of a class its part of the multiplier.
+// multiplied gives each row of a class its part of the multiplier, but for those that a check finds itself.
 func (q *quotient) multiplied(y []float64) (rows []certificate.Multiplied) {
 	for i, c := range q.classes {
 		if y[i] == 0 {
@@ -79,8 +79,7 @@ func (q *quotient) multiplied(y []float64) (rows []certificate.Multiplied) {
 		}
 		part := y[i] / float64(len(c.rows))
 		for _, r := range c.rows {
-			equal := r.Family == certificate.Assign
-			if part > 0 || equal {
+			if part > 0 && r.Family != certificate.Assign {
 				rows = append(rows, certificate.Multiplied{Row: r, Multiplier: part})
 			}
 		}
