@@ -30,6 +30,7 @@ type Model struct {
 	LeastSpan float64
 
 	mostSpan  float64      // T is no more; 0: nothing is known
+	wider     *Model       // of more plans, of which the conditions leave these; nil: this is of all
 	excluded  []bool       // by column: shares that the conditions make 0; nil: none
 	shares    []int32      // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32    // by task: its edges
