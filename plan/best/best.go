@@ -101,6 +101,8 @@ type candidate struct {
 	moves  int     // of local search
 	leaf   *certificate.Leaf
 	by     int    // how its bound was found
+	parts  int    // in how many
+	stuck  bool   // more parts raise it no more
 	graph  string // hash
 	err    error
 }
