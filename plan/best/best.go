@@ -122,6 +122,8 @@ type candidate struct {
 	moves  int     // of local search
 	leaf   *certificate.Leaf
 	by     int        // how its bound was found
+	parts  int        // in how many
+	stuck  bool       // more parts raise it no more
 	graph  string     // hash
 	near   *candidate // from which the search went on to this one; nil: it is of the space
 	err    error

@@ -29,11 +29,11 @@ func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, va
 		if part == certificate.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
+		found, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := leaf.Add(m, proofs...); err != nil {
+		if err := leaf.Add(m, found.Proofs...); err != nil {
 			t.Fatal(err)
 		}
 	}

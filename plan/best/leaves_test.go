@@ -105,9 +105,9 @@ func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Obje
 		if part == certificate.EDP {
 			m.LeastSpan = l.Claims[0].Bound
 		}
-		proofs, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
+		found, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
 		if err == nil {
-			err = l.Add(m, proofs...)
+			err = l.Add(m, found.Proofs...)
 		}
 		if err != nil {
 			t.Fatal(err)

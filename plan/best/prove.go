@@ -9,6 +9,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
+	"dahl/platform"
 )
 
 // iterations bounds each linear program, far above what the largest have taken.
@@ -29,10 +30,14 @@ func work(ctx context.Context, m *certificate.Model, value float64) ([]*certific
 	return []*certificate.Proof{proof}, err
 }
 
-// branched relaxes parts of all plans, see [relax.Branch].
-func branched(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
-	const parts = 100
-	return relax.Branch(ctx, m, value, value, parts, iterations)
+// branched relaxes so many parts of all plans, see [relax.Branch].
+func (p *proving) branched(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
+	found, err := relax.Branch(ctx, m, value, value, p.parts, iterations)
+	if err != nil {
+		return nil, err
+	}
+	p.effort += found.Effort
+	return found.Proofs, nil
 }
 
 // boundWork bounds all choices by the work that they have, and sorts them by that.
@@ -49,7 +54,7 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	}
 	return inParallel(ctx, len(some), func(i int) error {
 		if c := some[i]; !c.proven && c.leaf == nil {
-			return f.bound(ctx, work, c)
+			return f.bound(ctx, &proving{group: []*candidate{c}, by: work})
 		}
 		return nil
 	})
@@ -74,33 +79,63 @@ func (f *finder) prove(ctx context.Context) error {
 		if len(tasks) == 0 {
 			return nil
 		}
-		err := inParallel(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i].by, tasks[i].group...) })
-		if err != nil {
+		before := make([]float64, len(tasks))
+		for i, p := range tasks {
+			before[i] = p.group[0].bound
+		}
+		if err := inParallel(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i]) }); err != nil {
 			return err
+		}
+		for i, p := range tasks {
+			f.left -= int(p.effort * nodesOfEffort)
+			if c := p.group[0]; p.parts > 0 {
+				missing := f.best.Value - before[i]
+				c.stuck = p.parts >= mostVain && c.bound-before[i] < leastPart*missing
+			}
+			if err := f.share(ctx, p); err != nil {
+				return err
+			}
 		}
 	}
 }
 
+const (
+	// firstParts is how many parts a choice is split in at first, and moreParts how many times as many after that, as long as
+	// that closes leastPart of what its bound lacks to the best plan, and up to mostVain anyway.
+	firstParts, moreParts = 25, 4
+	mostVain              = 400
+	leastPart             = 0.05
+	// nodesOfEffort is what parts count of the budget, by their effort.
+	nodesOfEffort = 150
+)
+
 // proving is choices whose bound is to be raised together.
 type proving struct {
-	group []*candidate
-	by    relaxation
+	group  []*candidate
+	by     relaxation
+	parts  int     // in which to prove; 0: in one
+	effort float64 // that parts took
+
+	leaf  *certificate.Leaf  // what came of it
+	model *certificate.Model // of the leaf
 }
 
 // lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
-// that is known. What it lists does not depend on the number of goroutines. A relaxation counts as four plans,
-// one by parts as 40.
-func (f *finder) lowest() (next []proving) {
+// that is known. Of equal bounds that of most devices comes first, since it may be one of the others as well, see share.
+// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, and parts by their effort.
+func (f *finder) lowest() (next []*proving) {
 	const together = 4
 	byBound := slices.Clone(f.candidates)
-	slices.SortStableFunc(byBound, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
+	slices.SortStableFunc(byBound, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.names()), len(a.names())))
+	})
 	taken := map[*candidate]bool{}
 	for _, c := range byBound {
 		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
 		last := f.lastStep(c)
-		if c.proven || c.by >= last {
+		if c.proven || c.by > last || c.by == last && (last != byParts || c.stuck) {
 			if len(next) == 0 {
 				break
 			}
@@ -109,22 +144,50 @@ func (f *finder) lowest() (next []proving) {
 		if taken[c] {
 			continue
 		}
-		p, plans := proving{[]*candidate{c}, whole}, 4
-		if c.by++; c.by == byJoined {
+		p := &proving{group: []*candidate{c}, by: whole}
+		if c.by = min(c.by+1, last); c.by == byJoined {
 			if p.group = f.like(c); len(p.group) == 1 {
 				c.by++
 			}
 		}
 		if c.by == byParts {
-			p.by, plans = branched, 40
+			c.parts = max(firstParts, moreParts*c.parts)
+			p.by, p.parts = p.branched, c.parts
+		} else {
+			f.left -= 4 * c.nodesOfPlan()
 		}
-		f.left -= plans * c.nodesOfPlan()
 		for _, member := range p.group {
 			taken[member] = true
 		}
 		next = append(next, p)
 	}
 	return next
+}
+
+// share gives what was proved to the choices with lower bounds whose plans are plans of the same model: those of some of
+// its devices.
+func (f *finder) share(ctx context.Context, p *proving) error {
+	bound := p.leaf.Bound()
+	less := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
+		return c.bound >= bound || c.graph != p.group[0].graph || !slices.ContainsFunc(p.group, c.isPartOf)
+	})
+	return inParallel(ctx, len(less), func(i int) error {
+		c := less[i]
+		m, err := f.model(c, p.model.Objective)
+		if err == nil && p.model.Relaxes(m.Within(f.Deadline)) {
+			c.leaf, c.bound = p.leaf, bound
+		}
+		return err
+	})
+}
+
+// isPartOf reports whether another choice has all devices of this one, with as many units.
+func (c *candidate) isPartOf(other *candidate) bool {
+	units := map[string]int{}
+	for _, d := range other.priced.Platform.Devices {
+		units[d.Name] = d.Count
+	}
+	return !slices.ContainsFunc(c.priced.Platform.Devices, func(d platform.Device) bool { return units[d.Name] != d.Count })
 }
 
 // lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
@@ -182,7 +245,8 @@ func (f *finder) model(c *candidate, o certificate.Objective) (*certificate.Mode
 }
 
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
-func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) error {
+func (f *finder) bound(ctx context.Context, p *proving) error {
+	group := p.group
 	parts, err := certificate.Parts(string(f.Objective))
 	if err != nil {
 		return err
@@ -205,13 +269,14 @@ func (f *finder) bound(ctx context.Context, by relaxation, group ...*candidate) 
 		if part == certificate.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := by(ctx, m.Within(f.Deadline), f.known(part))
+		proofs, err := p.by(ctx, m.Within(f.Deadline), f.known(part))
 		if err != nil {
 			return err
 		}
 		if err := leaf.Add(m, proofs...); err != nil {
 			return err
 		}
+		p.leaf, p.model = leaf, m
 	}
 	bound := leaf.Bound()
 	for _, c := range group {

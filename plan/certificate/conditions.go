@@ -62,7 +62,7 @@ func (m *Model) Given(conditions []Condition) (*Model, error) {
 	given := *m
 	given.Conditions, given.excluded = slices.Concat(m.Conditions, conditions), make([]bool, m.ColumnStart(0))
 	copy(given.excluded, m.excluded)
-	given.spreads = map[int32]int64{} // which depend on what is excluded
+	given.wider, given.spreads = m, map[int32]int64{} // which depend on what is excluded
 	for i := range conditions {
 		if err := given.fulfil(&conditions[i]); err != nil {
 			return nil, err

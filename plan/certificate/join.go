@@ -44,7 +44,7 @@ func (m *Model) joinMemories(other *Model) {
 		case !m.computesAt(at):
 			*to = *of
 		default:
-			to.NanojoulesPerByte, to.NanosPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte), min(to.NanosPerByte, of.NanosPerByte)
+			to.NanojoulesPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte)
 			to.BytesPerNano = loosest(to.BytesPerNano, of.BytesPerNano)
 			to.Engines = loosest(to.Engines, of.Engines)
 		}

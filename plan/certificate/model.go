@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,6 +30,7 @@ type Model struct {
 	LeastSpan float64
 
 	mostSpan  float64      // T is no more; 0: nothing is known
+	wider     *Model       // of more plans, of which the conditions leave these; nil: this is of all
 	excluded  []bool       // by column: shares that the conditions make 0; nil: none
 	shares    []int32      // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32    // by task: its edges
@@ -76,7 +76,6 @@ type Memory struct {
 	BytesPerNano      float64 // all links into it together; 0: not limited
 	NanojoulesPerByte float64 // of links above idle
 	Engines           int     // copies into it at once; 0: not limited
-	NanosPerByte      float64 // that a copy into it keeps an engine at least
 }
 
 // Edge says that a task follows another, of the same step or Back steps earlier, and needs so many bytes
@@ -94,11 +93,9 @@ type Version struct {
 	Home    int
 	Bytes   int64
 	Readers []int32
-	Nanos   []int64 // by memory: how long a copy of it into there takes at least
-	// Leads is how many versions with its writer have most readers, of which it is one; 0: it has fewer. What a task has
-	// written of a buffer moves at once into a memory, so that no more than one version per writer surely has a copy of its
-	// own. A row that takes for granted that it is any one of them holds, and so does the mean of these rows.
-	Leads int
+	Nanos   []float64 // by memory: for how long the copies of it into there keep an engine at least
+
+	storage int32 // of which it is a part, until versions are merged
 }
 
 // NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
@@ -142,8 +139,11 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 		m.FloorWatts += leastAsleep(p.Links[i].IdleWatts, p.Links[i].Sleeps)
 	}
 	for to := range p.Memories {
-		m.Memories = append(m.Memories, memoryOf(p, platform.MemoryID(to)))
-		m.addEngines(p, platform.MemoryID(to))
+		memory := memoryOf(p, platform.MemoryID(to))
+		if platform.MemoryID(to) != p.HostMemory() { // which has none
+			memory.Engines, _ = p.CopyEngines(platform.MemoryID(to))
+		}
+		m.Memories = append(m.Memories, memory)
 	}
 	return m, m.addTasks(c, graph)
 }
@@ -237,154 +237,6 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) error {
 func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 func above(x float64) float64 { return x + math.Abs(x)*1e-12 }
 
-// addData finds what tasks follow, what they read from whom, and what has to get into memories. Of a
-// steady step it looks at the second of two.
-func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
-	d := &dataFinder{Model: m, g: g, p: p, bytes: map[edgeKey]int64{}, versions: map[[2]int32]int32{}, writer: slices.Repeat([]int32{-1}, g.NumAtoms())}
-	n, steps := int32(len(g.Tasks)), int32(1)
-	if m.Steady {
-		steps = 2
-	}
-	for i := range steps * n {
-		d.add(i%n, i/n, i >= (steps-1)*n)
-	}
-	for t := range n { // orders of reuse between steps are left out, since a plan may have more copies of a buffer
-		d.follows(t, g.Preds(dag.TaskID(t)), 0)
-		if m.Steady {
-			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
-		}
-	}
-	nanos := map[int64][]int64{} // by bytes
-	for e, bytes := range d.bytes {
-		if nanos[bytes] == nil {
-			for at := range p.Memories {
-				nanos[bytes] = append(nanos[bytes], leastNanos(p, platform.MemoryID(at), bytes))
-			}
-		}
-		m.Edges = append(m.Edges, Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: nanos[bytes]})
-	}
-	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
-	m.mergeVersions()
-	m.findLeads(p)
-}
-
-func compareEdges(a, b *Edge) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
-}
-
-// dataFinder goes through the accesses of tasks in program order.
-type dataFinder struct {
-	*Model
-	g        *dag.Graph
-	p        *platform.Platform
-	bytes    map[edgeKey]int64
-	versions map[[2]int32]int32 // by atom and writer
-	writer   []int32            // by atom: step and task of the last, as one number
-}
-
-type edgeKey struct{ from, to, back int32 }
-
-// add goes through one task. Where it does not count, only what it writes is noted.
-func (d *dataFinder) add(t, step int32, counts bool) {
-	n := int32(len(d.g.Tasks))
-	for _, before := range d.g.Tasks[t].After {
-		if counts {
-			d.bytes[edgeKey{int32(before), t, 0}] += 0
-		}
-	}
-	for k, a := range d.g.Tasks[t].Accesses {
-		for _, atom := range d.g.Atoms(dag.TaskID(t), k) {
-			if a.Mode.Reads() && counts {
-				size, from, last := d.g.AtomBytes(dag.AtomID(atom)), int32(-1), d.writer[atom]
-				if last >= 0 {
-					from = last % n
-					if back := step - last/n; from != t || back > 0 {
-						d.bytes[edgeKey{from, t, back}] += size
-					}
-				}
-				d.read(t, atom, from, size)
-			}
-			if a.Mode.Writes() {
-				d.writer[atom] = step*n + t
-			}
-		}
-	}
-}
-
-// follows notes orders without data.
-func (d *dataFinder) follows(t int32, before []int32, back int32) {
-	for _, other := range before {
-		if other != t || back > 0 {
-			d.bytes[edgeKey{other, t, back}] += 0
-		}
-	}
-}
-
-// read notes that a task reads an atom, as somebody wrote it: versions are made for those that somebody
-// reads. What no task writes and has no home is everywhere, and in a steady step what none writes is
-// where it has to be.
-func (d *dataFinder) read(t, atom, writer int32, bytes int64) {
-	home := -1
-	if writer < 0 {
-		storage := d.g.AtomStorage(dag.AtomID(atom))
-		b := &d.g.Buffers[storage]
-		if d.Steady || b.Home == "" && !d.g.WrittenStorages()[storage] {
-			return
-		}
-		at := d.p.HostMemory()
-		if id, ok := d.p.MemoryByName(b.Home); ok {
-			at = id
-		}
-		home = int(at)
-	}
-	key := [2]int32{atom, writer}
-	at, ok := d.versions[key]
-	if !ok {
-		at = int32(len(d.Versions))
-		d.versions[key] = at
-		d.Versions = append(d.Versions, Version{Writer: writer, Home: home, Bytes: bytes})
-	}
-	if v := &d.Versions[at]; !slices.Contains(v.Readers, t) {
-		v.Readers = append(v.Readers, t)
-	}
-}
-
-// mergeVersions makes one of all versions with the same writer, home and readers: they go together.
-func (m *Model) mergeVersions() {
-	slices.SortStableFunc(m.Versions, func(a, b Version) int {
-		return cmp.Or(cmp.Compare(a.Writer, b.Writer), cmp.Compare(a.Home, b.Home), slices.Compare(a.Readers, b.Readers))
-	})
-	kept := m.Versions[:0]
-	for _, v := range m.Versions {
-		if n := len(kept); n > 0 && kept[n-1].Writer == v.Writer && kept[n-1].Home == v.Home && slices.Equal(kept[n-1].Readers, v.Readers) {
-			kept[n-1].Bytes += v.Bytes
-			continue
-		}
-		kept = append(kept, v)
-	}
-	m.Versions = kept
-}
-
-// leastNanos is how long bytes take at least into a memory from any other. They may go in parts at one
-// time, so that only links that flows share hold them up.
-func leastNanos(p *platform.Platform, to platform.MemoryID, bytes int64) int64 {
-	least := int64(platform.Unreachable)
-	for from := range p.Memories {
-		from := platform.MemoryID(from)
-		if _, ok := p.Route(from, to); !ok || from == to {
-			continue
-		}
-		nanos := 0.0
-		for _, use := range p.LinkUses(from, to) {
-			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
-				nanos = max(nanos, below(float64(bytes)*float64(use.Times)/l.BandwidthBytesPerSec*1e9))
-			}
-		}
-		least = min(least, int64(p.RouteTime(from, to, 0))+int64(nanos))
-	}
-	return least
-}
-
 // memoryOf finds how fast bytes can get into a memory, and for how little. A bandwidth limits them if
 // all ways in cross one link that flows share.
 func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
@@ -420,55 +272,6 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 		m.NanojoulesPerByte = 0
 	}
 	return m
-}
-
-// addEngines finds what carries copies into a memory. The host's memory has no engines.
-func (m *Model) addEngines(p *platform.Platform, to platform.MemoryID) {
-	memory := &m.Memories[to]
-	memory.NanosPerByte = math.Inf(1)
-	for from := range p.Memories {
-		from := platform.MemoryID(from)
-		if _, ok := p.Route(from, to); !ok || from == to {
-			continue
-		}
-		perByte := 0.0
-		for _, use := range p.LinkUses(from, to) {
-			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
-				perByte = max(perByte, below(float64(use.Times)/l.BandwidthBytesPerSec*1e9))
-			}
-		}
-		memory.NanosPerByte = min(memory.NanosPerByte, perByte)
-	}
-	if math.IsInf(memory.NanosPerByte, 1) {
-		memory.NanosPerByte = 0
-	}
-	if to != p.HostMemory() {
-		memory.Engines, _ = p.CopyEngines(to)
-	}
-}
-
-// findLeads says which versions lead, and how long each moves.
-func (m *Model) findLeads(p *platform.Platform) {
-	leads := map[int32][]int{} // by writer
-	for i := range m.Versions {
-		v := &m.Versions[i]
-		v.Nanos = make([]int64, len(p.Memories))
-		for at := range p.Memories {
-			v.Nanos[at] = leastNanos(p, platform.MemoryID(at), v.Bytes)
-		}
-		list := leads[v.Writer]
-		if len(list) > 0 && len(v.Readers) > len(m.Versions[list[0]].Readers) {
-			list = nil
-		}
-		if len(list) == 0 || len(v.Readers) == len(m.Versions[list[0]].Readers) {
-			leads[v.Writer] = append(list, i)
-		}
-	}
-	for _, list := range leads {
-		for _, i := range list {
-			m.Versions[i].Leads = len(list)
-		}
-	}
 }
 
 // link lists the edges by task.

@@ -41,7 +41,7 @@ func (m *Model) Relaxes(other *Model) bool {
 }
 
 func sameVersion(a, b Version) bool {
-	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && a.Leads == b.Leads && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Nanos, b.Nanos)
+	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Nanos, b.Nanos)
 }
 
 // deviceAs is the device with the name and memory of another model's, and no fewer units; -1: there is none.
@@ -62,7 +62,7 @@ func (m *Model) relaxesMemories(other *Model) bool {
 			continue
 		}
 		if a.BytesPerNano > 0 && (b.BytesPerNano == 0 || a.BytesPerNano < b.BytesPerNano) || a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
-			a.NanosPerByte > b.NanosPerByte || m.Objective != Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
+			m.Objective != Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
 			return false
 		}
 	}

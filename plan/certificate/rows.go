@@ -57,8 +57,8 @@ const (
 	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
-	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote. engines·T −
-	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone, and a part of the rest for versions that lead.
+	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
+	// engines·T − Σ nanos·z ≥ 0.
 	Engine Family = "engine"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
@@ -280,13 +280,8 @@ func (m *Model) addCopies(f *Form, r *Row) {
 	case Engine:
 		f.add(m.ColumnSpan(), float64(m.Memories[r.Where].Engines))
 		for v := range m.Versions {
-			of := &m.Versions[v]
-			nanos := below(float64(float64(of.Bytes) * m.Memories[r.Where].NanosPerByte))
-			if of.Leads > 0 {
-				nanos += below(max(0, float64(of.Nanos[r.Where])-nanos) / float64(of.Leads))
-			}
-			if of.Home != r.Where {
-				f.add(m.ColumnCopy(v, r.Where), -nanos)
+			if of := &m.Versions[v]; of.Home != r.Where {
+				f.add(m.ColumnCopy(v, r.Where), -of.Nanos[r.Where])
 			}
 		}
 	}

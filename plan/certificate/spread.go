@@ -207,6 +207,9 @@ func (m *Model) spreadLeast(around int32) int64 {
 			}
 		}
 	}
+	if m.wider != nil { // fewer options mean other weights, and these may find less
+		least = max(least, m.wider.spreadLeast(around))
+	}
 	m.spreads[around] = least
 	return least
 }

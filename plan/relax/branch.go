@@ -15,7 +15,7 @@ import (
 // of energy times time by T as well. It ends when so many parts were solved, when all bounds are enough or
 // cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
 // them. All parts are solved by one program, of which a condition only changes the bounds of a column.
-func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) ([]*certificate.Proof, error) {
+func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) (*Parts, error) {
 	b, err := newBranching(ctx, m, value, iterations)
 	if err != nil {
 		return nil, err
@@ -42,11 +42,17 @@ func Branch(ctx context.Context, m *certificate.Model, value, enough float64, no
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	proofs := make([]*certificate.Proof, len(all))
-	for i, p := range all {
-		proofs[i] = p.proof
+	found := &Parts{Effort: b.effort / effortPerNode}
+	for _, p := range all {
+		found.Proofs = append(found.Proofs, p.proof)
 	}
-	return proofs, nil
+	return found, nil
+}
+
+// Parts are proofs of parts that are all plans together. Effort is what they took, in nodes of a program of middle size.
+type Parts struct {
+	Proofs []*certificate.Proof
+	Effort float64
 }
 
 // split solves both parts of a part.

@@ -16,10 +16,11 @@ func TestBranchRaisesBounds(t *testing.T) {
 		m := [](func(*testing.T, *rand.Rand, certificate.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
 		last := 0.0
 		for _, nodes := range []int{1, 9, 31} {
-			proofs, err := Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000)
+			found, err := Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000)
 			if err != nil {
 				t.Fatal(err)
 			}
+			proofs := found.Proofs
 			if len(proofs) > (nodes+1)/2 {
 				t.Errorf("graph %d: %d proofs of %d nodes", n, len(proofs), nodes)
 			}
@@ -41,8 +42,8 @@ func TestBranchRaisesBounds(t *testing.T) {
 		if errA != nil || errB != nil || !reflect.DeepEqual(first, second) {
 			t.Errorf("graph %d: two searches differ (%v, %v)", n, errA, errB)
 		}
-		if proofs, err := Branch(t.Context(), m, 1e5, last/2, 31, 10_000); err != nil || len(proofs) > 3 {
-			t.Errorf("graph %d: %d proofs (%v) where half of the bound is enough", n, len(proofs), err)
+		if found, err := Branch(t.Context(), m, 1e5, last/2, 31, 10_000); err != nil || len(found.Proofs) > 3 {
+			t.Errorf("graph %d: %v (%v) where half of the bound is enough", n, found, err)
 		}
 	}
 	if raised < 5 {

@@ -77,7 +77,10 @@ func (c *colours) refineVersions(m *certificate.Model) int {
 			}
 		}
 		slices.Sort(readers)
-		k.add(writer, uint64(v.Home), uint64(v.Bytes), uint64(v.Leads))
+		k.add(writer, uint64(v.Home), uint64(v.Bytes))
+		for _, nanos := range v.Nanos {
+			k.add(math.Float64bits(nanos))
+		}
 		k.add(readers...)
 		k.end()
 	}

@@ -1,0 +1,224 @@
+package certificate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// addData finds what tasks follow, what they read from whom, and what has to get into memories. Of a
+// steady step it looks at the second of two.
+func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
+	d := &dataFinder{Model: m, g: g, p: p, bytes: map[edgeKey]int64{}, versions: map[[2]int32]int32{}, writer: slices.Repeat([]int32{-1}, g.NumAtoms())}
+	n, steps := int32(len(g.Tasks)), int32(1)
+	if m.Steady {
+		steps = 2
+	}
+	for i := range steps * n {
+		d.add(i%n, i/n, i >= (steps-1)*n)
+	}
+	for t := range n { // orders of reuse between steps are left out, since a plan may have more copies of a buffer
+		d.follows(t, g.Preds(dag.TaskID(t)), 0)
+		if m.Steady {
+			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+		}
+	}
+	nanos := map[int64][]int64{} // by bytes
+	for e, bytes := range d.bytes {
+		if nanos[bytes] == nil {
+			for at := range p.Memories {
+				nanos[bytes] = append(nanos[bytes], leastNanos(p, platform.MemoryID(at), bytes))
+			}
+		}
+		m.Edges = append(m.Edges, Edge{From: e.from, To: e.to, Back: e.back, Bytes: bytes, Nanos: nanos[bytes]})
+	}
+	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
+	m.mergeVersions(p)
+}
+
+func compareEdges(a, b *Edge) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
+}
+
+// dataFinder goes through the accesses of tasks in program order.
+type dataFinder struct {
+	*Model
+	g        *dag.Graph
+	p        *platform.Platform
+	bytes    map[edgeKey]int64
+	versions map[[2]int32]int32 // by atom and writer
+	writer   []int32            // by atom: step and task of the last, as one number
+}
+
+type edgeKey struct{ from, to, back int32 }
+
+// add goes through one task. Where it does not count, only what it writes is noted.
+func (d *dataFinder) add(t, step int32, counts bool) {
+	n := int32(len(d.g.Tasks))
+	for _, before := range d.g.Tasks[t].After {
+		if counts {
+			d.bytes[edgeKey{int32(before), t, 0}] += 0
+		}
+	}
+	for k, a := range d.g.Tasks[t].Accesses {
+		for _, atom := range d.g.Atoms(dag.TaskID(t), k) {
+			if a.Mode.Reads() && counts {
+				size, from, last := d.g.AtomBytes(dag.AtomID(atom)), int32(-1), d.writer[atom]
+				if last >= 0 {
+					from = last % n
+					if back := step - last/n; from != t || back > 0 {
+						d.bytes[edgeKey{from, t, back}] += size
+					}
+				}
+				d.read(t, atom, from, size)
+			}
+			if a.Mode.Writes() {
+				d.writer[atom] = step*n + t
+			}
+		}
+	}
+}
+
+// follows notes orders without data.
+func (d *dataFinder) follows(t int32, before []int32, back int32) {
+	for _, other := range before {
+		if other != t || back > 0 {
+			d.bytes[edgeKey{other, t, back}] += 0
+		}
+	}
+}
+
+// read notes that a task reads an atom, as somebody wrote it: versions are made for those that somebody
+// reads. What no task writes and has no home is everywhere, and in a steady step what none writes is
+// where it has to be.
+func (d *dataFinder) read(t, atom, writer int32, bytes int64) {
+	home := -1
+	if writer < 0 {
+		storage := d.g.AtomStorage(dag.AtomID(atom))
+		b := &d.g.Buffers[storage]
+		if d.Steady || b.Home == "" && !d.g.WrittenStorages()[storage] {
+			return
+		}
+		at := d.p.HostMemory()
+		if id, ok := d.p.MemoryByName(b.Home); ok {
+			at = id
+		}
+		home = int(at)
+	}
+	key := [2]int32{atom, writer}
+	at, ok := d.versions[key]
+	if !ok {
+		at = int32(len(d.Versions))
+		d.versions[key] = at
+		d.Versions = append(d.Versions, Version{Writer: writer, Home: home, Bytes: bytes, storage: int32(d.g.AtomStorage(dag.AtomID(atom)))})
+	}
+	if v := &d.Versions[at]; !slices.Contains(v.Readers, t) {
+		v.Readers = append(v.Readers, t)
+	}
+}
+
+// mergeVersions makes one of all versions with the same writer, home and readers: they go together. It finds how long they move
+// while it knows of which storage each is.
+func (m *Model) mergeVersions(p *platform.Platform) {
+	slices.SortStableFunc(m.Versions, func(a, b Version) int {
+		return cmp.Or(cmp.Compare(a.Writer, b.Writer), cmp.Compare(a.Home, b.Home), slices.Compare(a.Readers, b.Readers), cmp.Compare(a.storage, b.storage))
+	})
+	m.mergeIf(func(a, b *Version) bool { return a.storage == b.storage })
+	m.addNanos(p)
+	m.mergeIf(func(a, b *Version) bool { return true })
+}
+
+// mergeIf merges versions that follow each other, where something else is the same as well.
+func (m *Model) mergeIf(same func(a, b *Version) bool) {
+	kept := m.Versions[:0]
+	for _, v := range m.Versions {
+		if n := len(kept); n > 0 && kept[n-1].Writer == v.Writer && kept[n-1].Home == v.Home && slices.Equal(kept[n-1].Readers, v.Readers) && same(&kept[n-1], &v) {
+			kept[n-1].Bytes += v.Bytes
+			for at, nanos := range v.Nanos {
+				kept[n-1].Nanos[at] += nanos
+			}
+			continue
+		}
+		kept = append(kept, v)
+	}
+	m.Versions = kept
+}
+
+// leastNanos is how long bytes take at least into a memory from any other. They may go in parts at one
+// time, so that only links that flows share hold them up.
+func leastNanos(p *platform.Platform, to platform.MemoryID, bytes int64) int64 {
+	least := int64(platform.Unreachable)
+	for from := range p.Memories {
+		from := platform.MemoryID(from)
+		if _, ok := p.Route(from, to); !ok || from == to {
+			continue
+		}
+		nanos := 0.0
+		for _, use := range p.LinkUses(from, to) {
+			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
+				nanos = max(nanos, below(float64(bytes)*float64(use.Times)/l.BandwidthBytesPerSec*1e9))
+			}
+		}
+		least = min(least, int64(p.RouteTime(from, to, 0))+int64(nanos))
+	}
+	return least
+}
+
+// nanosPerByte is how long a byte keeps an engine of a memory at least on its way there.
+func nanosPerByte(p *platform.Platform, to platform.MemoryID) float64 {
+	least := math.Inf(1)
+	for from := range p.Memories {
+		from := platform.MemoryID(from)
+		if _, ok := p.Route(from, to); !ok || from == to {
+			continue
+		}
+		perByte := 0.0
+		for _, use := range p.LinkUses(from, to) {
+			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
+				perByte = max(perByte, below(float64(use.Times)/l.BandwidthBytesPerSec*1e9))
+			}
+		}
+		least = min(least, perByte)
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
+}
+
+// addNanos finds how long copies of versions keep an engine. What a task has written of a storage moves at once into a memory,
+// so that no more than one version of both surely has a copy of its own, and the others only take the time of their bytes. A
+// row that takes for granted that it is any one of those with most readers holds, and so does the mean of these rows.
+func (m *Model) addNanos(p *platform.Platform) {
+	type made struct{ writer, storage int32 }
+	most, leaders := map[made]int{}, map[made]int{} // readers, and versions that have so many
+	for i := range m.Versions {
+		v := &m.Versions[i]
+		switch by, n := (made{v.Writer, v.storage}), len(v.Readers); {
+		case n > most[by]:
+			most[by], leaders[by] = n, 1
+		case n == most[by]:
+			leaders[by]++
+		}
+	}
+	perByte := make([]float64, len(p.Memories))
+	for at := range perByte {
+		perByte[at] = nanosPerByte(p, platform.MemoryID(at))
+	}
+	const exact = 1024 // parts of a nanosecond, which add up to the same in any order
+	for i := range m.Versions {
+		v := &m.Versions[i]
+		by := made{v.Writer, v.storage}
+		v.Nanos = make([]float64, len(p.Memories))
+		for at := range p.Memories {
+			nanos := below(float64(float64(v.Bytes) * perByte[at]))
+			if len(v.Readers) == most[by] {
+				nanos += max(0, float64(leastNanos(p, platform.MemoryID(at), v.Bytes))-nanos) / float64(leaders[by])
+			}
+			v.Nanos[at] = math.Floor(below(nanos)*exact) / exact
+		}
+	}
+}
