@@ -5,33 +5,59 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"dahl/plan/improve"
 )
 
-// searched is how many choices have their best plans improved.
+// searched is how many choices are near the best one.
 const searched = 3
 
-// mostMoves bounds the moves from one plan: more have found nothing better.
-const mostMoves = 1_000_000
+// improved is how many choices have their best plans improved at first, and mostMoves bounds the moves from one plan at a
+// time: more have found nothing better.
+const (
+	improved  = 8
+	mostMoves = 1_000_000
+)
+
+// bySearch ends the name of the policy of a plan that was improved.
+const bySearch = " and local search"
 
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
-// into moves. Steady steps overlap with two copies of what a step writes anew; the best plan is changed without
-// them as well.
+// into moves, as many in each round. In each the better half of the choices of the round before goes on, since the plans
+// of policies say little of how steps overlap (successive halving). Steady steps do with two copies of what a step writes
+// anew; the best plan is at first changed without them as well.
 func (f *finder) improve(ctx context.Context) error {
-	from := f.bestOf(searched)
-	if len(from) == 0 {
-		return nil
+	rounds := 0
+	for n := improved; n > 0; n /= 2 {
+		rounds++
 	}
+	all := f.left / 3
+	for n := improved; n > 0; n /= 2 {
+		from := f.bestOf(n)
+		if len(from) == 0 {
+			return nil
+		}
+		moves := min(all/rounds/len(from), mostMoves)
+		f.left -= moves * len(from)
+		if err := f.improveEach(ctx, from, moves, n == improved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// improveEach changes the plans of some choices so many times.
+func (f *finder) improveEach(ctx context.Context, from []*candidate, moves int, alsoAlone bool) error {
 	copies := make([]int32, len(from))
 	if f.Steady {
 		for i := range copies {
 			copies[i] = 2
 		}
-		from, copies = append(from, from[0]), append(copies, 1)
+		if alsoAlone {
+			from, copies = append(from, from[0]), append(copies, 1)
+		}
 	}
-	moves := min(f.left/3/len(from), mostMoves)
-	f.left -= moves * len(from)
 	found := make([]*improve.Result, len(from))
 	err := inParallel(ctx, len(from), func(i int) (err error) {
 		c := from[i]
@@ -48,7 +74,7 @@ func (f *finder) improve(ctx context.Context) error {
 		if err := c.take(ctx, f.Options, found[i].Plan, longRun); err != nil {
 			return err
 		}
-		if c.Policy = before.Policy + " and local search"; !better(&c.Try, &before) {
+		if c.Policy = strings.TrimSuffix(before.Policy, bySearch) + bySearch; !better(&c.Try, &before) {
 			c.Try = before
 		}
 		f.offer(c)
