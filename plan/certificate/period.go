@@ -55,6 +55,8 @@ type periodGroup struct {
 const (
 	// unbounded is later than any start. Sums of two are still numbers.
 	unbounded = math.MaxInt64 / 4
+	// mostLength is the longest length that is asked for, about 13 days: times thousands of units it is still a number.
+	mostLength = 1 << 50
 	// mostNarrowings is how often all windows are narrowed.
 	mostNarrowings = 100
 )
@@ -64,7 +66,7 @@ func (m *Model) refutes(around []int32, length int64) bool {
 	key := fmt.Sprint(around, length)
 	refuted, ok := m.periods[key]
 	if !ok {
-		refuted = len(m.Tasks) <= mostPooled && m.newPeriod(around, length).refuted()
+		refuted = len(m.Tasks) <= mostPooled && length > 0 && length <= mostLength && m.newPeriod(around, length).refuted()
 		m.periods[key] = refuted
 	}
 	return refuted

@@ -66,7 +66,7 @@ func TestPeriod(t *testing.T) {
 		}
 	}
 	m := steadyModel(1, []int64{3})
-	for _, r := range []Row{{Nanos: 0}, {Nanos: -1}, {Nanos: 2, To: 1}, {Nanos: 2, With: []int32{-1}}} {
+	for _, r := range []Row{{Nanos: 0}, {Nanos: -1}, {Nanos: 2, To: 1}, {Nanos: 2, With: []int32{-1}}, {Nanos: mostLength + 1}, {Nanos: 1<<63 - 1}} {
 		r.Family = Period
 		if _, err := m.Form(&r); err == nil {
 			t.Errorf("the model has %+v", r)
