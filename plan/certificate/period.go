@@ -16,6 +16,8 @@ import (
 //
 //   - a task that follows another, so many steps later, starts no sooner than that ends, less so many lengths.
 //     One that follows all of the reference starts no sooner than the least of the longest ways from any of them
+//   - a unit goes through its tasks step by step. Where every unit surely runs some task, what is of a later step comes after
+//     one of these, and what is of an earlier step before one
 //   - energetic reasoning: in an interval that is repeated every length, a task runs at least as long as where in its
 //     window it does least. That adds up to no more than the units have. Where a task would run
 //     longer than what the others leave, it does not start
@@ -53,6 +55,8 @@ type periodGroup struct {
 const (
 	// unbounded is later than any start. Sums of two are still numbers.
 	unbounded = math.MaxInt64 / 4
+	// mostLength is the longest length that is asked for, about 13 days: times thousands of units it is still a number.
+	mostLength = 1 << 50
 	// mostNarrowings is how often all windows are narrowed.
 	mostNarrowings = 100
 )
@@ -62,7 +66,7 @@ func (m *Model) refutes(around []int32, length int64) bool {
 	key := fmt.Sprint(around, length)
 	refuted, ok := m.periods[key]
 	if !ok {
-		refuted = len(m.Tasks) <= mostPooled && m.newPeriod(around, length).refuted()
+		refuted = len(m.Tasks) <= mostPooled && length > 0 && length <= mostLength && m.newPeriod(around, length).refuted()
 		m.periods[key] = refuted
 	}
 	return refuted
@@ -128,6 +132,9 @@ func (p *period) refuted() bool {
 			return true
 		}
 		p.group()
+		if p.cut() {
+			continue
+		}
 		narrowed, fits := p.energetic()
 		if !fits {
 			return true
@@ -198,6 +205,41 @@ func (g *periodGroup) place(length int64) {
 		g.at += length
 	}
 	g.end = g.at + g.last - g.first
+}
+
+// cut narrows windows by moments at which every unit surely runs some task: it runs what is of a later step after that, and
+// what is of an earlier step before. It reports whether it has.
+func (p *period) cut() (narrowed bool) {
+	for i := range p.groups {
+		moment, running := p.groups[i].last, int64(0)
+		before, after := int64(math.MaxInt64), int64(math.MinInt64) // the first end and the last start of those that run
+		least, most := int64(math.MaxInt64), int64(math.MinInt64)   // when their steps begin
+		for k := range p.groups {
+			g := &p.groups[k]
+			since := (moment - g.last) % p.length
+			if since < 0 {
+				since += p.length
+			}
+			if end := g.first + g.nanos; !g.anywhere && since < end-g.last {
+				step := moment - g.last - since
+				running += g.tasks
+				before, after = min(before, end+step), max(after, g.last+step)
+				least, most = min(least, step), max(most, step)
+			}
+		}
+		if running != p.units {
+			continue
+		}
+		for t, nanos := range p.nanos {
+			if first := before - most - p.length; first > p.first[t] {
+				p.first[t], narrowed = first, true
+			}
+			if last := after - nanos - least + p.length; last < p.last[t] {
+				p.last[t], narrowed = last, true
+			}
+		}
+	}
+	return narrowed
 }
 
 // energetic narrows windows by energetic reasoning, and reports whether it has, and whether all intervals have room.

@@ -33,10 +33,18 @@ func (m *Model) row(nanos int64, around ...int32) bool {
 // Three tasks of 5 ns, each of which follows one of 1 ns and comes before one of 1 ns, which that follows a step later, on two
 // units: by work (15 + 2)/2 = 8.5 ns. Of three tasks one unit runs two, so that a step takes 1 + 10 + 1 ns; with less than 12, all
 // three run for some time between their first and their last start.
+//
+// Two of 5 ns, then one of 4 ns, then two of 5 ns, which the first follow a step later: 14 ns on two units. Another of 3 ns comes before the
+// first two. While the one of 4 ns runs, a unit has nothing to do, but it still has one of the last two before it, and the step
+// of what it begins with is over. So a step takes 17 ns.
 func TestPeriod(t *testing.T) {
 	fork := []Edge{{From: 0, To: 1}, {From: 0, To: 2}, {From: 0, To: 3}, {From: 0, To: 4}, {From: 1, To: 0, Back: 1}, {From: 2, To: 0, Back: 1}, {From: 3, To: 0, Back: 1}, {From: 4, To: 0, Back: 1}}
 	halves := []Edge{{From: 0, To: 2}, {From: 1, To: 3}, {From: 2, To: 4}, {From: 3, To: 4}, {From: 4, To: 0, Back: 1}, {From: 4, To: 1, Back: 1}}
 	join := []Edge{{From: 0, To: 1}, {From: 0, To: 2}, {From: 0, To: 3}, {From: 1, To: 4}, {From: 2, To: 4}, {From: 3, To: 4}, {From: 4, To: 0, Back: 1}}
+	steps := []Edge{{From: 0, To: 1}, {From: 0, To: 2}, {From: 1, To: 3}, {From: 2, To: 3}, {From: 3, To: 4}, {From: 3, To: 5}}
+	for from := range int32(2) {
+		steps = append(steps, Edge{From: 4 + from, To: 1, Back: 1}, Edge{From: 4 + from, To: 2, Back: 1})
+	}
 	for _, c := range []struct {
 		name    string
 		m       *Model
@@ -48,6 +56,7 @@ func TestPeriod(t *testing.T) {
 		{"two halves on one unit", steadyModel(1, []int64{1, 1, 4, 4, 2}, halves...), []int32{4}, 11},
 		{"two halves on three units", steadyModel(3, []int64{1, 1, 4, 4, 2}, halves...), []int32{2, 3}, 6},
 		{"three on two units", steadyModel(2, []int64{1, 5, 5, 5, 1}, join...), []int32{0}, 11},
+		{"step by step", steadyModel(2, []int64{3, 5, 5, 4, 5, 5}, steps...), []int32{3}, 16},
 		{"a task longer than the length", steadyModel(9, []int64{7}), []int32{0}, 6},
 	} {
 		for length := int64(1); length < 20; length++ {
@@ -57,7 +66,7 @@ func TestPeriod(t *testing.T) {
 		}
 	}
 	m := steadyModel(1, []int64{3})
-	for _, r := range []Row{{Nanos: 0}, {Nanos: -1}, {Nanos: 2, To: 1}, {Nanos: 2, With: []int32{-1}}} {
+	for _, r := range []Row{{Nanos: 0}, {Nanos: -1}, {Nanos: 2, To: 1}, {Nanos: 2, With: []int32{-1}}, {Nanos: mostLength + 1}, {Nanos: 1<<63 - 1}} {
 		r.Family = Period
 		if _, err := m.Form(&r); err == nil {
 			t.Errorf("the model has %+v", r)

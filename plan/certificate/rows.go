@@ -319,7 +319,7 @@ func (m *Model) has(r *Row) error {
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
 	case Period:
 		around := append([]int32{r.To}, r.With...)
-		ok = m.Steady && r.Nanos > 0 && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
+		ok = m.Steady && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0
 	case Turn:

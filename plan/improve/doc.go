@@ -8,8 +8,8 @@
 //
 // A point is one sequence of all tasks in which each comes after those that it waits for, with a worker and
 // a clock for each task. A worker runs its tasks in that order. So every point is a plan that can run, and
-// every plan is a point. A change moves a task in the sequence and to another worker; exchanges two tasks;
-// moves a layer, a chain, all tasks of one kind or all of a device to another device; or gives tasks another
+// every plan is a point. A change moves a task in the sequence and to another worker; exchanges two tasks, or
+// all that two workers of a device run from some place on; moves a layer, a chain, all tasks of one kind or all of a device to another device; or gives tasks another
 // clock. At the end no other clock of a single task is better by the estimate: slack has been reclaimed.
 //
 // # Search

@@ -2,6 +2,7 @@ package improve
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -13,8 +14,9 @@ func (s *search) change(x *point) {
 	switch kind := s.random.IntN(16); {
 	case kind < 3 && s.manyClocks:
 		s.changeClocks(x, t)
-	case kind < 5:
+	case kind < 4 || kind == 4 && !s.exchangeTails(x, t):
 		s.exchange(x, t)
+	case kind == 4:
 	case kind < 7:
 		s.moveTogether(x, s.together(x, t))
 	default:
@@ -64,6 +66,31 @@ func (s *search) exchange(x *point, t int32) {
 	if first, last := s.room(x, u); first <= here && here <= last {
 		x.insert(u, here)
 	}
+}
+
+// exchangeTails gives two workers of a device what the other one runs from some place of the sequence on; false: the task's
+// device has no other.
+func (s *search) exchangeTails(x *point, t int32) bool {
+	a, b := x.worker[t], pick(s.random, s.workersOf(t, s.deviceOf(x.worker[t])))
+	if a == b {
+		return false
+	}
+	for _, u := range x.sequence[x.at[t]:] {
+		switch w := x.worker[u]; {
+		case s.group[u] != nil:
+		case w == a && s.allows(u, b):
+			x.worker[u] = b
+		case w == b && s.allows(u, a):
+			x.worker[u] = a
+		}
+	}
+	return true
+}
+
+// workersOf are those of a device that may run a task.
+func (s *search) workersOf(t int32, id platform.DeviceID) []platform.WorkerID {
+	i := slices.IndexFunc(s.places[t], func(of []platform.WorkerID) bool { return s.deviceOf(of[0]) == id })
+	return s.places[t][i]
 }
 
 // together chooses tasks that may be good to move at once: those like a task, those of its layer, those of

@@ -20,7 +20,8 @@ const (
 // period is the row that no step is so short, with a length between what is known and what is enough; nil: there is none.
 func period(m *certificate.Model, known, enough float64) *certificate.Row {
 	tries := min(24, mostLengths/len(m.Tasks)) / references
-	if !m.Steady || len(m.Memories) > 1 || m.Objective == certificate.EDP || tries == 0 {
+	const longest = 1e15 // more may be infinite, where nothing draws power for the sake of time
+	if !m.Steady || len(m.Memories) > 1 || m.Objective == certificate.EDP || tries == 0 || enough > longest {
 		return nil
 	}
 	var found *certificate.Row
