@@ -3,29 +3,37 @@ package best
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"dahl/dag"
 	"dahl/plan/improve"
+	"dahl/platform"
+	"dahl/schedule"
 )
 
-// searched is how many choices have their best plans improved.
+// searched is how many choices have their best plans improved to the end.
 const searched = 3
 
-// firstMoves bounds the moves from one plan in the first round of local search, and mostMoves in the last. Each round has
-// twice those of the one before, and begins at what is best then.
+// Local search goes on in rounds of half as many choices with twice as many moves each, from firstSearched with
+// firstMoves to mostMoves. Each begins at what is best then (successive halving: K. Jamieson, A. Talwalkar, AISTATS 2016).
 const (
-	firstMoves = 1 << 14
-	mostMoves  = 1 << 20
+	firstSearched = 24
+	firstMoves    = 1 << 8
+	mostMoves     = 1 << 20
 )
 
 // improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
 // into moves.
 func (f *finder) improve(ctx context.Context) error {
+	if err := f.inherit(ctx); err != nil {
+		return err
+	}
 	left := f.left / 3
-	for moves := firstMoves; moves <= mostMoves; moves *= 2 {
-		from := f.bestOf(searched)
+	for moves, most := firstMoves, firstSearched; moves <= mostMoves; moves, most = 2*moves, max(searched, most/2) {
+		from := f.unlike(most)
 		copies := make([]int32, len(from))
 		if f.Steady && len(from) > 0 {
 			for i := range copies {
@@ -46,6 +54,56 @@ func (f *finder) improve(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// inherit gives choices the best plan of another one that runs on their devices, where that is better than their own:
+// policies use all devices that they have.
+func (f *finder) inherit(ctx context.Context) error {
+	all := f.bestOf(len(f.candidates))
+	plans := make([]*schedule.Plan, len(all))
+	for i, c := range all {
+		for _, other := range all[:i] {
+			if plans[i] = other.planOn(c); plans[i] != nil {
+				break
+			}
+		}
+	}
+	return inParallel(ctx, len(all), func(i int) error {
+		c, before := all[i], all[i].Try
+		if plans[i] == nil {
+			return nil
+		}
+		c.Policy = plans[i].Policy
+		if err := c.take(ctx, f.Options, plans[i], shortRun); err != nil || !better(&c.Try, &before) {
+			c.Try = before
+		}
+		return ctx.Err()
+	})
+}
+
+// planOn is the plan of a choice on the devices of another one; nil: it has no such workers, or another graph.
+func (c *candidate) planOn(other *candidate) *schedule.Plan {
+	if c.graph != other.graph {
+		return nil
+	}
+	plan := *c.Plan
+	plan.Order = make([][]dag.TaskID, len(other.priced.Platform.Workers))
+	for w, tasks := range c.Plan.Order {
+		if len(tasks) == 0 {
+			continue
+		}
+		at := other.worker(c.priced.Platform.Workers[w].Name)
+		if at < 0 {
+			return nil
+		}
+		plan.Order[at] = tasks
+	}
+	return &plan
+}
+
+// worker is the number of a worker by its name; -1: there is none.
+func (c *candidate) worker(name string) int {
+	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }
 
 // improveEach makes so many moves from the plan of each of some choices, with so many copies of buffers.
@@ -72,6 +130,18 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 		f.offer(c)
 	}
 	return err
+}
+
+// unlike are the best choices of those that differ by more than numbers of units.
+func (f *finder) unlike(most int) []*candidate {
+	known := map[string]bool{}
+	all := slices.DeleteFunc(f.bestOf(len(f.candidates)), func(c *candidate) bool {
+		key := fmt.Sprint(c.Tiles, c.names())
+		was := known[key]
+		known[key] = true
+		return was
+	})
+	return all[:min(len(all), most)]
 }
 
 // byMoves ends the name of a policy whose plan local search has changed.
