@@ -35,6 +35,12 @@ type Tilings struct {
 	Layer string // the one whose tile stands for all
 	Base  dag.Lowering
 	Batch int // samples of a step
+	// Outputs are the channels or features of layers, by their names.
+	Outputs map[string]int
+	// MostParts is how many parts the batch may have, one for each device with a memory of its own, and InParts the
+	// lowering with so many.
+	MostParts int
+	InParts   func(parts int) dag.Lowering
 }
 
 // of is the tile of the layer by default.

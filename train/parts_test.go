@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plan/space"
 )
 
@@ -33,7 +34,7 @@ func TestPartsOfBatch(t *testing.T) {
 		}
 		var parts []int
 		for _, name := range tiles {
-			if n := partsOf(name); n > 0 {
+			if n := plan.PartsOf(name); n > 0 {
 				parts = append(parts, n)
 			}
 		}
@@ -46,7 +47,7 @@ func TestPartsOfBatch(t *testing.T) {
 		}
 		for _, n := range parts {
 			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
-				at, err := s.At(space.Choice{Devices: devices, Tiles: partsTiles(n)})
+				at, err := s.At(space.Choice{Devices: devices, Tiles: plan.PartsTiles(n)})
 				if (err == nil) != (n <= has) {
 					t.Errorf("%d parts on %q: %v", n, devices, err)
 				}

@@ -3,21 +3,15 @@ package train
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"dahl/dag"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
-)
-
-// The names of two lowerings of a space. Others are those of tilings.
-const (
-	DefaultTiles = "default" // what the devices of a choice suggest
-	WholeTiles   = "whole"   // a task for all samples of a layer
 )
 
 // Space is what plans of the first graph of a workload may choose from.
@@ -62,65 +56,63 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 		return nil, err
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
+	if tiles[0] != "" {
+		s.Near = c.near
+	}
 	return &Space{s, c}, nil
 }
 
 // At is the workload of a choice, before anything is decided.
 func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.at(choice) }
 
-// Tiles are the names of all lowerings of a network that a space may have, the default first.
+// Tiles are the names of the lowerings of a network that a space has every set of devices with, the default first.
 func (w *Workload) Tiles() ([]string, error) {
-	names := []string{DefaultTiles, WholeTiles}
 	if w.Model == nil {
-		return names, nil
+		return []string{plan.DefaultTiles}, nil
 	}
-	t, err := Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+	t, err := w.tilings()
 	if err != nil {
 		return nil, err
 	}
-	for _, tiling := range t.All() {
-		if tiling.Samples != t.Batch && tiling != (plan.Tiling{Samples: t.Base.Layers[t.Layer].SampleTile}) {
-			names = append(names, tiling.String())
+	return t.Names(), nil
+}
+
+func (w *Workload) tilings() (*plan.Tilings, error) {
+	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+}
+
+// near is a [space.Space]'s Near: groups of choices that differ in a number of one layer, that with the most
+// operations first.
+func (c *choices) near(choice space.Choice) ([][]space.Choice, error) {
+	w, err := c.at(choice)
+	if err != nil {
+		return nil, err
+	}
+	t, err := w.tilings()
+	if err != nil {
+		return nil, err
+	}
+	work := map[string]float64{}
+	for i := range w.Program.Graphs[0].Tasks {
+		task := &w.Program.Graphs[0].Tasks[i]
+		work[task.Labels.Layer] += task.Flops
+	}
+	layers := slices.SortedFunc(maps.Keys(work), func(a, b string) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
+	})
+	var groups [][]space.Choice
+	for _, layer := range layers {
+		names, err := t.Near(choice.Tiles, layer)
+		if err != nil {
+			return nil, err
 		}
-	}
-	for _, n := range w.divisions() {
-		names = append(names, partsTiles(n))
-	}
-	return names, nil
-}
-
-// divisions are the numbers of parts that a batch may have on a machine: one for each device with a memory of its
-// own, and the powers of two below that.
-func (w *Workload) divisions() (all []int) {
-	most := min(acceleratorsOf(w.Platform), w.Options.Batch)
-	for n := 2; n < most; n *= 2 {
-		all = append(all, n)
-	}
-	if most > 1 {
-		all = append(all, most)
-	}
-	return all
-}
-
-// acceleratorsOf counts the devices with a memory of their own.
-func acceleratorsOf(p *platform.Platform) (n int) {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
-			n++
+		var group []space.Choice
+		for _, name := range names {
+			group = append(group, space.Choice{Devices: choice.Devices, Tiles: name})
 		}
+		groups = append(groups, group)
 	}
-	return n
-}
-
-// partsTiles is the name of the lowering with the batch in so many parts.
-func partsTiles(n int) string { return fmt.Sprintf("%d parts of the batch", n) }
-
-// partsOf reads such a name; 0: it is another one.
-func partsOf(tiles string) (n int) {
-	if _, err := fmt.Sscanf(tiles, "%d parts", &n); err != nil || tiles != partsTiles(n) {
-		return 0
-	}
-	return n
+	return groups, nil
 }
 
 // on is the machine with the devices of a set.
@@ -154,7 +146,7 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
 	}
-	if n := partsOf(choice.Tiles); n > acceleratorsOf(p) {
+	if n := plan.PartsOf(choice.Tiles); n > acceleratorsOf(p) {
 		return nil, fmt.Errorf("%d parts of a batch need as many devices with memories of their own", n)
 	}
 	key := programKey{grainOf(p), choice.Tiles}
@@ -178,26 +170,14 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 
 // lowerAs lowers the model with tiles by their name.
 func (w *Workload) lowerAs(tiles string, n Samples) error {
-	t, err := Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+	t, err := w.tilings()
 	if err != nil {
 		return err
 	}
-	w.Options.Lowering, w.Options.Adapt = nil, nil
-	switch tiles {
-	case DefaultTiles:
-	case WholeTiles:
-		w.Options.Adapt = t.Adapt(plan.Tiling{Samples: t.Batch})
-	default:
-		if n := partsOf(tiles); n > 1 {
-			w.Options.Adapt = func(l *dag.Lowering, batch int) { *l = nn.PartsLowering(w.Model, batch, n, w.Options.Type) }
-			break
-		}
-		all := t.All()
-		i := slices.IndexFunc(all, func(to plan.Tiling) bool { return to.String() == tiles })
-		if i < 0 {
-			return fmt.Errorf("tiles %q: the layers of %s cannot be cut so", tiles, w.Model.Name)
-		}
-		w.Options.Adapt = t.Adapt(all[i])
+	l, err := t.ByName(tiles)
+	if err != nil {
+		return err
 	}
+	w.Options.Lowering, w.Options.Adapt = nil, func(of *dag.Lowering, _ int) { *of = l }
 	return w.Lower(n)
 }

@@ -212,11 +212,25 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 // Tilings are the variations of the default lowering, of which the tile of the busiest layer
 // stands for all.
 func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.Tilings, error) {
-	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch}
+	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Outputs: map[string]int{},
+		MostParts: min(acceleratorsOf(p), batch), InParts: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+	for i := range m.Stages {
+		all.Outputs[m.Stages[i].Name] = m.Stages[i].Out[0]
+	}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}
 	return all, nil
+}
+
+// acceleratorsOf counts the devices with a memory of their own.
+func acceleratorsOf(p *platform.Platform) (n int) {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
+			n++
+		}
+	}
+	return n
 }
 
 // grain is what the default granularity of a network depends on: a cache, or a whole device

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/schedule"
@@ -63,7 +64,7 @@ func (r *planRun) simulate(ctx context.Context, priced *schedule.Priced, by sche
 func policyRuns(ctx context.Context, s *train.Space, sets []string) ([]planRun, error) {
 	var choices []space.Choice
 	for _, set := range sets {
-		w, err := s.At(space.Choice{Devices: set, Tiles: train.DefaultTiles})
+		w, err := s.At(space.Choice{Devices: set, Tiles: plan.DefaultTiles})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/schedule"
@@ -146,7 +147,7 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
 	var tiles []string // those that were found
 	if w.opts.adapt == nil {
-		tiles = []string{train.DefaultTiles}
+		tiles = []string{plan.DefaultTiles}
 	}
 	s, err := first.Space(w.samples, w.Platform, "", tiles...)
 	if err != nil {

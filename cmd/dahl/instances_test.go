@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/rundir"
 )
 
 // twoUnits is a machine on which a task takes what its graph says.
@@ -151,4 +156,60 @@ func TestInstancesInterrupted(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 	wantVerified(t, filepath.Join("plans", "both.stg"))
+}
+
+// endsAtLook is a context that ends when it is looked at for the nth time.
+type endsAtLook struct {
+	context.Context
+	end  context.CancelFunc
+	left atomic.Int64
+}
+
+func newEndsAtLook(t *testing.T, n int) *endsAtLook {
+	ctx, end := context.WithCancel(t.Context())
+	e := &endsAtLook{Context: ctx, end: end}
+	e.left.Store(int64(n))
+	return e
+}
+
+func (e *endsAtLook) Err() error {
+	if e.left.Add(-1) == 0 {
+		e.end()
+	}
+	return e.Context.Err()
+}
+
+// TestInstancesEnded: wherever planning a directory ends, the instances until then are printed, and their directories are
+// sound: so is that of the one whose search had a plan.
+func TestInstancesEnded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeInstances(t)
+	o, rows, cut := options{instances: "graphs", Objective: "energy", Budget: 100, DType: "float32", Policy: bestPolicy, Steps: 2}, map[int]bool{}, 0
+	for n, ended := 1, true; ended; n += 1 + n/8 {
+		ctx, stdout := newEndsAtLook(t, n), strings.Builder{}
+		out := filepath.Join("plans", fmt.Sprint(n))
+		err := planInstances(ctx, &stdout, io.Discard, &o, &output{dir: out, json: true})
+		var results []instanceResult
+		if err := json.Unmarshal([]byte(stdout.String()), &results); err != nil {
+			t.Fatal(err)
+		}
+		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
+			t.Errorf("after %d looks: %v", n, err)
+		}
+		rows[len(results)] = true
+		for _, r := range results {
+			if r.Error != "" {
+				continue // bad.stg
+			}
+			if m := manifestOf(t, r.Dir); m.Interrupted {
+				cut++
+			}
+			if err := rundir.Verify(r.Dir); err != nil {
+				t.Errorf("after %d looks: %v", n, err)
+			}
+		}
+	}
+	if len(rows) < 4 || cut == 0 {
+		t.Errorf("it ended after %v of 5 instances, and %d plans are the best until then: the test tests little", rows, cut)
+	}
 }

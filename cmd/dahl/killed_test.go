@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -38,6 +39,25 @@ func killItself() {
 				panic("dahl: cannot kill itself")
 			}
 			select {} // until the signal is here
+		}
+		return nil
+	}
+}
+
+// waitBefore tells a process that is dahl before which of its file operations, from 1, it says waitsHere and waits for the
+// end of its standard input.
+const waitBefore, waitsHere = "DAHL_TEST_WAIT_BEFORE", "it waits here"
+
+// waitItself obeys waitBefore.
+func waitItself() {
+	at, err := strconv.Atoi(os.Getenv(waitBefore))
+	if err != nil {
+		return
+	}
+	durable.Fault = func(durable.Op, string) error {
+		if at--; at == 0 {
+			fmt.Fprintln(os.Stderr, waitsHere)
+			io.Copy(io.Discard, os.Stdin)
 		}
 		return nil
 	}

@@ -49,6 +49,9 @@ type manifest struct {
 	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without
 	Resumed []resumption       `json:"resumed,omitempty"` // where it went on after interruptions
 
+	// Interrupted says that a signal ended the search for the plan, which is the best until then.
+	Interrupted bool `json:"interrupted,omitempty"`
+
 	WeightsHash string `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   number `json:"final_loss,omitempty"`
 

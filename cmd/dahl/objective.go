@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plan/best"
+	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/rundir"
 	"dahl/train"
@@ -58,7 +59,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	})
 }
 
-// optimize takes the best plan for the objective.
+// optimize takes the best plan for the objective. When ctx ends it is the best so far.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	o := w.opts
 	s, err := w.space()
@@ -66,12 +67,15 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		return nil, cli.AsInput(err)
 	}
 	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime}
-	found, err := best.Find(ctx, &s.Space, of)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if o.bar != nil {
+		defer o.bar.Done()
+		of.Progress = func(passes, all int, value float64) {
+			o.bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.objectiveUnit()))
+		}
 	}
+	found, err := best.Find(ctx, &s.Space, of)
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
 	chosen, err := s.At(found.Choice)
 	if err != nil {
@@ -112,6 +116,9 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	}
 	if c.Deadline != o.Deadline {
 		return fmt.Errorf("its bound is of steps of at most %v, and the run was to keep %v", c.Deadline, o.Deadline)
+	}
+	if !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == v.manifest.Graphs[0].SHA256 }) {
+		return fmt.Errorf("no leaf bounds plans of the run's graph")
 	}
 	return c.Check(&s.Space)
 }
@@ -186,19 +193,18 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
 	}
 	if o.Deadline > 0 {
-		fmt.Fprintf(out, "deadline  a step takes %v, and was to take at most %v; values and bounds are of plans that keep that\n", found.Makespan, o.Deadline)
-	}
-	if found.Proven {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, proven: no plan has less (%s)\n", o.Objective, found.Value, unit, looked)
-		return
-	}
-	if found.Bound <= 0 {
-		fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: the budget left no time for a bound (%s)\n", o.Objective, found.Value, unit, looked)
-		return
+		say(out, "deadline", fmt.Sprintf("a step takes %v, and was to take at most %v; values and bounds are of plans that keep that", found.Makespan, o.Deadline))
 	}
 	by := ""
 	if found.Certificate != nil {
 		by = " by " + rundir.CertificateFile
 	}
-	fmt.Fprintf(out, "optimum   %s %.6g %s, not proven: no plan has less than %.6g %s%s, a gap of %.3g %% (%s)\n", o.Objective, found.Value, unit, found.Bound, unit, by, 100*found.Gap(), looked)
+	proven := fmt.Sprintf("not proven: no plan has less than %.6g %s%s, a gap of %.3g %%", found.Bound, unit, by, 100*found.Gap())
+	switch {
+	case found.Proven:
+		proven = "proven: no plan has less"
+	case found.Bound <= 0:
+		proven = "not proven: no bound yet, since the search ended before"
+	}
+	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, proven, looked))
 }

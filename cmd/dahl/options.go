@@ -78,6 +78,8 @@ type options struct {
 
 	args []string // the command line, for the manifest
 
+	bar *cli.ProgressBar // of a search; nil: none
+
 	whatIf []string // machines to compare
 
 	instances string // the directory of graphs to plan, each with the other options

@@ -40,16 +40,24 @@ joules times seconds, and says whether that is proven, or how far the value may 
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step
 more adds to a long run. It chooses devices and how many units of each, the samples per
 task of a network's layers, or with several GPUs one part of the batch for each, where and
-when each task runs, and its clock. All policies plan for the choices that may be best, and
-local search improves the best plans. Of a step alone of up to 64 tasks it looks at all
-plans, as far as --budget goes. Where it has not, certificate.json proves a bound for all
-choices: sets of devices (up to exchange of equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or
-all units, equal numbers of processors of one kind) with each of the tiles and any number
-of copies of buffers. dahl verify adds it up again in exact arithmetic. --devices,
---lowering and --clock are fences.
+when each task runs, and its clock. All policies plan for the choices that may be best.
+Near the best ones it cuts single layers otherwise: in samples, outputs, and parts of the
+weight gradient and its accumulators. Tiles named "4 samples per task; fc1: 32 samples"
+are those of 4 samples, and of 32 in fc1. Kernels of sizes that the platform file has not
+measured are predicted from others. Local search improves the best plans. Of a step alone of
+up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
+certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
+ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
+with each of the tiles of all layers, what was tried of single layers, and any number of
+copies of buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering
+and --clock are fences.
 It says in words what it chose and why, what the next best plan, spare devices and
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).
+
+A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is written with
+the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
+does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
 
 --deadline leaves out plans whose step takes longer; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all plans that were simulated by time
@@ -75,6 +83,7 @@ func newPlan(args []string) *cobra.Command {
   dahl plan --what-if laptop server second-gpu.toml --model lenet5
   dahl plan --instances graphs --objective time --budget 30s --out plans`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.bar = cli.NewProgressBar(cmd.ErrOrStderr(), "search")
 			if o.whatIf != nil {
 				if !cmd.Flags().Changed("out") {
 					out.dir = ""

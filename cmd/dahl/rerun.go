@@ -102,6 +102,9 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if !m.Complete {
 		return cli.InputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
+	if m.Interrupted {
+		return cli.InputErrorf("%s has the best plan of a search until a signal ended it, and need not come out the same again; give a number of nodes with --budget", dir)
+	}
 	if m.Options.BudgetTime > 0 {
 		return cli.InputErrorf("%s was given %v to search, and need not come out the same again; give a number of nodes with --budget", dir, m.Options.BudgetTime)
 	}

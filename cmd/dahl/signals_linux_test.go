@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"dahl/cmd/cli"
+	"dahl/rundir"
 )
 
 // TestTerminalLost: a training whose terminal goes away, and with it all that it prints to, has
@@ -46,4 +51,85 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 		t.Fatal(err)
 	}
 	return master, terminal
+}
+
+// searching starts dahl on a terminal, and waits until its search says that it has a plan.
+func searching(t *testing.T, env ...string) (cmd *exec.Cmd, says *bufio.Reader) {
+	t.Helper()
+	master, terminal := openTerminal(t)
+	cmd = dahlProcess(t, strings.Fields(longSearch)...)
+	cmd.Env, cmd.Stderr = append(cmd.Env, env...), terminal
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(cmd.Start(), terminal.Close()); err != nil {
+		t.Fatal(err)
+	}
+	says = bufio.NewReader(master)
+	untilSaid(t, says, "; Ctrl-C takes it")
+	return cmd, says
+}
+
+// untilSaid reads until a text has come.
+func untilSaid(t *testing.T, says *bufio.Reader, text string) {
+	t.Helper()
+	var said strings.Builder
+	for !strings.HasSuffix(said.String(), text) {
+		b, err := says.ReadByte()
+		if err != nil {
+			t.Fatalf("it ended with %v and said %q, not %q", err, said.String(), text)
+		}
+		said.WriteByte(b)
+	}
+}
+
+// TestSearchEndsBySignal: a search that a signal ends has written the best plan until then as any other, in the place of an
+// earlier one, and says so. It is not repeated, since it would not come to the same.
+func TestSearchEndsBySignal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, strings.Fields("plan --platform laptop --model mlp --seed 1 --out cut")...)
+	for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+		cmd, says := searching(t)
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		untilSaid(t, says, "dahl: interrupted ("+name+"): the plan in cut is the best so far: context canceled\r\n")
+		cmd.Wait() // its error is the exit code
+		if code := cmd.ProcessState.ExitCode(); code != 128+int(signal) {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		wantVerified(t, "cut")
+		if m := manifestOf(t, "cut"); !m.Interrupted || m.Options.Seed != 2 || !m.Lists(frontFile) {
+			t.Errorf("%s: %+v", name, m)
+		}
+		if r := dahl(t, t.Context(), "rerun", "cut"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "until a signal ended it") {
+			t.Errorf("%s: repeated: exit code %d, %s", name, r.code, r.stderr)
+		}
+	}
+}
+
+// TestSearchEndsAtSecondSignal: a second signal ends a search that writes its plan, and the plan before it stays.
+func TestSearchEndsAtSecondSignal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, strings.Fields("plan --platform laptop --model mlp --seed 1 --out cut")...)
+	for _, operation := range []int{1, 12} {
+		cmd, says := searching(t, fmt.Sprintf("%s=%d", waitBefore, operation))
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		untilSaid(t, says, waitsHere)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() // its error is the signal
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+			t.Errorf("before operation %d: %v", operation, status)
+		}
+		if m := manifestOf(t, "cut"); m.Options.Seed != 1 {
+			t.Errorf("before operation %d: the plan before it is not there: %+v", operation, m)
+		}
+		if err := rundir.Verify("cut"); err != nil {
+			t.Errorf("before operation %d: %v", operation, err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/rundir"
 )
 
@@ -20,6 +22,7 @@ const asDahl = "DAHL_TEST_DAHL"
 func TestMain(m *testing.M) {
 	if os.Getenv(asDahl) != "" {
 		killItself()
+		waitItself()
 		fakeClocks(os.Getenv(clockTree))
 		main()
 	}
@@ -127,5 +130,22 @@ func TestPrintedToNobody(t *testing.T) {
 	}
 	if m, err := readManifest("run"); err != nil || !m.Complete {
 		t.Errorf("manifest %+v, %v", m, err)
+	}
+}
+
+// longSearch goes on for minutes after it has a plan.
+const longSearch = "plan --platform laptop --model mlp --objective energy --seed 2 --budget 1h --out cut"
+
+// TestSearchWithoutPlan: a search that ends before it has a plan writes nothing.
+func TestSearchWithoutPlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	before := listing(t)
+	if r := dahl(t, ctx, strings.Fields(longSearch)...); r.code != cli.ExitInterrupted || r.stdout != "" || r.stderr != "dahl: interrupted: context canceled\n" {
+		t.Errorf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if after := listing(t); after != before {
+		t.Errorf("it left something behind:\n%s", after)
 	}
 }

@@ -75,7 +75,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		return err
 	}
 	if out.json {
-		return cli.PrintJSON(stdout, r.summary)
+		return cmp.Or(cli.PrintJSON(stdout, r.summary), r.interrupted)
 	}
 	r.w.printRun(stdout, r.summary)
 	r.w.chosen.print(stdout)
@@ -95,7 +95,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	}
 	fmt.Fprintf(stdout, "files     %s\n", r.dir)
 	r.head.print(stdout, "")
-	return nil
+	return r.interrupted
 }
 
 // simulation is a predicted run whose directory is written.
@@ -106,9 +106,11 @@ type simulation struct {
 	head    *headline
 	found   *best.Result // nil: no objective was given
 	dir     string
+
+	interrupted error // while the plan was looked for; nil: it was not
 }
 
-// simulateInto predicts a run and writes its directory.
+// simulateInto predicts a run and writes its directory. What a search has found is written also when ctx ends.
 func simulateInto(ctx context.Context, command string, o *options, path string) (*simulation, error) {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
@@ -117,6 +119,10 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
+	}
+	search := ctx
+	if found != nil {
+		ctx = context.WithoutCancel(ctx)
 	}
 	result, err := w.Predict(ctx)
 	if err != nil {
@@ -128,10 +134,14 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
 	head := w.headline(result, s) // its bound is that of all schedules
-	if err := s.addObjective(ctx, o, found); err != nil {
+	if err := s.addObjective(search, o, found); err != nil {
 		return nil, err
 	}
-	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
+	r := &simulation{w: w, result: result, summary: s, head: head, found: found}
+	s.Devices, err = w.compareSets(search, result, false)
+	if found != nil && search.Err() != nil {
+		r.interrupted = fmt.Errorf("the plan in %s is the best so far: %w", path, search.Err())
+	} else if err != nil {
 		return nil, cli.AsInput(err)
 	}
 	if o.Samples > 0 {
@@ -140,6 +150,7 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 		}
 	}
 	m := w.newManifest(command)
+	m.Interrupted = r.interrupted != nil
 	dir, err := createRun(path, m)
 	if err != nil {
 		return nil, err
@@ -155,7 +166,8 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	}
 	m.Complete = true
 	_, err = dir.Commit(m)
-	return &simulation{w, result, s, head, found, dir.Path()}, err
+	r.dir = dir.Path()
+	return r, err
 }
 
 // print prints what was compared and drawn.

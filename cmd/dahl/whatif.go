@@ -94,7 +94,8 @@ type whatIfStep struct {
 	StepJ   float64 `json:"step_j"`
 }
 
-// compareMachines plans for every machine and prints a table. Where a directory is given it is written too.
+// compareMachines plans for every machine and prints a table. Where a directory is given it is written too. When ctx ends
+// the table has the machines until then.
 func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *output) error {
 	if run, ok := rundir.Within(filepath.Join(out.dir, "any")); ok && out.dir != "" {
 		return cli.InputErrorf("--out %s: %s holds a run; name another directory", out.dir, run)
@@ -106,10 +107,11 @@ func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *out
 	}
 	var rows []whatIfRow
 	for _, name := range o.whatIf {
-		rows = append(rows, o.whatIfOn(ctx, name))
-		if ctx.Err() != nil {
-			return ctx.Err()
+		r := o.whatIfOn(ctx, name)
+		if r.err != nil && ctx.Err() != nil {
+			break
 		}
+		rows = append(rows, r)
 	}
 	var first *whatIfRow
 	for i := range rows {
@@ -118,17 +120,25 @@ func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *out
 			r.TimeRatio, r.EnergyRatio = r.StepS/first.StepS, r.StepJ/first.StepJ
 		}
 	}
-	if first == nil {
+	switch {
+	case first == nil && ctx.Err() != nil:
+		return ctx.Err()
+	case first == nil:
 		return rows[0].err
 	}
 	if err := saveWhatIf(out.dir, rows); err != nil {
 		return err
 	}
+	var err error
 	if out.json {
-		return cli.PrintJSON(stdout, rows)
+		err = cli.PrintJSON(stdout, rows)
+	} else {
+		printWhatIf(stdout, rows)
 	}
-	printWhatIf(stdout, rows)
-	return nil
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("%d of %d machines were planned for: %w", len(rows), len(o.whatIf), ctx.Err())
+	}
+	return err
 }
 
 // saveWhatIf writes the table into a directory; empty: nowhere.
@@ -170,7 +180,7 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 		r.ImageJ = r.StepJ / number(images)
 	}
 	p, err := o.selected(w.whole)
-	if err != nil || kindOf(p, nil) != bothKinds {
+	if err != nil || ctx.Err() != nil || kindOf(p, nil) != bothKinds {
 		return err
 	}
 	of := exact.Energy // beside the objective, so that what is said of time and of joules was looked for
@@ -179,6 +189,9 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 	}
 	o.Objective = string(of)
 	_, other, err := optimized(ctx, o)
+	if ctx.Err() != nil {
+		return nil // what it has found for the objective is the row
+	}
 	if err != nil {
 		return err
 	}
@@ -289,8 +302,11 @@ func together(kinds []whatIfKind) string {
 	return fmt.Sprintf("is %s better than either alone? %s", bothKinds, strings.Join(parts, "; "))
 }
 
-// boundText is a bound of an objective in its unit.
+// boundText is a bound of an objective in its unit; none is known yet where the search ended early.
 func (r *whatIfRow) boundText() string {
+	if r.Bound <= 0 {
+		return "-"
+	}
 	switch exact.Objective(r.Objective) {
 	case exact.Time:
 		return cli.ShowTime(float64(r.Bound))

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +54,41 @@ func TestWhatIf(t *testing.T) {
 	}
 	if entries, err := os.ReadDir("tables"); err != nil || len(entries) != 1 {
 		t.Errorf("tables: %v, %v", entries, err)
+	}
+}
+
+// TestWhatIfEnded: wherever a comparison of machines ends, it prints those that have a plan, and writes them.
+func TestWhatIfEnded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoUnits)
+	writeTestFile(t, "one.toml", strings.Replace(twoUnits, "count = 2", "count = 1", 1))
+	writeTestFile(t, "two.json", twoTasks)
+	o, seen := options{whatIf: []string{"two.toml", "one.toml"}, Graph: "two.json", Objective: "time", Budget: 100, DType: "float32", Policy: bestPolicy, Steps: 2}, map[int]bool{}
+	for n, ended := 1, true; ended; n++ {
+		ctx, stdout := newEndsAtLook(t, n), strings.Builder{}
+		dir := fmt.Sprint("tables", n)
+		err := compareMachines(ctx, &stdout, &o, &output{dir: dir, json: true})
+		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
+			t.Errorf("after %d looks: %v", n, err)
+		}
+		var rows []whatIfRow
+		if stdout.Len() > 0 {
+			if err := json.Unmarshal([]byte(stdout.String()), &rows); err != nil {
+				t.Fatal(err)
+			}
+			if table := readTable(t, filepath.Join(dir, whatIfFile)); len(table) != len(rows) {
+				t.Errorf("after %d looks: %d rows, and %d printed", n, len(table), len(rows))
+			}
+		}
+		for _, r := range rows {
+			if r.Error != "" || r.StepS <= 0 {
+				t.Errorf("after %d looks: %+v", n, r)
+			}
+		}
+		seen[len(rows)] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("it printed %v of 2 machines", seen)
 	}
 }
 

@@ -25,17 +25,19 @@ type explained struct {
 const lineColumns = 100
 
 // say prints clauses under a label, in as many lines as they need.
-func (e *explained) say(label string, clauses ...string) {
+func say(out io.Writer, label string, clauses ...string) {
 	line := fmt.Sprintf("%-9s", label)
 	for word := range strings.FieldsSeq(strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")) {
 		if len([]rune(line))+1+len([]rune(word)) > lineColumns {
-			fmt.Fprintln(e.out, line)
+			fmt.Fprintln(out, line)
 			line = strings.Repeat(" ", 9)
 		}
 		line += " " + word
 	}
-	fmt.Fprintln(e.out, line)
+	fmt.Fprintln(out, line)
 }
+
+func (e *explained) say(label string, clauses ...string) { say(e.out, label, clauses...) }
 
 // printChosen says what the plan is.
 func (e *explained) printChosen() {

@@ -3,13 +3,14 @@
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
 // A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
-// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Local
-// search improves the best plans, of many choices at first and of few in the end; a set of devices begins
-// with the best plan of a part of it. Then the linear relaxation of package relax proves a bound for each
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. From the best choices the
+// search goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
+// choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
+// the linear relaxation of package relax proves a bound for each
 // choice that may still have a better plan, and the certificate keeps the proofs.
 //
-// A quick search proves nothing. It compares choices by HEFT's plans: all devices, those of one kind, then what differs
-// from the best in one respect. On the best three all policies plan.
+// A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
+// devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
 //
 // # Units
 //
@@ -60,8 +61,10 @@ type Options struct {
 	Steady bool // of a step among many; else of one that runs alone
 	// Deadline is how long a step may take; 0: no matter.
 	Deadline time.Duration
-	// Time bounds the search beside its nodes; what it finds then depends on the machine. 0: it does not.
+	// Time bounds the search and its explanation beside the nodes; what they find then depends on the machine. 0: it does not.
 	Time time.Duration
+	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
+	Progress func(passes, of int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
 }
@@ -73,7 +76,7 @@ type Result struct {
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
 	Simulated    []Try                    // all plans that were simulated, see [Front]
-	Choices      int                      // that the space has, and that can run
+	Choices      int                      // that the space has or that were tried beside, and that can run
 	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
 	from         *finder
@@ -96,10 +99,13 @@ type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
-	best       *candidate   // nil: none yet
-	left       int          // nodes
-	nodesEach  int          // of branch and bound
-	covered    []*candidate // choices whose plans are looked at as those of another one
+	best       *candidate // nil: none yet
+	begun      time.Time
+	left       int                // nodes
+	further    []space.Choice     // that were added to those of the space
+	nodesEach  int                // of branch and bound
+	covered    []*candidate       // choices whose plans are looked at as those of another one
+	graphs     map[[2]string]bool // of the candidates, by devices and hash
 
 	mutex  sync.Mutex
 	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
@@ -116,8 +122,9 @@ type candidate struct {
 	plans  int     // that were simulated
 	moves  int     // of local search
 	leaf   *certificate.Leaf
-	by     int    // how its bound was found
-	graph  string // hash
+	by     int        // how its bound was found
+	graph  string     // hash
+	near   *candidate // from which the search went on to this one; nil: it is of the space
 	err    error
 }
 
@@ -131,42 +138,79 @@ func (f *finder) passes() []pass {
 	if f.Quick {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.5}, {f.choose, 0.5},
-		{f.improve, 0.6}, {f.settle, 0.65}, {f.prove, 0.9}, {f.improve, 1}}
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
+		{f.improve, 0.65}, {f.settle, 0.7}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
-// Find finds a plan of the first graph of the programs of a space.
+// searching is the part of the time for passes; what is left is for telling and explaining what they found.
+const searching = 0.9
+
+// until bounds a context by a part of a time since a moment. Where there is no time, or no part, it does not.
+func until(ctx context.Context, since time.Time, all time.Duration, part float64) (context.Context, context.CancelFunc) {
+	if all == 0 || part == 0 {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, since.Add(time.Duration(part*float64(all))))
+}
+
+// Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
+// proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, models: map[string]func() (*certificate.Model, error){}}
-	begin := time.Now()
-	for _, pass := range f.passes() {
-		within, cancel := ctx, func() {}
-		if o.Time > 0 && pass.part > 0 {
-			within, cancel = context.WithDeadline(ctx, begin.Add(time.Duration(pass.part*float64(o.Time))))
-		}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: map[string]func() (*certificate.Model, error){}}
+	passes := f.passes()
+	for i, pass := range passes {
+		within, cancel := until(ctx, f.begun, o.Time, pass.part*searching)
 		err := pass.run(within)
 		cancel()
-		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		if err != nil && (f.best == nil || !ended) {
 			return nil, err
 		}
+		if f.best != nil && f.Progress != nil {
+			f.Progress(i+1, len(passes), f.best.Value)
+		}
+	}
+	if err := f.tell(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
 	}
 	return f.result()
 }
 
-// price prices all choices, and keeps those that can run and are not another one by another name.
+// tell simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
+// then be the best.
+func (f *finder) tell(ctx context.Context) error {
+	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
+		if err := f.best.take(ctx, f.Options, f.best.Plan, longRun); err != nil {
+			return err
+		}
+		for _, c := range f.candidates {
+			f.offer(c)
+		}
+	}
+	return nil
+}
+
+// price prices all choices of the space.
 func (f *finder) price(ctx context.Context) error {
-	choices := f.space.Choices()
+	_, refused, err := f.add(ctx, f.space.Choices())
+	if err == nil && len(f.candidates) == 0 {
+		return refused
+	}
+	return err
+}
+
+// add prices choices, and keeps those that can run and are not another one by another name. Refused says why the first
+// of the others cannot.
+func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
 	all := make([]*candidate, len(choices))
-	err := inParallel(ctx, len(choices), func(i int) error {
+	err = inParallel(ctx, len(choices), func(i int) error {
 		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	graphs := map[[2]string]bool{}
-	var refused error
 	for _, c := range all {
 		if c.err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
@@ -174,15 +218,13 @@ func (f *finder) price(ctx context.Context) error {
 		}
 		c.graph = c.priced.Program.Graphs[0].Hash()
 		key := [2]string{c.Devices, c.graph}
-		if !graphs[key] {
-			graphs[key] = true
-			f.candidates = append(f.candidates, c)
+		if !f.graphs[key] {
+			f.graphs[key] = true
+			added = append(added, c)
 		}
 	}
-	if len(f.candidates) == 0 {
-		return refused
-	}
-	return nil
+	f.candidates = append(f.candidates, added...)
+	return added, refused, nil
 }
 
 // begin plans on all devices, or another choice if they cannot run, since bounds are of plans that are better than
@@ -193,12 +235,12 @@ func (f *finder) begin(ctx context.Context) error {
 		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
 	})
 	for _, c := range order {
-		if err := c.first(ctx, f); err != nil {
-			return err
-		}
+		err := c.first(ctx, f)
 		if c.Plan != nil {
 			f.best = c
-			return nil
+		}
+		if c.Plan != nil || err != nil {
+			return err
 		}
 	}
 	return f.noPlan()
@@ -258,12 +300,9 @@ func (f *finder) choose(ctx context.Context) error {
 		c := finalists[i]
 		return c.take(ctx, f.Options, c.Plan, longRun)
 	})
-	if err != nil {
-		return err
-	}
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	if !math.IsInf(f.best.Value, 1) {
-		return nil
+	if err != nil || !math.IsInf(f.best.Value, 1) {
+		return err
 	}
 	for _, c := range f.candidates { // more steps tell that those took too long
 		if c.Plan != nil && c.Value < f.best.Value {
@@ -299,7 +338,8 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles,
+		Further: slices.Clone(f.space.Further)}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
@@ -309,15 +349,18 @@ func (f *finder) result() (*Result, error) {
 		r.Plans += c.plans
 		r.Moves += c.moves
 		r.Bound = min(r.Bound, c.bound)
+		if c.near != nil {
+			certified.Further = append(certified.Further, c.Choice)
+		}
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
 			kept[c.leaf] = true
 			certified.Leaves = append(certified.Leaves, *c.leaf)
 		}
 	}
-	if whole && certified.Bound() >= r.Bound {
+	r.Proven = r.Bound >= r.Value*(1-rounding)
+	if whole && certified.Bound() >= r.Bound && (r.Bound > 0 || r.Proven) {
 		r.Certificate = certified
 	}
-	r.Proven = r.Bound >= r.Value*(1-rounding)
 	r.Simulated = f.tried()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil

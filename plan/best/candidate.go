@@ -59,10 +59,7 @@ func (c *candidate) isSmall(o *Options) bool {
 func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	of := o.Options
 	of.Nodes, of.Clocks = nodes, o.freeClocks(c.priced.Platform)
-	within, cancel := ctx, func() {}
-	if o.Time > 0 {
-		within, cancel = context.WithTimeout(ctx, o.Time/2)
-	}
+	within, cancel := until(ctx, time.Now(), o.Time, 0.5)
 	defer cancel()
 	found, err := exact.Search(within, c.priced, of)
 	if err != nil {
@@ -112,8 +109,10 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 	before := c.Try
 	c.Policy = policy.Name
 	if err := c.take(ctx, o, made, shortRun); err != nil {
-		c.Try, c.err = before, err
-		return nil, ctx.Err() // the plan cannot run
+		if c.Try = before; ctx.Err() == nil {
+			c.err = err // the plan cannot run
+		}
+		return nil, ctx.Err()
 	}
 	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before

@@ -6,12 +6,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Explanation says what a search chose and why, and what other devices would cost or save.
 type Explanation struct {
 	Chosen Chosen  `json:"chosen"`
-	Next   *Option `json:"next,omitempty"` // the best plan of another choice
+	Next   *Option `json:"next,omitempty"` // the best plan of another choice, in more than some layers
 	// Spare is what devices and units that were not chosen would cost, and Without what it would cost to leave out
 	// chosen ones: of one device, or of several of one kind, with all others as they were chosen.
 	Spare   []Option `json:"spare,omitempty"`
@@ -53,9 +54,13 @@ type Figures struct {
 }
 
 // Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
-// since none can be better, Explain makes one. The seed is that of drawn durations.
+// since none can be better, Explain makes one. The seed is that of drawn durations. When ctx or the time of the search ends,
+// it plans and draws no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
+	trials, cancel := until(ctx, f.begun, f.Time, 1)
+	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	chosen, err := f.describe(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +71,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 	}
 	others := slices.Clone(f.candidates)
 	for _, g := range f.groups() {
-		option, shown, err := f.option(ctx, g)
+		option, shown, err := f.option(ctx, trials, g)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +94,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 		e.Next = f.newOption(next)
 		e.Next.Why = why
 	}
-	spread, err := f.spread(ctx, next, seed)
+	spread, err := f.spread(trials, next, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (f *finder) relative(value float64) float64 {
 
 // refine looks at the plan of a choice in as many steps as results are told in.
 func (f *finder) refine(ctx context.Context, c *candidate) error {
-	if !f.Steady {
+	if !f.Steady || c.long {
 		return nil
 	}
 	return c.take(ctx, f.Options, c.Plan, longRun)
@@ -129,13 +134,22 @@ func (f *finder) newOption(c *candidate) *Option {
 	return o
 }
 
+// root is the choice of the space from which the search went on to this one.
+func (c *candidate) root() *candidate {
+	for c.near != nil {
+		c = c.near
+	}
+	return c
+}
+
 // next is a copy of the best but the chosen plan; nil: there is none. A plan that is the chosen one by another name, such as on
-// devices that it does not use, is none.
+// devices that it does not use, is none, nor is one that the search came by on the way to the chosen one or beside it.
 func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
 		same := c.graph == f.best.graph && c.Makespan == f.best.Makespan && c.Joules == f.best.Joules
-		if c.Plan != nil && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
+		beside := c.near != nil && c.root() == f.best.root()
+		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
 	}
@@ -236,8 +250,8 @@ func (f *finder) groups() []*group {
 	return groups
 }
 
-// option is the best of a group, and the choice that it is.
-func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, error) {
+// option is the best of a group, and the choice that it is. It plans until trials ends.
+func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candidate, error) {
 	best, bound := *g.members[0], math.Inf(1)
 	keep := func(c *candidate) {
 		if c.Plan != nil && (best.Plan == nil || better(&c.Try, &best.Try)) {
@@ -249,10 +263,13 @@ func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, err
 	}
 	tried := map[*candidate]float64{}
 	for _, c := range f.open(g) {
+		if trials.Err() != nil {
+			break
+		}
 		if best.Plan != nil && c.bound >= best.Value || c.bound < f.best.Value && !slices.Contains(f.covered, c) {
 			continue // it is no better than what there is, or the search had no nodes left for it
 		}
-		trial, err := f.trial(ctx, c)
+		trial, err := f.trial(trials, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -272,7 +289,7 @@ func (f *finder) option(ctx context.Context, g *group) (*Option, *candidate, err
 	return o, &best, nil
 }
 
-// open are the choices of a group without a plan that promise most: three of those with the chosen tiles, and one of the others, by their
+// open are the choices of a group without a plan that promise most: three of those with the chosen tiles but for single layers, and one of the others, by their
 // bounds. Among equals those with the number of units nearest to the chosen one go first.
 func (f *finder) open(g *group) []*candidate {
 	own := f.best.units().total()
@@ -281,7 +298,7 @@ func (f *finder) open(g *group) []*candidate {
 	for _, c := range g.members {
 		switch {
 		case c.Plan != nil || c.err != nil:
-		case c.Tiles == f.best.Tiles:
+		case c.Tiles == f.best.root().Tiles:
 			same = append(same, c)
 		default:
 			others = append(others, c)
@@ -297,13 +314,10 @@ func (f *finder) open(g *group) []*candidate {
 func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
 	trial, o := *c, *f.Options
 	o.Time = f.Time / 10
-	within, cancel := ctx, func() {}
-	if o.Time > 0 {
-		within, cancel = context.WithTimeout(ctx, o.Time)
-	}
+	within, cancel := until(ctx, time.Now(), f.Time, 0.1)
 	defer cancel()
 	if err := trial.planAll(within, &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}); err != nil && within.Err() == nil {
 		return nil, err
 	}
-	return &trial, ctx.Err()
+	return &trial, nil
 }

@@ -1,7 +1,6 @@
 package best
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,7 +13,7 @@ import (
 	"dahl/schedule"
 )
 
-// searched is how many choices have their best plans improved to the end.
+// searched is how many choices have single layers cut otherwise, and how many have their best plans improved to the end.
 const searched = 3
 
 // Local search goes on in rounds of half as many choices with twice as many moves each, from firstSearched with
@@ -121,7 +120,7 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 		}
 		before := c.Try
 		c.moves += found[i].Moves
-		if err := c.take(ctx, f.Options, found[i].Plan, longRun); err != nil {
+		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Plan, longRun); err != nil {
 			return err
 		}
 		if c.Policy = strings.TrimSuffix(before.Policy, byMoves) + byMoves; !better(&c.Try, &before) {
@@ -149,12 +148,13 @@ const byMoves = " and local search"
 
 // bestOf are the best choices, but for those that cannot be better than the best one.
 func (f *finder) bestOf(most int) []*candidate {
-	var all []*candidate
-	for _, c := range f.candidates {
-		if c.Plan != nil && !c.proven && !math.IsInf(c.Value, 1) && c.bound < f.best.Value {
-			all = append(all, c)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	return all[:min(len(all), most)]
+	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.bound >= f.best.Value })
+	return open[:min(len(open), most)]
+}
+
+// byValue are the choices that have a plan that keeps the deadline, the best first.
+func (f *finder) byValue() []*candidate {
+	planned := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.Plan == nil || math.IsInf(c.Value, 1) })
+	slices.SortStableFunc(planned, byValue)
+	return planned
 }

@@ -15,8 +15,8 @@ import (
 	"dahl/schedule"
 )
 
-// spaceOf is all sets of devices of an instance, each priced once, and the least value that any plan on any of
-// them has.
+// spaceOf is all sets of devices of an instance, each priced once, of which the last is a further choice, and the least
+// value that any plan on any of them has.
 func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Space, least float64, ok bool) {
 	t.Helper()
 	of := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
@@ -25,7 +25,8 @@ func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Spac
 		error
 	}
 	var known sync.Map
-	s = &space.Space{Devices: of.Devices, Tiles: of.Tiles, Price: func(c space.Choice) (*schedule.Priced, error) {
+	last := len(of.Devices) - 1
+	s = &space.Space{Devices: of.Devices[:last], Tiles: of.Tiles, Further: []space.Choice{{Devices: of.Devices[last]}}, Price: func(c space.Choice) (*schedule.Priced, error) {
 		p, ok := known.Load(c)
 		if !ok {
 			made, err := of.Price(c)
@@ -56,9 +57,10 @@ func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Spac
 // both, or only of those that use both, and of each device alone in one leaf of its numbers of units.
 func certify(t *testing.T, in *instance, s *space.Space, o certificate.Objective, least float64, used bool) *certificate.Certificate {
 	t.Helper()
-	c := &certificate.Certificate{Objective: string(o), Devices: s.Devices, Tiles: s.Tiles}
+	c := &certificate.Certificate{Objective: string(o), Devices: s.Devices, Tiles: s.Tiles, Further: s.Further}
 	at := map[string]int{}
-	for _, set := range s.Devices {
+	for _, choice := range s.Choices() {
+		set := choice.Devices
 		kind := "both"
 		if set != "" && !strings.Contains(set, ",") {
 			kind = set[:2]
@@ -142,7 +144,7 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 		}
 		k := r.IntN(len(claim.Proofs))
 		p := claim.Proofs[k]
-		switch r.IntN(16) {
+		switch r.IntN(17) {
 		case 0:
 			c.Leaves = slices.Delete(c.Leaves, i, i+1)
 		case 1:
@@ -191,6 +193,8 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 			for _, q := range claim.Proofs {
 				q.Value *= 2
 			}
+		case 16:
+			c.Further = c.Further[:r.IntN(len(c.Further)+1)]
 		}
 	}
 	for i := range c.Leaves {

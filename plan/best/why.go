@@ -282,55 +282,68 @@ type Spread struct {
 	NextWins *float64 `json:"next_wins,omitempty"`
 }
 
-// draws is how often durations are drawn.
+// draws is how often durations are drawn where there is time for it.
 const draws = 100
 
-// spread draws durations for the best plan and the next one, the same for both where they run the same.
+// spread draws durations for the best plan and the next one, the same for both where they run the same, until ctx ends.
 func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spread, error) {
-	s := &Spread{Seed: seed}
-	chosen, drawn, err := f.draw(ctx, f.best, seed)
-	if err != nil {
-		return nil, err
-	}
+	plans := []*candidate{f.best}
 	if next != nil {
-		values, also, err := f.draw(ctx, next, seed)
-		if err != nil {
+		plans = append(plans, next)
+	}
+	decided, some := make([]*schedule.Decision, len(plans)), false
+	for i, c := range plans {
+		var err error
+		if decided[i], err = c.decide(); err != nil {
 			return nil, err
 		}
-		wins := 0
-		for k, value := range values {
-			if value < chosen[k] {
-				wins++
-			}
-		}
-		of, share := plan.NewInterval(values), float64(wins)/draws
-		s.Next, s.NextWins, drawn = &of, &share, drawn || also
+		some = some || plan.Draw(decided[i].Problem(0, 1, false), seed, 0) != nil
 	}
-	if !drawn {
+	if !some {
 		return &Spread{Seed: seed, Missing: plan.NoDistributions}, nil
 	}
-	of := plan.NewInterval(chosen)
-	s.Draws, s.Chosen = draws, &of
-	return s, nil
+	drawn := make([][]float64, draws) // by draw and plan; nil: there was no time
+	err := inParallel(ctx, draws, func(k int) error {
+		values := make([]float64, len(plans))
+		for i, d := range decided {
+			scale := plan.Draw(d.Problem(0, 1, false), seed, uint64(k))
+			span, joules, err := improve.Worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
+			if err != nil {
+				return err
+			}
+			values[i] = f.Objective.Of(span, joules)
+		}
+		drawn[k] = values
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	drawn = slices.DeleteFunc(drawn, func(values []float64) bool { return values == nil })
+	return spreadOf(drawn, seed), nil
 }
 
-// draw is the value of the plan of a choice with drawn durations. Not drawn: every duration is one number, and so is the value.
-func (f *finder) draw(ctx context.Context, c *candidate, seed uint64) (values []float64, drawn bool, err error) {
-	d, err := c.decide()
-	if err != nil {
-		return nil, false, err
+// spreadOf is where the values of one or two plans lie.
+func spreadOf(drawn [][]float64, seed uint64) *Spread {
+	s := &Spread{Seed: seed, Draws: len(drawn)}
+	if s.Draws == 0 {
+		s.Missing = "the search ended before durations were drawn"
+		return s
 	}
-	p := d.Problem(0, 1, false)
-	for k := range uint64(draws) {
-		scale := plan.Draw(p, seed, k)
-		span, joules, err := improve.Worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
-		if err != nil {
-			return nil, false, err
+	wins, of := 0, make([][]float64, len(drawn[0]))
+	for _, values := range drawn {
+		for i, value := range values {
+			of[i] = append(of[i], value)
 		}
-		values = append(values, f.Objective.Of(span, joules))
-		if scale == nil {
-			return slices.Repeat(values, draws), false, nil
+		if len(values) > 1 && values[1] < values[0] {
+			wins++
 		}
 	}
-	return values, true, nil
+	chosen := plan.NewInterval(of[0])
+	s.Chosen = &chosen
+	if len(of) > 1 {
+		next, share := plan.NewInterval(of[1]), float64(wins)/float64(s.Draws)
+		s.Next, s.NextWins = &next, &share
+	}
+	return s
 }

@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +27,9 @@ type Certificate struct {
 	Deadline time.Duration `json:"deadline_ns,omitempty"`
 	Devices  []string      `json:"devices"` // the sets that it covers
 	Tiles    []string      `json:"tiles"`   // the lowerings that it covers
-	Leaves   []Leaf        `json:"leaves"`
+	// Further are choices that it covers beside these sets with these lowerings.
+	Further []space.Choice `json:"further,omitempty"`
+	Leaves  []Leaf         `json:"leaves"`
 }
 
 // Leaf is a bound of all plans of a choice in which each of some devices runs a task.
@@ -108,10 +112,28 @@ func (c *Certificate) Bound() float64 {
 	return least
 }
 
-// Write writes a certificate.
+// Write writes a certificate, leaf by leaf: the text of all may take more memory than the search.
 func (c *Certificate) Write(w io.Writer) error {
 	c.Format = Format
-	return json.NewEncoder(w).Encode(c)
+	head := *c
+	head.Leaves = []Leaf{}
+	text, err := json.Marshal(&head)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w) // it keeps its first error
+	out.Write(bytes.TrimSuffix(text, []byte("]}")))
+	for i := range c.Leaves {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if text, err = json.Marshal(&c.Leaves[i]); err != nil {
+			return err
+		}
+		out.Write(text)
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
 }
 
 // Read reads one.

@@ -12,8 +12,8 @@ import (
 // Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
 // every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model
 // relaxes that of the choice (see [Model.Relaxes]) and the plan uses the devices that the leaf says. Plans
-// that do not use one of them are plans without this device, and need another leaf. Proofs are checked on all
-// processors at one time.
+// that do not use one of them are plans without this device, and need another leaf. The further choices of the
+// certificate are covered beside those of the space. Proofs are checked on all processors at one time.
 func (c *Certificate) Check(s *space.Space) error {
 	if !sameNames(c.Devices, s.Devices) || !sameNames(c.Tiles, s.Tiles) {
 		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
@@ -26,7 +26,7 @@ func (c *Certificate) Check(s *space.Space) error {
 	if err := inParallel(len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
-	choices := s.Choices()
+	choices := slices.Concat(s.Choices(), c.Further)
 	return inParallel(len(choices), func(i int) error { return k.checkCovered(choices[i]) })
 }
 

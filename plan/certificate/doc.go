@@ -3,7 +3,7 @@
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
 // Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan, of
-// which pool.go and spread.go have those that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in
+// which pool.go, period.go and spread.go have those that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in
 // parts that are proved one by one. A [Certificate] has such proofs for all choices of a space, and
 // [Certificate.Check] proves them again and verifies that no plan is left out.
 //

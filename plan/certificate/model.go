@@ -38,6 +38,7 @@ type Model struct {
 	before    [2][][]int32 // and that it follows
 	pooled    map[poolKey]int64
 	spreads   map[int32]int64 // by task that a spread is around; -1: all
+	periods   map[string]bool // by reference and length: whether they are refuted
 
 	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
@@ -94,9 +95,10 @@ type Version struct {
 	Bytes   int64
 	Readers []int32
 	Nanos   []int64 // by memory: how long a copy of it into there takes at least
-	// Leads: of the versions with its writer it is the one with most readers. What a task has written of a buffer moves
-	// at once into a memory, so that no more than one version per writer surely has a copy of its own.
-	Leads bool
+	// Leads is how many versions with its writer have most readers, of which it is one; 0: it has fewer. What a task has
+	// written of a buffer moves at once into a memory, so that no more than one version per writer surely has a copy of its
+	// own. A row that takes for granted that it is any one of them holds, and so does the mean of these rows.
+	Leads int
 }
 
 // NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
@@ -447,19 +449,25 @@ func (m *Model) addEngines(p *platform.Platform, to platform.MemoryID) {
 
 // findLeads says which versions lead, and how long each moves.
 func (m *Model) findLeads(p *platform.Platform) {
-	leads := map[int32]int{} // by writer
+	leads := map[int32][]int{} // by writer
 	for i := range m.Versions {
 		v := &m.Versions[i]
 		v.Nanos = make([]int64, len(p.Memories))
 		for at := range p.Memories {
 			v.Nanos[at] = leastNanos(p, platform.MemoryID(at), v.Bytes)
 		}
-		if k, ok := leads[v.Writer]; !ok || len(v.Readers) > len(m.Versions[k].Readers) {
-			leads[v.Writer] = i
+		list := leads[v.Writer]
+		if len(list) > 0 && len(v.Readers) > len(m.Versions[list[0]].Readers) {
+			list = nil
+		}
+		if len(list) == 0 || len(v.Readers) == len(m.Versions[list[0]].Readers) {
+			leads[v.Writer] = append(list, i)
 		}
 	}
-	for _, i := range leads {
-		m.Versions[i].Leads = true
+	for _, list := range leads {
+		for _, i := range list {
+			m.Versions[i].Leads = len(list)
+		}
 	}
 }
 
@@ -481,7 +489,7 @@ func (m *Model) link() {
 func (m *Model) number() {
 	n := len(m.Tasks)
 	m.reached = make([]set, 4*n)
-	m.pooled, m.spreads = map[poolKey]int64{}, map[int32]int64{}
+	m.pooled, m.spreads, m.periods = map[poolKey]int64{}, map[int32]int64{}, map[string]bool{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))

@@ -2,11 +2,14 @@ package certificate
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -110,6 +113,20 @@ func TestBadProofs(t *testing.T) {
 }
 
 // What is read is refused or can be checked without harm.
+// TestWrite: a certificate that is written leaf by leaf has the bytes that package json gives the whole.
+func TestWrite(t *testing.T) {
+	leaf := func(tiles string) Leaf {
+		return Leaf{Choice: space.Choice{Devices: "a<b", Tiles: tiles}, Claims: []Claim{{Energy, 7.5, []*Proof{{Value: 9, Rows: example(1)}}}}}
+	}
+	for _, leaves := range [][]Leaf{{}, {leaf("")}, {leaf("whole"), leaf("two"), leaf("]}")}} {
+		c := &Certificate{Format: Format, Objective: "energy", Steady: true, Devices: []string{"", "]}"}, Tiles: []string{""}, Leaves: leaves}
+		var whole, written bytes.Buffer
+		if err := errors.Join(json.NewEncoder(&whole).Encode(c), c.Write(&written)); err != nil || written.String() != whole.String() {
+			t.Errorf("%v, written\n%sand as a whole\n%s", err, &written, &whole)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	p := Proof{Value: 9, Rows: example(1)}
 	var b bytes.Buffer

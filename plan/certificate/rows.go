@@ -3,6 +3,7 @@ package certificate
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Family is a kind of inequality that every plan fulfils.
@@ -48,6 +49,8 @@ const (
 	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
 	// cut out. A ≥ nanoseconds.
 	PoolAwake Family = "pool-awake"
+	// Period: no steady step is so short, as period.go finds with some tasks as its reference. T ≥ nanoseconds.
+	Period Family = "period"
 	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
 	// finds. T ≥ nanoseconds.
 	Spread Family = "spread"
@@ -55,7 +58,7 @@ const (
 	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote. engines·T −
-	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone for versions that do not lead.
+	// Σ nanos·z ≥ 0, where nanos are those of the bytes alone, and a part of the rest for versions that lead.
 	Engine Family = "engine"
 	// Given is a condition of the model, on tasks. Σ y ≥ Most + 1, or −Σ y ≥ −Most.
 	Given Family = "given"
@@ -68,6 +71,9 @@ type Row struct {
 	To     int32  `json:"to,omitempty"`   // a task
 	Back   int32  `json:"back,omitempty"` // steps
 	Where  int    `json:"at,omitempty"`   // device or memory; of Given the condition
+	// Of Period: the nanoseconds, and the tasks of the reference beside To.
+	Nanos int64   `json:"ns,omitempty"`
+	With  []int32 `json:"with,omitempty"`
 }
 
 // Form is a row as numbers: the sum of coefficients times columns is at least Least, or equal to it.
@@ -203,6 +209,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+	case Period:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(r.Nanos)
 	case Spread:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.spreadLeast(m.around(r)))
@@ -273,8 +282,8 @@ func (m *Model) addCopies(f *Form, r *Row) {
 		for v := range m.Versions {
 			of := &m.Versions[v]
 			nanos := below(float64(float64(of.Bytes) * m.Memories[r.Where].NanosPerByte))
-			if of.Leads {
-				nanos = float64(of.Nanos[r.Where])
+			if of.Leads > 0 {
+				nanos += below(max(0, float64(of.Nanos[r.Where])-nanos) / float64(of.Leads))
 			}
 			if of.Home != r.Where {
 				f.add(m.ColumnCopy(v, r.Where), -nanos)
@@ -313,6 +322,9 @@ func (m *Model) has(r *Row) error {
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
 	case Pool, PoolAwake, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Period:
+		around := append([]int32{r.To}, r.With...)
+		ok = m.Steady && r.Nanos > 0 && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0
 	case Turn:

@@ -3,7 +3,6 @@ package exact
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -79,8 +78,8 @@ func (r *Result) Gap() float64 {
 const tolerance = 1e-12
 
 // Search finds the plan of least value for a step of the one graph of a priced program. Where its nodes
-// are spent, or the deadline of ctx has passed, it returns the best plan so far with a bound. It fails where
-// nothing can run the graph, and when ctx is cancelled.
+// are spent, or ctx has ended, it returns the best plan so far with a bound. It fails where nothing can run the
+// graph.
 func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, error) {
 	if err := check(priced, o); err != nil {
 		return nil, err
@@ -105,8 +104,6 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 		}
 	}
 	switch {
-	case s.stopped && errors.Is(ctx.Err(), context.Canceled):
-		return nil, context.Cause(ctx)
 	case s.result.Plan == nil && s.refused != nil:
 		return nil, fmt.Errorf("no plan of graph %q that was tried can run: %w", m.graph.Name, s.refused)
 	case s.result.Plan == nil:

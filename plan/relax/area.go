@@ -1,6 +1,7 @@
 package relax
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -13,32 +14,32 @@ import (
 // colour and the program has a few columns. Its bound is weaker than that of [Bound] and found in a
 // fraction of the time.
 func Area(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
-	proof, _, err := byWork(ctx, m, value, iterations, false)
+	proof, _, _, err := byWork(ctx, m, value, iterations, false, nil)
 	return proof, err
 }
 
-// byWork finds a proof of a few rows, and its bound: from the work, and on demand from pools.
-func byWork(ctx context.Context, m *certificate.Model, value float64, iterations int, pools bool) (*certificate.Proof, float64, error) {
+// byWork finds a proof of a few rows, its bound and the T of its solution: from the work, and on demand from pools and a period.
+func byWork(ctx context.Context, m *certificate.Model, value float64, iterations int, pools bool, period *certificate.Row) (_ *certificate.Proof, bound, span float64, err error) {
 	proof := &certificate.Proof{Value: value}
 	q, err := newQuotient(m, byOptions(m), m.Horizon(value))
 	if err == nil {
 		err = q.addWork()
 	}
 	if err == nil && pools {
-		err = q.addPools()
+		err = cmp.Or(q.addPools(), q.addPeriod(period))
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("relaxation by work: %w", err)
+		return nil, 0, 0, fmt.Errorf("relaxation by work: %w", err)
 	}
 	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
 	switch {
 	case ctx.Err() != nil:
-		return proof, 0, nil
+		return proof, 0, 0, nil
 	case err != nil:
-		return nil, 0, fmt.Errorf("relaxation by work: %w", err)
+		return nil, 0, 0, fmt.Errorf("relaxation by work: %w", err)
 	case r.Status != lp.Optimal:
-		return proof, 0, nil
+		return proof, 0, 0, nil
 	}
 	proof.Rows = q.multiplied(r.Y)
-	return proof, r.Objective, nil
+	return proof, r.Objective, r.X[q.column[m.ColumnSpan()]], nil
 }

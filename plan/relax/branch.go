@@ -95,6 +95,12 @@ type fraction struct {
 	is    float64
 }
 
+// placedTurn is a turn and its row.
+type placedTurn struct {
+	turn
+	row int
+}
+
 // given is the part of a part that fulfils one more condition, with the bound of the whole.
 func (p *part) given(c certificate.Condition) *part {
 	return &part{proof: &certificate.Proof{Value: p.proof.Value, Where: append(slices.Clip(p.proof.Where), c), Rows: p.proof.Rows}, bound: p.bound}
@@ -113,8 +119,7 @@ type branching struct {
 	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
 	// its row makes up for what is missing. These columns are there from the start, since one that is added
 	// later makes the solver begin anew.
-	turns  []turn
-	rowOf  []int // of each turn
+	turns  []placedTurn
 	spread int32 // the task around which a part has a spread of its own; -1: none has
 	spare  []int // columns, those of the turns first
 }
@@ -329,10 +334,10 @@ func (b *branching) setTurn(given *certificate.Model, i int) error {
 func (b *branching) separateTurns(given *certificate.Model, x []float64) (added int, err error) {
 	for _, t := range b.q.turns(given, x) {
 		if i := len(b.turns); i < len(b.spare) && !b.q.has[t.key()] {
+			b.turns = append(b.turns, placedTurn{t, b.q.program.Rows()})
 			if err := b.q.addTurn(t, b.spare[i]); err != nil {
 				return added, err
 			}
-			b.turns, b.rowOf = append(b.turns, t), append(b.rowOf, len(b.q.classes)-1)
 			if err := b.setTurn(given, i); err != nil {
 				return added, err
 			}
@@ -386,13 +391,12 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 }
 
 // rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier
-// is that of the condition that bounds the count. Rounding may leave a multiplier to a turn that does not hold in the part,
-// where it is 0.
+// is that of the condition that bounds the count.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	y = slices.Clone(y)
-	for i, row := range b.rowOf {
-		if b.upper[b.spare[i]] != 0 {
-			y[row] = 0
+	for i, t := range b.turns {
+		if b.upper[b.spare[i]] > 0 {
+			y[t.row] = 0 // it does not hold here, and what is left of its multiplier is rounding
 		}
 	}
 	rows := b.q.multiplied(y)

@@ -72,10 +72,12 @@ func (c *colours) refineVersions(m *certificate.Model) int {
 		}
 		readers := make([]uint64, len(v.Readers))
 		for i, t := range v.Readers {
-			readers[i] = uint64(c.task[t])
+			if readers[i] = uint64(c.task[t]); t == v.Writer {
+				readers[i] = math.MaxUint64 // it needs no copy
+			}
 		}
 		slices.Sort(readers)
-		k.add(writer, uint64(v.Home), uint64(v.Bytes))
+		k.add(writer, uint64(v.Home), uint64(v.Bytes), uint64(v.Leads))
 		k.add(readers...)
 		k.end()
 	}

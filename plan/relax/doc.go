@@ -2,7 +2,8 @@
 // those of package certificate, and gives their multipliers as a [certificate.Proof].
 //
 // Read first: [Bound], and [Area] for a weaker bound in a fraction of its time; then quotient.go, which makes
-// one column of all that no row can tell apart, and cuts.go, which adds rows where a solution violates them.
+// one column of all that no row can tell apart, period.go, which looks for the longest steady step that is too short, and
+// cuts.go, which adds rows where a solution violates them.
 // [Branch] proves more in more time: branch.go splits plans in parts, choose.go finds by what, and product.go
 // bounds energy times time.
 //

@@ -220,14 +220,19 @@ func (q *quotient) addPools() error {
 	return nil
 }
 
+// addPeriod adds the row of a period, if there is one.
+func (q *quotient) addPeriod(r *certificate.Row) error {
+	if r == nil {
+		return nil
+	}
+	return q.add(string(r.Family), []certificate.Row{*r})
+}
+
 // busiest is the task with the most work between itself and the next step's; -1: no task waits for its last step.
 func busiest(m *certificate.Model) int32 {
 	least := make([]float64, len(m.Tasks))
 	for t := range least {
-		least[t] = math.Inf(1)
-		for _, o := range m.Tasks[t].Options {
-			least[t] = min(least[t], float64(o.Nanos))
-		}
+		least[t] = leastNanos(m, int32(t))
 	}
 	sums := m.Sums(least)
 	found, most := int32(-1), -1.0

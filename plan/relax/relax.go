@@ -1,8 +1,10 @@
 package relax
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
@@ -20,13 +22,19 @@ const (
 // bound is enough, and when the context ends, with the best proof so far. Iterations limit each solution of
 // the linear program.
 func Bound(ctx context.Context, m *certificate.Model, value, enough float64, iterations int) (*certificate.Proof, error) {
-	proof, bound, err := byWork(ctx, m, value, iterations, true)
+	proof, bound, span, err := byWork(ctx, m, value, iterations, true, nil)
 	if err != nil || bound >= enough || ctx.Err() != nil {
 		return proof, err
 	}
+	period := period(m, span, span+(enough-bound)/m.Cost()[m.ColumnSpan()])
+	if period != nil {
+		if proof, bound, _, err = byWork(ctx, m, value, iterations, true, period); err != nil || bound >= enough || ctx.Err() != nil {
+			return proof, err
+		}
+	}
 	q, err := newQuotient(m, refine(m), m.Horizon(value))
 	if err == nil {
-		err = q.addFixed()
+		err = cmp.Or(q.addFixed(), q.addPeriod(period))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
@@ -77,5 +85,5 @@ func (q *quotient) multiplied(y []float64) (rows []certificate.Multiplied) {
 			}
 		}
 	}
-	return rows
+	return slices.Clone(rows) // without room for more: a search keeps many proofs
 }

@@ -30,8 +30,8 @@ func machine(t *testing.T, units int) *platform.Platform {
 	return p
 }
 
-// modelOf is the model of a step that runs alone.
-func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.Objective) *certificate.Model {
+// modelOf is the model of a step that runs alone, or of a steady one.
+func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.Objective, steady bool) *certificate.Model {
 	t.Helper()
 	g, err := b.Build()
 	if err != nil {
@@ -41,7 +41,7 @@ func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := certificate.NewModel(priced, 0, o, false)
+	m, err := certificate.NewModel(priced, 0, o, steady)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.M
 		}
 		before = written
 	}
-	return modelOf(t, b, p, o)
+	return modelOf(t, b, p, o, false)
 }
 
 // apart gives each task and version a colour of its own.
@@ -86,6 +86,47 @@ func apart(m *certificate.Model) *colours {
 	}
 	c.tasks, c.versions = members(c.task), members(c.version)
 	return c
+}
+
+// updated is a steady step in which each of some equal tasks reads a part of what one task wrote, of each of which the copies
+// lead or not, and updates weights that others read in the next step, the first half their own ones as well.
+func updated(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+	t.Helper()
+	p := machine(t, 1+r.IntN(4))
+	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 1, 1
+	b := dag.NewBuilder("updated")
+	buffer := func(name string, bytes int) dag.BufferID {
+		return b.Buffer(dag.Buffer{Name: name, Shape: []int{bytes}, Type: dag.Uint8, ViewOf: dag.None})
+	}
+	access := func(mode dag.Mode, buffers ...dag.BufferID) (list []dag.Access) {
+		for _, of := range buffers {
+			list = append(list, dag.Access{Region: dag.Region{Buffer: of}, Mode: mode})
+		}
+		return list
+	}
+	width, bytes := 2*(1+r.IntN(3)), 4+r.IntN(20)
+	var parts, weights []dag.BufferID
+	for i := range width {
+		parts, weights = append(parts, buffer(fmt.Sprint("x", i), bytes)), append(weights, buffer(fmt.Sprint("w", i), bytes))
+	}
+	costs := func() []dag.Cost {
+		return []dag.Cost{{Key: "cpu", Ns: 5 + int64(r.IntN(30))}, {Key: "gpu", Ns: 2 + int64(r.IntN(9))}}
+	}
+	b.Task(dag.Task{Name: "feed", Op: "op", Costs: costs(), Accesses: access(dag.Write, parts...)})
+	each := costs()
+	for i := range width {
+		reads := append(access(dag.Read, parts[i]), access(dag.Read, weights[i-i%2:i-i%2+2]...)...)
+		b.Task(dag.Task{Name: fmt.Sprint("use", i), Op: "op", Costs: each, Accesses: reads})
+	}
+	each = costs()
+	for i := range width {
+		task := dag.Task{Name: fmt.Sprint("update", i), Op: "op", Costs: each, Accesses: access(dag.ReadWrite, weights[i])}
+		if i >= width/2 {
+			task.Accesses = append(access(dag.Read, weights[i-width/2]), access(dag.Write, weights[i])...)
+		}
+		b.Task(task)
+	}
+	return modelOf(t, b, p, o, true)
 }
 
 // solveOnce is the proof without rows that are added later.
@@ -104,7 +145,7 @@ func TestColoursChangeNoBound(t *testing.T) {
 	fewer := 0
 	for n := range 60 {
 		o := []certificate.Objective{certificate.Time, certificate.Energy}[n%2]
-		m := layered(t, r, o)
+		m := [](func(*testing.T, *rand.Rand, certificate.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, o)
 		value := 1e5
 		bounds := map[bool]float64{}
 		for _, together := range []bool{true, false} {
@@ -183,7 +224,7 @@ func TestAreaIsTheWork(t *testing.T) {
 	for i := range n {
 		b.Task(dag.Task{Name: fmt.Sprint(i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}})
 	}
-	m := modelOf(t, b, machine(t, units), certificate.Time)
+	m := modelOf(t, b, machine(t, units), certificate.Time, false)
 	proof, err := Area(t.Context(), m, 1e5, 1000)
 	if err != nil {
 		t.Fatal(err)

@@ -33,16 +33,20 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s, tiles %s", devices, c.Tiles)
 }
 
-// Space is all choices: each of Devices with each of Tiles.
+// Space is all choices: each of Devices with each of Tiles, and further ones.
 type Space struct {
 	Devices []string
 	Tiles   []string
+	Further []Choice
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
+	// Near lists choices that differ a little from one and that Price knows as well, in groups: those of one
+	// group differ in the same layer, and groups that promise most come first. Nil: there are none.
+	Near func(Choice) ([][]Choice, error)
 }
 
-// Choices lists all choices, the lowerings of one set of devices after another.
+// Choices lists all choices, the lowerings of one set of devices after another and then the further ones.
 func (s *Space) Choices() []Choice {
 	var all []Choice
 	for _, devices := range s.Devices {
@@ -50,7 +54,7 @@ func (s *Space) Choices() []Choice {
 			all = append(all, Choice{devices, tiles})
 		}
 	}
-	return all
+	return append(all, s.Further...)
 }
 
 // Of is the space of one program on sets of devices of its machine.

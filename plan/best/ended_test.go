@@ -1,0 +1,126 @@
+package best
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"dahl/plan/exact"
+	"dahl/plan/improve"
+	"dahl/plan/space"
+	"dahl/simulate"
+)
+
+// endsAtLook is a context that ends when it is looked at for the nth time.
+type endsAtLook struct {
+	context.Context
+	end  context.CancelFunc
+	left atomic.Int64
+}
+
+func newEndsAtLook(t *testing.T, n int) *endsAtLook {
+	ctx, end := context.WithCancel(t.Context())
+	e := &endsAtLook{Context: ctx, end: end}
+	e.left.Store(int64(n))
+	return e
+}
+
+func (e *endsAtLook) Err() error {
+	if e.left.Add(-1) == 0 {
+		e.end()
+	}
+	return e.Context.Err()
+}
+
+// TestEnded: wherever a search is ended, it says why if it has no plan yet. Else its plan takes what the simulator says of
+// as many steps as results are told in, its bound is no more than what the whole search found, and its certificate,
+// where there is one, is sound. It is explained too.
+func TestEnded(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 41))
+	none, some, certified := 0, 0, 0
+	for compared := 0; compared < 6; {
+		in, ok := randomInstance(t, r)
+		if !ok {
+			continue
+		}
+		compared++
+		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
+		for _, o := range []Options{{Options: exact.Options{Objective: exact.Energy, Nodes: 5000}, Steady: true}, {Options: exact.Options{Objective: exact.Time, Nodes: 5000}}} {
+			whole, err := Find(t.Context(), s, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := true
+			for n := 1; ended; n = n*3/2 + 1 {
+				ctx := newEndsAtLook(t, n)
+				found, err := Find(ctx, s, o)
+				ended = ctx.Context.Err() != nil
+				if err != nil {
+					none++
+					if !ended || !errors.Is(err, context.Canceled) {
+						t.Errorf("after %d looks: %v", n, err)
+					}
+					continue
+				}
+				some++
+				checkEnded(t, s, o, found)
+				if found.Bound > whole.Value*(1+tolerance) || found.Value < whole.Bound*(1-tolerance) {
+					t.Errorf("after %d looks: bound %v and value %v, in the end %v and %v", n, found.Bound, found.Value, whole.Bound, whole.Value)
+				}
+				if e, err := found.Explain(ctx, 1); err != nil || e.Chosen.Figures.StepJ != found.Joules {
+					t.Errorf("after %d looks: explained as %+v, %v", n, e, err)
+				}
+				if ended && found.Certificate != nil {
+					certified++
+				}
+			}
+		}
+	}
+	if none == 0 || some == 0 || certified == 0 {
+		t.Errorf("%d searches without a plan, %d with one, %d of them certified: the test tests little", none, some, certified)
+	}
+}
+
+// TestExplainEnded: where the context of an explanation ends, the chosen plan is told as ever, and the draws are those until
+// then. Each of up to 100 draws is a look.
+func TestExplainEnded(t *testing.T) {
+	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	for _, looks := range []int{1, 60} {
+		e, err := found.Explain(newEndsAtLook(t, looks), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {
+			t.Errorf("after %d looks: chosen %+v, next %+v", looks, c, e.Next)
+		}
+		s := &e.Spread
+		if (looks == 1) != (s.Draws == 0) || s.Draws >= looks || (s.Draws == 0) != (s.Missing != "" && s.Chosen == nil) {
+			t.Errorf("after %d looks: %+v", looks, s)
+		}
+	}
+}
+
+// checkEnded compares what a search says with the simulator, and checks its certificate.
+func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
+	t.Helper()
+	priced, err := s.Price(found.Choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := (&candidate{Try: Try{Plan: found.Plan}, priced: priced}).decide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	span, joules, err := improve.Worth(t.Context(), d, o.Steady, longRun, simulate.Options{})
+	if err != nil || span != found.Makespan || joules != found.Joules {
+		t.Errorf("the plan takes %v and %v J, %v; the search says %v and %v J", span, joules, err, found.Makespan, found.Joules)
+	}
+	if c := found.Certificate; c != nil {
+		if err := c.Check(s); err != nil || c.Bound() < found.Bound || found.Bound <= 0 {
+			t.Errorf("certificate of %v, told %v: %v", c.Bound(), found.Bound, err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package best
+
+import (
+	"context"
+	"slices"
+
+	"dahl/plan/space"
+	"dahl/schedule"
+)
+
+// cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
+// is spent. What it tried is covered by the certificate like the choices of the space.
+func (f *finder) cutLayers(ctx context.Context) error {
+	if f.space.Near == nil {
+		return nil
+	}
+	least := f.left - f.left/3
+	starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
+	for _, from := range starts[:min(len(starts), searched)] {
+		for f.left > least {
+			to, err := f.cutEach(ctx, from, least)
+			if err != nil {
+				return err
+			}
+			if to == from {
+				break
+			}
+			from = to // planned by one policy so far
+			if err := f.planTogether(ctx, []*candidate{from}, (*candidate).first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cutEach cuts one layer after the other otherwise, those with the most work first, and goes on with the best that it has
+// come by while there are more nodes than so many.
+func (f *finder) cutEach(ctx context.Context, from *candidate, least int) (*candidate, error) {
+	for i := 0; f.left > least; i++ {
+		groups, err := f.space.Near(from.Choice)
+		if err != nil || i >= len(groups) {
+			return from, err
+		}
+		if from, err = f.stepNear(ctx, from, groups[i]); err != nil {
+			return nil, err
+		}
+	}
+	return from, nil
+}
+
+// stepNear plans for choices near one as that was planned, but for those that cannot be best, and takes the best of all.
+func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.Choice) (*candidate, error) {
+	near, _, err := f.add(ctx, choices)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range near {
+		c.near = from
+	}
+	if err := f.boundEach(ctx, near); err != nil {
+		return nil, err
+	}
+	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.bound >= f.best.Value })
+	err = f.planTogether(ctx, near, func(c *candidate, ctx context.Context, f *finder) error {
+		policy, err := schedule.PolicyByName(from.Policy)
+		if err != nil || c.isSmall(f.Options) {
+			return c.first(ctx, f)
+		}
+		_, err = c.try(ctx, f.Options, policy, nil)
+		return err
+	})
+	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
+}

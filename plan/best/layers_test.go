@@ -1,0 +1,129 @@
+package best
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/plan/certificate"
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// twoLayers is a space of two layers on a processor of two cores. Layer a reads what b has written in the step before,
+// and b what a writes. Each is one task of 10 us, or two halves: those of a take 5 us, and those of b 12. A step in us:
+//
+//	          a whole   a halves
+//	b whole   20        15
+//	b halves  22        17
+func twoLayers(t *testing.T) *space.Space {
+	t.Helper()
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2,
+		IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	price := func(c space.Choice) (*schedule.Priced, error) {
+		var halves [2]bool
+		switch c.Tiles {
+		case "whole":
+		case "halves":
+			halves = [2]bool{true, true}
+		case "whole; a: 1 samples", "halves; b: 2 samples":
+			halves[0] = true
+		case "whole; b: 1 samples", "halves; a: 2 samples":
+			halves[1] = true
+		default:
+			return nil, fmt.Errorf("no tiles %q", c.Tiles)
+		}
+		b := dag.NewBuilder("layers")
+		in := b.Buffer(dag.Buffer{Name: "w", Shape: []int{2}, Type: dag.Float32, ViewOf: dag.None})
+		out := b.Buffer(dag.Buffer{Name: "x", Shape: []int{2}, Type: dag.Float32, ViewOf: dag.None})
+		for i, nanos := range [2][2]int64{{10_000, 5_000}, {10_000, 12_000}} {
+			parts := []dag.Range{{Lo: 0, Hi: 2}}
+			cost := nanos[0]
+			if halves[i] {
+				parts, cost = []dag.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 2}}, nanos[1]
+			}
+			for k, part := range parts {
+				b.Task(dag.Task{Name: fmt.Sprint("ab"[i:i+1], k), Op: "op", Costs: []dag.Cost{{Key: "*", Ns: cost}}, Accesses: []dag.Access{
+					{Region: dag.Region{Buffer: in}, Mode: dag.Read}, {Region: dag.Region{Buffer: out, Box: []dag.Range{part}}, Mode: dag.Write}}})
+			}
+			in, out = out, in
+		}
+		g, err := b.Build()
+		if err != nil {
+			return nil, err
+		}
+		return schedule.Price(&dag.Program{Name: "layers", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	}
+	return &space.Space{Devices: []string{""}, Tiles: []string{"whole", "halves"}, Price: price, Near: func(c space.Choice) (groups [][]space.Choice, err error) {
+		base, _, _ := strings.Cut(c.Tiles, ";")
+		samples := map[string]int{"whole": 1, "halves": 2}[base]
+		for _, layer := range []string{"b", "a"} {
+			groups = append(groups, []space.Choice{{Tiles: fmt.Sprintf("%s; %s: %d samples", base, layer, samples)}})
+		}
+		return groups, nil
+	}}
+}
+
+// TestCutLayers: of two tilings of all layers the better takes 17 us, and one layer apart from it 15, which is proven. The
+// certificate covers what was tried, and is refused without any of its leaves. A quick search tries tilings of all layers.
+func TestCutLayers(t *testing.T) {
+	s := twoLayers(t)
+	find := func(o Options) *Result {
+		o.Objective, o.Nodes = exact.Time, 10_000
+		found, err := Find(t.Context(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for _, steady := range []bool{false, true} {
+		if found := find(Options{Steady: steady}); found.Makespan != 15_000 || found.Tiles != "halves; b: 2 samples" || !found.Proven {
+			t.Errorf("steady %v: %v with tiles %q, proven %v", steady, found.Makespan, found.Tiles, found.Proven)
+		}
+		if found := find(Options{Steady: steady, Quick: true}); found.Makespan != 17_000 || found.Tiles != "halves" {
+			t.Errorf("steady %v, quick: %v with tiles %q", steady, found.Makespan, found.Tiles)
+		}
+	}
+	c := copyOf(t, find(Options{Steady: true}).Certificate)
+	if err := c.Check(s); err != nil || !slices.Contains(c.Further, space.Choice{Tiles: "halves; b: 2 samples"}) {
+		t.Fatalf("further choices %q: %v", c.Further, err)
+	}
+	for i := range c.Leaves {
+		mutant := copyOf(t, c)
+		mutant.Leaves = slices.Delete(mutant.Leaves, i, i+1)
+		if err := mutant.Check(s); err == nil || !strings.Contains(err.Error(), "no leaf bounds all of these plans") {
+			t.Errorf("without the leaf of %s: %v", c.Leaves[i].Choice, err)
+		}
+	}
+	if len(c.Leaves) < 3 {
+		t.Errorf("%d leaves of two tilings and more: the test tests little", len(c.Leaves))
+	}
+}
+
+// A space may have further choices from the first. A certificate that does not cover them is refused.
+func TestFurtherChoices(t *testing.T) {
+	s := twoLayers(t)
+	s.Further, s.Near = []space.Choice{{Tiles: "whole; a: 1 samples"}}, nil
+	found, err := Find(t.Context(), s, Options{Options: exact.Options{Objective: exact.Time, Nodes: 10_000}, Steady: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Makespan != 15_000 || found.Choices != 3 || !slices.Equal(found.Certificate.Further, s.Further) {
+		t.Errorf("%v, %d choices, further ones %q", found.Makespan, found.Choices, found.Certificate.Further)
+	}
+	if err := found.Certificate.Check(s); err != nil {
+		t.Error(err)
+	}
+	c := found.Certificate
+	c.Further, c.Leaves = nil, slices.DeleteFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Choice == s.Further[0] })
+	if err := c.Check(s); err == nil {
+		t.Error("a certificate without the further choice is accepted")
+	}
+}

@@ -1,0 +1,65 @@
+package relax
+
+import (
+	"fmt"
+	"testing"
+
+	"dahl/dag"
+	"dahl/plan/certificate"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// The worked example of certificate's period.go: four tasks of 6 ns after one of 1 ns, which follows them a step later, and one
+// of 5 ns, on four units. By work a step takes 7.5 ns, by its longest cycle 7, and 8 ns are too short. With 1 W
+// of the host and 3 W more for each busy unit no step draws less than 8·1 + 3·30 nJ.
+func TestBoundByPeriod(t *testing.T) {
+	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 1, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 4, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder("fork")
+	buffer := func(name string, mode dag.Role) dag.BufferID {
+		return b.Buffer(dag.Buffer{Name: name, Shape: []int{4}, Type: dag.Float32, Role: mode, ViewOf: dag.None})
+	}
+	task := func(name string, ns int64, accesses ...dag.Access) {
+		b.Task(dag.Task{Name: name, Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: ns}}, Accesses: accesses})
+	}
+	weight := buffer("w", dag.Parameter)
+	one := []dag.Access{{Region: dag.Region{Buffer: weight}, Mode: dag.Write}}
+	var others []dag.BufferID
+	for i := range 4 {
+		others = append(others, buffer(fmt.Sprint("x", i), dag.State))
+		one = append(one, dag.Access{Region: dag.Region{Buffer: others[i]}, Mode: dag.Read})
+	}
+	task("one", 1, one...)
+	for i, other := range others {
+		task(fmt.Sprint("of four", i), 6, dag.Access{Region: dag.Region{Buffer: weight}, Mode: dag.Read}, dag.Access{Region: dag.Region{Buffer: other}, Mode: dag.Write})
+	}
+	task("free", 5)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		objective    certificate.Objective
+		value, least float64
+	}{{certificate.Time, 12, 8}, {certificate.Energy, 110, 98}} {
+		m, err := certificate.NewModel(priced, 0, c.objective, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof, err := Bound(t.Context(), m, c.value, c.value, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bound, err := proof.Bound(m); err != nil || bound < c.least*(1-1e-6) || bound > c.least*(1+1e-6) {
+			t.Errorf("%s: %v, %v, want %v", c.objective, bound, err, c.least)
+		}
+	}
+}

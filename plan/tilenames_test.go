@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// namedTilings is a network of a layer with weights whose gradient is split like it, one whose gradient is
+// whole, one without weights, and the input, which has samples only.
+func namedTilings() *Tilings {
+	return &Tilings{Layer: "conv1", Batch: 48, Outputs: map[string]int{"conv1": 6, "fc1": 30, "pool1": 6}, Base: dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
+		"conv1": {SampleTile: 8, OutputTile: 6, GradTile: 6, GradSampleTile: 8, Accumulators: 4},
+		"fc1":   {SampleTile: 48, OutputTile: 15, GradTile: 15, GradSampleTile: 48, Accumulators: 1},
+		"pool1": {SampleTile: 8, OutputTile: 6},
+		"input": {SampleTile: 16},
+	}}}
+}
+
+// TestNear: of a layer of 8 samples in a batch of 48 there are 4 and 16 samples, with the gradient's 8 or as many; 3 of
+// its 6 outputs, and no more; its gradient alone with 4, 16 or all samples, 3 outputs, and half or twice the accumulators.
+func TestNear(t *testing.T) {
+	for _, c := range []struct {
+		name, layer string
+		want        []string
+	}{
+		{DefaultTiles, "conv1", []string{"conv1: 4 samples", "conv1: 4 samples; conv1: 4 gradient samples", "conv1: 16 samples", "conv1: 16 samples; conv1: 16 gradient samples",
+			"conv1: 3 outputs", "conv1: 4 gradient samples", "conv1: 16 gradient samples", "conv1: 48 gradient samples", "conv1: 3 gradient outputs",
+			"conv1: 2 gradient accumulators", "conv1: 8 gradient accumulators"}},
+		{DefaultTiles, "input", []string{"input: 8 samples", "input: 32 samples"}},
+		{WholeTiles, "pool1", []string{"pool1: 24 samples", "pool1: 3 outputs"}},
+		{"4 samples per task and whole gradients; input: 4 samples", "input", []string{"input: 2 samples", ""}}, // 8 are what it has by this name
+		{"default; fc1: 24 gradient samples", "pool1", []string{"fc1: 24 gradient samples; pool1: 4 samples", "fc1: 24 gradient samples; pool1: 16 samples", "fc1: 24 gradient samples; pool1: 3 outputs"}},
+	} {
+		got, err := namedTilings().Near(c.name, c.layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, _, _ := strings.Cut(c.name, layerSeparator)
+		var want []string
+		for _, changes := range c.want {
+			want = append(want, strings.TrimSuffix(base+layerSeparator+changes, layerSeparator))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("near %s of %s: %q, want %q", c.layer, c.name, got, want)
+		}
+	}
+}
+
+// Every name is read back as the lowering that it was given to: from each one 200 steps in which a layer changes.
+// No name is of two lowerings, and no number leaves its extent.
+func TestNamesAreReadBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	tilings := namedTilings()
+	layers := slices.Sorted(maps.Keys(tilings.Base.Layers))
+	seen := map[string]dag.Lowering{}
+	for _, base := range tilings.Names() {
+		name := base
+		for range 200 {
+			l, err := tilings.ByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own := tilings.nameOf(base, &l); own != name {
+				t.Fatalf("%q is read as %q", name, own)
+			}
+			if before, ok := seen[name]; ok && !reflect.DeepEqual(before, l) {
+				t.Fatalf("%q is %+v and %+v", name, before, l)
+			}
+			seen[name] = l
+			for layer, ll := range l.Layers {
+				if most := tilings.Outputs[layer]; ll.SampleTile < 1 || ll.SampleTile > 48 || ll.GradSampleTile > 48 || ll.OutputTile > most || ll.GradTile > most {
+					t.Fatalf("%q: %s is %+v", name, layer, ll)
+				}
+			}
+			near, err := tilings.Near(name, layers[r.IntN(len(layers))])
+			if err != nil || slices.Contains(near, name) {
+				t.Fatalf("near %q are %q, %v", name, near, err)
+			}
+			name = near[r.IntN(len(near))]
+		}
+	}
+	if len(seen) < 1000 {
+		t.Errorf("%d names: the test tests little", len(seen))
+	}
+	if !reflect.DeepEqual(tilings, namedTilings()) {
+		t.Error("the lowering that was varied has changed")
+	}
+}
+
+// TestNamesRefused: a name that says what no lowering has, or says it otherwise than another, is refused with the reason.
+func TestNamesRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"":                                            "the layers cannot be cut so",
+		"3 samples per task":                          "the layers cannot be cut so",
+		"best; conv1: 4 samples":                      "the layers cannot be cut so",
+		"default; ":                                   "is none of the numbers of a layer",
+		"default; conv2: 4 samples":                   "is none of the numbers of a layer",
+		"default; conv1: four samples":                "is none of the numbers of a layer",
+		"default; conv1: 4 filters":                   `is none of the numbers of a layer, such as "conv1: 2 samples"`,
+		"default; conv1: 0 samples":                   "layer conv1 cannot have 0 samples",
+		"default; conv1: 49 samples":                  "layer conv1 cannot have 49 samples",
+		"default; conv1: 7 outputs":                   "layer conv1 cannot have 7 outputs",
+		"default; pool1: 2 gradient samples":          "layer pool1 cannot have 2 gradient samples",
+		"default; conv1: 8 samples":                   `their name is "default"`,
+		"default; conv1: +4 samples":                  `their name is "default; conv1: 4 samples"`,
+		"default; fc1: 4 samples; conv1: 4 samples":   `their name is "default; conv1: 4 samples; fc1: 4 samples"`,
+		"default; conv1: 2 samples; conv1: 4 samples": `their name is "default; conv1: 4 samples"`,
+	} {
+		if _, err := namedTilings().ByName(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// Whatever text is read as a name is the name of what it was read as.
+func FuzzTileNames(f *testing.F) {
+	for _, text := range []string{"default", "whole; conv1: 4 samples", "4 samples per task; fc1: 24 gradient samples; input: 1 samples", "default; fc1: 2 gradient accumulators"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		tilings := namedTilings()
+		l, err := tilings.ByName(text)
+		if err != nil {
+			return
+		}
+		base, _, _ := strings.Cut(text, layerSeparator)
+		if own := tilings.nameOf(base, &l); own != text {
+			t.Errorf("%q is read as %q", text, own)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package train
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/plan/space"
+	"dahl/platform"
+)
+
+// spaceOf is that of a network on the node, with tiles; none: those of the workload.
+func spaceOf(t *testing.T, tiles ...string) *Space {
+	t.Helper()
+	m, err := nn.ModelByName("lenet5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := platform.Parse([]byte(node), "node.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Workload{Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
+	if err := w.Lower(Samples{Train: 16}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.Space(Samples{Train: 16}, p, "", tiles...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestNear: near every choice there are groups of choices for each layer with tasks, the one with the most operations
+// first, on the same devices. All have programs, of which at least two for each layer are others. A space of given
+// tiles has none.
+func TestNear(t *testing.T) {
+	s := spaceOf(t, plan.DefaultTiles, plan.WholeTiles)
+	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: "default; conv2: 8 samples; fc1: 60 outputs"}) {
+		of, err := s.At(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := s.Near(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash, others := of.Program.Graphs[0].Hash(), 0
+		for i, group := range groups {
+			for _, near := range group {
+				w, err := s.At(near)
+				if err != nil || near.Devices != choice.Devices {
+					t.Fatalf("%s, near %s: %v", near, choice, err)
+				}
+				if i == 0 && !strings.Contains(near.Tiles, "; conv2: ") && !strings.Contains(choice.Tiles, "; conv2: ") {
+					t.Errorf("%s is the first near %s, and conv2 has the most operations", near, choice)
+				}
+				if w.Program.Graphs[0].Hash() != hash {
+					others++
+				}
+			}
+		}
+		layers := map[string]bool{}
+		for _, task := range of.Program.Graphs[0].Tasks {
+			layers[task.Labels.Layer] = true
+		}
+		if len(groups) != len(layers) || others < 2*len(layers) {
+			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
+		}
+	}
+	if s := spaceOf(t); s.Near != nil || !slices.Equal(s.Tiles, []string{""}) {
+		t.Errorf("a space of the tiles %q has others near", s.Tiles)
+	}
+}
+
+// TestTilesAreRefused: a choice with tiles that no lowering has cannot be priced.
+func TestTilesAreRefused(t *testing.T) {
+	s := spaceOf(t, plan.DefaultTiles)
+	for _, tiles := range []string{"best", "default; conv9: 2 samples", "default; conv2: 17 samples"} {
+		if _, err := s.Price(space.Choice{Tiles: tiles}); err == nil {
+			t.Errorf("tiles %q are taken", tiles)
+		}
+	}
+	if w, err := s.At(space.Choice{Devices: "cpu", Tiles: "default; fc1: 60 outputs; fc2: 2 gradient accumulators"}); err != nil ||
+		w.Lowering.Layers["fc1"].OutputTile != 60 || w.Lowering.Layers["fc2"].Accumulators != 2 {
+		t.Errorf("two layers: %+v, %v", w.Lowering, err)
+	}
+}
