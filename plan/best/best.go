@@ -4,8 +4,9 @@
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
 // A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
 // plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. From the best choices the
-// search goes on to lowerings in which single layers are cut otherwise. The best
-// plans are improved by local search. Then the linear relaxation of package relax proves a bound for each
+// search goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
+// choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
+// the linear relaxation of package relax proves a bound for each
 // choice that may still have a better plan, and the certificate keeps the proofs.
 //
 // A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all

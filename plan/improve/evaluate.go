@@ -102,17 +102,20 @@ func (e *evaluator) begin(x *point) {
 	}
 }
 
-// sortByStart puts the sequence of the point that was timed last into the order in which its tasks start.
-func (e *evaluator) sortByStart(x *point) {
+// sortByStart puts the sequence of the point that was timed last into the order in which its tasks start,
+// and reports whether that was another one.
+func (e *evaluator) sortByStart(x *point) (changed bool) {
 	start := e.start[e.step*int32(e.tasks):]
 	for i, t := range x.sequence {
 		k := i
 		for ; k > 0 && start[x.sequence[k-1]] > start[t]; k-- {
 			x.sequence[k] = x.sequence[k-1]
 			x.at[x.sequence[k]] = int32(k)
+			changed = true
 		}
 		x.sequence[k], x.at[t] = t, int32(k)
 	}
+	return changed
 }
 
 // known reports whether the steps to come will follow each other as those have that were timed so far: as

@@ -212,9 +212,9 @@ func (s *search) estimate(x *point) float64 {
 // changed point if that is no worse than the one so many changes before, or than the one before (late
 // acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
 func (s *search) accept(x *point, moves int, r *Result) {
-	now, next, best := newPoint(len(x.sequence)), newPoint(len(x.sequence)), s.estimate(x)
+	now, next := newPoint(len(x.sequence)), newPoint(len(x.sequence))
 	now.copy(x)
-	s.evaluator.sortByStart(now)
+	best := s.sorted(now, s.estimate(x))
 	is := best
 	late := slices.Repeat([]float64{best}, max(1, moves/5))
 	for k := range moves {
@@ -226,8 +226,8 @@ func (s *search) accept(x *point, moves int, r *Result) {
 		r.Moves++
 		value := s.estimate(next)
 		if value <= is || value <= late[k%len(late)] {
-			is, now, next = value, next, now
-			s.evaluator.sortByStart(now)
+			now, next = next, now
+			is = s.sorted(now, value)
 			r.Kept++
 			if is < best {
 				best = is
@@ -236,6 +236,15 @@ func (s *search) accept(x *point, moves int, r *Result) {
 		}
 		late[k%len(late)] = min(late[k%len(late)], is)
 	}
+}
+
+// sorted puts the sequence of a point that was just estimated into the order of time, and returns its estimate, which
+// may differ where there are copies: of what is ready at one time, that moves first whose reader is first in the sequence.
+func (s *search) sorted(x *point, estimate float64) float64 {
+	if s.evaluator.sortByStart(x) && s.evaluator.copies != nil {
+		return s.estimate(x)
+	}
+	return estimate
 }
 
 // over reports whether there is no time left.
