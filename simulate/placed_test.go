@@ -235,22 +235,21 @@ task again
 	p := problem(t, g, pl, steps)
 	d := mustDecide(t, p, &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2, 3, 4}}})
 	s, err := Run(context.Background(), d, 0, steps, Options{})
+	if err == nil {
+		err = s.Check(d.Problem(0, steps, false))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(d.Problem(0, steps, false)); err != nil {
-		t.Error(err)
-	}
 	w, _ := g.BufferByName("w")
-	ofW := func(b dag.BufferID) bool { return b == w }
 	for _, e := range s.Evictions {
 		ends := slices.ContainsFunc(s.Spans, func(span schedule.Span) bool { return span.End == e.At && (span.Task == 1 || span.Task == 4) })
-		if !ofW(e.Buffer) || !ends {
+		if e.Buffer != w || !ends {
 			t.Errorf("buffer %d is dropped at %v", e.Buffer, e.At)
 		}
 	}
 	for _, move := range s.Transfers {
-		if !ofW(move.Buffer) || move.From != 0 {
+		if move.Buffer != w || move.From != 0 {
 			t.Errorf("buffer %d moves out of memory %d", move.Buffer, move.From)
 		}
 	}
