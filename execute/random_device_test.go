@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -86,5 +87,79 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 	}
 	if ran < seeds/2 || left == 0 {
 		t.Errorf("%d of %d ran, in which %d storages came back", ran, seeds, left)
+	}
+}
+
+// changesWeights is a step that the test below describes.
+func changesWeights(t *testing.T, n int) *dag.Graph {
+	t.Helper()
+	b := &net{b: dag.NewBuilder("step"), bufs: map[string]dag.BufferID{}}
+	b.buffer("d", dag.Float32, dag.Input, n)
+	b.buffer("w", dag.Float32, dag.Parameter, n)
+	b.buffer("sum", dag.Float32, dag.State, n)
+	for _, name := range []string{"y", "c"} {
+		b.buffer(name, dag.Float32, dag.Activation, n)
+		b.buffer("mask."+name, dag.Uint8, dag.Activation, n)
+	}
+	b.task("add", "change", nil, b.access(dag.ReadWrite, "w"), b.access(dag.Read, "d"))
+	b.task("relu", "first", nil, b.access(dag.Write, "y"), b.access(dag.Write, "mask.y"), b.access(dag.Read, "w"))
+	b.task("relu", "fill", nil, b.access(dag.Write, "c"), b.access(dag.Write, "mask.c"), b.access(dag.Read, "y"))
+	b.task("add", "again", nil, b.access(dag.ReadWrite, "c"), b.access(dag.Read, "w"))
+	b.task("add", "total", nil, b.access(dag.ReadWrite, "sum"), b.access(dag.Read, "c"))
+	g, err := b.b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestWhatComesInEveryStep: in every step the host adds d to w, of 256 bytes, and then the GPU computes y as w where
+// that is positive and c from y likewise, and adds w to c, which the host adds to sum. The GPU has 576 bytes, for w,
+// y and its mask. While c is made, w, y, c and its mask are 832, so w leaves. It goes to the GPU twice in a step and
+// is dropped twice, after either use. In step k, from 1 on, w is k times d, and sum grows by w and by max(w, 0): in two
+// runs of four steps by 1 + 2 + … + 8 = 36 times d and max(d, 0).
+func TestWhatComesInEveryStep(t *testing.T) {
+	const steps, n = 4, 64
+	g := changesWeights(t, n)
+	w, _ := g.BufferByName("w")
+	p := node(t, 1, 1)
+	p.Memories[1].CapacityBytes = 576
+	r, err := newOn(&dag.Program{Name: "step", Graphs: []*dag.Graph{g}}, how{Platform: p, Variant: "go", Plans: []*schedule.Plan{{Order: [][]dag.TaskID{{0, 4}, {1, 2, 3}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d := r.Float32s("d")
+	for i := range d {
+		d[i] = float32(i - n/2)
+	}
+	s, err := r.Run(context.Background(), 0, steps, true)
+	if err == nil {
+		err = s.Check(r.Problem(0, steps))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, dropped := 0, 0
+	for _, move := range s.Transfers {
+		if move.Buffer == w && move.To == 1 {
+			there++
+		}
+	}
+	for _, e := range s.Evictions {
+		if e.Buffer == w {
+			dropped++
+		}
+	}
+	if there != 2*steps || dropped != 2*steps {
+		t.Errorf("in %d steps w goes to the GPU %d times and is dropped %d times", steps, there, dropped)
+	}
+	if _, err := r.Run(context.Background(), 0, steps, false); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range r.Float32s("sum") {
+		if want := 36 * (d[i] + max(d[i], 0)); got != want {
+			t.Errorf("element %d of the sum is %v, want %v", i, got, want)
+		}
 	}
 }

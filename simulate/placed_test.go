@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -189,6 +190,71 @@ func TestPlacedInLittleMemory(t *testing.T) {
 	}
 	if ran < 150 || evictions < 300 {
 		t.Errorf("%d ran, with %d evictions: the test tests little", ran, evictions)
+	}
+}
+
+// TestWeightsThatComeInEveryStep: the host changes the weights w before the gpu reads them, so their 128 bytes there
+// are free from the last use in a step to the copy in the next. The gpu has 640 bytes. While it fills c, 128 bytes
+// of w, 256 of y and 384 of c are 768, and w is what leaves, the first of two that are used next by the same task.
+// It shares bytes with c before and after, and all is laid out in 256 + 384 = 640 bytes. So in a step w comes
+// twice, y never, and w is dropped twice, where first and again end: the host has it.
+func TestWeightsThatComeInEveryStep(t *testing.T) {
+	g, err := dag.ParseText(strings.NewReader(`graph step
+buffer w uint8 [128] parameter
+buffer y uint8 [256] activation
+buffer c uint8 [384] activation
+task change
+  readwrite w
+  costs cpu=10
+task first
+  read w
+  write y
+  costs gpu=10
+task fill
+  write c
+  costs gpu=10
+task use
+  read c
+  costs gpu=10
+task again
+  read w
+  read y
+  costs gpu=10
+`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: 640}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
+			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}},
+		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
+	}
+	complete(t, pl)
+	const steps = 3
+	p := problem(t, g, pl, steps)
+	d := mustDecide(t, p, &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2, 3, 4}}})
+	s, err := Run(context.Background(), d, 0, steps, Options{})
+	if err == nil {
+		err = s.Check(d.Problem(0, steps, false))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := g.BufferByName("w")
+	for _, e := range s.Evictions {
+		ends := slices.ContainsFunc(s.Spans, func(span schedule.Span) bool { return span.End == e.At && (span.Task == 1 || span.Task == 4) })
+		if e.Buffer != w || !ends {
+			t.Errorf("buffer %d is dropped at %v", e.Buffer, e.At)
+		}
+	}
+	for _, move := range s.Transfers {
+		if move.Buffer != w || move.From != 0 {
+			t.Errorf("buffer %d moves out of memory %d", move.Buffer, move.From)
+		}
+	}
+	if len(s.Evictions) != 2*steps || len(s.Transfers) != 2*steps || d.ReservedBytes()[1] != 640 {
+		t.Errorf("%d evictions and %d transfers in %d steps, %d bytes reserved", len(s.Evictions), len(s.Transfers), steps, d.ReservedBytes()[1])
 	}
 }
 

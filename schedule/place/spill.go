@@ -25,7 +25,9 @@ import (
 //     Without these edges no order would let the replicas share bytes.
 //
 // A storage that keeps its contents from step to step is either in the memory all the
-// time or comes back in every step. A storage of several copies is there all the time, with all.
+// time or comes there in every step: because it was chosen to leave, or because another memory
+// writes it before it is read here. The walk gives the bytes of what comes in every step to
+// others, so the layout must do so too. A storage of several copies is there all the time, with all.
 type spill struct {
 	*traffic
 	items  []stepItem
@@ -35,7 +37,7 @@ type spill struct {
 
 	visits  map[location][]visit
 	needs   map[location][][]int32 // after each visit: atoms whose contents are used again
-	streams map[location]bool      // what comes back in every step
+	streams map[location]bool      // what was chosen to come back in every step
 	dropped map[location][]bool    // after each visit
 }
 
@@ -46,7 +48,7 @@ type visit struct {
 }
 
 // spillMemory returns the items with what has to leave a memory and come back. streamed
-// collects the storages that do so in every step.
+// collects the storages that come there in every step, of those that keep their contents.
 func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
@@ -63,8 +65,10 @@ func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64
 	}
 	t.enter = slices.DeleteFunc(t.enter, func(m *Move) bool { return s.streams[location{m.Buffer, m.To}] })
 	t.leave = slices.DeleteFunc(t.leave, func(m *Move) bool { return s.streams[location{m.Buffer, m.From}] })
-	for at := range s.streams {
-		streamed[s.replicaName(at)] = true
+	for at := range s.visits { // a storage with nothing to carry shares bytes anyhow
+		if s.streams[at] || s.g.Carried(at.storage) && !s.stays(at) {
+			streamed[s.replicaName(at)] = true
+		}
 	}
 	return s.rewrite(), nil
 }

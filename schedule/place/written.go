@@ -121,7 +121,8 @@ type SpillPlan struct {
 	Memories []SpillLimit `json:"memories"` // those that cannot hold all
 	// Order is the tasks and copies of a step as they start, before any contents leave.
 	Order []string `json:"order"`
-	// Returning are the replicas that come back in every step, of any graph of the program.
+	// Returning are the replicas that come there in every step, of any graph of the program, though
+	// their contents are kept from step to step.
 	Returning []string `json:"returning,omitempty"`
 }
 
