@@ -105,7 +105,7 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(priced, with, &o)
+	m, err := newModel(priced, with, from.Variants, &o)
 	if err != nil {
 		return nil, err
 	}
