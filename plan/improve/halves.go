@@ -71,24 +71,29 @@ func (s *search) try(found judged, all []change) judged {
 
 // with is a plan with changes.
 func (s *search) with(plan *schedule.Plan, some []change) *schedule.Plan {
-	with := *plan
+	with, own := *plan, map[string]bool{} // devices whose variants are the plan's own
 	with.Sleeps, with.Variants = maps.Clone(plan.Sleeps), maps.Clone(plan.Variants)
-	varied := map[string]bool{}
 	for _, c := range some {
+		name := c.forms[0].name
 		if c.task != "" {
 			if with.Sleeps == nil {
 				with.Sleeps = map[string]string{}
 			}
-			with.Sleeps[c.task] = c.forms[0].name
+			with.Sleeps[c.task] = name
 			continue
 		}
-		if !varied[c.device] {
-			varied[c.device] = true
-			with.Variants[c.device] = maps.Clone(with.Variants[c.device])
+		if with.Variants == nil {
+			with.Variants = schedule.Variants{}
 		}
-		with.Variants[c.device][c.call] = c.forms[0].name
+		if !own[c.device] {
+			own[c.device], with.Variants[c.device] = true, maps.Clone(with.Variants[c.device])
+		}
+		if with.Variants[c.device] == nil {
+			with.Variants[c.device] = map[string]string{}
+		}
+		with.Variants[c.device][c.call] = name
 	}
-	if len(varied) > 0 && with.Arenas != nil { // its calls may need another workspace
+	if len(own) > 0 && with.Arenas != nil { // its calls may need another workspace
 		with.Places, with.Arenas = nil, nil
 		return s.apart(&with)
 	}

@@ -27,15 +27,7 @@ func (s *search) vary(found judged) judged {
 	if err != nil || len(all) == 0 {
 		return found
 	}
-	fixed, plan := found, *found.plan
-	if len(plan.Variants) == 0 {
-		plan.Variants = s.priced.Costs(0).Variants(s.graph, s.priced.Platform)
-	}
-	fixed.plan = &plan
-	if best := s.try(fixed, all); best.plan != fixed.plan {
-		return best
-	}
-	return found
+	return s.try(found, all)
 }
 
 // saving is what another variant of a call on a device takes less for the tasks of a step.
