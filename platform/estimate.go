@@ -26,7 +26,8 @@ type Estimate struct {
 	// others, lie within it. 0: not known.
 	RelError float64
 	// First is the time in the first step of a run; 0: as Duration.
-	First time.Duration
+	First   time.Duration
+	InSteps bool // it was measured inside training steps, among neighbours
 	// Busy and Alone are times of a call measured by itself and not in steps: with all units of
 	// the device busy, and with one. All zero: not known.
 	Busy, Alone CacheTimes
@@ -140,7 +141,7 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 		if m.Shape == q.Shape {
 			e = Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured"}
 			if m.StepNs > 0 {
-				e.First, e.Spread = roundUpNs(m.FirstNs), m.StepDistribution.relative()
+				e.First, e.InSteps, e.Spread = roundUpNs(m.FirstNs), true, m.StepDistribution.relative()
 			} else {
 				e.Spread = m.Distribution.relative()
 				if alone := p.aloneOf(&p.Devices[q.Device], m); alone != nil && m.WarmNs+m.FarNs > 0 {

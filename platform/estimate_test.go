@@ -54,7 +54,7 @@ func TestEstimateMeasured(t *testing.T) {
 func TestEstimateInStep(t *testing.T) {
 	p := twoKinds(model("ref", "big", "a", 4, 90), model("go", "big", "a", 4, 100))
 	p.Models[0].StepNs, p.Models[1].StepNs = 500, 40
-	want := Estimate{Duration: 500, Variant: "ref", Source: "measured"}
+	want := Estimate{Duration: 500, Variant: "ref", InSteps: true, Source: "measured"}
 	if got, ok := p.Estimate(Query{Op: "dense", Type: "float32", Shape: "a"}); !ok || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, ok, want)
 	}

@@ -40,12 +40,7 @@ func (c *Priced) settingsOf(graph int) [][][]setting {
 func (c *Priced) settings(g *dag.Graph, t dag.TaskID, device *platform.Device) (all []setting) {
 	task, offers := &g.Tasks[t], c.target.Offers(g, t, device.Kind)
 	models := modelsOf(c.Platform, task, device)
-	variants, counts := []string{""}, unitCounts(device.Count, models)
-	for i := range models {
-		if !slices.Contains(variants, models[i].Variant) {
-			variants = append(variants, models[i].Variant)
-		}
-	}
+	variants, counts := variantsOf(task, models), unitCounts(device.Count, models)
 	alone := *c.Platform
 	alone.Devices, alone.Models = []platform.Device{*device}, models
 	for _, at := range atClocks(&alone) {
@@ -58,6 +53,24 @@ func (c *Priced) settings(g *dag.Graph, t dag.TaskID, device *platform.Device) (
 		}
 	}
 	return all
+}
+
+// variantsOf are the variants of a task that the graph or some models know, after "", which leaves it open.
+func variantsOf(task *dag.Task, models []platform.Model) []string {
+	known := []string{""}
+	add := func(variant string) {
+		if !slices.Contains(known, variant) {
+			known = append(known, variant)
+		}
+	}
+	for _, c := range task.Costs {
+		_, variant, _ := dag.SplitCostKey(c.Key)
+		add(variant)
+	}
+	for i := range models {
+		add(models[i].Variant)
+	}
+	return known
 }
 
 // modelsOf are the models that may speak of a task on a device; none where the graph says

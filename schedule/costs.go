@@ -169,7 +169,7 @@ func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pin
 		e, ok = p.Estimate(q)
 	}
 	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(pinned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
-		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
+		First: e.First, InSteps: e.InSteps, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
 }
 
 // withoutTiming subtracts the time that being timed adds from a measured or fitted cost. Timing

@@ -46,7 +46,7 @@ func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 			Leave:  []place.PlannedCopy{{Buffer: "x", Boxes: []string{"2:4"}, From: "far", To: "ram", Reason: place.ReasonLeave, Bytes: 8}},
 			Places: []place.PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []place.PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
 			Spill: &place.SpillPlan{Memories: []place.SpillLimit{{Memory: "far", Bytes: 64}}, Order: []string{"a", "copy", "b"}, Returning: []string{"x@far"}}, PartBytes: 4096},
-		Variants: Variants{"cpu": {callName(&g.Tasks[0]): "fast"}},
+		Variants: Variants{"cpu": {CallName(&g.Tasks[0]): "fast"}},
 		Lowering: &dag.Lowering{Default: dag.LayerLowering{SampleTile: 3}, Fused: true}}
 }
 

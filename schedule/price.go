@@ -202,10 +202,45 @@ func (c *Priced) boundAnew() {
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
 // AtClock are the costs of one graph with all tasks at a clock, by its index, of every device that has
-// so many. They are those of a decision by a plan that says so and fixes no variants.
-func (c *Priced) AtClock(graph int, clock int32) (*Costs, error) {
+// so many. They are those of a decision by a plan that says so and fixes these variants, or none.
+func (c *Priced) AtClock(graph int, clock int32, variants Variants) (*Costs, error) {
 	g := c.Program.Graphs[graph]
-	return newCosts(g, c.Platform, costOptions{target: c.target, variants: c.Costs(graph).Variants(g, c.Platform), clocks: slices.Repeat([]int32{clock + 1}, len(g.Tasks))})
+	if len(variants) == 0 {
+		variants = c.Costs(graph).Variants(g, c.Platform)
+	}
+	return newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: slices.Repeat([]int32{clock + 1}, len(g.Tasks))})
+}
+
+// ByVariant lists, by class of [Priced.Costs] and by device, what a call costs at a clock, by its index, of every device that
+// has so many: by the variant that nobody has fixed first, and then by each other one that the graph or a model knows. A
+// device that cannot run it has none.
+//
+// Where the first was measured inside steps, those that were measured by themselves are left out, since their times lack what
+// neighbours cost. No other cost is in any plan.
+func (c *Priced) ByVariant(graph int, clock int32) [][][]Cost {
+	g, classes, p := c.Program.Graphs[graph], c.Costs(graph), c.Platform.AtClocks(clock)
+	all := make([][][]Cost, len(classes.ByClass))
+	for t, class := range classes.Class {
+		if all[class] != nil {
+			continue
+		}
+		all[class] = make([][]Cost, len(p.Devices))
+		for d := range p.Devices {
+			task, device := &g.Tasks[t], &p.Devices[d]
+			if !mayRunOn(task.Placement, p, platform.DeviceID(d)) {
+				continue
+			}
+			offers := c.target.Offers(g, dag.TaskID(t), device.Kind)
+			for _, variant := range variantsOf(task, modelsOf(p, task, device)) {
+				list := all[class][d]
+				cost, ok := costOn(task, p, platform.DeviceID(d), offers, variant, false)
+				if ok && !slices.Contains(list, cost) && (len(list) == 0 || cost.InSteps || !list[0].InSteps) {
+					all[class][d] = append(list, cost)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run

@@ -62,7 +62,8 @@ type Cost struct {
 
 	WorkspaceBytes int64 // scratch of one call
 
-	First time.Duration // in the first step of a run; 0: as Duration
+	First   time.Duration // in the first step of a run; 0: as Duration
+	InSteps bool          // Duration was measured inside training steps, among neighbours
 	// Busy and Alone are times of a call measured by itself and not in steps, by where its
 	// operands are: with all units of the device busy, and with one. All zero: as Duration.
 	Busy, Alone platform.CacheTimes

@@ -13,14 +13,15 @@ import (
 // call, written as "operation type shape". The platform's models decide for all others.
 type Variants map[string]map[string]string
 
-func callName(t *dag.Task) string { return t.Op + " " + t.Type.String() + " " + t.Shape }
+// CallName is the name of the call of a task in [Variants].
+func CallName(t *dag.Task) string { return t.Op + " " + t.Type.String() + " " + t.Shape }
 
 // of is the variant of a task on a device, "" where it is left open.
 func (v Variants) of(device string, t *dag.Task) string {
 	if len(v) == 0 {
 		return ""
 	}
-	return v[device][callName(t)]
+	return v[device][CallName(t)]
 }
 
 // Variants lists the variants that the costs fix for a graph.
@@ -36,7 +37,7 @@ func (c *Costs) Variants(g *dag.Graph, p *platform.Platform) Variants {
 			if all[device] == nil {
 				all[device] = map[string]string{}
 			}
-			all[device][callName(&g.Tasks[t])] = cost.Variant
+			all[device][CallName(&g.Tasks[t])] = cost.Variant
 		}
 	}
 	return all
@@ -49,7 +50,7 @@ func (v Variants) check(g *dag.Graph, p *platform.Platform) error {
 	}
 	calls := map[string]bool{}
 	for t := range g.Tasks {
-		calls[callName(&g.Tasks[t])] = true
+		calls[CallName(&g.Tasks[t])] = true
 	}
 	for _, device := range slices.Sorted(maps.Keys(v)) {
 		if !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Name == device }) {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,73 @@ func TestVariantsRefused(t *testing.T) {
 	} {
 		if err := c.v.check(g, p); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want an error that says %s", c.v, err, c.says)
+		}
+	}
+}
+
+// TestByVariant: every variant that a model or the graph knows has its cost, the one that nobody has fixed first. At half the
+// clock of 3 and 7 ns that follow it 6 and 14 are left, unless they were measured there.
+func TestByVariant(t *testing.T) {
+	models := func(change func(m *platform.Model)) func(*dag.Graph, *platform.Platform) {
+		return func(_ *dag.Graph, p *platform.Platform) {
+			p.Devices[0].Clocks = []platform.Clock{{Name: "full", Scale: 1}, {Name: "half", Scale: 0.5}}
+			for i := range p.Models {
+				p.Models[i].Compute = 1
+				change(&p.Models[i])
+			}
+		}
+	}
+	alike := models(func(*platform.Model) {})
+	slowInSteps := models(func(m *platform.Model) {
+		if m.Variant == "slow" {
+			m.StepNs = 9
+		}
+	})
+	fastInSteps := models(func(m *platform.Model) {
+		if m.Variant == "fast" {
+			m.StepNs = 8
+		}
+	})
+	measuredThere := func(g *dag.Graph, p *platform.Platform) {
+		alike(g, p)
+		m := p.Models[slices.IndexFunc(p.Models, func(m platform.Model) bool { return m.Variant == "slow" })]
+		m.Clock, m.MedianNs = "half", 4
+		p.Models = append(p.Models, m)
+	}
+	given := func(g *dag.Graph, p *platform.Platform) {
+		alike(g, p)
+		for t := range g.Tasks {
+			g.Tasks[t].Costs = []dag.Cost{{Key: "cpu/x", Ns: 5}, {Key: "*/y", Ns: 2}, {Key: "cpu/z", Ns: 4}}
+		}
+	}
+	for _, c := range []struct {
+		words  string
+		change func(*dag.Graph, *platform.Platform)
+		target Target
+		clock  int32
+		want   string
+	}{
+		{"models", alike, Unbound, 0, "fast 3ns, slow 7ns"},
+		{"a target that leaves no choice", alike, oneOffer{"slow"}, 0, "slow 7ns"},
+		{"another clock", alike, Unbound, 1, "fast 6ns, slow 14ns"},
+		{"measured at it", measuredThere, Unbound, 1, "fast 6ns, slow 4ns"},
+		{"the first was measured inside steps", fastInSteps, Unbound, 0, "fast 8ns"},
+		{"another was measured inside steps", slowInSteps, Unbound, 0, "fast 3ns, slow 9ns"},
+		{"given by device before kind", given, Unbound, 0, "z 4ns, x 5ns"},
+	} {
+		g, p := variantGraph(t)
+		c.change(g, p)
+		priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, cost := range priced.ByVariant(0, c.clock)[priced.Costs(0).Class[1]][0] {
+			got = append(got, cost.Variant+" "+cost.Duration.String())
+		}
+		slices.Sort(got[min(1, len(got)):]) // models come as a map has them
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: %s, want %s", c.words, text, c.want)
 		}
 	}
 }

@@ -135,6 +135,24 @@ func useText(u *best.Use) string {
 			text += fmt.Sprintf(" (at once after %d of the tasks)", s.Tasks)
 		}
 	}
+	return text + variantsText(u.Variants)
+}
+
+// variantsText says which operations run by another variant than the fastest.
+func variantsText(all []best.Variant) string {
+	var sums []best.Variant // of all calls of an operation
+	for _, v := range all {
+		at := slices.IndexFunc(sums, func(s best.Variant) bool { return s.Op == v.Op && s.Variant == v.Variant && s.Fastest == v.Fastest })
+		if at < 0 {
+			sums = append(sums, v)
+		} else {
+			sums[at].Tasks += v.Tasks
+		}
+	}
+	text := ""
+	for _, v := range sums {
+		text += fmt.Sprintf(", %d %s by %s (%s is the fastest by itself)", v.Tasks, cmp.Or(v.Op, "calls"), v.Variant, v.Fastest)
+	}
 	return text
 }
 

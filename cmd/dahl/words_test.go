@@ -21,7 +21,8 @@ func TestExplained(t *testing.T) {
 	e := &best.Explanation{
 		Chosen: best.Chosen{Devices: "cpu:2,gpu0", Tiles: "whole", Policy: "exact", Figures: best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02},
 			Why: best.Why{Basis: energy.Modelled, Watts: 20, BaseJ: 0.005, LeftOutJ: 0.00009, IdleJ: 0.001, BusyJ: 0.01391, PathTasks: 0.9, PathCopies: 0.1, Busiest: "gpu0", BusyShare: 0.8},
-			Use: []best.Use{{Device: "cpu", Units: 2, Used: 1, Tasks: 3, Busy: 0.25, Clocks: []best.Clock{{Clock: "slow", Tasks: 2}, {Clock: "base", Tasks: 1}}}, {Device: "gpu0", Units: 1, Used: 1, Tasks: 9, Busy: 0.8, Sleeps: []best.Sleep{{State: "light", Time: 0.001}, {State: "deep", Time: 0.1, Tasks: 2}}}, {Device: "gpu1", Units: 1}},
+			Use: []best.Use{{Device: "cpu", Units: 2, Used: 1, Tasks: 3, Busy: 0.25, Clocks: []best.Clock{{Clock: "slow", Tasks: 2}, {Clock: "base", Tasks: 1}},
+				Variants: []best.Variant{{Call: "dense a", Op: "dense", Variant: "avx2", Fastest: "avx512", Tasks: 1}, {Call: "dense b", Op: "dense", Variant: "avx2", Fastest: "avx512", Tasks: 1}}}, {Device: "gpu0", Units: 1, Used: 1, Tasks: 9, Busy: 0.8, Sleeps: []best.Sleep{{State: "light", Time: 0.001}, {State: "deep", Time: 0.1, Tasks: 2}}}, {Device: "gpu1", Units: 1}},
 			Layers: []best.Layer{{Layer: "conv1", Devices: []best.Share{{Device: "gpu0", Tasks: 1, Time: 1}}}, {Layer: "conv2", Devices: []best.Share{{Device: "cpu", Tasks: 0.01, Time: 0.001}, {Device: "gpu0", Tasks: 0.99, Time: 0.999}}},
 				{Layer: "fc", Devices: []best.Share{{Device: "cpu", Tasks: 0.5, Time: 0.3}, {Device: "gpu0", Tasks: 0.5, Time: 0.7}}}}},
 		Next: &best.Option{Devices: "cpu:1", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.025, Relative: 0.25, StepS: 0.002, StepJ: 0.025},
@@ -36,9 +37,9 @@ func TestExplained(t *testing.T) {
 	x.printChosen()
 	x.print()
 	want := `chosen    cpu:2,gpu0 with tiles whole, planned by branch and bound
-          cpu: 3 of the tasks on 1 of the 2 units chosen, busy 25 %, clocks 2 at slow and 1 at base;
-          gpu0: 9 of the tasks, busy 80 %, asleep under 1 % in light, asleep 10 % in deep (at once
-          after 2 of the tasks); no task on gpu1
+          cpu: 3 of the tasks on 1 of the 2 units chosen, busy 25 %, clocks 2 at slow and 1 at base,
+          2 dense by avx2 (avx512 is the fastest by itself); gpu0: 9 of the tasks, busy 80 %, asleep
+          under 1 % in light, asleep 10 % in deep (at once after 2 of the tasks); no task on gpu1
           layers: conv1 to conv2 on gpu0; fc on gpu0 70 %, cpu 30 %
 why       20 mJ in 1 ms, 20 W: 13.9 mJ work, 5 mJ base power, 1 mJ waiting
 next      cpu:1 with tiles whole: 25 mJ by heft, +25 % (step +100 %, -7.5 W); mostly base power +5

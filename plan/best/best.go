@@ -23,19 +23,25 @@
 // follows from the order of tasks ([improve]). No more than two copies of a buffer are tried. Bounds hold for any sleep, order and
 // number of copies.
 //
-// Variants are not searched, and bounds are of plans with those of the price: of each call on each device the one that is
-// fastest by itself, at the device's first clock with all of its units, so that weights depend neither on the units nor on
-// the clocks that are chosen ([platform.Platform.Estimate]). A machine says watts by device and clock. So in that setting
-// a slower variant takes more joules of each call too, and a plan gains nothing by it. Other variants may be better
-//   - where models say joules of single calls, as those of a machine with a meter do, or a graph file does;
+// The price gives each call on each device the variant that is fastest by itself, at the device's first clock with all of its
+// units, so that weights depend neither on the units nor on the clocks that are chosen ([platform.Platform.Estimate]). What the
+// policies, branch and bound and local search plan runs by these. Others are then tried for the plans that local search has
+// improved, one for all tasks of a call on a device, and weights differ in their last bits by what is chosen. They may be better
+//   - where models say joules of single calls, as those of a machine with a meter do, or a graph file does. A machine says
+//     watts by device and clock, by which a slower variant takes more joules of each call too;
 //   - at another clock or with fewer units, where another variant may be the fastest: one that waits for memory
 //     loses less by a slower clock;
-//   - inside steps, where a call may take longer than by itself;
-//   - where memory is short. Each unit keeps the workspace of its largest call in its memory. Contents that no longer fit
-//     beside it leave the memory and come back, and where the operands of one task do not fit, the choice has no plan and
-//     is left out. A variant with less workspace is not tried.
+//   - inside steps, where a call may take longer than by itself.
 //
-// A plan file may name other variants.
+// Bounds hold for all of them, but for those that were measured by themselves only where the one of the price was measured inside
+// steps. Times without neighbours are no match for times with them, so that these are not tried either
+// ([schedule.Priced.ByVariant]).
+//
+// Where memory is short, a variant with less workspace is not tried. Each unit keeps the workspace of its largest call in its
+// memory. Contents that no longer fit beside it leave the memory and come back, and where the operands of one task do not fit, the
+// choice has no plan and is left out.
+//
+// A quick search tries no other variants.
 package best
 
 import (

@@ -39,6 +39,14 @@ func randomInstance(t *testing.T, r *rand.Rand) (in instance, ok bool) {
 // randomGraph is a random graph of so many tasks, on such a machine.
 func randomGraph(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
 	t.Helper()
+	return randomGraphOf(t, r, tasks, func(i int) dag.Task {
+		return dag.Task{Op: "op", Costs: []dag.Cost{{Key: "d0", Ns: int64(1 + r.IntN(40))}, {Key: "d1", Ns: int64(1 + r.IntN(40))}}}
+	})
+}
+
+// randomGraphOf is one of tasks that are given but for their names and data.
+func randomGraphOf(t *testing.T, r *rand.Rand, tasks int, taskOf func(i int) dag.Task) *schedule.Priced {
+	t.Helper()
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: float64(r.IntN(4)), Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}}}
 	for i := range 2 {
 		d := platform.Device{Name: fmt.Sprint("d", i), Kind: []string{"cpu", "emulated"}[i], Count: 1 + r.IntN(2), Dispatch: time.Duration(r.IntN(3)),
@@ -63,7 +71,8 @@ func randomGraph(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
 	b := dag.NewBuilder("random")
 	var written []dag.BufferID
 	for i := range tasks {
-		task := dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "d0", Ns: int64(1 + r.IntN(40))}, {Key: "d1", Ns: int64(1 + r.IntN(40))}}}
+		task := taskOf(i)
+		task.Name = fmt.Sprint("t", i)
 		for _, of := range written {
 			if r.IntN(3) == 0 {
 				task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: of}, Mode: dag.Read})

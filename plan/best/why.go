@@ -42,7 +42,18 @@ type Use struct {
 	Busy   float64 `json:"busy"`             // share of the time of all units that it may use
 	Clocks []Clock `json:"clocks,omitempty"` // where the device has several
 	Sleeps []Sleep `json:"sleeps,omitempty"`
-	Placed bool    `json:"placed,omitempty"` // it runs only tasks that the graph places on it
+	// Variants are those of calls that run by another one than the fastest.
+	Variants []Variant `json:"variants,omitempty"`
+	Placed   bool      `json:"placed,omitempty"` // it runs only tasks that the graph places on it
+}
+
+// Variant is the variant by which a device runs a call, see [schedule.Variants].
+type Variant struct {
+	Call    string `json:"call"`
+	Op      string `json:"op"`
+	Variant string `json:"variant"`
+	Fastest string `json:"fastest"` // by itself, at the first clock with all units of the machine
+	Tasks   int    `json:"tasks"`   // of a step
 }
 
 // Sleep is what the units of a device sleep in one of its states.
@@ -89,6 +100,7 @@ func (f *finder) describe(ctx context.Context) (*Chosen, error) {
 	}
 	p := d.Problem(0, s.Steps, false)
 	chosen.Use, chosen.Layers = usesOf(p, s), layersOf(p, s)
+	addVariants(chosen.Use, p, c)
 	if states := plan.StatesOf(p, s, report); states != nil {
 		addSleeps(chosen.Use, p, s, states.Sleeps)
 	}
@@ -210,6 +222,28 @@ func usesOf(p *schedule.Problem, s *schedule.Schedule) []Use {
 		}
 	}
 	return uses
+}
+
+// addVariants says which calls of the plan of a choice run by another variant than that of the price.
+func addVariants(uses []Use, p *schedule.Problem, c *candidate) {
+	for w, list := range c.Plan.Order {
+		id := p.Platform.Workers[w].Device
+		u := &uses[id]
+		for _, t := range list {
+			is, _ := p.Costs.Of(t, id)
+			fastest, _ := c.priced.Costs(0).Of(t, id)
+			if is.Variant == fastest.Variant {
+				continue
+			}
+			of := Variant{schedule.CallName(&p.Graph.Tasks[t]), p.Graph.Tasks[t].Op, is.Variant, fastest.Variant, 0}
+			at := slices.IndexFunc(u.Variants, func(v Variant) bool { v.Tasks = 0; return v == of })
+			if at < 0 {
+				at = len(u.Variants)
+				u.Variants = append(u.Variants, of)
+			}
+			u.Variants[at].Tasks++
+		}
+	}
 }
 
 // addSleeps says in which states the devices sleep in a schedule.

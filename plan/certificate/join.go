@@ -88,8 +88,7 @@ func (m *Model) joinTasks(other *Model) {
 				to.Options = append(to.Options, o)
 				continue
 			}
-			is := &to.Options[i]
-			is.Nanos, is.AwakeNanos, is.Nanojoules = min(is.Nanos, o.Nanos), min(is.AwakeNanos, o.AwakeNanos), min(is.Nanojoules, o.Nanojoules)
+			to.Options[i].atMost(o)
 		}
 	}
 }

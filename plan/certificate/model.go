@@ -145,7 +145,8 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 		}
 		m.Memories = append(m.Memories, memory)
 	}
-	return m, m.addTasks(c, graph)
+	m.addTasks(c, graph)
+	return m, nil
 }
 
 func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
@@ -197,40 +198,49 @@ func awakeWatts(d *platform.Device, clock int) float64 {
 	return d.WattsAboveIdle(clock, 1) - unitWatts(d, clock)
 }
 
-// addTasks prices the tasks at every clock. Each option takes its shortest time, whatever is in the
-// caches and whoever runs beside it.
-func (m *Model) addTasks(c *schedule.Priced, graph int) error {
-	g, p := c.Program.Graphs[graph], c.Platform
+// addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
+// variant, whatever is in the caches and whoever runs beside it.
+func (m *Model) addTasks(c *schedule.Priced, graph int) {
+	p, costs := c.Platform, c.Costs(graph)
 	clocks := 1
 	for i := range p.Devices {
 		clocks = max(clocks, len(p.Devices[i].Clocks))
 	}
-	m.Tasks = make([]Task, len(g.Tasks))
+	byClass := make([][]Option, len(costs.ByClass))
 	for clock := range clocks {
-		costs, err := c.AtClock(graph, int32(clock))
-		if err != nil {
-			return err
-		}
-		for t := range m.Tasks {
-			for id := range p.Devices {
-				d := &p.Devices[id]
-				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
-				if !ok || !slices.Contains(d.FreeClocks(), clock) {
-					continue
+		for class, byDevice := range c.ByVariant(graph, int32(clock)) {
+			for id, byVariant := range byDevice {
+				if d := &p.Devices[id]; len(byVariant) > 0 && slices.Contains(d.FreeClocks(), clock) {
+					o := optionOf(d, id, clock, &byVariant[0])
+					for k := range byVariant[1:] {
+						o.atMost(optionOf(d, id, clock, &byVariant[1+k]))
+					}
+					byClass[class] = append(byClass[class], o)
 				}
-				least := int64(cost.Least())
-				o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
-				extra := d.ClockAt(clock).Idle - floorWatts(d)
-				if cost.Joules != 0 {
-					o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
-				} else {
-					o.Nanojoules = below(float64((extra + unitWatts(d, clock)) * float64(least)))
-				}
-				m.Tasks[t].Options = append(m.Tasks[t].Options, o)
 			}
 		}
 	}
-	return nil
+	for _, class := range costs.Class {
+		m.Tasks = append(m.Tasks, Task{slices.Clone(byClass[class])})
+	}
+}
+
+// optionOf is a call with some cost on a device at a clock.
+func optionOf(d *platform.Device, id, clock int, cost *schedule.Cost) Option {
+	least := int64(cost.Least())
+	o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
+	extra := d.ClockAt(clock).Idle - floorWatts(d)
+	if cost.Joules != 0 {
+		o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
+	} else {
+		o.Nanojoules = below(float64((extra + unitWatts(d, clock)) * float64(least)))
+	}
+	return o
+}
+
+// atMost makes an option take no more than another one of its device and clock.
+func (o *Option) atMost(other Option) {
+	o.Nanos, o.AwakeNanos, o.Nanojoules = min(o.Nanos, other.Nanos), min(o.AwakeNanos, other.AwakeNanos), min(o.Nanojoules, other.Nanojoules)
 }
 
 // below and above are numbers a little below and above one that was rounded a few times.

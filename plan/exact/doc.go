@@ -8,7 +8,8 @@
 // of its tasks. A world that follows a plan starts everything as early as the plan lets it, so that
 // a plan has one schedule, and [simulate.Run] and [energy.FromSchedule] say what it is worth. Where a
 // plan lists no copies or places, package schedule decides them, and so they are no part of the search.
-// Sleep states after tasks are none either, but bounds of joules hold for plans that list some.
+// Sleep states after tasks are none either, nor variants of calls other than those of the price, but bounds hold for plans
+// that list some.
 //
 // To start early is no loss where units that wait draw the same at each clock and nothing sleeps. With
 // the orders, workers and clocks fixed, the joules are then those of the calls and copies, which do not
@@ -48,6 +49,8 @@
 // Otherwise the least model value of those that did not is a lower bound, and a second part looks at
 // all plans, without dominance. Both prune by bounds only. Where devices have sleep states and joules count
 // the second part finds plans and proves nothing: that no plan without sleep is better says nothing of one with sleep.
+// So it is where another variant of a call takes less or draws less. In the model the call then takes the least of all variants,
+// and draws the least.
 //
 // Times are whole nanoseconds. Joules are sums of floating-point numbers: two that differ by less than
 // 1e-12 of them count as equal.

@@ -99,7 +99,7 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	lowest := s.part(newDominance(m))
 	s.inModel = false
 	if !s.stopped && lowest < s.cut() {
-		if all := s.part(newPrefixes(m)); !m.maySleep() {
+		if all := s.part(newPrefixes(m)); !m.maySleep() && !m.varied {
 			lowest = max(lowest, all)
 		}
 	}

@@ -253,3 +253,39 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestVariants: a call takes 10 ns and 4·10 nJ above what the core draws idle, or by another variant 20 ns and some nanojoules,
+// and the core draws 1 W idle. So by the first, which is that of the price, a plan has 10 + 40 = 50 nJ, and in the model the call
+// takes 10 ns and the fewer joules of both. What is found is proven where the other variant has no less of what counts.
+func TestVariants(t *testing.T) {
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
+		{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		objective Objective
+		joules    float64 // of the other variant
+		value     float64
+		bound     float64
+	}{
+		{Time, 15e-9, 10e-9, 10e-9},
+		{Energy, 15e-9, 50e-9, 25e-9},
+		{Energy, 45e-9, 50e-9, 50e-9},
+		{EDP, 15e-9, 500e-18, 250e-18},
+	} {
+		b := dag.NewBuilder("one")
+		b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "cpu/fast", Ns: 10}, {Key: "cpu/frugal", Ns: 20, Joules: c.joules}}})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Search(t.Context(), price(t, g, p), Options{Objective: c.objective, Nodes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Proven != (c.bound == c.value) || math.Abs(r.Value/c.value-1) > 1e-9 || r.Bound > c.bound*(1+1e-9) || r.Bound < c.bound*(1-1e-9) {
+			t.Errorf("%s, %g J: value %g, bound %g, proven %v; want %g and %g", c.objective, c.joules, r.Value, r.Bound, r.Proven, c.value, c.bound)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type model struct {
 	unlike    bool // units of a device differ, since tasks name workers or each other
 	groups    int  // of tasks that are to share a worker
 	staged    bool // some way between memories passes the host's
+	varied    bool // some call takes or draws less by a variant that a plan without variants does not run it by
 
 	// What is drawn all the time, in joules per nanosecond: by the host and links. Devices add theirs.
 	restJ float64
@@ -48,8 +49,8 @@ type task struct {
 type setting struct {
 	device platform.DeviceID
 	clock  int32
-	takes  int64   // the call
-	joules float64 // of the call, beside what a unit draws that waits
+	takes  int64   // the call, by the variant that takes least
+	joules float64 // of the call by the variant that draws least, beside what a unit draws that waits
 }
 
 // piece is what a task wrote of one storage for the same readers, or what was there before the run.
@@ -203,19 +204,25 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 		d := &m.platform.Devices[id]
 		rest := m.restWatts(o, platform.DeviceID(id))
 		for _, clock := range m.clocks(o, platform.DeviceID(id)) {
-			costs, err := priced.AtClock(0, clock)
+			costs, err := priced.AtClock(0, clock, nil)
 			if err != nil {
 				return err
 			}
+			byVariant := priced.ByVariant(0, clock)
 			for t := range m.tasks {
 				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
 				if !ok || m.tasks[t].worker >= 0 && m.platform.Workers[m.tasks[t].worker].Device != platform.DeviceID(id) {
 					continue
 				}
-				takes := max(int64(cost.Least()), int64(cost.First))
-				s := setting{device: platform.DeviceID(id), clock: clock, takes: takes, joules: m.callJoules(d, int(clock), rest, &cost, takes)}
+				s := setting{device: platform.DeviceID(id), clock: clock}
+				s.takes, s.joules = m.callOf(d, int(clock), rest, &cost)
+				for _, other := range byVariant[costs.Class[t]][id] {
+					takes, joules := m.callOf(d, int(clock), rest, &other)
+					m.varied = m.varied || takes < s.takes || joules < s.joules
+					s.takes, s.joules = min(s.takes, takes), min(s.joules, joules)
+				}
 				m.tasks[t].settings = append(m.tasks[t].settings, s)
-				if all := takes + m.devices[id].dispatch; m.tasks[t].least[id] < 0 || all < m.tasks[t].least[id] {
+				if all := s.takes + m.devices[id].dispatch; m.tasks[t].least[id] < 0 || all < m.tasks[t].least[id] {
 					m.tasks[t].least[id] = all
 				}
 			}
@@ -229,17 +236,18 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 	return nil
 }
 
-// callJoules is the least that a call draws beside what its unit would draw waiting.
-func (m *model) callJoules(d *platform.Device, clock int, rest float64, cost *schedule.Cost, takes int64) float64 {
+// callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
+func (m *model) callOf(d *platform.Device, clock int, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
+	takes = max(int64(cost.Least()), int64(cost.First))
 	above := d.WattsAboveIdle(clock, 1)
 	for n := 2; n <= d.Count; n++ {
 		above = min(above, d.WattsAboveIdle(clock, n))
 	}
 	idle := d.ClockAt(clock).Idle - rest
 	if cost.Joules != 0 {
-		return m.perNs(float64(cost.Joules*1e9)) + float64(m.perNs(idle)*float64(takes))
+		return takes, m.perNs(float64(cost.Joules*1e9)) + float64(m.perNs(idle)*float64(takes))
 	}
-	return float64(m.perNs(idle+above) * float64(takes))
+	return takes, float64(m.perNs(idle+above) * float64(takes))
 }
 
 // addPieces finds what tasks read of what others wrote, or of what was there.

@@ -21,10 +21,11 @@
 // simulator said of that point. Only what the simulator says of a plan becomes the result, and no result is
 // worse than the first plan.
 //
-// # Sleep
+// # Variants and sleep
 //
-// What the search ends with is then looked through for waits of units that are worth a sleep state (sleep.go). Tasks
-// do not move for the sake of sleep.
+// What the search ends with is then looked through for calls that other variants run in less time or with fewer joules
+// (variants.go), and after that for waits of units that are worth a sleep state (sleep.go). Tasks do not move for the sake of
+// either, but the next search that begins with the result times its calls by the variants that it has.
 //
 // # The estimate
 //
@@ -59,6 +60,5 @@
 //
 // # Limits
 //
-// Tiles and variants are not searched; package best says what other variants could be good for. A plan of the result has
-// the first one's variants, and its sleep states where tasks stay on their device.
+// Tiles are not searched. A plan of the result has the first one's sleep states where tasks stay on their device.
 package improve

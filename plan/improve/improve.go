@@ -68,7 +68,7 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 		if climbed, err := s.climb(r); err == nil && climbed.score < first.score {
 			found = climbed
 		}
-		found = s.sleep(found)
+		found = s.sleep(s.vary(found))
 	}
 	r.Plan, r.Step, r.Joules, r.Value = found.plan, found.span, found.joules, o.Objective(found.span, found.joules)
 	return r, nil
@@ -105,7 +105,7 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(priced, with, &o)
+	m, err := newModel(priced, with, from.Variants, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ type worker struct {
 	memory         platform.MemoryID
 }
 
-// newModel makes the model of a graph with some copies of its buffers.
-func newModel(priced *schedule.Priced, g *dag.Graph, o *Options) (*model, error) {
+// newModel makes the model of a graph with some copies of its buffers, whose calls run by some variants.
+func newModel(priced *schedule.Priced, g *dag.Graph, variants schedule.Variants, o *Options) (*model, error) {
 	p := priced.Platform
 	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
@@ -85,7 +85,7 @@ func newModel(priced *schedule.Priced, g *dag.Graph, o *Options) (*model, error)
 		}
 		m.workers = append(m.workers, own)
 	}
-	if err := m.addCalls(priced); err != nil {
+	if err := m.addCalls(priced, variants); err != nil {
 		return nil, err
 	}
 	if p.Spread() {
@@ -145,7 +145,7 @@ func (m *model) eachMore(d *platform.Device, clock int) float64 {
 }
 
 // addCalls finds what the calls take and draw.
-func (m *model) addCalls(priced *schedule.Priced) error {
+func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) error {
 	byClock := map[int32]*schedule.Costs{}
 	m.class = slices.Clone(priced.Costs(0).Class)
 	for id := range m.devices {
@@ -153,7 +153,7 @@ func (m *model) addCalls(priced *schedule.Priced) error {
 		d := &m.platform.Devices[id]
 		for clock := range int32(max(1, len(d.Clocks))) {
 			if byClock[clock] == nil {
-				costs, err := priced.AtClock(0, clock)
+				costs, err := priced.AtClock(0, clock, variants)
 				if err != nil {
 					return err
 				}

@@ -1,8 +1,6 @@
 package improve
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,23 +22,8 @@ import (
 // idle and wakes in 5 ns with 30 nJ: it saves 9·90 − 50 = 760 nJ. If the step is 5 ns longer for that, and the machine draws
 // 20 W while everything idles, 100 nJ of them are lost.
 
-// nap is a sleep after a task.
-type nap struct {
-	task   string
-	states []napState // those that pay, what saves most first
-}
-
-type napState struct {
-	name  string
-	saves float64 // joules, if nothing is late for it
-}
-
-// mostTrials is how many sets of sleeps are simulated.
-const mostTrials = 32
-
-// sleep lets units sleep in a plan where the simulator says that this is better. All sleeps that pay by themselves are
-// tried at once; of those that are worse together the half that saves more, then the other half, and so on
-// down to single ones, which are tried in lighter states at last.
+// sleep lets units sleep in a plan where the simulator says that this is better, after those tasks for which a sleep pays by
+// itself.
 func (s *search) sleep(found judged) judged {
 	if !slices.ContainsFunc(s.priced.Platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 }) {
 		return found
@@ -51,58 +34,17 @@ func (s *search) sleep(found judged) judged {
 	}
 	all := 0.0
 	for _, n := range naps {
-		all += n.states[0].saves
+		all += n.forms[0].saves
 	}
 	if s.score(found.span, found.joules-all) >= found.score {
 		return found // there are none, or the objective does not count joules
 	}
-	best, err := s.judge(found.plan, fewSteps)
-	if err != nil {
-		return found
-	}
-	trials := mostTrials
-	var try func(some []nap)
-	try = func(some []nap) {
-		if len(some) == 0 || trials == 0 || s.over() {
-			return
-		}
-		trials--
-		if now, err := s.judge(withNaps(best.plan, some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
-			best = now
-			return
-		}
-		if half := len(some) / 2; half > 0 {
-			try(some[:len(some)-half])
-			try(some[len(some)-half:])
-		} else if lighter := some[0].states[1:]; len(lighter) > 0 {
-			try([]nap{{some[0].task, lighter}})
-		}
-	}
-	try(naps)
-	if best.plan == found.plan {
-		return found
-	}
-	if best, err = s.judge(best.plan, steadySteps); err != nil || best.score >= found.score {
-		return found
-	}
-	return best
-}
-
-// withNaps is a plan with further sleeps.
-func withNaps(plan *schedule.Plan, naps []nap) *schedule.Plan {
-	with := *plan
-	if with.Sleeps = maps.Clone(plan.Sleeps); with.Sleeps == nil {
-		with.Sleeps = map[string]string{}
-	}
-	for _, n := range naps {
-		with.Sleeps[n.task] = n.states[0].name
-	}
-	return &with
+	return s.try(found, naps)
 }
 
 // naps finds the sleeps that pay after the tasks of a step of a plan, in the middle of some steps or alone, what saves
 // most first.
-func (s *search) naps(plan *schedule.Plan) (all []nap, err error) {
+func (s *search) naps(plan *schedule.Plan) (all []change, err error) {
 	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 	if err != nil {
 		return nil, err
@@ -130,11 +72,11 @@ func (s *search) naps(plan *schedule.Plan) (all []nap, err error) {
 		if after != nil {
 			r.takes, r.wakes = after.Ready-span.End, true
 		}
-		if n := (nap{p.Graph.Tasks[span.Task].Name, r.pays()}); planned == 0 && len(n.states) > 0 {
+		if n := (change{task: p.Graph.Tasks[span.Task].Name, forms: r.pays()}); planned == 0 && len(n.forms) > 0 {
 			all = append(all, n)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b nap) int { return cmp.Compare(b.states[0].saves, a.states[0].saves) })
+	sortChanges(all)
 	return all, nil
 }
 
@@ -146,14 +88,13 @@ type rest struct {
 	wakes  bool // a task follows
 }
 
-// pays lists the states in which the unit saves more than it does by itself, what saves most first.
-func (r *rest) pays() (states []napState) {
+// pays lists the states in which the unit saves more than it does by itself.
+func (r *rest) pays() (states []form) {
 	for k := range r.device.Sleeps {
 		if saves := r.saves(int32(k)+1) - r.saves(0); saves > 0 {
-			states = append(states, napState{r.device.Sleeps[k].Name, saves})
+			states = append(states, form{r.device.Sleeps[k].Name, saves})
 		}
 	}
-	slices.SortStableFunc(states, func(a, b napState) int { return cmp.Compare(b.saves, a.saves) })
 	return states
 }
 

@@ -100,7 +100,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 	return &with
 }
 
-// planOf writes a point down. It keeps what the first plan says that a search does not change: variants,
+// planOf writes a point down. It keeps what the first plan says that moves do not change: variants,
 // copies of buffers, and sleep states of tasks that stay on their device.
 func (s *search) planOf(x *point) *schedule.Plan {
 	p, from := s.priced.Platform, s.from
