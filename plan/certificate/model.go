@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 )
