@@ -48,9 +48,9 @@ measured are predicted from others. Local search improves the best plans. Of a s
 up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
-with each of the tiles of all layers, what was tried of single layers, and any number of
-copies of buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering
-and --clock are fences.
+with each of the tiles of all layers, the plan's own tiles, and any number of copies of
+buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering and --clock
+are fences.
 It says in words what it chose and why, what the next best plan, spare devices and
 leaving out chosen ones would cost, and where the objective lies when durations are
 drawn from the distributions of a calibrated platform (with --seed).

@@ -133,6 +133,7 @@ type candidate struct {
 	stuck  bool       // more parts raise it no more
 	graph  string     // hash
 	near   *candidate // from which the search went on to this one; nil: it is of the space
+	lost   bool       // it is not of the space, and others are better: the certificate does without
 	err    error
 }
 
@@ -147,7 +148,7 @@ func (f *finder) passes() []pass {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
 	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
-		{f.improve, 0.65}, {f.settle, 0.7}, {f.prove, 0.9}, {f.improve, 1}}
+		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
 // searching is the part of the time for passes; what is left is for telling and explaining what they found.
@@ -356,6 +357,9 @@ func (f *finder) result() (*Result, error) {
 		r.Nodes += c.nodes
 		r.Plans += c.plans
 		r.Moves += c.moves
+		if c.lost {
+			continue
+		}
 		r.Bound = min(r.Bound, c.bound)
 		if c.near != nil {
 			certified.Further = append(certified.Further, c.Choice)

@@ -31,7 +31,7 @@ func (f *finder) planBest(ctx context.Context) error {
 // nothing to do.
 func (f *finder) offer(c *candidate) {
 	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
-	if c.Plan != nil && (better(&c.Try, &f.best.Try) || c.Value == f.best.Value && units(c) < units(f.best)) {
+	if c.Plan != nil && !c.lost && (better(&c.Try, &f.best.Try) || c.Value == f.best.Value && units(c) < units(f.best)) {
 		f.best = c
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
-// is spent. What it tried is covered by the certificate like the choices of the space.
+// is spent.
 func (f *finder) cutLayers(ctx context.Context) error {
 	if f.space.Near == nil {
 		return nil
@@ -71,4 +71,13 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 		return err
 	})
 	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
+}
+
+// loseFurther gives up the choices beside those of the space but for the best one, before anything is proved: a certificate covers
+// the space, and what else has the plan.
+func (f *finder) loseFurther(context.Context) error {
+	for _, c := range f.candidates {
+		c.lost = c.near != nil && c != f.best
+	}
+	return nil
 }

@@ -134,6 +134,9 @@ func (f *finder) lowest() (next []*proving) {
 		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
+		if c.lost {
+			continue
+		}
 		last := f.lastStep(c)
 		if c.proven || c.by > last || c.by == last && (last != byParts || c.stuck) {
 			if len(next) == 0 {
