@@ -112,9 +112,7 @@ type finder struct {
 	nodesEach  int                // of branch and bound
 	covered    []*candidate       // choices whose plans are looked at as those of another one
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
-
-	mutex  sync.Mutex
-	models map[string]func() (*certificate.Model, error) // of one choice for each graph, by its hash
+	models     certificate.Models
 }
 
 // candidate is a choice that can run, and what is known of it.
@@ -165,7 +163,7 @@ func until(ctx context.Context, since time.Time, all time.Duration, part float64
 // Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
 // proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: map[string]func() (*certificate.Model, error){}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	passes := f.passes()
 	for i, pass := range passes {
 		within, cancel := until(ctx, f.begun, o.Time, pass.part*searching)
@@ -271,7 +269,7 @@ func (f *finder) leaveOut(context.Context) error {
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
 		alike := f.Objective == exact.Time || len(c.priced.Platform.LeftAsleep) == 0
-		m, err := f.model(c, parts[len(parts)-1])
+		m, err := f.models.Of(c.priced, c.graph, parts[len(parts)-1])
 		if err != nil {
 			return err
 		}

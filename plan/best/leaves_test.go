@@ -91,7 +91,7 @@ func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Obje
 		t.Fatal(err)
 	}
 	for _, part := range parts {
-		m, err := l.Model(s, part, false)
+		m, err := l.Model(s, part, &certificate.Models{})
 		if err == nil {
 			m, err = l.Given(m)
 		}
@@ -202,7 +202,7 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 		claims := l.Claims
 		l.Claims = nil
 		for _, claim := range claims {
-			m, err := l.Model(s, claim.Objective, false)
+			m, err := l.Model(s, claim.Objective, &certificate.Models{})
 			if err == nil {
 				m, err = l.Given(m)
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
@@ -176,7 +175,7 @@ func (f *finder) share(ctx context.Context, p *proving) error {
 	})
 	return inParallel(ctx, len(less), func(i int) error {
 		c := less[i]
-		m, err := f.model(c, p.model.Objective)
+		m, err := f.models.Of(c.priced, c.graph, p.model.Objective)
 		if err == nil && p.model.Relaxes(m.Within(f.Deadline)) {
 			c.leaf, c.bound = p.leaf, bound
 		}
@@ -225,28 +224,6 @@ func (c *candidate) names() (names []string) {
 	return names
 }
 
-// model is that of a choice.
-func (f *finder) model(c *candidate, o certificate.Objective) (*certificate.Model, error) {
-	f.mutex.Lock()
-	first, ok := f.models[c.graph]
-	if !ok {
-		first = sync.OnceValues(func() (*certificate.Model, error) {
-			return certificate.NewModel(c.priced, 0, o, f.Steady)
-		})
-		f.models[c.graph] = first
-	}
-	f.mutex.Unlock()
-	like, err := first()
-	if err != nil {
-		return certificate.NewModel(c.priced, 0, o, f.Steady) // it may be a device that c lacks
-	}
-	m, err := like.On(c.priced, 0)
-	if err == nil {
-		m.Objective = o
-	}
-	return m, err
-}
-
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
 func (f *finder) bound(ctx context.Context, p *proving) error {
 	group := p.group
@@ -261,7 +238,7 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 	for _, part := range parts {
 		models := make([]*certificate.Model, len(group))
 		for i, c := range group {
-			if models[i], err = f.model(c, part); err != nil {
+			if models[i], err = f.models.Of(c.priced, c.graph, part); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ func (c *Certificate) Check(s *space.Space) error {
 	if err != nil {
 		return err
 	}
-	k := &checking{Certificate: c, space: s, parts: parts, models: make([]*Model, len(c.Leaves))}
+	k := &checking{Certificate: c, space: s, parts: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
 	if err := inParallel(len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
@@ -40,6 +40,7 @@ type checking struct {
 	*Certificate
 	space  *space.Space
 	parts  []Objective
+	made   Models
 	models []*Model // by leaf: of the last of the parts, which knows all that the others know
 }
 
@@ -49,7 +50,7 @@ func (k *checking) checkLeaf(i int) error {
 	if err := l.wellFormed(k.parts); err != nil {
 		return err
 	}
-	m, err := l.Model(k.space, k.parts[len(k.parts)-1], k.Steady)
+	m, err := l.Model(k.space, k.parts[len(k.parts)-1], &k.made)
 	if err == nil {
 		err = l.check(m.Within(k.Deadline))
 	}
@@ -63,7 +64,7 @@ func (k *checking) checkLeaf(i int) error {
 
 // Model is that of the plans of a leaf's sets of devices, of a space. [Leaf.Given] is that of its own plans
 // among them.
-func (l *Leaf) Model(s *space.Space, o Objective, steady bool) (*Model, error) {
+func (l *Leaf) Model(s *space.Space, o Objective, made *Models) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {
 		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
@@ -73,7 +74,7 @@ func (l *Leaf) Model(s *space.Space, o Objective, steady bool) (*Model, error) {
 		if hash := priced.Program.Graphs[0].Hash(); l.Graph != hash {
 			return nil, fmt.Errorf("its leaf is of a graph with hash %.12s, and this one has %.12s", l.Graph, hash)
 		}
-		m, err := NewModel(priced, 0, o, steady)
+		m, err := made.Of(priced, l.Graph, o)
 		if err != nil {
 			return nil, err
 		}
@@ -117,11 +118,11 @@ func (k *checking) checkCovered(choice space.Choice) error {
 	if err != nil {
 		return nil // it has no plans
 	}
-	m, err := NewModel(priced, 0, k.parts[len(k.parts)-1], k.Steady)
+	c := &cover{checking: k, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
+	m, err := k.made.Of(priced, c.graph, k.parts[len(k.parts)-1])
 	if err != nil {
 		return fmt.Errorf("%s: %w", choice, err)
 	}
-	c := &cover{checking: k, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
 	for i := range k.Leaves {
 		if k.Leaves[i].Choice == choice {
 			c.order = slices.Insert(c.order, 0, i)
