@@ -43,8 +43,8 @@ task of a network's layers, or with several GPUs one part of the batch for each,
 when each task runs, and its clock. All policies plan for the choices that may be best.
 Near the best ones it cuts single layers otherwise: in samples, outputs, and parts of the
 weight gradient and its accumulators. Tiles named "4 samples per task; fc1: 32 samples"
-are those of 4 samples, and of 32 in fc1. Kernels of sizes that the platform file has not
-measured are predicted from others. Local search improves the best plans. Of a step alone of
+are those of 4 samples, and of 32 in fc1. Where kernels are measured, only such are tried as
+the platform file has measured too. Local search improves the best plans. Of a step alone of
 up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)

@@ -9,7 +9,7 @@ import (
 )
 
 // cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
-// is spent.
+// is spent. Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
 func (f *finder) cutLayers(ctx context.Context) error {
 	if f.space.Near == nil {
 		return nil
@@ -55,13 +55,17 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 	if err != nil {
 		return nil, err
 	}
+	known := from.leastKnown()
+	for _, c := range near {
+		c.lost = c.leastKnown() > known // what is best by estimates is often only estimated too well
+	}
 	for _, c := range near {
 		c.near = from
 	}
 	if err := f.boundEach(ctx, near); err != nil {
 		return nil, err
 	}
-	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.bound >= f.best.Value })
+	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.lost || c.bound >= f.best.Value })
 	err = f.planTogether(ctx, near, func(c *candidate, ctx context.Context, f *finder) error {
 		policy, err := schedule.PolicyByName(from.Policy)
 		if err != nil || c.isSmall(f.Options) {
@@ -71,6 +75,21 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 		return err
 	})
 	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
+}
+
+// sources of durations, from best to worst.
+var sources = []schedule.CostSource{schedule.FromGraph, schedule.FromMeasured, schedule.FromFit, schedule.FromRoofline}
+
+// leastKnown is the worst source of a duration of a choice.
+func (c *candidate) leastKnown() (worst int) {
+	for _, class := range c.priced.Costs(0).ByClass {
+		for _, cost := range class {
+			if cost.Duration >= 0 {
+				worst = max(worst, slices.Index(sources, cost.Source))
+			}
+		}
+	}
+	return worst
 }
 
 // loseFurther gives up the choices beside those of the space but for the best one, before anything is proved: a certificate covers

@@ -1,0 +1,39 @@
+package certificate
+
+import (
+	"sync"
+
+	"dahl/schedule"
+)
+
+// Models makes models of a machine's sets of devices. Those of one graph share what its tasks read of each other, which takes
+// most of the time and of the memory. Goroutines may use it at one time.
+type Models struct {
+	Steady bool
+
+	mutex  sync.Mutex
+	models map[string]func() (*Model, error) // the first of each graph, by its hash
+}
+
+// Of is the model of the first graph, with that hash, of a priced program.
+func (s *Models) Of(c *schedule.Priced, hash string, o Objective) (*Model, error) {
+	s.mutex.Lock()
+	first, ok := s.models[hash]
+	if !ok {
+		if s.models == nil {
+			s.models = map[string]func() (*Model, error){}
+		}
+		first = sync.OnceValues(func() (*Model, error) { return NewModel(c, 0, o, s.Steady) })
+		s.models[hash] = first
+	}
+	s.mutex.Unlock()
+	like, err := first()
+	if err != nil {
+		return NewModel(c, 0, o, s.Steady) // it may be a device that c lacks
+	}
+	m, err := like.On(c, 0)
+	if err == nil {
+		m.Objective = o
+	}
+	return m, err
+}
