@@ -43,7 +43,7 @@ func (f *finder) improve(ctx context.Context) error {
 			}
 		}
 		each := min(moves, left/max(1, len(from)))
-		if len(from) == 0 || each == 0 {
+		if len(from) == 0 || each <= 0 {
 			return nil
 		}
 		left -= each * len(from)
