@@ -108,7 +108,6 @@ type finder struct {
 	best       *candidate // nil: none yet
 	begun      time.Time
 	left       int                // nodes
-	further    []space.Choice     // that were added to those of the space
 	nodesEach  int                // of branch and bound
 	covered    []*candidate       // choices whose plans are looked at as those of another one
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
