@@ -21,7 +21,8 @@
 //
 // Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of copies between memories
 // follows from the order of tasks ([improve]). No more than two copies of a buffer are tried. Bounds hold for any sleep, order and
-// number of copies.
+// number of copies. A certificate covers all choices of the space and the plan's own tiles; of tiles of single layers that
+// were tried and lost it says nothing.
 //
 // The price gives each call on each device the variant that is fastest by itself, at the device's first clock with all of its
 // units, so that weights depend neither on the units nor on the clocks that are chosen ([platform.Platform.Estimate]). What the

@@ -289,8 +289,8 @@ func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candid
 	return o, &best, nil
 }
 
-// open are the choices of a group without a plan that promise most: three of those with the chosen tiles but for single layers, and one of the others, by their
-// bounds. Among equals those with the number of units nearest to the chosen one go first.
+// open are the choices of a group without a plan that promise most by their bounds: three with the chosen tiles, but for
+// single layers, and one of the others. Among equals those with the number of units nearest to the chosen one go first.
 func (f *finder) open(g *group) []*candidate {
 	own := f.best.units().total()
 	far := func(c *candidate) int { return max(c.units().total()-own, own-c.units().total()) }

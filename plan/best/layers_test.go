@@ -72,7 +72,7 @@ func twoLayers(t *testing.T) *space.Space {
 }
 
 // TestCutLayers: of two tilings of all layers the better takes 17 us, and one layer apart from it 15, which is proven. The
-// certificate covers what was tried, and is refused without any of its leaves. A quick search tries tilings of all layers.
+// certificate covers the plan's own tiling too, and is refused without any of its leaves. A quick search tries tilings of all layers.
 func TestCutLayers(t *testing.T) {
 	s := twoLayers(t)
 	find := func(o Options) *Result {

@@ -156,15 +156,19 @@ func leastNanos(p *platform.Platform, to platform.MemoryID, bytes int64) int64 {
 		if _, ok := p.Route(from, to); !ok || from == to {
 			continue
 		}
-		nanos := 0.0
-		for _, use := range p.LinkUses(from, to) {
-			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
-				nanos = max(nanos, below(float64(bytes)*float64(use.Times)/l.BandwidthBytesPerSec*1e9))
-			}
-		}
-		least = min(least, int64(p.RouteTime(from, to, 0))+int64(nanos))
+		least = min(least, int64(p.RouteTime(from, to, 0))+int64(heldUp(p, from, to, bytes)))
 	}
 	return least
+}
+
+// heldUp is for how many nanoseconds the slowest link that flows share holds up bytes on a route.
+func heldUp(p *platform.Platform, from, to platform.MemoryID, bytes int64) (nanos float64) {
+	for _, use := range p.LinkUses(from, to) {
+		if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
+			nanos = max(nanos, below(float64(bytes)*float64(use.Times)/l.BandwidthBytesPerSec*1e9))
+		}
+	}
+	return nanos
 }
 
 // nanosPerByte is how long a byte keeps an engine of a memory at least on its way there.
@@ -175,13 +179,7 @@ func nanosPerByte(p *platform.Platform, to platform.MemoryID) float64 {
 		if _, ok := p.Route(from, to); !ok || from == to {
 			continue
 		}
-		perByte := 0.0
-		for _, use := range p.LinkUses(from, to) {
-			if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
-				perByte = max(perByte, below(float64(use.Times)/l.BandwidthBytesPerSec*1e9))
-			}
-		}
-		least = min(least, perByte)
+		least = min(least, heldUp(p, from, to, 1))
 	}
 	if math.IsInf(least, 1) {
 		return 0
