@@ -23,6 +23,7 @@
 //
 // # Limits
 //
-// A device runs at one clock in all of a run. Streams are noted and not modelled: a unit runs one
-// task at a time, beside its copies. A link serves any number of transfers at once.
+// A policy that decides at run time leaves every device at the clock in force; plans may change clocks between
+// tasks. Streams are noted and not modelled: a unit runs one task at a time, beside its copies. A link serves any
+// number of transfers at once.
 package simulate
