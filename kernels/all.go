@@ -7,7 +7,7 @@ import (
 )
 
 // table is the table of operations. Nothing changes it.
-var table = []Kernel{
+var table = append([]Kernel{
 	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
@@ -18,11 +18,12 @@ var table = []Kernel{
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,
+	globalavgpool, globalavgpoolDx, globalavgpoolNHWC, globalavgpoolNHWCDx,
 	softmaxXent, softmaxXentEval,
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
-	mean, count, add,
+	mean, count, add, sum, copied,
 	sgd, adam,
-}
+}, functionKernels()...)
 
 // Kernels is the table of operations, as a copy.
 func Kernels() []Kernel {

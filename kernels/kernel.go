@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unique"
 
 	"dahl/dag"
 	"dahl/kernels/cuda"
@@ -231,11 +230,9 @@ func withRef(doc string, run32, run64 func(*Call), others ...[]Variant) []Varian
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.
-func Validate(s *Spec) error {
-	k, ok := lookup(s.Op)
-	if !ok {
-		return fmt.Errorf("unknown operation %q", s.Op)
-	}
+func Validate(s *Spec) error { return (*Table)(nil).Validate(s) }
+
+func (k *Kernel) validate(s *Spec) error {
 	if s.Type != dag.Float32 && s.Type != dag.Float64 {
 		return fmt.Errorf("%s: type %v; float32 and float64 are supported", s.Op, s.Type)
 	}
@@ -308,17 +305,4 @@ func (k *Kernel) signature() string {
 
 // Add validates a task, fills in its shape key and work, and appends it to a builder. The caller
 // sets all other fields.
-func Add(b *dag.Builder, t dag.Task) dag.TaskID {
-	if b.Err() != nil {
-		return 0
-	}
-	s := SpecOf(&t, b.BufferAt)
-	if err := Validate(s); err != nil {
-		b.Fail(fmt.Errorf("task %q: %w", t.Name, err))
-		return 0
-	}
-	k, _ := lookup(t.Op)
-	t.Flops, t.MovedBytes = k.Work(s)
-	t.Shape = unique.Make(s.Key()).Value() // so that equal keys of a big graph are one string
-	return b.Task(t)
-}
+func Add(b *dag.Builder, t dag.Task) dag.TaskID { return (*Table)(nil).Add(b, t) }

@@ -32,7 +32,7 @@ var reluDx = Kernel{
 }
 
 func reluRef[T Float](call *Call) {
-	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
 		for i, v := range x {
 			y[i], mask[i] = 0, 0
 			if v > 0 {
@@ -46,7 +46,7 @@ func reluRef[T Float](call *Call) {
 }
 
 func reluDxRef[T Float](call *Call) {
-	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
 		for i, m := range mask {
 			dx[i] = 0
 			if m != 0 {
@@ -57,13 +57,13 @@ func reluDxRef[T Float](call *Call) {
 }
 
 func reluAt[T Float](level simd.Level, call *Call) {
-	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
 		simd.ReLU(level, y, mask, x)
 	})
 }
 
 func reluDxAt[T Float](level simd.Level, call *Call) {
-	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
 		simd.ReLUGradient(level, dx, dy, mask)
 	})
 }

@@ -96,7 +96,7 @@ func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
 
 func sgdRef[T Float](call *Call) {
 	step := sgdOf[T](call, 2)
-	eachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
+	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
 		for i, grad := range g {
 			sgdElement(&step, &w[i], &v[i], grad)
 		}
@@ -129,5 +129,5 @@ func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
 
 func sgdAt[T Float](level simd.Level, call *Call) {
 	step := sgdOf[T](call, 2)
-	eachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
+	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
 }

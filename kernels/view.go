@@ -92,8 +92,8 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	return outer, rows, run
 }
 
-// eachRun visits the runs of three operands.
-func eachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
+// EachRun visits three operands of one shape in runs that are contiguous in all of them.
+func EachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
 	outer, rows, run := runs(a, b, c)
 	for r := range rows {
 		visit(Data[A](a)[a.offset(outer, r):][:run], Data[B](b)[b.offset(outer, r):][:run], Data[C](c)[c.offset(outer, r):][:run])

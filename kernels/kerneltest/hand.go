@@ -371,6 +371,72 @@ var handCases = []HandCase{
 		In: [][]float64{{1, 2}, {10, 20}}, Want: [][]float64{{11, 22}, nil},
 	},
 	{
+		Name: "sum", Op: "sum", Shapes: [][]int{{2}, {2}, {2}},
+		In: [][]float64{nil, {1, 2}, {10, -2}}, Want: [][]float64{{11, 0}, nil, nil},
+	},
+	{
+		Name: "copy", Op: "copy", Shapes: [][]int{{2, 1}, {2, 1}},
+		In: [][]float64{nil, {1, nan}}, Want: [][]float64{{1, nan}, nil},
+	},
+	{
+		// Two channels of one row: (1+2+6)/3 and (10+20+0)/3.
+		Name: "mean of all pixels", Op: "globalavgpool",
+		Shapes: [][]int{{1, 2, 1, 1}, {1, 2, 1, 3}},
+		In:     [][]float64{nil, {1, 2, 6, 10, 20, 0}},
+		Want:   [][]float64{{3, 10}, nil},
+	},
+	{
+		Name: "mean of all pixels, channels last", Op: "globalavgpool.nhwc",
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 3, 1, 2}},
+		In:     [][]float64{nil, {1, 10, 2, 20, 6, 0}},
+		Want:   [][]float64{{3, 10}, nil},
+	},
+	{
+		Name: "a quarter to each pixel", Op: "globalavgpool.dx",
+		Shapes: [][]int{{1, 2, 2, 2}, {1, 2, 1, 1}},
+		In:     [][]float64{nil, {4, 8}},
+		Want:   [][]float64{{1, 1, 1, 1, 2, 2, 2, 2}, nil},
+	},
+	{
+		Name: "a quarter to each pixel, channels last", Op: "globalavgpool.nhwc.dx",
+		Shapes: [][]int{{1, 2, 2, 2}, {1, 1, 1, 2}},
+		In:     [][]float64{nil, {4, 8}},
+		Want:   [][]float64{{1, 2, 1, 2, 1, 2, 1, 2}, nil},
+	},
+	{
+		Name: "odd, and 1 at infinity", Op: "tanh", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, inf, -inf}}, Want: [][]float64{{0, 1, -1}, nil},
+	},
+	{
+		Name: "1 - y²", Op: "tanh.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {3, 3, 8}, {0, 1, -0.5}}, Want: [][]float64{{3, 0, 6}, nil, nil},
+	},
+	{
+		Name: "from 0 to 1", Op: "sigmoid", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, inf, -inf}}, Want: [][]float64{{0.5, 1, 0}, nil},
+	},
+	{
+		Name: "y(1 - y)", Op: "sigmoid.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {4, 3, 16}, {0.5, 1, 0.25}}, Want: [][]float64{{1, 0, 3}, nil, nil},
+	},
+	{
+		// 64 standard deviations from the mean all or nothing of the normal distribution lies below.
+		Name: "x above, 0 below", Op: "gelu", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, 64, -64}}, Want: [][]float64{{0, 64, 0}, nil},
+	},
+	{
+		Name: "from 0 to 1, a half at 0", Op: "gelu.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, 3, 4}, {0, 64, -64}}, Want: [][]float64{{1, 3, 0}, nil, nil},
+	},
+	{
+		Name: "x above, 0 below", Op: "gelu_tanh", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, 64, -64}}, Want: [][]float64{{0, 64, 0}, nil},
+	},
+	{
+		Name: "from 0 to 1, a half at 0", Op: "gelu_tanh.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, 3, 4}, {0, 64, -64}}, Want: [][]float64{{1, 3, 0}, nil, nil},
+	},
+	{
 		Name: "plain", Op: "sgd", Params: SGDParams(0, 0, 0), // 2 - 0.5·4
 		Shapes: [][]int{{1}, {1}, {2}},
 		In:     [][]float64{{2}, {4}, {0.5, 1}},

@@ -1,0 +1,87 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// Average of all pixels of each channel. Sums begin with the first pixel and go on in the order of
+// rows in all variants and layouts, so that these give the same bits.
+
+var globalavgpool = Kernel{
+	Op: "globalavgpool", Doc: "y[n,c] = mean of x[n,c,h,w] over h and w",
+	Operands: []Operand{writes("y", Real, "n c 1 1"), reads("x", Real, "n c h w")},
+	Work:     perElement(1, 1),
+	Variants: withRef("channel by channel", meanPixels[float32](1), meanPixels[float64](1)),
+}
+
+var globalavgpoolDx = Kernel{
+	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/(h·w)",
+	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
+	Work:     perElement(1, 0),
+	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1)),
+}
+
+var globalavgpoolNHWC = Kernel{
+	Op: "globalavgpool.nhwc", Doc: "y[n,c] = mean of x[n,h,w,c] over h and w",
+	Operands: []Operand{writes("y", Real, "n 1 1 c"), reads("x", Real, "n h w c")},
+	Work:     perElement(1, 1),
+	Variants: withRef("channel by channel", meanPixels[float32](3), meanPixels[float64](3),
+		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil)),
+}
+
+var globalavgpoolNHWCDx = Kernel{
+	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/(h·w)",
+	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
+	Work:     perElement(1, 0),
+	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3)),
+}
+
+// pixelsOf is a map with its dimensions in the order samples, channels, rows, columns; channels
+// are dimension 1 or 3 of the operand.
+func pixelsOf[T Float](a *Arg, channels int) map4[T] {
+	m := map4Of[T](a)
+	if channels == 3 {
+		return m.as(&nchwTiles)
+	}
+	return m
+}
+
+func meanPixels[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		y, x := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
+		y.each(func(n, c, _, _ int) {
+			total := x.elems[x.at(n, c, 0, 0)]
+			for p := 1; p < x.extent[2]*x.extent[3]; p++ {
+				total += x.elems[x.at(n, c, p/x.extent[3], p%x.extent[3])]
+			}
+			y.elems[y.at(n, c, 0, 0)] = total / T(x.extent[2]*x.extent[3])
+		})
+	}
+}
+
+func spreadPixels[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		dx, dy := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
+		dx.each(func(n, c, h, w int) {
+			dx.elems[dx.at(n, c, h, w)] = dy.elems[dy.at(n, c, 0, 0)] / T(dx.extent[2]*dx.extent[3])
+		})
+	}
+}
+
+func meanOfPixels[T Float](level simd.Level, call *Call) {
+	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	for n := range y.extent[0] {
+		sum := y.elems[y.at(n, 0, 0, 0):][:y.extent[3]]
+		for h := range x.extent[1] {
+			for w := range x.extent[2] {
+				pixel := x.elems[x.at(n, h, w, 0):][:x.extent[3]]
+				if h+w == 0 {
+					copy(sum, pixel)
+				} else {
+					simd.Add(level, sum, pixel)
+				}
+			}
+		}
+		for c := range sum {
+			sum[c] /= T(x.extent[1] * x.extent[2])
+		}
+	}
+}

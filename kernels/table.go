@@ -1,0 +1,83 @@
+package kernels
+
+import (
+	"fmt"
+	"unique"
+
+	"dahl/dag"
+)
+
+// Table has the operations of a program: those of this package, and others that its layers bring.
+// A nil Table has those of this package alone. It does not change.
+type Table struct {
+	kernels []Kernel
+	byOp    map[string]*Kernel
+}
+
+// NewTable is the operations of this package and others. Each of these has a name of its own,
+// operands, its Work, and a first variant "ref" for both float types.
+func NewTable(others ...Kernel) (*Table, error) {
+	t := &Table{kernels: Kernels(), byOp: map[string]*Kernel{}}
+	for i := range others {
+		k := &others[i]
+		switch {
+		case k.Op == "":
+			return nil, fmt.Errorf("operation %d has no name", i+1)
+		case len(k.Operands) == 0 || k.Work == nil || len(k.Variants) == 0:
+			return nil, fmt.Errorf("operation %q lacks operands, Work or variants", k.Op)
+		case k.Variants[0].Name != "ref" || k.Variants[0].Run32 == nil || k.Variants[0].Run64 == nil:
+			return nil, fmt.Errorf("operation %q: the first variant is %q, want \"ref\" with Run32 and Run64", k.Op, k.Variants[0].Name)
+		}
+		t.kernels = append(t.kernels, k.clone())
+	}
+	for i := range t.kernels {
+		k := &t.kernels[i]
+		if t.byOp[k.Op] != nil {
+			return nil, fmt.Errorf("there are two operations %q; give one another name", k.Op)
+		}
+		t.byOp[k.Op] = k
+	}
+	return t, nil
+}
+
+// Lookup finds an operation, which nobody changes.
+func (t *Table) Lookup(op string) (*Kernel, bool) {
+	if t == nil {
+		k, err := KernelByName(op)
+		return k, err == nil
+	}
+	return t.find(op)
+}
+
+func (t *Table) find(op string) (*Kernel, bool) {
+	if t == nil {
+		return lookup(op)
+	}
+	k, ok := t.byOp[op]
+	return k, ok
+}
+
+// Validate is [Validate] for the operations of the table.
+func (t *Table) Validate(s *Spec) error {
+	k, ok := t.find(s.Op)
+	if !ok {
+		return fmt.Errorf("unknown operation %q", s.Op)
+	}
+	return k.validate(s)
+}
+
+// Add is [Add] for the operations of the table.
+func (t *Table) Add(b *dag.Builder, task dag.Task) dag.TaskID {
+	if b.Err() != nil {
+		return 0
+	}
+	s := SpecOf(&task, b.BufferAt)
+	if err := t.Validate(s); err != nil {
+		b.Fail(fmt.Errorf("task %q: %w", task.Name, err))
+		return 0
+	}
+	k, _ := t.find(task.Op)
+	task.Flops, task.MovedBytes = k.Work(s)
+	task.Shape = unique.Make(s.Key()).Value() // so that equal keys of a big graph are one string
+	return b.Task(task)
+}
