@@ -16,7 +16,7 @@ import (
 // type and variants are the same.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
-	for _, model := range []string{"digits-cnn", "lenet5"} {
+	for _, model := range []string{"digits-cnn", "lenet5", branching} {
 		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, form := range forms {
 				for _, c := range []struct {

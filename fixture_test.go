@@ -55,6 +55,9 @@ func fixtureLowering(layout string, fused bool) dag.Lowering {
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
 	t.Helper()
 	m, err := nn.ModelByName(model)
+	if model == branching {
+		m, err = branchingNetwork()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +77,23 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs 
 	}
 	n.lower(t, fixtureLowering(map[bool]string{true: dag.NHWC, false: dag.NCHW}[fused], fused))
 	return n
+}
+
+// branching is a network with two residual blocks and a concatenation, with values that two and
+// three layers read.
+const branching = "branching"
+
+func branchingNetwork() (*nn.Model, error) {
+	conv := func(filters int) nn.Layer { return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1} }
+	m, err := nn.New(branching, []int{1, 8, 8},
+		conv(5), nn.ReLU{}, conv(5), nn.ReLU{}, conv(5), nn.Of(nn.Add{}, "relu1", "conv3"), nn.Activation{Function: "gelu"},
+		conv(7), nn.ReLU{}, nn.Of(conv(7), "gelu1"), nn.Of(nn.Add{}, "relu3", "conv5"), nn.Of(nn.Concat{}, "gelu1", "add2"),
+		nn.GlobalAvgPool{}, nn.Flatten{}, nn.Of(nn.MaxPool{Size: 4}, "concat1"), nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{},
+		nn.Of(nn.Concat{}, "flatten1", "relu4"), nn.Dense{Outputs: 10})
+	if err == nil {
+		m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
+	}
+	return m, err
 }
 
 func (n *network) lower(t testing.TB, l dag.Lowering) {

@@ -14,39 +14,22 @@ import (
 // policy.
 const maxForeignLines = 60
 
+const foreignModule = "testdata/module"
+
 // TestForeignModule vets and runs a program of another module, which has nothing but what
 // packages export. Its own policy is simulated and executed, and the weights are those of
-// HEFT, to the last bit. It needs no network: the checksums are those of dahl.
+// HEFT, to the last bit.
 func TestForeignModule(t *testing.T) {
-	const folder = "testdata/module"
-	text, err := os.ReadFile(filepath.Join(folder, "main.go"))
+	text, err := os.ReadFile(filepath.Join(foreignModule, "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(text, []byte("\n")); n >= maxForeignLines {
 		t.Errorf("the program has %d lines, want fewer than %d", n, maxForeignLines)
 	}
-	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
-	for from, to := range map[string]string{filepath.Join(folder, "go.mod"): "go.mod", "go.sum": "go.sum"} {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(own, to), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out []byte
-	for _, verb := range []string{"vet", "run"} {
-		cmd := exec.Command("go", verb, "-modfile="+filepath.Join(own, "go.mod"), ".")
-		cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-		if out, err = cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", verb, err, out)
-		}
-	}
-	lines := regexp.MustCompile(`(?m)^(\w+): step of ([\d.e+-]+) ms predicted, ([\d.e+-]+) ms measured; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`).FindAllStringSubmatch(string(out), -1)
+	lines := runForeign(t, ".", `^(\w+): step of ([\d.e+-]+) ms predicted, ([\d.e+-]+) ms measured; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
 	if len(lines) != 2 || lines[0][1] != "heft" || lines[1][1] != "random" {
-		t.Fatalf("want a line of heft and one of random:\n%s", out)
+		t.Fatalf("want a line of heft and one of random: %q", lines)
 	}
 	for _, line := range lines {
 		// One image in ten is guessed; an epoch teaches more than half.
@@ -59,4 +42,47 @@ func TestForeignModule(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForeignLayer does the same with a program that brings a layer and its kernels: they are
+// predicted, and trained by two policies to the same weights.
+func TestForeignLayer(t *testing.T) {
+	lines := runForeign(t, "./layer", `^(\w+): step of ([\d.e+-]+) ms predicted; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
+	if len(lines) != 2 {
+		t.Fatalf("want two lines: %q", lines)
+	}
+	for _, line := range lines {
+		if accuracy, err := strconv.ParseFloat(line[3], 64); err != nil || accuracy < 50 || line[4] != lines[0][4] {
+			t.Errorf("%s: accuracy %s %%, weights %s, want those of %s, %s", line[1], line[3], line[4], lines[0][1], lines[0][4])
+		}
+		if ms, err := strconv.ParseFloat(line[2], 64); err != nil || ms <= 0 {
+			t.Errorf("%s: a step of %s ms", line[1], line[2])
+		}
+	}
+}
+
+// runForeign vets and runs a program of the other module, and finds lines in what it prints. It
+// needs no network: the checksums are those of dahl.
+func runForeign(t *testing.T, program, line string) [][]string {
+	t.Helper()
+	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
+	for from, to := range map[string]string{filepath.Join(foreignModule, "go.mod"): "go.mod", "go.sum": "go.sum"} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(own, to), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out []byte
+	for _, verb := range []string{"vet", "run"} {
+		cmd := exec.Command("go", verb, "-modfile="+filepath.Join(own, "go.mod"), program)
+		cmd.Dir, cmd.Env = foreignModule, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		var err error
+		if out, err = cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", verb, err, out)
+		}
+	}
+	return regexp.MustCompile("(?m)"+line).FindAllStringSubmatch(string(out), -1)
 }

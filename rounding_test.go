@@ -50,7 +50,7 @@ func (a arithmetic) stepErrors(m *nn.Model, weights map[string][]float64, images
 			sum(s.Out[0] * l.Kernel * l.Kernel)
 			sum(len(images) * s.Out[1] * s.Out[2])
 		case nn.Dense:
-			sum(s.In[0] + 1)
+			sum(s.In[0][0] + 1)
 			sum(s.Out[0])
 			sum(len(images))
 		}
@@ -159,13 +159,13 @@ func terms(s *nn.Stage, visit func(out, weight, in int)) {
 	c, ok := s.Layer.(nn.Conv2D)
 	if !ok {
 		for o := range s.Out[0] {
-			for i := range s.In[0] {
-				visit(o, o*s.In[0]+i, i)
+			for i := range s.In[0][0] {
+				visit(o, o*s.In[0][0]+i, i)
 			}
 		}
 		return
 	}
-	channels, height, width, rows, columns := s.In[0], s.In[1], s.In[2], s.Out[1], s.Out[2]
+	channels, height, width, rows, columns := s.In[0][0], s.In[0][1], s.In[0][2], s.Out[1], s.Out[2]
 	for weight := range product(s.Params[0].Shape) { // (f, c, k, k)
 		p, q := weight/c.Kernel%c.Kernel-c.Pad, weight%c.Kernel-c.Pad
 		channel, filter := weight/(c.Kernel*c.Kernel)%channels, weight/(c.Kernel*c.Kernel*channels)
@@ -188,10 +188,10 @@ func selected(s *nn.Stage, x []float64, visit func(out, in int)) {
 		in := out
 		if pools {
 			rows, columns := s.Out[1], s.Out[2]
-			corner := (out/(rows*columns)*s.In[1]+out/columns%rows*pool.Size)*s.In[2] + out%columns*pool.Size
+			corner := (out/(rows*columns)*s.In[0][1]+out/columns%rows*pool.Size)*s.In[0][2] + out%columns*pool.Size
 			in = corner
 			for k := range pool.Size * pool.Size {
-				if at := corner + k/pool.Size*s.In[2] + k%pool.Size; x[at] > x[in] {
+				if at := corner + k/pool.Size*s.In[0][2] + k%pool.Size; x[at] > x[in] {
 					in = at
 				}
 			}

@@ -99,7 +99,7 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 		}
 		return 0, nil
 	}
-	k, spec, err := callOf(c.graph, t)
+	k, spec, err := c.callOf(t)
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +117,7 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 		if !r.platform.Devices[d].IsProcessor() {
 			continue
 		}
-		v, err := variantOf(c.problem, c.originOf(t), platform.DeviceID(d))
+		v, err := c.variantOf(c.originOf(t), platform.DeviceID(d))
 		if err != nil {
 			return 0, err
 		}
@@ -143,12 +143,12 @@ func (r *Runner) callIn(c *compiledGraph, t dag.TaskID, params []float64, step i
 }
 
 // callOf is the kernel call of a task with an operation.
-func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) {
-	task, spec := &g.Tasks[t], specOf(g, t)
-	if err := kernels.Validate(spec); err != nil {
+func (c *compiledGraph) callOf(t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) {
+	task, spec := &c.graph.Tasks[t], specOf(c.graph, t)
+	if err := c.kernels.Validate(spec); err != nil {
 		return nil, nil, err
 	}
-	k, _ := operation(task.Op)
+	k, _ := c.kernels.Lookup(task.Op)
 	for i, a := range task.Accesses {
 		if a.Mode == dag.Reduce {
 			return nil, nil, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
@@ -173,22 +173,23 @@ func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
 
 func doNothing(*kernels.Call) {}
 
-// variantOf is the variant that runs a task of a known operation on a device: the one named by its
+// variantOf is the variant that runs a task of the origin, of a known operation on a device: the one named by its
 // cost, else the operation's default. It is nil where the task cannot run.
-func variantOf(p *schedule.Problem, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
-	c, ok := p.Costs.Of(t, d)
+func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
+	p := c.problem
+	cost, ok := p.Costs.Of(t, d)
 	if !ok {
 		return nil, nil
 	}
 	task, device := &p.Graph.Tasks[t], &p.Platform.Devices[d]
-	k, _ := operation(task.Op)
-	if c.Variant == "" {
+	k, _ := c.kernels.Lookup(task.Op)
+	if cost.Variant == "" {
 		return k.DefaultFor(device.Kind), nil
 	}
-	v, ok := k.VariantFor(device.Kind, task.Type, c.Variant)
+	v, ok := k.VariantFor(device.Kind, task.Type, cost.Variant)
 	if !ok || v.Kind == kernels.CPU && !v.RunsHere() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan, its model for device %q or the options name",
-			k.Op, c.Variant, device.Name)
+			k.Op, cost.Variant, device.Name)
 	}
 	return v, nil
 }

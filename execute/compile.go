@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -16,6 +17,7 @@ type compiledGraph struct {
 	origin  *dag.Graph // the graph of the program
 	graph   *dag.Graph // the graph that runs: origin, or the graph placed in several memories
 	problem *schedule.Problem
+	kernels *kernels.Table
 	layout  *layout.Layout   // of the host memory
 	layouts []*layout.Layout // by memory
 	placed  *place.Graph     // of a plan; nil: a policy decides
@@ -63,7 +65,7 @@ func (r *Runner) take() error {
 	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
 		layouts := r.decision.Layouts(i)
-		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
+		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), kernels: tableOf(r.decision), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
 		if c.placed != nil {
 			var err error
 			if c.graph, err = c.placed.Graph(); err != nil {

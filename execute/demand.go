@@ -38,7 +38,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) (launches []launchID, err error) {
 	launches = make([]launchID, len(b.graph.Tasks))
 	for t := range launches {
 		launches[t] = -1
-		if k, _ := operation(b.graph.Tasks[t].Op); k == nil || k.Host || !b.runsHere(dag.TaskID(t), l) {
+		if k, _ := b.kernels.Lookup(b.graph.Tasks[t].Op); k == nil || k.Host || !b.runsHere(dag.TaskID(t), l) {
 			continue
 		}
 		if launches[t], err = b.bindTask(dag.TaskID(t), int32(l.id), 0); err != nil {

@@ -222,7 +222,7 @@ func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l launchID, err
 
 // bindCall binds the kernel call of a task on a worker's lane in a step.
 func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error) {
-	k, spec, err := callOf(b.graph, t)
+	k, spec, err := b.callOf(t)
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +230,7 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error
 	if k.Host {
 		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", k.Op, worker.Name)
 	}
-	v, err := variantOf(b.problem, b.originOf(t), worker.Device)
+	v, err := b.variantOf(b.originOf(t), worker.Device)
 	if err != nil {
 		return 0, err
 	}
@@ -242,7 +242,7 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error
 	}
 	cost, _ := b.costOf(t, worker.Device)
 	clock, sleeps := b.problem.StatesOf(b.originOf(t), worker.Device)
-	call := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, spec, v, cost), work: b.workspace(lane),
+	call := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, k, spec, v, cost), work: b.workspace(lane),
 		worker: platform.WorkerID(lane), clock: clock, sleeps: sleeps}
 	for _, a := range b.graph.Tasks[t].Accesses {
 		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer, step), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})

@@ -23,11 +23,10 @@ func paceOf(p *platform.Platform) *platform.Platform {
 
 // leastTime is the least time of a call on an emulated device: the cost in the graph, or the time
 // by the platform file; 0: as fast as the core.
-func leastTime(pace *platform.Platform, d platform.DeviceID, spec *kernels.Spec, v *kernels.Variant, cost schedule.Cost) time.Duration {
+func leastTime(pace *platform.Platform, d platform.DeviceID, k *kernels.Kernel, spec *kernels.Spec, v *kernels.Variant, cost schedule.Cost) time.Duration {
 	if cost.Source == schedule.FromGraph {
 		return cost.Duration
 	}
-	k, _ := operation(spec.Op)
 	q := platform.Query{Op: spec.Op, Variant: v.Name, Type: spec.Type.String(), Device: d, Shape: spec.Key()}
 	q.Flops, q.MovedBytes = k.Work(spec)
 	e, ok := pace.Estimate(q)

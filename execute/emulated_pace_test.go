@@ -34,7 +34,7 @@ func TestLeastTime(t *testing.T) {
 	} {
 		p := node(t, 1, 1)
 		p.Models = c.models
-		if got := leastTime(paceOf(p), 1, spec, &k.Variants[0], c.cost); got != c.want {
+		if got := leastTime(paceOf(p), 1, k, spec, &k.Variants[0], c.cost); got != c.want {
 			t.Errorf("models %+v, cost %+v: %v, want %v", c.models, c.cost, got, c.want)
 		}
 	}

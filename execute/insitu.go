@@ -148,9 +148,9 @@ func modelOf(c *compiledGraph, t dag.TaskID, id platform.DeviceID) platform.Mode
 	task, device := &c.origin.Tasks[t], &c.problem.Platform.Devices[id]
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: device.Name, Shape: task.Shape, Active: device.Count,
 		Flops: task.Flops, MovedBytes: task.MovedBytes}
-	if k, ok := operation(task.Op); ok && !k.Host {
+	if k, ok := c.kernels.Lookup(task.Op); ok && !k.Host {
 		// The variant was found once already, when the task was bound.
-		if v, err := variantOf(c.problem, t, id); err == nil && v != nil {
+		if v, err := c.variantOf(t, id); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
 				m.WorkspaceBytes = v.WorkspaceBytes(specOf(c.origin, t))

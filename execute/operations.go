@@ -1,25 +1,30 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
 	"dahl/kernels"
+	"dahl/schedule"
 )
 
-// operations is a copy of the table of operations by name, since tasks look theirs up often.
-var operations = sync.OnceValue(func() map[string]*kernels.Kernel {
-	byName, all := map[string]*kernels.Kernel{}, kernels.Kernels()
-	for i := range all {
-		byName[all[i].Op] = &all[i]
+// builtin is a copy of the table of operations, since tasks look theirs up often.
+var builtin = sync.OnceValue(func() *kernels.Table {
+	t, err := kernels.NewTable()
+	if err != nil {
+		panic("execute: " + err.Error())
 	}
-	return byName
+	return t
 })
 
-// operation finds the operation of a task. Nobody changes the result.
-func operation(op string) (*kernels.Kernel, bool) {
-	k, ok := operations()[op]
-	return k, ok
+// operation finds an operation of package kernels. Nobody changes the result.
+func operation(op string) (*kernels.Kernel, bool) { return builtin().Lookup(op) }
+
+// tableOf is the operations among which a program finds its own.
+func tableOf(d *schedule.Decision) *kernels.Table {
+	t, _ := d.Priced.Target().(Target)
+	return cmp.Or(t.Kernels, builtin())
 }
 
 // CheckVariant reports why no operation can run a variant on this machine: the variant needs a

@@ -1,6 +1,8 @@
 package execute
 
 import (
+	"cmp"
+
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/platform"
@@ -17,13 +19,17 @@ type Target struct {
 	// executed. Otherwise they stay open, so that a prediction does not depend on the machine
 	// that makes it.
 	Here bool
+	// Kernels are the operations; nil: those of package kernels. A network with layers of its own
+	// brings others, see nn.Model.Kernels.
+	Kernels *kernels.Table
 }
 
 // Offers lists the variants of a task's operation for a kind of device, the default first. Host
 // operations (feed, fetch) run on processors only.
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
-	k, ok := operation(task.Op)
+	table := cmp.Or(t.Kernels, builtin())
+	k, ok := table.Lookup(task.Op)
 	switch {
 	case !ok || k.Host && isProcessor(kind):
 		return []schedule.Offer{{}}
@@ -38,7 +44,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	if !isProcessor(kind) {
 		align = deviceAlign
 	}
-	valid := kernels.Validate(spec) == nil // otherwise New says what is wrong
+	valid := table.Validate(spec) == nil // otherwise New says what is wrong
 	offer := func(v *kernels.Variant) schedule.Offer {
 		o := schedule.Offer{Variant: v.Name}
 		if valid && v.WorkspaceBytes != nil && v.Fits(spec) == nil {

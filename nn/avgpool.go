@@ -7,28 +7,21 @@ type AvgPool struct{ Size, Stride int }
 func (AvgPool) Kind() string { return "avgpool" }
 
 // Output implements [Layer].
-func (p AvgPool) Output(in []int) ([]int, error) { return MaxPool(p).pooled(in) }
+func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in) }
 
 // Params implements [Layer].
-func (AvgPool) Params([]int) []Parameter { return nil }
+func (AvgPool) Params([][]int) []Parameter { return nil }
 
-func (p AvgPool) flops(in, out []int) float64 { return MaxPool(p).flops(in, out) }
+// Flops implements [Layer].
+func (p AvgPool) Flops(in [][]int, out []int) float64 { return MaxPool(p).Flops(in, out) }
 
-func (AvgPool) layout(string, string) string { return "" }
+// Layout implements [Layer].
+func (AvgPool) Layout(string, string) string { return "" }
 
-func (p AvgPool) forward(l *lowerer, n *node) {
-	n.params = MaxPool(p).params()
-	l.output(n)
-	n.eachTile(&n.out, func(t tile) {
-		l.task(n, phaseForward, "avgpool", n.params, t, writes(n.out.value, n.out.box(t)), reads(n.in.value, n.in.box(t)))
-	})
-}
+// Forward implements [Layer].
+func (p AvgPool) Forward(n *Node) { n.Tiles("avgpool", MaxPool(p).params(), n.Output(), n.Input(0)) }
 
-func (p AvgPool) backward(l *lowerer, n *node) {
-	if n.in.grad == none {
-		return
-	}
-	n.eachTile(&n.in, func(t tile) {
-		l.task(n, phaseBackward, "avgpool.dx", n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, n.out.box(t)))
-	})
+// Backward implements [Layer].
+func (p AvgPool) Backward(n *Node) {
+	n.Tiles("avgpool.dx", MaxPool(p).params(), n.InputGrad(0), n.OutputGrad())
 }

@@ -17,7 +17,11 @@ type Conv2D struct {
 func (Conv2D) Kind() string { return "conv2d" }
 
 // Output implements [Layer].
-func (c Conv2D) Output(in []int) ([]int, error) {
+func (c Conv2D) Output(inputs [][]int) ([]int, error) {
+	in, err := one(inputs)
+	if err != nil {
+		return nil, err
+	}
 	if len(in) != 3 {
 		return nil, fmt.Errorf("a convolution needs C×H×W")
 	}
@@ -49,24 +53,28 @@ func windows(extent, size, pad, stride int) (int, error) {
 }
 
 // Params implements [Layer].
-func (c Conv2D) Params(in []int) []Parameter {
-	fanIn := in[0] * c.Kernel * c.Kernel
-	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, in[0], c.Kernel, c.Kernel}, FanIn: fanIn}}
+func (c Conv2D) Params(in [][]int) []Parameter {
+	channels := in[0][0]
+	fanIn := channels * c.Kernel * c.Kernel
+	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, c.Kernel, c.Kernel}, FanIn: fanIn}}
 	if !c.NoBias {
 		p = append(p, Parameter{Name: "bias", Shape: []int{c.Filters}, FanIn: fanIn})
 	}
 	return p
 }
 
-func (c Conv2D) flops(in, out []int) float64 {
-	return 2 * float64(elems(out)) * float64(in[0]*c.Kernel*c.Kernel)
+// Flops implements [Layer].
+func (c Conv2D) Flops(in [][]int, out []int) float64 {
+	return 2 * float64(elems(out)) * float64(in[0][0]*c.Kernel*c.Kernel)
 }
 
-func (Conv2D) layout(chosen, _ string) string { return chosen }
+// Layout implements [Layer].
+func (Conv2D) Layout(chosen, _ string) string { return chosen }
 
-func (c Conv2D) forward(l *lowerer, n *node) {
+// Forward implements [Layer].
+func (c Conv2D) Forward(n *Node) {
+	l := n.l
 	n.params = dag.Params{{Name: "pad", Value: float64(c.Pad)}, {Name: "stride", Value: float64(c.stride())}}
-	l.output(n)
 	if n.out.layout != dag.NHWC {
 		n.weight = n.parameter()
 		l.weightedForward(n, "conv2d", n.params)
@@ -93,12 +101,14 @@ func (c Conv2D) forward(l *lowerer, n *node) {
 }
 
 // withPool is the parameters of operations that also pool the convolution's output.
-func (n *node) withPool() dag.Params {
+func (n *Node) withPool() dag.Params {
 	p := n.pool.Layer.(MaxPool)
 	return append(n.params[:2:2], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
 }
 
-func (c Conv2D) backward(l *lowerer, n *node) {
+// Backward implements [Layer].
+func (c Conv2D) Backward(n *Node) {
+	l := n.l
 	if n.out.layout != dag.NHWC {
 		l.weightGradients(n, "conv2d.dw", n.params, n.out.gradient)
 		if n.in.grad != none {
@@ -132,26 +142,26 @@ func (c Conv2D) backward(l *lowerer, n *node) {
 }
 
 // unpool adds the gradient of the input of a fused max-pooling.
-func (l *lowerer) unpool(n *node) tensor {
-	dy := l.tensor(n.Out, n.out.layout)
+func (l *lowerer) unpool(n *Node) tensor {
+	dy := l.tensor(n.Name+".out", n.Out, n.out.layout)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
 	p := n.pool.Layer.(MaxPool)
 	n.eachTile(&n.out, func(t tile) {
 		l.task(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), t,
-			writes(dy.grad, dy.box(t)), reads(n.out.grad, n.out.box(t)), reads(n.saved, n.out.box(t)))
+			writes(dy.gradAt(t)), reads(n.out.gradAt(t)), reads(n.saved, n.out.box(t)))
 	})
 	return dy
 }
 
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a fused
 // step of layers that are not split, where fewer tasks are better.
-func (l *lowerer) turnsAtOnce(n *node) bool {
+func (l *lowerer) turnsAtOnce(n *Node) bool {
 	whole := n.tiles.SampleTile >= l.opt.Batch && n.tiles.OutputTile >= n.out.channels()
 	return l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
 }
 
 // turned is the weight for input gradients over channels-last images.
-func (l *lowerer) turned(n *node) *weight {
+func (l *lowerer) turned(n *Node) *weight {
 	from := n.Params[0].Shape
 	w := &weight{shape: []int{from[2], from[3], from[0], from[1]}, outputs: 2, inputs: 3}
 	w.id = l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwoi, Shape: w.shape, Type: l.opt.Type, Layout: hwoi})
@@ -159,7 +169,7 @@ func (l *lowerer) turned(n *node) *weight {
 }
 
 // turn fills it, in parts of as many input channels as a task of the gradient writes.
-func (l *lowerer) turn(n *node) *weight {
+func (l *lowerer) turn(n *Node) *weight {
 	w, from := l.turned(n), n.Params[0].Shape
 	eachRange(from[1], n.inputTile(), func(r dag.Range) {
 		l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))

@@ -16,7 +16,11 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Output implements [Layer].
-func (d Dense) Output(in []int) ([]int, error) {
+func (d Dense) Output(inputs [][]int) ([]int, error) {
+	in, err := one(inputs)
+	if err != nil {
+		return nil, err
+	}
 	if len(in) != 1 {
 		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
 	}
@@ -27,20 +31,24 @@ func (d Dense) Output(in []int) ([]int, error) {
 }
 
 // Params implements [Layer].
-func (d Dense) Params(in []int) []Parameter {
-	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, in[0]}, FanIn: in[0]}}
+func (d Dense) Params(in [][]int) []Parameter {
+	inputs := in[0][0]
+	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
 	if !d.NoBias {
-		p = append(p, Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: in[0]})
+		p = append(p, Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
 	}
 	return p
 }
 
-func (d Dense) flops(in, out []int) float64 { return 2 * float64(in[0]) * float64(out[0]) }
+// Flops implements [Layer].
+func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
 
-func (Dense) layout(string, string) string { return "" }
+// Layout implements [Layer].
+func (Dense) Layout(string, string) string { return "" }
 
-func (d Dense) forward(l *lowerer, n *node) {
-	l.output(n)
+// Forward implements [Layer].
+func (d Dense) Forward(n *Node) {
+	l := n.l
 	n.weight = n.parameter()
 	if n.in.turned != nil {
 		c, h, w := n.in.turned[0], n.in.turned[1], n.in.turned[2]
@@ -55,9 +63,10 @@ func (d Dense) forward(l *lowerer, n *node) {
 	l.weightedForward(n, op, nil)
 }
 
-// backward adds an update of the weight behind the gradient of the input, which reads the old
-// weight.
-func (d Dense) backward(l *lowerer, n *node) {
+// Backward implements [Layer]. It adds an update of the weight behind the gradient of the input,
+// which reads the old weight.
+func (d Dense) Backward(n *Node) {
+	l := n.l
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
 		l.weightGradients(n, "dense.dw", nil, n.out.gradient)

@@ -1,7 +1,7 @@
 // Package nn describes networks and lowers their training to task graphs.
 //
-// Read first: [Model], then [Model.Lower]. A model is a list of layers with the shapes between
-// them. Lower turns one whole training step into one graph:
+// Read first: [Model], then [Model.Lower]. A model is a graph of layers with the shapes between
+// them. Lower turns one whole training step into one graph of tasks:
 //
 //	feed → load tiles → forward → loss → backward → reductions → updates
 //	                                  └→ mean, count → fetch (sinks: nothing waits for them)
@@ -22,6 +22,27 @@
 // (GradSampleTile) in accumulators. They are dag.Reduce accesses, which [dag.Expand] turns into
 // chains and a merge tree. The update of a weight is split like its gradient, so an update waits
 // only for its own part. A bias is updated at once.
+//
+// # Branches
+//
+// A layer reads the layers that it names, or the one before it. Several layers may read one value.
+// Its gradient is then the sum of a part from each reader: the last of them, in the order of the
+// model, that computes its part writes the buffer of the sum, and tasks "add" add the others' parts
+// from the last reader to the first. Each of these tasks adds a tile of the layer that made the
+// value ("relu1.backward.add.conv2[0:8,0:4]"), so there is no barrier, and the order of the sum is
+// the model's.
+//
+// A sum of layers has no task for the gradients of its inputs, since each is the gradient of the
+// sum. So the way around a residual block costs one task, which reads two and writes one. Input
+// gradients that add to what is there would need a copy of the gradient first, and then read and
+// write as much. They would save a write and a read where two convolutions read one value, at the
+// price of a second form of every kernel of an input gradient.
+//
+// A concatenation has no task either: the layers before it write their channels into its buffer
+// ("conv2.out" is channels of "concat1.out" then), and the gradient of each is channels of its
+// gradient. An input is copied where that cannot be: the model's input, a flattened value, a value
+// that a flatten reads too, one in another layout, and one that already lies in another
+// concatenation.
 //
 // # Layout
 //
@@ -52,11 +73,12 @@
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
 //
-// Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that reads its
-// output writes 0 in the gradient where the output is 0. So "grad.conv1.out" exists and
-// "grad.relu1.out" does not. A group has the name, the labels and the granularity of its first
-// layer. The entries of its other layers in a lowering apply when these are layers of their own.
-// Its output has the name of its last layer, "pool1.out".
+// Convolutions in n×c×h×w are not fused. The layers of a group follow each other without a branch:
+// see patterns in group.go. A fused ReLU keeps no mask: the layers that read its output write 0 in
+// the gradient where the output is 0, and so all of them have to be layers that can. So
+// "grad.conv1.out" exists and "grad.relu1.out" does not. A group has the name, the labels and the
+// granularity of its first layer. The entries of its other layers in a lowering apply when these
+// are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
 // The tasks of the gradient also update weight and bias if the layer has a bias and GradSampleTile
 // is the batch, so that no other task adds to the sums. Such a task is

@@ -1,6 +1,10 @@
 package nn
 
-import "dahl/dag"
+import (
+	"slices"
+
+	"dahl/dag"
+)
 
 // Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
 // a view of the gradient of its input: no task, no copy. Channels that come last are brought into
@@ -13,27 +17,34 @@ type Flatten struct{}
 func (Flatten) Kind() string { return "flatten" }
 
 // Output implements [Layer].
-func (Flatten) Output(in []int) ([]int, error) { return []int{elems(in)}, nil }
+func (Flatten) Output(in [][]int) ([]int, error) {
+	shape, err := one(in)
+	return []int{elems(shape)}, err
+}
 
 // Params implements [Layer].
-func (Flatten) Params([]int) []Parameter { return nil }
+func (Flatten) Params([][]int) []Parameter { return nil }
 
-func (Flatten) flops(_, _ []int) float64 { return 0 }
+// Flops implements [Layer].
+func (Flatten) Flops([][]int, []int) float64 { return 0 }
 
-func (Flatten) layout(_, in string) string { return in }
+// Layout implements [Layer].
+func (Flatten) Layout(_, in string) string { return in }
 
-func (Flatten) forward(l *lowerer, n *node) {
+// Forward implements [Layer].
+func (Flatten) Forward(n *Node) {
+	l := n.l
 	if n.in.layout == dag.NHWC && !sameInBothLayouts(n.in.sample) {
-		if n.next != nil && n.next.isDenseBelow(l.opt.Batch) {
+		if l.onlyDenseBelow(n.readers, l.opt.Batch) {
 			n.out.turned = n.in.sample
 		} else {
-			l.convert(n, "")
+			l.convert(n, 0, "")
 		}
 	}
 	n.out.rectified = n.in.rectified
-	n.out.value = l.b.View(n.Name+".out", n.in.value, n.out.shape...)
+	n.out.value = l.b.View(n.out.name, n.in.value, n.out.shape...)
 	if n.in.grad != none {
-		name := "grad." + n.Name + ".out"
+		name := "grad." + n.out.name
 		if n.in.rectified { // the gradient before the ReLU
 			name = l.b.BufferAt(n.in.grad).Name + ".flat"
 		}
@@ -41,10 +52,13 @@ func (Flatten) forward(l *lowerer, n *node) {
 	}
 }
 
-// isDenseBelow reports whether the stage is a dense layer with fewer outputs.
-func (s *Stage) isDenseBelow(outputs int) bool {
-	d, ok := s.Layer.(Dense)
-	return ok && d.Outputs < outputs
+// onlyDenseBelow reports whether the readers are dense layers with fewer outputs.
+func (l *lowerer) onlyDenseBelow(readers []reader, outputs int) bool {
+	return len(readers) > 0 && !slices.ContainsFunc(readers, func(r reader) bool {
+		d, ok := l.m.Stages[r.stage].Layer.(Dense)
+		return !ok || d.Outputs >= outputs
+	})
 }
 
-func (Flatten) backward(*lowerer, *node) {}
+// Backward implements [Layer]: the gradients are views of each other.
+func (Flatten) Backward(*Node) {}

@@ -1,22 +1,37 @@
 package nn
 
-import "dahl/dag"
+import (
+	"slices"
 
-// group is the layers that one kind of task computes: a single layer or, in a fused lowering, a
-// layer with weights and the layers fused after it. The first one names the tasks and gives them
-// its granularity.
-//
-//	conv2d + relu             where the next layer with weights takes the mask; channels last only
-//	conv2d + relu + maxpool   channels last only
-//	dense + relu              where a dense layer takes the mask
-//
-// The ReLU of a group keeps no mask. Its output is 0 exactly where no gradient passes, so the
-// layer that reads it stops its own input gradient there. If the reader cannot do that (the loss,
-// an average), the ReLU stays a task of its own.
+	"dahl/dag"
+)
+
+// group is the layers that one kind of task computes: a single layer or, in a fused lowering, the
+// layers of a pattern. The first one names the tasks and gives them its granularity.
 type group struct {
-	*Stage
+	*Stage            // the first one
 	relu, pool *Stage // fused after it; nil: not fused
-	isFirst    bool   // of the groups with weights
+	stages     []int  // the indices of all
+	layout     string // in which it computes
+}
+
+// pattern is layers that one kind of task computes where each is the only reader of the one before.
+//
+// A fused ReLU keeps no mask. Its output is 0 exactly where no gradient passes, so the layers that
+// read it stop their input gradients there. So all of these have to be of kinds whose input
+// gradient can do that, or the ReLU stays a task of its own, as before the loss or an average. A
+// pooling after the ReLU knows from its own output where no gradient passes.
+type pattern struct {
+	kinds   []string
+	layout  string   // of the lowering; "": any
+	readers []string // kinds that may read the output; nil: any
+}
+
+// patterns are tried in order.
+var patterns = []pattern{
+	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC},
+	{kinds: []string{"conv2d", "relu"}, layout: dag.NHWC, readers: []string{"conv2d", "dense"}},
+	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
 }
 
 // last is the layer with the group's output.
@@ -30,67 +45,104 @@ func (g *group) last() *Stage {
 	return g.Stage
 }
 
-// written is the layer whose whole output, or whose output's gradient, is in memory. In the first
-// group with weights, that is the pooling: the convolution's output is never in memory. Later
-// groups also need the gradient of the convolution's output, for the gradient of their input.
-func (g *group) written() *Stage {
-	if g.pool != nil && g.isFirst {
+// outLayout is the layout of the output.
+func (g *group) outLayout() string {
+	if len(g.last().Out) == 1 {
+		return ""
+	}
+	return g.layout
+}
+
+// inputLearns reports whether a gradient of the group's input is needed.
+func (m *Model) inputLearns(s *Stage) bool {
+	return slices.ContainsFunc(s.Inputs, func(i int) bool { return i != ModelInput && m.Stages[i].learns })
+}
+
+// written is the layer whose whole output, or whose output's gradient, is in memory. Where no
+// gradient of the input is needed, that is the pooling: the convolution's output is never in
+// memory. Other groups also need the gradient of the convolution's output, for that of their input.
+func (m *Model) written(g *group) *Stage {
+	if g.pool != nil && !m.inputLearns(g.Stage) {
 		return g.pool
 	}
 	return g.Stage
 }
 
-// groups partitions the layers, in order.
+// groups partitions the layers, in the order of their first ones.
 func (m *Model) groups(l *dag.Lowering) []group {
 	var all []group
-	learns := false
-	for i := 0; i < len(m.Stages); {
-		g := group{Stage: &m.Stages[i]}
-		g.isFirst, learns = !learns && len(g.Params) > 0, learns || len(g.Params) > 0
-		i++
-		if l.Fused && is[ReLU](m, i) {
-			switch {
-			case g.isConv() && l.Layout == dag.NHWC && is[MaxPool](m, i+1):
-				g.relu, g.pool = &m.Stages[i], &m.Stages[i+1]
-				i += 2
-			case g.takesMask(l) && m.masks(i+1, l):
-				g.relu = &m.Stages[i]
-				i++
+	fused := make([]bool, len(m.Stages))
+	chosen := ""
+	if l.Layout == dag.NHWC {
+		chosen = dag.NHWC
+	}
+	layouts := map[int]string{ModelInput: m.inputLayout(chosen)} // of outputs, by stage
+	for i := range m.Stages {
+		if fused[i] {
+			continue
+		}
+		g := group{Stage: &m.Stages[i], stages: m.match(i, l)}
+		for _, s := range g.stages[1:] {
+			fused[s] = true
+			switch m.Stages[s].Layer.(type) {
+			case ReLU:
+				g.relu = &m.Stages[s]
+			case MaxPool:
+				g.pool = &m.Stages[s]
 			}
 		}
+		g.layout = g.Layer.Layout(chosen, layouts[g.Inputs[0]])
+		layouts[g.stages[len(g.stages)-1]] = g.outLayout()
 		all = append(all, g)
 	}
 	return all
 }
 
-// is reports whether layer i exists and is an L.
-func is[L Layer](m *Model, i int) bool {
-	if i >= len(m.Stages) {
-		return false
-	}
-	_, ok := m.Stages[i].Layer.(L)
-	return ok
+// inputLayout is the layout in which the first reader of the model's input wants it.
+func (m *Model) inputLayout(chosen string) string {
+	return m.Stages[m.inputReaders[0].stage].Layer.Layout(chosen, "")
 }
 
-func (s *Stage) isConv() bool {
-	_, ok := s.Layer.(Conv2D)
-	return ok
-}
-
-// takesMask reports whether the stage's operations know a ReLU: the one of its own output and, in
-// its input gradient, the one of the layer before it.
-func (s *Stage) takesMask(l *dag.Lowering) bool {
-	_, ok := s.Layer.(Dense)
-	return ok || s.isConv() && l.Layout == dag.NHWC
-}
-
-// masks reports whether the layer that reads the output of layer i-1, perhaps through views,
-// takes the mask of a ReLU.
-func (m *Model) masks(i int, l *dag.Lowering) bool {
-	for ; i < len(m.Stages); i++ {
-		if _, ok := m.Stages[i].Layer.(Flatten); !ok {
-			return m.Stages[i].takesMask(l)
+// match lists the stages of the first pattern that begins at a stage, or the stage alone.
+func (m *Model) match(first int, l *dag.Lowering) []int {
+	for _, p := range patterns {
+		if stages := m.along(first, p.kinds); l.Fused && stages != nil && (p.layout == "" || p.layout == l.Layout) {
+			last := &m.Stages[stages[len(stages)-1]]
+			if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) }) {
+				return stages
+			}
 		}
 	}
-	return false
+	return []int{first}
+}
+
+// along lists the stages of these kinds from a stage on, each the only reader of the one before;
+// nil if there are none.
+func (m *Model) along(stage int, kinds []string) (stages []int) {
+	for i, kind := range kinds {
+		if i > 0 {
+			readers := m.Stages[stage].readers
+			if len(readers) != 1 {
+				return nil
+			}
+			stage = readers[0].stage
+		}
+		if m.Stages[stage].Layer.Kind() != kind {
+			return nil
+		}
+		stages = append(stages, stage)
+	}
+	return stages
+}
+
+// readBy reports whether all layers that read the output of a stage, perhaps through views, are as
+// wanted, and there is one at least.
+func (m *Model) readBy(s *Stage, wanted func(*Stage) bool) bool {
+	for _, r := range s.readers {
+		to := &m.Stages[r.stage]
+		if _, view := to.Layer.(Flatten); view && !m.readBy(to, wanted) || !view && !wanted(to) {
+			return false
+		}
+	}
+	return len(s.readers) > 0
 }

@@ -2,6 +2,8 @@ package nn
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -142,6 +144,77 @@ func (in *interpreter) canonical(name string) []float64 {
 		panic("view of part of " + owner.Name)
 	}
 	return out
+}
+
+// ofStage returns the output of a stage or its gradient, in PyTorch's order. It has no buffer of
+// its own where it is part of that of a sum or a concatenation. It is nil where it is not in memory.
+func (in *interpreter) ofStage(m *Model, stage int, name string) []float64 {
+	s := &m.Stages[stage]
+	if in.has(name) {
+		return in.canonical(name)
+	}
+	for _, r := range s.readers {
+		reader := &m.Stages[r.stage]
+		of, gradient := reader.Name+".out", strings.HasPrefix(name, "grad.")
+		if gradient {
+			of = "grad." + of
+		}
+		switch reader.Layer.(type) {
+		case Add:
+			if gradient {
+				return in.ofStage(m, r.stage, of)
+			}
+		case Concat:
+			whole, before := in.ofStage(m, r.stage, of), 0
+			for _, shape := range reader.In[:r.input] {
+				before += elems(shape)
+			}
+			if whole == nil {
+				return nil
+			}
+			var part []float64
+			for sample := range slices.Chunk(whole, elems(reader.Out)) {
+				part = append(part, sample[before:before+elems(s.Out)]...)
+			}
+			return part
+		}
+	}
+	return nil
+}
+
+// each visits the elements of an operand of a task, by their indices in its buffer.
+func (in *interpreter) each(task *dag.Task, operand int, visit func(int)) {
+	a := task.Accesses[operand]
+	shape, box := in.g.Buffers[a.Buffer].Shape, a.Box
+	if box == nil {
+		box = dag.Whole(shape)
+	}
+	var walk func(d, at int)
+	walk = func(d, at int) {
+		if d == len(shape) {
+			visit(at)
+			return
+		}
+		for i := box[d].Lo; i < box[d].Hi; i++ {
+			walk(d+1, at*shape[d]+i)
+		}
+	}
+	walk(0, 0)
+}
+
+// operand returns the elements of an operand of a task.
+func (in *interpreter) operand(task *dag.Task, operand int) (values []float64) {
+	all := in.floats(in.g.Buffers[task.Accesses[operand].Buffer].Name)
+	in.each(task, operand, func(i int) { values = append(values, all[i]) })
+	return values
+}
+
+// setOperand overwrites them.
+func (in *interpreter) setOperand(task *dag.Task, operand int, values []float64) {
+	name := in.g.Buffers[task.Accesses[operand].Buffer].Name
+	all, next := in.floats(name), 0
+	in.each(task, operand, func(i int) { all[i] = values[next]; next++ })
+	in.setFloats(name, all)
 }
 
 func (in *interpreter) setFloats(name string, values []float64) {

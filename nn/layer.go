@@ -1,26 +1,53 @@
 package nn
 
-import "dahl/dag"
+import "fmt"
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
-// and a line in [Layers]. Gradient, parity and lowering tests loop over the table.
+// and a line in [Layers]; gradient, parity and lowering tests loop over the table. A layer of
+// another module needs no line: [New] takes whatever implements the interface. Such a layer may
+// bring operations of its own, with a method Kernels() []kernels.Kernel.
 type Layer interface {
 	// Kind is the layer's name in Layers and in model files.
 	Kind() string
-	// Output is the shape of one sample after the layer, or an error if the input does not fit.
-	Output(in []int) ([]int, error)
+	// Output is the shape of one sample after the layer, given those of its inputs, or an error if
+	// these do not fit.
+	Output(in [][]int) ([]int, error)
 	// Params are the layer's parameters, weight before bias, without the layer's name.
-	Params(in []int) []Parameter
-	// flops is the work of the forward computation of one sample.
-	flops(in, out []int) float64
-	// layout is the layout in which the layer computes ("" or dag.NHWC), given those of the
-	// lowering and of its input. An input in another layout is converted.
-	layout(chosen, in string) string
-	// forward adds the layer's output buffer and the tasks that fill it.
-	forward(l *lowerer, n *node)
-	// backward adds the tasks that fill the gradients of the parameters. If n.in has a gradient,
-	// it also fills that of the input.
-	backward(l *lowerer, n *node)
+	Params(in [][]int) []Parameter
+	// Flops is the work of the forward computation of one sample.
+	Flops(in [][]int, out []int) float64
+	// Layout is the layout in which the layer computes ("" or dag.NHWC), given those of the
+	// lowering and of its first input. Inputs in another layout are converted.
+	Layout(chosen, in string) string
+	// Forward adds the tasks that fill the layer's output.
+	Forward(n *Node)
+	// Backward adds the tasks that fill the gradients of the parameters, and of each input that
+	// Needs one. It is not called where nothing is needed.
+	Backward(n *Node)
+}
+
+// Elementwise is the part of a layer with one input and no parameters that all layers have alike
+// whose outputs depend on the inputs at the same place. Such layers embed it.
+type Elementwise struct{}
+
+// Output implements [Layer].
+func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
+
+// Params implements [Layer].
+func (Elementwise) Params([][]int) []Parameter { return nil }
+
+// Flops implements [Layer] with one operation per element.
+func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(elems(out)) }
+
+// Layout implements [Layer].
+func (Elementwise) Layout(_, in string) string { return in }
+
+// one is the shape of the only input of a layer.
+func one(in [][]int) ([]int, error) {
+	if len(in) != 1 {
+		return nil, fmt.Errorf("%d inputs; want one", len(in))
+	}
+	return in[0], nil
 }
 
 // LayerKind is a line of the table of layers.
@@ -43,43 +70,48 @@ type Curve struct {
 	AtZero float64 // |f(0)|
 }
 
-// Key is one setting of a layer in a model file.
+// Key is one setting of a layer in a model file: a whole number, a fraction, or a flag.
 type Key struct {
 	Name     string
-	Min, Max int
-	Default  int // -1: must be given
+	Min, Max float64
+	Default  float64
+	Needed   bool // there is no default
 	Flag     bool
+	Fraction bool // any number between the limits
 	Doc      string
 }
 
 // Settings are the values of a layer's keys, flags as 0 and 1; defaults are filled in.
-type Settings map[string]int
+type Settings map[string]float64
+
+// count is a setting that is a whole number.
+func (s Settings) count(key string) int { return int(s[key]) }
 
 const maxExtent = 1 << 24 // of one number in a model file
 
 // Layers is the table of layers.
 func Layers() []LayerKind {
-	return []LayerKind{
+	return append([]LayerKind{
 		{
 			Kind: "conv2d", Prefix: "conv", Doc: "convolution (cross-correlation, as PyTorch's) with a square kernel",
 			Keys: []Key{
-				{Name: "filters", Min: 1, Max: maxExtent, Default: -1, Doc: "output channels"},
-				{Name: "kernel", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the kernel"},
+				{Name: "filters", Min: 1, Max: maxExtent, Needed: true, Doc: "output channels"},
+				{Name: "kernel", Min: 1, Max: maxExtent, Needed: true, Doc: "height and width of the kernel"},
 				{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "zeros on each side"},
 				{Name: "stride", Min: 1, Max: maxExtent, Default: 1, Doc: "distance between neighbouring windows"},
 				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per filter is added"},
 			},
 			New: func(s Settings) Layer {
-				return Conv2D{Filters: s["filters"], Kernel: s["kernel"], Pad: s["pad"], Stride: s["stride"], NoBias: s["bias"] == 0}
+				return Conv2D{Filters: s.count("filters"), Kernel: s.count("kernel"), Pad: s.count("pad"), Stride: s.count("stride"), NoBias: s["bias"] == 0}
 			},
 		},
 		{
 			Kind: "dense", Prefix: "fc", Doc: "fully connected: y = x·wᵀ + b",
 			Keys: []Key{
-				{Name: "outputs", Min: 1, Max: maxExtent, Default: -1, Doc: "output features"},
+				{Name: "outputs", Min: 1, Max: maxExtent, Needed: true, Doc: "output features"},
 				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
 			},
-			New: func(s Settings) Layer { return Dense{Outputs: s["outputs"], NoBias: s["bias"] == 0} },
+			New: func(s Settings) Layer { return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0} },
 		},
 		{
 			Kind: "relu", Prefix: "relu", Doc: "max(x, 0), gradient 0 at 0",
@@ -89,23 +121,35 @@ func Layers() []LayerKind {
 		{
 			Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return MaxPool{Size: s["size"], Stride: s["stride"]} },
+			New:  func(s Settings) Layer { return MaxPool{Size: s.count("size"), Stride: s.count("stride")} },
 		},
 		{
 			Kind: "avgpool", Prefix: "pool", Doc: "average of square windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return AvgPool{Size: s["size"], Stride: s["stride"]} },
+			New:  func(s Settings) Layer { return AvgPool{Size: s.count("size"), Stride: s.count("stride")} },
 		},
 		{
 			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
 			New: func(Settings) Layer { return Flatten{} },
 		},
-	}
+		{
+			Kind: "add", Prefix: "add", Doc: "sum of two or more inputs of one shape",
+			New: func(Settings) Layer { return Add{} },
+		},
+		{
+			Kind: "concat", Prefix: "concat", Doc: "the channels or features of two or more inputs behind each other",
+			New: func(Settings) Layer { return Concat{} },
+		},
+		{
+			Kind: "globalavgpool", Prefix: "pool", Doc: "average of all pixels of each channel",
+			New: func(Settings) Layer { return GlobalAvgPool{} },
+		},
+	}, activations()...)
 }
 
 func poolKeys() []Key {
 	return []Key{
-		{Name: "size", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the window"},
+		{Name: "size", Min: 1, Max: maxExtent, Needed: true, Doc: "height and width of the window"},
 		{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Doc: "distance between neighbouring windows; 0: size"},
 	}
 }
@@ -115,24 +159,12 @@ func (k LayerKind) name() string { return k.Kind }
 // LayerByName finds a line of the table of layers.
 func LayerByName(kind string) (LayerKind, error) { return byName("layer", kind, Layers()) }
 
-// Named gives a layer its own name instead of an automatic one.
+// Named gives a layer its own name instead of an automatic one, and names its inputs.
 type Named struct {
-	Name string
+	Name string // "": automatic
 	Layer
+	Inputs []string // names of earlier layers, or "input", the model's own; nil: the layer before
 }
 
-// node is a group of layers while it is lowered.
-type node struct {
-	group
-	next    *group // nil: the loss
-	in, out tensor
-	before  *tensor           // the input before a conversion to the layer's layout, nil: none
-	tiles   dag.LayerLowering // no tile is 0 or larger than its extent
-	weights []dag.BufferID    // as Stage.Params
-	grads   []dag.BufferID    // as Stage.Params
-	weight  weight            // form in which forward reads the weight and the gradient is summed
-	packing *packing          // of weight, nil: the parameter itself
-	turned  *weight           // form in which a convolution's input gradient reads the weight; nil until it exists
-	saved   dag.BufferID      // data that backward needs beside in: a mask or an index
-	params  dag.Params        // shared by the layer's tasks
-}
+// Of is a layer of named inputs, as in Of(Add{}, "conv3", "pool1").
+func Of(layer Layer, inputs ...string) Named { return Named{Layer: layer, Inputs: inputs} }

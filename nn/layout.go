@@ -1,6 +1,10 @@
 package nn
 
-import "dahl/dag"
+import (
+	"strconv"
+
+	"dahl/dag"
+)
 
 // Layouts of weights inside a step, beside those of images.
 const (
@@ -32,31 +36,36 @@ func (l *lowerer) image(name string, role dag.Role, x *tensor) dag.BufferID {
 	return l.b.Buffer(dag.Buffer{Name: name, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: x.layout})
 }
 
-// convert gives a layer its input in another layout. Tasks of the layer fill this copy in its
+// convert gives a layer an input in another layout. Tasks of the layer fill this copy in its
 // tiles of samples. convertBack copies the gradient back.
-func (l *lowerer) convert(n *node, layout string) {
-	from := n.in
-	n.before = &from
-	n.in = l.tensor(from.sample, layout)
-	n.in.rectified = from.rectified
-	suffix := "." + n.in.order()
-	n.in.value = l.image(l.b.BufferAt(from.value).Name+suffix, dag.Activation, &n.in)
-	if from.grad != none {
-		n.in.grad = l.image(l.b.BufferAt(from.grad).Name+suffix, dag.Gradient, &n.in)
+func (l *lowerer) convert(n *Node, input int, layout string) {
+	from, x := n.ins[input], &n.ins[input]
+	n.before[input] = &from
+	*x = l.tensor("", from.sample, layout)
+	x.name = l.newName(from.name+"."+x.order(), n)
+	x.rectified = from.rectified
+	x.value = l.image(x.name, dag.Activation, x)
+	if from.grad != none && !n.passes() {
+		x.grad = l.image(l.b.BufferAt(from.grad).Name+"."+x.order(), dag.Gradient, x)
 	}
-	l.copies(n, phaseForward, n.in.value, from.value, &n.in, &from)
+	l.copies(n, phaseForward, input, x, &from, (*tensor).at)
 }
 
-// convertBack fills the gradient before a conversion from the gradient after it.
-func (l *lowerer) convertBack(n *node) {
-	if n.before != nil && n.before.grad != none {
-		l.copies(n, phaseBackward, n.before.grad, n.in.grad, n.before, &n.in)
+// convertBack fills the gradients before conversions from those after them.
+func (l *lowerer) convertBack(n *Node) {
+	for i, before := range n.before {
+		if before != nil && before.grad != none {
+			l.copies(n, phaseBackward, i, before, &n.ins[i], (*tensor).gradAt)
+		}
 	}
 }
 
-// copies adds the tasks that copy a batch from the layout of x to that of y.
-func (l *lowerer) copies(n *node, phase string, to, from dag.BufferID, y, x *tensor) {
+// copies adds the tasks that copy an input's values or gradient from the layout of x to that of y.
+func (l *lowerer) copies(n *Node, phase string, input int, y, x *tensor, at func(*tensor, tile) (dag.BufferID, dag.Box)) {
+	if input > 0 {
+		phase += "." + strconv.Itoa(input+1)
+	}
 	eachRange(y.shape[0], n.tiles.SampleTile, func(r dag.Range) {
-		l.rangeTask(n, phase, y.order(), r, writes(to, y.samples(r)), reads(from, x.samples(r)))
+		l.rangeTask(n, phase, y.order(), r, writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
 	})
 }

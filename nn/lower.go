@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -51,9 +52,9 @@ type lowerer struct {
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
-	layout string // of images, for layers with a choice: "" or dag.NHWC
-	groups []group
-	nodes  []*node
+	images tensor // the model's input
+	nodes  []*Node
+	of     []*Node // by stage
 }
 
 // Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
@@ -62,13 +63,20 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none, groups: m.groups(&opt.Lowering)}
-	if opt.Lowering.Layout == dag.NHWC {
-		l.layout = dag.NHWC
+	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none, of: make([]*Node, len(m.Stages))}
+	groups := m.groups(&opt.Lowering)
+	for i := range groups {
+		n := &Node{group: groups[i], l: l, saved: none, out: tensor{value: none, grad: none}}
+		l.nodes = append(l.nodes, n)
+		for _, s := range n.stages {
+			l.of[s] = n
+		}
 	}
-	input := l.load()
-	l.forward(input)
-	l.loss(l.nodes[len(l.nodes)-1].out)
+	l.load(m.inputReaders[0].stage)
+	for _, n := range l.nodes {
+		l.forward(n)
+	}
+	l.loss(l.of[len(m.Stages)-1].out)
 	if opt.Train {
 		l.backward()
 	}
@@ -137,22 +145,23 @@ func (l *lowerer) feed() (images, labels dag.BufferID) {
 	return images, labels
 }
 
-// load feeds the step and builds the batch.
-func (l *lowerer) load() tensor {
+// load feeds the step and builds the batch, in the layout that the first reader of it wants.
+func (l *lowerer) load(first int) {
 	batch := l.opt.Batch
 	images, labels := l.feed()
 
-	x, op := l.tensor(l.m.Input, l.groups[0].Layer.layout(l.layout, "")), "load"
+	l.images = l.tensor(inputName, l.m.Input, l.of[first].layout)
+	x, op := &l.images, "load"
 	if x.layout == dag.NHWC {
 		op = "load.nhwc"
 	}
-	x.value = l.image("input", dag.Activation, &x)
+	x.value = l.image(x.name, dag.Activation, x)
 	params := dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
 	size := clip(l.opt.Lowering.Of("input").SampleTile, batch)
 	eachRange(batch, size, func(r dag.Range) {
 		l.add(dag.Task{
 			Name: "input.load[" + rangeText(r) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(x.value, x.samples(r)), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
+			Accesses: []dag.Access{writes(x.at(x.samples(r))), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
 		})
 	})
 	y := l.buffer("labels", dag.Int32, dag.Activation, []int{batch})
@@ -160,50 +169,29 @@ func (l *lowerer) load() tensor {
 		Name: "labels.load", Op: "load.labels", Labels: labelsOf("input", phaseLoad),
 		Accesses: []dag.Access{writes(y, nil), reads(labels, nil), reads(l.index, nil)},
 	})
-	return x
 }
 
-// forward adds the layers in order. A tensor has a gradient if its producer or a layer before
-// that has parameters. Otherwise nothing would use the gradient.
-func (l *lowerer) forward(x tensor) {
-	learns := false
-	for i := range l.groups {
-		n := &node{group: l.groups[i], in: x, saved: none}
-		if i+1 < len(l.groups) {
-			n.next = &l.groups[i+1]
+// forward adds the tasks of a group, after those of the groups that it reads. Its output has a
+// gradient if it depends on parameters. Otherwise nothing would use the gradient.
+func (l *lowerer) forward(n *Node) {
+	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.Out[0])
+	n.ins, n.before = make([]tensor, len(n.Inputs)), make([]*tensor, len(n.Inputs))
+	n.in = &n.ins[0]
+	for i := range n.ins {
+		n.ins[i] = l.read(n, i)
+		if x := &n.ins[i]; len(x.sample) == 3 && x.layout != n.layout {
+			l.convert(n, i, n.layout)
 		}
-		n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.Out[0])
-		layout := n.Layer.layout(l.layout, x.layout)
-		if layout != x.layout {
-			l.convert(n, layout)
-		}
-		if len(n.Out) == 1 {
-			layout = ""
-		}
-		n.out = l.tensor(n.last().Out, layout)
-		n.out.rectified = n.relu != nil && n.pool == nil
-		learns = learns || len(n.Params) > 0
-		for _, p := range n.Params {
-			n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
-				Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
-			}))
-		}
-		n.Layer.forward(l, n)
-		if l.opt.Train && learns && n.out.grad == none {
-			n.out.grad = l.image("grad."+n.gradientOf().Name+".out", dag.Gradient, &n.out)
-		}
-		l.nodes = append(l.nodes, n)
-		x = n.out
 	}
-}
-
-// gradientOf is the layer of the group whose output's gradient is kept: the one before a ReLU
-// whose reader stops the gradient.
-func (n *node) gradientOf() *Stage {
-	if n.out.rectified {
-		return n.Stage
+	for _, p := range n.Params {
+		n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
+			Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
+		}))
 	}
-	return n.last()
+	l.place(n)
+	n.phase, n.steps = phaseForward, 0
+	n.Layer.Forward(n)
+	l.giveGradient(n)
 }
 
 // granularity replaces the zeros of a lowering by full extents.
@@ -219,24 +207,26 @@ func granularity(ll dag.LayerLowering, batch, outputs int) dag.LayerLowering {
 
 // backward adds gradients and updates, from the last layer to the first.
 func (l *lowerer) backward() {
-	for i := len(l.nodes) - 1; i >= 0; i-- {
-		n := l.nodes[i]
-		if n.out.grad == none {
-			break
+	for _, n := range slices.Backward(l.nodes) {
+		if !n.last().learns {
+			continue
 		}
-		n.Layer.backward(l, n)
+		l.sumGradients(n)
+		n.passGradient()
+		needed := len(n.Params) > 0
+		for i := range n.ins {
+			needed = needed || n.Needs(i)
+		}
+		if n.phase, n.steps = phaseBackward, 0; needed {
+			n.Layer.Backward(n)
+		}
 		l.convertBack(n)
 		l.updates(n)
 	}
 }
 
-// output adds the buffer of a layer's output.
-func (l *lowerer) output(n *node) {
-	n.out.value = l.image(n.last().Name+".out", dag.Activation, &n.out)
-}
-
 // task adds a task of a layer; the step ("forward", "backward.weight") begins with its phase.
-func (l *lowerer) task(n *node, step, op string, params dag.Params, t tile, accesses ...dag.Access) {
+func (l *lowerer) task(n *Node, step, op string, params dag.Params, t tile, accesses ...dag.Access) {
 	phase, _, _ := strings.Cut(step, ".")
 	l.add(dag.Task{
 		Name: n.Name + "." + step + "[" + t.String() + "]", Op: op, Params: params,
@@ -245,7 +235,7 @@ func (l *lowerer) task(n *node, step, op string, params dag.Params, t tile, acce
 }
 
 // rangeTask adds a task that changes a layout. It is split in one dimension.
-func (l *lowerer) rangeTask(n *node, phase, op string, r dag.Range, accesses ...dag.Access) {
+func (l *lowerer) rangeTask(n *Node, phase, op string, r dag.Range, accesses ...dag.Access) {
 	l.add(dag.Task{
 		Name: n.Name + "." + phase + "." + op + "[" + rangeText(r) + "]", Op: op,
 		Labels: labelsOf(n.Name, phase), Accesses: accesses,
@@ -254,7 +244,15 @@ func (l *lowerer) rangeTask(n *node, phase, op string, r dag.Range, accesses ...
 
 func (l *lowerer) add(t dag.Task) {
 	t.Type = l.opt.Type
-	kernels.Add(l.b, t)
+	l.m.kernels.Add(l.b, t)
+}
+
+// newName is a name for a buffer of a layer beside those of others that read the same.
+func (l *lowerer) newName(name string, n *Node) string {
+	if _, taken := l.b.BufferNamed(name); taken {
+		name += "." + n.Name
+	}
+	return name
 }
 
 func (l *lowerer) buffer(name string, t dag.DType, role dag.Role, shape []int) dag.BufferID {

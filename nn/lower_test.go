@@ -92,7 +92,7 @@ func TestModelsLower(t *testing.T) {
 					}
 				}
 				first = false
-				want += times * float64(batch) * s.Layer.flops(s.In, s.Out) * usedShare(&s)
+				want += times * float64(batch) * s.Layer.Flops(s.In, s.Out) * usedShare(&s)
 			}
 			// The kernels also count additions of bias, below one per output and pass.
 			if got < want || got > 1.2*want {
@@ -133,7 +133,7 @@ func TestDefaultLowering(t *testing.T) {
 					if len(g.Params) == 0 {
 						d.checkElementwise(t, what, g.Stage, l.Of(g.Name))
 					} else {
-						d.checkWeighted(t, what, &g, l.Of(g.Name))
+						d.checkWeighted(t, what, g.Stage, m.written(&g), l.Of(g.Name))
 					}
 				}
 			}
@@ -167,7 +167,7 @@ func TestWholeLowering(t *testing.T) {
 			l = WholeLowering(m, batch, memory, dag.Float32)
 			for _, group := range m.groups(&l) {
 				what, s, ll := fmt.Sprintf("%s %s batch %d: %+v", info.Name, group.Name, batch, l.Of(group.Name)), group.Stage, l.Of(group.Name)
-				bytes := 4 * ll.SampleTile * (elems(s.In) + elems(s.Out)/s.Out[0]*ll.OutputTile)
+				bytes := 4 * ll.SampleTile * (s.inElems() + elems(s.Out)/s.Out[0]*ll.OutputTile)
 				if bytes > memory/2 && ll.SampleTile > 1 && len(s.Params) == 0 {
 					t.Errorf("%s works on %d bytes", what, bytes)
 				}
@@ -222,15 +222,14 @@ func TestPartsLowering(t *testing.T) {
 }
 
 func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
-	channel := d.elemBytes * (elems(s.In) + elems(s.Out)) / s.Out[0]
+	channel := d.elemBytes * (s.inElems() + elems(s.Out)) / s.Out[0]
 	if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > d.half {
 		t.Errorf("%s works on more than half of L2", what)
 	}
 }
 
-func (d *chooser) checkWeighted(t *testing.T, what string, g *group, ll dag.LayerLowering) {
-	s := g.Stage
-	in, out, weights := d.elemBytes*elems(s.In), d.elemBytes*elems(g.written().Out), d.elemBytes*s.Params[0].Elems()
+func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll dag.LayerLowering) {
+	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*elems(written.Out), d.elemBytes*s.Params[0].Elems()
 	tiles := parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
 	work := d.workNs(s, ll.SampleTile, ll.OutputTile)
 	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples

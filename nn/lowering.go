@@ -88,13 +88,19 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 	if i := slices.IndexFunc(groups, func(g group) bool { return len(g.Params) > 0 }); i < 0 || !d.divides(groups[i].Stage) {
 		d.devices = 1
 	}
-	before := parts(d.batch, d.devices) // samples per tile of the last layer with weights
+	// By stage, the samples per tile of the last layer with weights on the way of its first inputs.
+	along := map[int]int{ModelInput: parts(d.batch, d.devices)}
+	before := along[ModelInput]
 	for i := range groups {
 		g := &groups[i]
+		before = along[g.Inputs[0]]
 		ll := d.elementwise(g.Stage, before)
 		if len(g.Params) > 0 {
-			ll = d.weighted(g, before)
+			ll = d.weighted(g, m.written(g), before)
 			before = ll.SampleTile
+		}
+		for _, s := range g.stages {
+			along[s] = before
 		}
 		if i == 0 {
 			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
@@ -117,16 +123,16 @@ func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 // operations, with outputs that fill whole vectors, and its activations once.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 	filled := float64(parts(outputs, d.lanes()) * d.lanes())
-	flops := s.Layer.flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
-	bytes := samples * (elems(s.In) + elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
+	flops := s.Layer.Flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
+	bytes := samples * (s.inElems() + elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
 }
 
-// weighted is the granularity of a layer with weights. The layer before it has tiles of before
-// samples.
-func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
+// weighted is the granularity of a layer with weights, of whose group written is in memory. The
+// layer before it has tiles of before samples.
+func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLowering {
 	s := g.Stage
-	in, out := elems(s.In)*d.elemBytes, elems(g.written().Out)*d.elemBytes/s.Out[0]
+	in, out := s.inElems()*d.elemBytes, elems(written.Out)*d.elemBytes/s.Out[0]
 	weights := s.Params[0].Elems() * d.elemBytes
 	ll := dag.LayerLowering{SampleTile: d.batch, OutputTile: s.Out[0]}
 	part := func() int { return weights / s.Out[0] * ll.OutputTile }
@@ -161,7 +167,7 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 
 // divides reports whether the devices divide the batch of a layer with weights.
 func (d *chooser) divides(s *Stage) bool {
-	return d.devices > 1 && s.Params[0].Elems()*d.devices <= d.batch*elems(s.In)
+	return d.devices > 1 && s.Params[0].Elems()*d.devices <= d.batch*s.inElems()
 }
 
 // part is the granularity of a layer of which each device has its part of the batch.
@@ -198,8 +204,8 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 // elementwise is the granularity of a layer without weights. The layer before it has tiles of
 // before samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
-	ll := dag.LayerLowering{SampleTile: d.grow(before, elems(s.In)), OutputTile: s.Out[0]}
-	channel := (elems(s.In) + elems(s.Out)) * d.elemBytes / s.Out[0]
+	ll := dag.LayerLowering{SampleTile: d.grow(before, s.inElems()), OutputTile: s.Out[0]}
+	channel := (s.inElems() + elems(s.Out)) * d.elemBytes / s.Out[0]
 	for ll.SampleTile*ll.OutputTile*channel > d.half && ll.SampleTile*ll.OutputTile > 1 {
 		if ll.SampleTile > 1 {
 			ll.SampleTile = halve(ll.SampleTile)

@@ -101,6 +101,17 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		}
 		b.m[buf.Name] = values
 	}
+	for i := range m.Stages {
+		for _, prefix := range []string{"", "grad."} {
+			name := prefix + m.Stages[i].Name + ".out"
+			if values := mag.ofStage(abs, i, name); b.m[name] == nil && values != nil {
+				for j := range values {
+					values[j] *= scale * scale
+				}
+				b.m[name] = values
+			}
+		}
+	}
 	b.m["loss"] = []float64{1 + slices.Max(b.m[z])}
 	return b
 }
@@ -110,24 +121,30 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[string]*magnitudeCurve, scale, k float64) {
 	t.Helper()
 	curves = map[string]*magnitudeCurve{}
-	layers := make([]Layer, len(m.Stages))
+	layers := m.layers()
 	scale, k = 1, float64(m.Classes()+8)
 	for i, s := range m.Stages {
-		layers[i] = Named{s.Name, s.Layer}
+		as := func(l Layer) { n := layers[i].(Named); n.Layer = l; layers[i] = n }
 		outputs := float64(s.Out[0])
+		k += float64(2 * len(s.readers)) // the sum of the parts of the gradient
 		kind, err := LayerByName(s.Layer.Kind())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c := kind.Curve; c.Slope > 0 {
-			layers[i], curves[s.Name] = Named{s.Name, ReLU{}}, &magnitudeCurve{Curve: c}
+			as(ReLU{})
+			curves[s.Name] = &magnitudeCurve{Curve: c}
 			k += 2 * 8
 			continue
 		}
 		switch p := s.Layer.(type) {
-		case Flatten:
+		case Flatten, Concat:
+		case Add:
+			k += float64(2 * len(s.In))
+		case GlobalAvgPool:
+			k += 2 * float64(elems(s.In[0])/s.Out[0]+1)
 		case MaxPool:
-			layers[i] = Named{s.Name, AvgPool(p)}
+			as(AvgPool(p))
 			scale *= float64(p.Size * p.Size)
 			k += 2
 		case AvgPool:
@@ -135,7 +152,7 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 		case Conv2D:
 			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
 		case Dense:
-			k += 2*float64(s.In[0]+1) + outputs + 1 + float64(batch)
+			k += 2*float64(s.In[0][0]+1) + outputs + 1 + float64(batch)
 		default:
 			t.Fatalf("a layer of kind %q has no Curve in Layers: derive here how errors grow in it", s.Layer.Kind())
 		}
@@ -151,19 +168,21 @@ type magnitudeCurve struct {
 
 // apply writes M/scale where a task of the ReLU has written.
 func (c *magnitudeCurve) apply(mag *interpreter, task *dag.Task, scale float64) {
-	name := func(operand int) string { return mag.g.Buffers[task.Accesses[operand].Buffer].Name }
-	values := mag.floats(name(0))
-	if task.Op == "relu" {
+	values := mag.operand(task, 0)
+	switch task.Op {
+	case "relu":
 		c.grows = make([]float64, len(values))
-		for i, x := range mag.floats(name(2)) {
+		for i, x := range mag.operand(task, 2) {
 			values[i], c.grows[i] = c.Slope*x+c.AtZero, c.Slope+c.Bend*scale*x
 		}
-	} else { // relu.dx
-		for i, dy := range mag.floats(name(1)) {
+	case "relu.dx":
+		for i, dy := range mag.operand(task, 1) {
 			values[i] = c.grows[i] * dy
 		}
+	default:
+		return // a sum of gradients
 	}
-	mag.setFloats(name(0), values)
+	mag.setOperand(task, 0, values)
 }
 
 // callIndex is the position of a task among those that are not done by the host.

@@ -17,7 +17,7 @@ func (MaxPool) Kind() string { return "maxpool" }
 const maxPoolSize = 15
 
 // Output implements [Layer].
-func (p MaxPool) Output(in []int) ([]int, error) {
+func (p MaxPool) Output(in [][]int) ([]int, error) {
 	if p.Size > maxPoolSize {
 		return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", p.Size, maxPoolSize)
 	}
@@ -25,11 +25,13 @@ func (p MaxPool) Output(in []int) ([]int, error) {
 }
 
 // Params implements [Layer].
-func (MaxPool) Params([]int) []Parameter { return nil }
+func (MaxPool) Params([][]int) []Parameter { return nil }
 
-func (p MaxPool) flops(_, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
+// Flops implements [Layer].
+func (p MaxPool) Flops(_ [][]int, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
 
-func (MaxPool) layout(chosen, _ string) string { return chosen }
+// Layout implements [Layer].
+func (MaxPool) Layout(chosen, _ string) string { return chosen }
 
 func (p MaxPool) params() dag.Params {
 	return dag.Params{{Name: "size", Value: float64(p.Size)}, {Name: "stride", Value: float64(p.stride())}}
@@ -50,28 +52,22 @@ func (MaxPool) op(layout string) string {
 	return "maxpool"
 }
 
-func (p MaxPool) forward(l *lowerer, n *node) {
-	n.params = p.params()
-	l.output(n)
-	n.saved = l.buffer(n.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
-	n.eachTile(&n.out, func(t tile) {
-		y := n.out.box(t)
-		l.task(n, phaseForward, p.op(n.out.layout), n.params, t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, n.in.box(t)))
-	})
+// Forward implements [Layer].
+func (p MaxPool) Forward(n *Node) {
+	n.Tiles(p.op(n.out.layout), p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
 }
 
-func (p MaxPool) backward(l *lowerer, n *node) {
-	if n.in.grad == none {
-		return
-	}
-	n.eachTile(&n.in, func(t tile) {
-		y := n.out.box(t)
-		l.task(n, phaseBackward, p.op(n.out.layout)+".dx", n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, y), reads(n.saved, y))
-	})
+// Backward implements [Layer].
+func (p MaxPool) Backward(n *Node) {
+	n.Tiles(p.op(n.out.layout)+".dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
 }
 
 // pooled is the output shape of a pooling layer.
-func (p MaxPool) pooled(in []int) ([]int, error) {
+func (p MaxPool) pooled(inputs [][]int) ([]int, error) {
+	in, err := one(inputs)
+	if err != nil {
+		return nil, err
+	}
 	if len(in) != 3 {
 		return nil, fmt.Errorf("pooling needs C×H×W")
 	}

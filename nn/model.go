@@ -1,15 +1,19 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
+
+	"dahl/kernels"
 )
 
-// Model is a network: layers in order, and the shapes between them. The loss is softmax
-// cross-entropy, the mean over the batch. [New], [ModelByName] and [ParseModel] build it. It does
-// not change afterwards.
+// Model is a network: a graph of layers, in an order in which each one reads layers before it, and
+// the shapes between them. The loss is softmax cross-entropy, the mean over the batch. [New],
+// [ModelByName] and [ParseModel] build it. It does not change afterwards.
 type Model struct {
 	Name     string
 	Input    []int // shape of one sample, C×H×W or a number of features
@@ -19,17 +23,33 @@ type Model struct {
 	// OutputsAt is the file and line where a model file says how many outputs there are; "" of
 	// any other model, whose outputs are fitted to the data.
 	OutputsAt string
+
+	inputReaders []reader       // of the model's own input
+	kernels      *kernels.Table // nil: those of package kernels
 }
 
-// Stage is a layer in its place: its name and the shapes of one sample before
-// and after it.
+// ModelInput stands in Stage.Inputs for the model's own input, and inputName in Named.Inputs.
+const (
+	ModelInput = -1
+	inputName  = "input"
+)
+
+// Stage is a layer in its place: its name, what it reads, and the shapes of one sample before and
+// after it.
 type Stage struct {
 	Name   string
 	Layer  Layer
-	In     []int
+	Inputs []int   // indices of the stages that it reads, or ModelInput
+	In     [][]int // shapes of these
 	Out    []int
 	Params []Parameter
+
+	readers []reader // in the order of the model
+	learns  bool     // its output depends on parameters
 }
+
+// reader is an input of a stage, as the layer whose output it is sees it.
+type reader struct{ stage, input int }
 
 // Parameter is a tensor that training changes.
 type Parameter struct {
@@ -72,13 +92,12 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 // on 8×8 digits. The last layer, if it is dense, gets as many outputs. If the layers cannot take
 // the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
-	layers := make([]Layer, len(m.Stages))
-	for i, s := range m.Stages {
-		layers[i] = Named{s.Name, s.Layer}
-	}
-	if d, ok := m.Stages[len(layers)-1].Layer.(Dense); ok {
+	layers := m.layers()
+	last := layers[len(layers)-1].(Named)
+	if d, ok := last.Layer.(Dense); ok {
 		d.Outputs = classes
-		layers[len(layers)-1] = Named{m.Stages[len(layers)-1].Name, d}
+		last.Layer = d
+		layers[len(layers)-1] = last
 	}
 	other, err := New(m.Name, input, layers...)
 	if err != nil {
@@ -96,53 +115,191 @@ const maxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
 	if err := checkShape(m.Input); err != nil {
-		return fmt.Errorf("input: %w", err)
+		return &fault{"input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
 		return fmt.Errorf("it has no layers")
 	}
 	count := map[string]int{}
-	taken := map[string]bool{}
-	shape := m.Input
-	for _, layer := range layers {
-		kind, err := LayerByName(layer.Kind())
-		if err != nil {
-			return err
+	m.Stages = make([]Stage, 0, len(layers))
+	for i, layer := range layers {
+		if err := m.place(layer, count); err != nil {
+			return &fault{fmt.Sprintf("layer[%d].input", i), err}
 		}
-		prefix := kind.Prefix
-		count[prefix]++
-		name := fmt.Sprintf("%s%d", prefix, count[prefix])
-		if n, ok := layer.(Named); ok {
-			name, layer = n.Name, n.Layer
-		}
-		if err := checkName(name); err != nil {
-			return err
-		}
-		if taken[name] {
-			return fmt.Errorf("layer %q: the name is taken by an earlier layer", name)
-		}
-		taken[name] = true
-		out, err := layer.Output(shape)
-		if err == nil {
-			err = checkShape(out)
-		}
-		if err != nil {
-			return fmt.Errorf("layer %q (%s) of input %s: %w", name, layer.Kind(), shapeText(shape), err)
-		}
-		s := Stage{Name: name, Layer: layer, In: shape, Out: out, Params: layer.Params(shape)}
-		for i := range s.Params {
-			s.Params[i].Name = name + "." + s.Params[i].Name
-			if err := checkExtents(s.Params[i].Shape); err != nil {
-				return fmt.Errorf("parameter %q: %w", s.Params[i].Name, err)
-			}
-		}
-		m.Stages = append(m.Stages, s)
-		shape = out
 	}
-	if len(shape) != 1 {
-		return fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))
+	last := len(m.Stages) - 1
+	for i := range m.Stages[:last] {
+		if s := &m.Stages[i]; len(s.readers) == 0 {
+			return &fault{fmt.Sprintf("layer[%d]", i), fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
+		}
+	}
+	if err := m.bringKernels(); err != nil {
+		return err
+	}
+	if shape := m.Stages[last].Out; len(shape) != 1 {
+		return &fault{fmt.Sprintf("layer[%d]", last), fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))}
 	}
 	return nil
+}
+
+// bringer is a layer with operations of its own. All layers of one type bring the same.
+type bringer interface{ Kernels() []kernels.Kernel }
+
+// bringKernels makes the table of operations where layers bring some.
+func (m *Model) bringKernels() (err error) {
+	var own []kernels.Kernel
+	seen := map[reflect.Type]bool{}
+	for i := range m.Stages {
+		layer := m.Stages[i].Layer
+		if b, ok := layer.(bringer); ok && !seen[reflect.TypeOf(layer)] {
+			seen[reflect.TypeOf(layer)] = true
+			own = append(own, b.Kernels()...)
+		}
+	}
+	if own != nil {
+		m.kernels, err = kernels.NewTable(own...)
+	}
+	return err
+}
+
+// Kernels is the table of operations of the model's tasks: those of package kernels and those that
+// its layers bring. It is nil where they bring none. What runs the tasks needs it, as
+// execute.Target.Kernels.
+func (m *Model) Kernels() *kernels.Table { return m.kernels }
+
+// fault is what is wrong with a model, and where its file says it.
+type fault struct {
+	path string
+	error
+}
+
+// Unwrap implements the interface of package errors.
+func (f *fault) Unwrap() error { return f.error }
+
+// place puts a layer behind those of the model. count numbers automatic names.
+func (m *Model) place(layer Layer, count map[string]int) error {
+	var inputs []string
+	s := Stage{Layer: layer}
+	for n, ok := layer.(Named); ok; n, ok = s.Layer.(Named) {
+		s.Name, s.Layer = cmp.Or(s.Name, n.Name), n.Layer
+		if inputs == nil {
+			inputs = n.Inputs
+		}
+	}
+	prefix := s.Layer.Kind()
+	if kind, err := LayerByName(prefix); err == nil {
+		if own := kind.New(nil); reflect.TypeOf(own) != reflect.TypeOf(s.Layer) {
+			return fmt.Errorf("layer %T: its kind %q is that of %T; give it another", s.Layer, prefix, own)
+		}
+		prefix = kind.Prefix
+	}
+	count[prefix]++
+	if s.Name == "" {
+		s.Name = fmt.Sprintf("%s%d", prefix, count[prefix])
+	}
+	if err := checkName(s.Name); err != nil {
+		return err
+	}
+	if m.index(s.Name) >= 0 {
+		return fmt.Errorf("layer %q: the name is taken by an earlier layer", s.Name)
+	}
+	if err := m.connect(&s, inputs); err != nil {
+		return fmt.Errorf("layer %q: %w", s.Name, err)
+	}
+	if err := s.complete(); err != nil {
+		return err
+	}
+	for i, from := range s.Inputs {
+		readers := &m.inputReaders
+		if from != ModelInput {
+			readers = &m.Stages[from].readers
+		}
+		*readers = append(*readers, reader{len(m.Stages), i})
+	}
+	m.Stages = append(m.Stages, s)
+	return nil
+}
+
+// connect finds the inputs of a layer by their names. Without names it reads the layer before it.
+func (m *Model) connect(s *Stage, names []string) error {
+	s.Inputs = []int{len(m.Stages) - 1}
+	if names != nil {
+		s.Inputs = nil
+	}
+	for _, name := range names {
+		from := m.index(name)
+		if from < 0 && name != inputName {
+			known := inputName
+			for i := range m.Stages {
+				known += ", " + m.Stages[i].Name
+			}
+			return fmt.Errorf("input %q is not a layer before it; there are %s", name, known)
+		}
+		s.Inputs = append(s.Inputs, from)
+	}
+	for _, from := range s.Inputs {
+		shape := m.Input
+		if from != ModelInput {
+			shape = m.Stages[from].Out
+			s.learns = s.learns || m.Stages[from].learns
+		}
+		s.In = append(s.In, shape)
+	}
+	return nil
+}
+
+// index is the index of a layer by its name, or ModelInput.
+func (m *Model) index(name string) int {
+	return slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
+}
+
+// complete asks the layer for its output and its parameters.
+func (s *Stage) complete() (err error) {
+	if s.Out, err = s.Layer.Output(s.In); err == nil {
+		err = checkShape(s.Out)
+	}
+	if err != nil {
+		var shapes []string
+		for _, in := range s.In {
+			shapes = append(shapes, shapeText(in))
+		}
+		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
+	}
+	s.Params = s.Layer.Params(s.In)
+	s.learns = s.learns || len(s.Params) > 0
+	for i := range s.Params {
+		s.Params[i].Name = s.Name + "." + s.Params[i].Name
+		if err := checkExtents(s.Params[i].Shape); err != nil {
+			return fmt.Errorf("parameter %q: %w", s.Params[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// inElems is the number of elements of one sample of all inputs.
+func (s *Stage) inElems() int {
+	n := 0
+	for _, in := range s.In {
+		n += elems(in)
+	}
+	return n
+}
+
+// layers lists the layers, each [Named], with the names of its inputs.
+func (m *Model) layers() []Layer {
+	all := make([]Layer, len(m.Stages))
+	for i, s := range m.Stages {
+		n := Named{Name: s.Name, Layer: s.Layer}
+		for _, from := range s.Inputs {
+			name := inputName
+			if from != ModelInput {
+				name = m.Stages[from].Name
+			}
+			n.Inputs = append(n.Inputs, name)
+		}
+		all[i] = n
+	}
+	return all
 }
 
 func checkShape(shape []int) error {
@@ -176,9 +333,6 @@ func checkName(name string) error {
 		if !letter && (i == 0 || !other) {
 			return fmt.Errorf("layer %q: a name is a letter followed by letters, digits, '_', '-' and '.'", name)
 		}
-	}
-	if name == "" {
-		return fmt.Errorf("a layer's name is empty")
 	}
 	return nil
 }

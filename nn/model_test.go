@@ -12,7 +12,7 @@ import (
 func TestStateDictNames(t *testing.T) {
 	m := mustNew(t, "names", []int{2, 11, 13},
 		Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, AvgPool{Size: 2},
-		Flatten{}, Named{"classifier.0", Dense{Outputs: 17}}, Dense{Outputs: 19})
+		Flatten{}, Named{Name: "classifier.0", Layer: Dense{Outputs: 17}}, Dense{Outputs: 19})
 	want := []Parameter{
 		{"conv1.weight", []int{5, 2, 3, 3}, 18}, {"conv1.bias", []int{5}, 18}, // 2·3·3
 		{"conv2.weight", []int{7, 5, 2, 2}, 20},                                          // 5·2·2
@@ -74,13 +74,14 @@ func TestModelFor(t *testing.T) {
 // TestModelErrors checks mistakes that a file cannot make, or makes like Go code.
 func TestModelErrors(t *testing.T) {
 	for want, build := range map[string]func() (*Model, error){
-		"has no layers":                   func() (*Model, error) { return New("m", []int{3}) },
-		"input: shape 3×-1×2":             func() (*Model, error) { return New("m", []int{3, -1, 2}, ReLU{}) },
-		"the last layer gives 1×2×3":      func() (*Model, error) { return New("m", []int{1, 2, 3}, ReLU{}) },
-		"the name is taken":               func() (*Model, error) { return New("m", []int{3}, Named{"a", ReLU{}}, Named{"a", ReLU{}}) },
-		"a layer's name is empty":         func() (*Model, error) { return New("m", []int{3}, Named{"", ReLU{}}) },
-		"letter followed by letters":      func() (*Model, error) { return New("m", []int{3}, Named{"a[", ReLU{}}) },
-		"are for dahl's own buffers":      func() (*Model, error) { return New("m", []int{3}, Named{"grad.x", ReLU{}}) },
+		"has no layers":              func() (*Model, error) { return New("m", []int{3}) },
+		"input: shape 3×-1×2":        func() (*Model, error) { return New("m", []int{3, -1, 2}, ReLU{}) },
+		"the last layer gives 1×2×3": func() (*Model, error) { return New("m", []int{1, 2, 3}, ReLU{}) },
+		"the name is taken": func() (*Model, error) {
+			return New("m", []int{3}, Named{Name: "a", Layer: ReLU{}}, Named{Name: "a", Layer: ReLU{}})
+		},
+		"letter followed by letters":      func() (*Model, error) { return New("m", []int{3}, Named{Name: "a[", Layer: ReLU{}}) },
+		"are for dahl's own buffers":      func() (*Model, error) { return New("m", []int{3}, Named{Name: "grad.x", Layer: ReLU{}}) },
 		"window 17; at most 15":           func() (*Model, error) { return New("m", []int{1, 19, 19}, MaxPool{Size: 17}, Flatten{}) },
 		"has more than 4294967296":        func() (*Model, error) { return New("m", []int{1 << 20}, Dense{Outputs: 1 << 20}) },
 		"pooling needs C×H×W":             func() (*Model, error) { return New("m", []int{3}, AvgPool{Size: 2}) },

@@ -19,10 +19,13 @@ func (t tile) String() string {
 // tensor is the values between two layers, with the batch in front, and their gradient. The
 // gradient is dag.None if nothing needs it.
 type tensor struct {
+	name        string // of the values
 	sample      []int  // shape of one sample: C×H×W, or a number of features
 	layout      string // of an image: "" for C×H×W, or dag.NHWC
-	shape       []int  // of the buffers
+	shape       []int  // of a buffer of its own
 	value, grad dag.BufferID
+
+	valueIn, gradIn part
 
 	// rectified: the values come out of a fused ReLU, and grad is the gradient before the ReLU. A
 	// task that writes grad puts 0 where the value is 0.
@@ -31,27 +34,52 @@ type tensor struct {
 	turned []int
 }
 
+// part says which channels of a larger buffer a tensor is: as many as it has, from the first on.
+// The zero value stands for a buffer of its own.
+type part struct {
+	shape []int // of the buffer
+	first int
+}
+
+// from is the part that begins at a channel of a tensor of which p is the part.
+func (p part) from(x *tensor, channel int) part {
+	if p.shape == nil {
+		p.shape = x.shape
+	}
+	return part{p.shape, p.first + channel}
+}
+
 // tensor is a batch of samples in a layout, without buffers yet.
-func (l *lowerer) tensor(sample []int, layout string) tensor {
-	return tensor{sample: sample, layout: layout, shape: batchShape(l.opt.Batch, sample, layout), value: none, grad: none}
+func (l *lowerer) tensor(name string, sample []int, layout string) tensor {
+	return tensor{name: name, sample: sample, layout: layout, shape: batchShape(l.opt.Batch, sample, layout), value: none, grad: none}
 }
 
 // channels is the number of channels or features.
 func (x *tensor) channels() int { return x.sample[0] }
 
-// box is a tile of the tensor; nil for the whole tensor.
-func (x *tensor) box(t tile) dag.Box {
+// samples is the tile of all channels of some samples.
+func (x *tensor) samples(r dag.Range) tile { return tile{r, dag.Range{Hi: x.channels()}} }
+
+// at is where a tile of the values is.
+func (x *tensor) at(t tile) (dag.BufferID, dag.Box) { return x.value, x.boxIn(x.valueIn, t) }
+
+// gradAt is where a tile of the gradient is.
+func (x *tensor) gradAt(t tile) (dag.BufferID, dag.Box) { return x.grad, x.boxIn(x.gradIn, t) }
+
+// box is a tile of a buffer of the tensor's shape; nil for the whole buffer.
+func (x *tensor) box(t tile) dag.Box { return x.boxIn(part{}, t) }
+
+func (x *tensor) boxIn(p part, t tile) dag.Box {
+	p = p.from(x, 0)
+	channels := dag.Range{Lo: p.first + t.channels.Lo, Hi: p.first + t.channels.Hi}
 	if x.layout == dag.NHWC {
-		return boxOf(x.shape, t.samples, dag.Range{Lo: 0, Hi: x.shape[1]}, dag.Range{Lo: 0, Hi: x.shape[2]}, t.channels)
+		return boxOf(p.shape, t.samples, dag.Range{Lo: 0, Hi: p.shape[1]}, dag.Range{Lo: 0, Hi: p.shape[2]}, channels)
 	}
-	return boxOf(x.shape, t.samples, t.channels)
+	return boxOf(p.shape, t.samples, channels)
 }
 
-// samples is the box of some samples; nil for the whole tensor.
-func (x *tensor) samples(r dag.Range) dag.Box { return boxOf(x.shape, r) }
-
 // gradient is the access of a task that reads the tensor's gradient.
-func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.grad, x.box(t))} }
+func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.gradAt(t))} }
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {
@@ -85,7 +113,7 @@ func (x *tensor) eachTile(samples, channels int, visit func(tile)) {
 }
 
 // eachTile visits a tensor in the tiles of the layer.
-func (n *node) eachTile(x *tensor, visit func(tile)) {
+func (n *Node) eachTile(x *tensor, visit func(tile)) {
 	x.eachTile(n.tiles.SampleTile, n.tiles.OutputTile, visit)
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -58,7 +59,9 @@ func ParseModel(src []byte, file string) (*Model, error) {
 		return nil, f.Err
 	}
 	m, err := New(name, input, layers...)
-	if err != nil {
+	if at, ok := errors.AsType[*fault](err); ok {
+		return nil, fmt.Errorf("%s:%d: %w", file, f.Line(at.path), err)
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if defaults != nil {
@@ -90,26 +93,47 @@ func layerOf(t *tomlfile.Table) Layer {
 		t.Fail("kind", kind, "write one of "+namesOf(Layers()))
 		return nil
 	}
-	known := "kind, name"
+	known := "kind, name, input"
+	n := Named{}
+	if _, named := t.Keys["input"]; named {
+		if n.Inputs = t.Texts("input"); n.Inputs == nil {
+			t.Fail("input", "[]", "write the names of earlier layers, or leave it out for the layer before")
+		}
+	}
 	s := Settings{}
 	for _, key := range info.Keys {
 		known += ", " + key.Name
-		switch {
-		case !key.Flag:
-			if key.Default < 0 {
-				t.Need(key.Name, fmt.Sprintf("a whole number from %d to %d", key.Min, key.Max))
-			}
-			s[key.Name] = t.Count(key.Name, key.Min, key.Max, key.Default)
-		case t.Flag(key.Name, key.Default == 1):
-			s[key.Name] = 1
-		}
+		s[key.Name] = key.read(t)
 	}
-	name := t.Text("name")
+	n.Name = t.Text("name")
 	t.Done(known)
-	if name != "" {
-		return Named{name, info.New(s)}
+	n.Layer = info.New(s)
+	return n
+}
+
+// read takes the key's value from the table of a layer.
+func (k *Key) read(t *tomlfile.Table) float64 {
+	switch {
+	case k.Flag:
+		if t.Flag(k.Name, k.Default == 1) {
+			return 1
+		}
+		return 0
+	case k.Needed:
+		what := "whole number"
+		if k.Fraction {
+			what = "number"
+		}
+		t.Need(k.Name, fmt.Sprintf("a %s from %.0f to %.0f", what, k.Min, k.Max))
 	}
-	return info.New(s)
+	if !k.Fraction {
+		return float64(t.Count(k.Name, int(k.Min), int(k.Max), int(k.Default)))
+	}
+	x := t.Number(k.Name, k.Default)
+	if !(x >= k.Min && x <= k.Max) {
+		t.Fail(k.Name, x, fmt.Sprintf("want a number from %g to %g", k.Min, k.Max))
+	}
+	return x
 }
 
 // training reads the table [train], or gives the defaults of New.

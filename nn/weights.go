@@ -35,12 +35,12 @@ type packing struct {
 }
 
 // parameter is a layer's weight without packing.
-func (n *node) parameter() weight {
+func (n *Node) parameter() weight {
 	return weight{id: n.weights[0], shape: n.Params[0].Shape, outputs: 0, inputs: 1}
 }
 
 // pack makes the packed copy of the weight, in parts of as many outputs as a forward task reads.
-func (l *lowerer) pack(n *node, p packing) {
+func (l *lowerer) pack(n *Node, p packing) {
 	name := n.Params[0].Name
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
 	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
@@ -64,13 +64,13 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 
 // weightedForward adds the tasks of a layer with weights: each reads all input
 // channels of its samples, and the weights of its output channels.
-func (l *lowerer) weightedForward(n *node, op string, params dag.Params) {
+func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
 	n.eachTile(&n.out, func(t tile) {
-		accesses := []dag.Access{writes(n.out.value, n.out.box(t))}
+		accesses := []dag.Access{writes(n.out.at(t))}
 		if n.pool != nil {
 			accesses = append(accesses, writes(n.saved, n.out.box(t)))
 		}
-		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)), reads(n.weight.id, n.weight.outputsBox(t.channels)))
+		accesses = append(accesses, reads(n.in.at(n.in.samples(t.samples))), reads(n.weight.id, n.weight.outputsBox(t.channels)))
 		if len(n.weights) > 1 {
 			accesses = append(accesses, reads(n.weights[1], boxOf(n.Params[1].Shape, t.channels)))
 		}
@@ -81,11 +81,11 @@ func (l *lowerer) weightedForward(n *node, op string, params dag.Params) {
 // weightGradients adds the gradients of weight and bias, in parts of GradTile outputs, each
 // summed over tiles of samples. dy returns a task's accesses to the gradient of the layer's
 // output.
-func (l *lowerer) weightGradients(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
+func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
 	sums := l.gradients(n)
 	n.out.eachTile(n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
 		accesses := append([]dag.Access{reduces(sums, n.weight.outputsBox(t.channels))}, dy(t)...)
-		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)))
+		accesses = append(accesses, reads(n.in.at(n.in.samples(t.samples))))
 		if len(n.grads) > 1 {
 			accesses = append(accesses, reduces(n.grads[1], boxOf(n.Params[1].Shape, t.channels)))
 		}
@@ -103,7 +103,7 @@ func (l *lowerer) weightGradients(n *node, op string, params dag.Params, dy func
 
 // gradients adds the buffers of the gradients. It returns the buffer in which weight gradients
 // are summed: the gradient itself, or its packed copy.
-func (l *lowerer) gradients(n *node) dag.BufferID {
+func (l *lowerer) gradients(n *Node) dag.BufferID {
 	for i, p := range n.Params {
 		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.Accumulators}
 		if i == 0 && n.packing != nil {
@@ -126,18 +126,18 @@ func (l *lowerer) gradients(n *node) dag.BufferID {
 // and a weight. It sums over all outputs, so it is split by samples and inputs. It has as many
 // parts of inputs as the forward pass has parts of outputs. If the input comes out of a fused
 // ReLU, the task reads it to stop the gradient at zeros.
-func (l *lowerer) inputGradient(n *node, op string, dy *tensor, w *weight) {
+func (l *lowerer) inputGradient(n *Node, op string, dy *tensor, w *weight) {
 	n.in.eachTile(n.tiles.SampleTile, n.inputTile(), func(t tile) {
-		accesses := []dag.Access{writes(n.in.grad, n.in.box(t)), reads(dy.grad, dy.samples(t.samples)), reads(w.id, w.inputsBox(t.channels))}
+		accesses := []dag.Access{writes(n.in.gradAt(t)), reads(dy.gradAt(dy.samples(t.samples))), reads(w.id, w.inputsBox(t.channels))}
 		if n.in.rectified {
-			accesses = append(accesses, reads(n.in.value, n.in.box(t)))
+			accesses = append(accesses, reads(n.in.at(t)))
 		}
 		l.task(n, phaseBackward+".input", op, n.params, t, accesses...)
 	})
 }
 
 // inputTile is the number of inputs per task of the input gradient.
-func (n *node) inputTile() int {
+func (n *Node) inputTile() int {
 	return parts(n.in.channels(), parts(n.out.channels(), n.tiles.OutputTile))
 }
 
@@ -154,7 +154,7 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 
 // updates adds the optimiser's tasks for a layer's parameters whose gradient is in memory. A
 // weight is split like its gradient. A bias is small and updated at once.
-func (l *lowerer) updates(n *node) {
+func (l *lowerer) updates(n *Node) {
 	o := l.opt.Optimizer
 	params := o.params()
 	for i, grad := range n.grads {
@@ -182,7 +182,7 @@ func (l *lowerer) updates(n *node) {
 // updatesAtOnce reports whether the tasks that compute the gradients of a layer's weight and bias
 // also update them. The layer has an operation for that under stochastic gradient descent, if no
 // gradient is summed over several tasks.
-func (l *lowerer) updatesAtOnce(n *node) bool {
+func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
 	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
 }
@@ -190,13 +190,14 @@ func (l *lowerer) updatesAtOnce(n *node) bool {
 // gradientUpdates adds these tasks, in parts of GradTile outputs. params and dy are those of the
 // gradient by itself. The tasks see packed weights in the packed dimensions, and features that
 // were flattened channels last as the map that they are.
-func (l *lowerer) gradientUpdates(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
+func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	var states [2][]dag.BufferID
 	for i := range states {
 		states[i] = l.states(&n.Params[i])
 	}
-	w, x := n.parameter(), n.in.value
+	w := n.parameter()
+	x := func() (dag.BufferID, dag.Box) { return n.in.at(n.in.samples(dag.Range{Hi: l.opt.Batch})) }
 	if p := n.packing; p != nil {
 		for j, s := range states[0] {
 			states[0][j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
@@ -204,13 +205,14 @@ func (l *lowerer) gradientUpdates(n *node, op string, params dag.Params, dy func
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		x = l.b.View(l.b.BufferAt(x).Name+"."+dag.NHWC, x, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...)
+		image := l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...)
+		x = func() (dag.BufferID, dag.Box) { return image, nil }
 	}
 	n.out.eachTile(l.opt.Batch, n.tiles.GradTile, func(t tile) {
 		weight, bias := w.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
 		accesses := []dag.Access{updates(w.id, weight), updates(n.weights[1], bias)}
 		accesses = append(accesses, dy(t)...)
-		accesses = append(accesses, reads(x, nil), reads(l.hyper, nil))
+		accesses = append(accesses, reads(x()), reads(l.hyper, nil))
 		for j := range states[0] {
 			accesses = append(accesses, updates(states[0][j], weight), updates(states[1][j], bias))
 		}

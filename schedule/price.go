@@ -45,6 +45,9 @@ type Priced struct {
 	bounds []func() *bound // by graph
 }
 
+// Target is what the program was priced for.
+func (c *Priced) Target() Target { return c.target }
+
 // pricedGraph is one graph of a priced program.
 type pricedGraph struct {
 	untimed, timed *Costs    // one and the same where being timed takes no time

@@ -133,7 +133,11 @@ func (w *Workload) isHere(m int) bool {
 func (w *Workload) least(left budget.Limit) error {
 	layer := 0
 	for _, s := range w.Model.Stages {
-		layer = max(layer, elements(s.In)+elements(s.Out))
+		size := elements(s.Out)
+		for _, in := range s.In {
+			size += elements(in)
+		}
+		layer = max(layer, size)
 	}
 	size := w.Options.Type.SizeBytes()
 	return asInput(budget.Check([]budget.Need{

@@ -131,7 +131,11 @@ func (w *Workload) Choose() (err error) {
 
 // Target says by which kernels the workload can run.
 func (w *Workload) Target() execute.Target {
-	return execute.Target{Variant: w.Options.Variant, Here: !w.Options.Elsewhere}
+	t := execute.Target{Variant: w.Options.Variant, Here: !w.Options.Elsewhere}
+	if w.Model != nil {
+		t.Kernels = w.Model.Kernels()
+	}
+	return t
 }
 
 // Predict simulates the program as it will run.

@@ -205,7 +205,10 @@ func twinRequest(m *nn.Model) (torchRequest, error) {
 	r.Optimizer = &sgd
 	for i := range m.Stages {
 		s := &m.Stages[i]
-		r.Layers = append(r.Layers, torchLayer{Name: s.Name, Kind: s.Layer.Kind(), In: s.In, Settings: s.Layer})
+		if len(s.Inputs) != 1 || s.Inputs[0] != i-1 {
+			return r, cli.InputErrorf("model %s: layer %s does not read the one before it alone; the peers have no branches", m.Name, s.Name)
+		}
+		r.Layers = append(r.Layers, torchLayer{Name: s.Name, Kind: s.Layer.Kind(), In: s.In[0], Settings: s.Layer})
 	}
 	return r, nil
 }
@@ -214,7 +217,7 @@ func twinRequest(m *nn.Model) (torchRequest, error) {
 // returns one contestant for each of these and each mode.
 func (w *torchWorker) contestants(m *nn.Model, open torchRequest) (all []*contestant, err error) {
 	formats := []string{"contiguous", "channels_last"}
-	if !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 }) {
+	if !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In[0]) == 3 && len(s.Params) > 0 }) {
 		formats = formats[:1]
 	}
 	open.Compile = w.setting.compile

@@ -9,7 +9,8 @@ It needs PyTorch and numpy, and computes in float64. Each fixture says with whic
 version of PyTorch it was made; versions differ in the last bits. The random numbers
 of a fixture are drawn from its name, so a new one changes no other.
 
-A new kind of layer is a line in APPLY and a network around it in LAYERS.
+A new kind of layer is a line in APPLY and a network around it in LAYERS. A layer reads the one
+before it, or those that its "input" names: conv1, relu1, pool1 ... as dahl counts them.
 
 Weights are float32 values, so that a float32 run starts from the same numbers.
 Extents are pairwise different primes: batch 3, channels 2, filters 5, kernel 7,
@@ -38,6 +39,33 @@ LAYERS = {
     "maxpool": [FIRST, {"kind": "maxpool", "size": 3, "stride": 2}, {"kind": "maxpool", "size": 2}] + HEAD,
     "avgpool": [FIRST, {"kind": "avgpool", "size": 3, "stride": 2}, {"kind": "avgpool", "size": 2}] + HEAD,
     "flatten": [FIRST_SMALL] + HEAD,
+    "tanh": [FIRST_SMALL, {"kind": "tanh"}] + HEAD,
+    "sigmoid": [FIRST_SMALL, {"kind": "sigmoid"}] + HEAD,
+    "gelu": [FIRST_SMALL, {"kind": "gelu"}] + HEAD,
+    "gelu_tanh": [FIRST_SMALL, {"kind": "gelu_tanh"}] + HEAD,
+    "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
+    "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
+    "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
+    # Two residual blocks: a rectified value that a convolution and a sum read, one that two
+    # convolutions read, a sum of three, and a value that is added to itself.
+    "residual": [FIRST_SMALL, {"kind": "relu"},
+                 {"kind": "conv2d", "filters": 7, "kernel": 3, "pad": 1}, {"kind": "relu"},
+                 {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["relu1", "conv3"]}, {"kind": "relu"},
+                 {"kind": "conv2d", "filters": 3, "kernel": 2}, {"kind": "relu"},
+                 {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "tanh"},
+                 {"kind": "conv2d", "filters": 3, "kernel": 1, "input": ["relu4"]},
+                 {"kind": "add", "input": ["relu4", "tanh1", "conv6"]}, {"kind": "add", "input": ["add2", "add2"]}] + HEAD,
+    # Concatenations: one within another, of pooled convolutions and the input, and of features.
+    # A value is in two of them, and another twice in one.
+    "inception": [{"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "relu"}, {"kind": "maxpool", "size": 2},
+                  {"kind": "maxpool", "size": 2, "input": ["input"]}, {"kind": "concat", "input": ["pool1", "pool2"]},
+                  {"kind": "conv2d", "filters": 7, "kernel": 3, "pad": 1}, {"kind": "relu"},
+                  {"kind": "concat", "input": ["concat1", "relu2"]},
+                  {"kind": "concat", "input": ["relu2", "relu2", "pool1"]},
+                  {"kind": "globalavgpool"}, {"kind": "flatten"},
+                  {"kind": "conv2d", "filters": 5, "kernel": 2, "input": ["concat2"]}, {"kind": "relu"}, {"kind": "flatten"},
+                  {"kind": "dense", "outputs": 11}, {"kind": "relu"},
+                  {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
 
 OPTIMIZERS = {
@@ -65,7 +93,8 @@ def stream(name):
     return torch.Generator().manual_seed(zlib.crc32(name.encode()))
 
 
-# What each kind of layer computes, by its settings l, its input x, and w, its weight and bias.
+# What each kind of layer computes, by its settings l, its input x, a list of these where it takes
+# several, and w, its weight and bias.
 APPLY = {
     "conv2d": lambda l, x, w: F.conv2d(x, *w, stride=l.get("stride", 1), padding=l.get("pad", 0)),
     "dense": lambda l, x, w: F.linear(x, *w),
@@ -73,28 +102,42 @@ APPLY = {
     "maxpool": lambda l, x, w: F.max_pool2d(x, l["size"], l.get("stride", l["size"])),
     "avgpool": lambda l, x, w: F.avg_pool2d(x, l["size"], l.get("stride", l["size"])),
     "flatten": lambda l, x, w: x.flatten(1),
+    "tanh": lambda l, x, w: F.tanh(x),
+    "sigmoid": lambda l, x, w: F.sigmoid(x),
+    "gelu": lambda l, x, w: F.gelu(x),
+    "gelu_tanh": lambda l, x, w: F.gelu(x, approximate="tanh"),
+    "globalavgpool": lambda l, x, w: F.adaptive_avg_pool2d(x, 1),
+    "add": lambda l, x, w: sum(x[1:], x[0]),
+    "concat": lambda l, x, w: torch.cat(x, 1),
 }
-PREFIX = {"conv2d": "conv", "dense": "fc"}  # of the names of what has weights
+PREFIX = {"conv2d": "conv", "dense": "fc", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
-    """Each layer with its name in the state_dict, None where it has no weights."""
+    """Each layer with its name."""
     count = {}
     for layer in layers:
-        prefix = PREFIX.get(layer["kind"])
+        prefix = PREFIX.get(layer["kind"], layer["kind"])
         count[prefix] = count.get(prefix, 0) + 1
-        yield layer, prefix and "%s%d" % (prefix, count[prefix])
+        yield layer, "%s%d" % (prefix, count[prefix])
+
+
+def inputs(layer, values):
+    """What a layer reads, of the values so far by name."""
+    x = [values[name] for name in layer.get("input", [list(values)[-1]])]
+    return x if layer["kind"] in ("add", "concat") else x[0]
 
 
 def apply(layer, name, x, params):
-    own = [params[k] for k in (name + ".weight", name + ".bias") if k in params] if name else []
+    own = [params[k] for k in (name + ".weight", name + ".bias") if k in params]
     return APPLY[layer["kind"]](layer, x, own)
 
 
 def parameters(draw, layers):
     """Weights by state_dict key; a filter of zeros makes exact zeros and ties."""
-    params, x = {}, torch.zeros([1] + INPUT, dtype=torch.float64)
+    params, values = {}, {"input": torch.zeros([1] + INPUT, dtype=torch.float64)}
     for layer, name in named(layers):
+        x, w = inputs(layer, values), None
         if layer["kind"] == "conv2d":
             w = weights(draw, layer["filters"], x.shape[1], layer["kernel"], layer["kernel"])
             b = weights(draw, layer["filters"])
@@ -102,11 +145,11 @@ def parameters(draw, layers):
                 w[1], b[1] = 0, 0
         elif layer["kind"] == "dense":
             w, b = weights(draw, layer["outputs"], x.shape[1]), weights(draw, layer["outputs"])
-        if name:
+        if w is not None:
             params[name + ".weight"] = w
             if layer.get("bias", 1):
                 params[name + ".bias"] = b
-        x = apply(layer, name, x, params)
+        values[name] = apply(layer, name, x, params)
     return params
 
 
@@ -117,10 +160,11 @@ def layer_case(name, layers):
     params = parameters(draw, layers)
     for p in params.values():
         p.requires_grad_()
-    x, outputs = images.to(torch.float64) / 255, []
+    values, outputs = {"input": images.to(torch.float64) / 255}, []
     for layer, key in named(layers):
-        x = apply(layer, key, x, params)
-        x.retain_grad()
+        x = values[key] = apply(layer, key, inputs(layer, values), params)
+        if x.requires_grad:
+            x.retain_grad()
         outputs.append(x)
     loss = F.cross_entropy(x, labels)
     loss.backward()
@@ -128,7 +172,7 @@ def layer_case(name, layers):
         "name": name, "torch": torch.__version__, "input": INPUT, "batch": BATCH, "layers": layers,
         "images": coded(images, "u1"), "labels": labels.tolist(),
         "params": {k: coded(v) for k, v in params.items()},
-        "outputs": [coded(o) for o in outputs], "output_grads": [coded(o.grad) for o in outputs],
+        "outputs": [coded(o) for o in outputs], "output_grads": [coded(o.grad) if o.requires_grad else "" for o in outputs],
         "grads": {k: coded(v.grad) for k, v in params.items()},
         "loss": loss.item(), "correct": int((x.argmax(1) == labels).sum()),
     }

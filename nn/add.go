@@ -1,0 +1,48 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// Add is the sum of two or more inputs of one shape, in their order. The gradient of each is that
+// of the sum, without a task.
+type Add struct{}
+
+// Kind implements [Layer].
+func (Add) Kind() string { return "add" }
+
+// Output implements [Layer].
+func (Add) Output(in [][]int) ([]int, error) {
+	if len(in) < 2 {
+		return nil, fmt.Errorf("%d inputs; want two or more, as in input = [\"conv1\", \"conv2\"]", len(in))
+	}
+	for _, other := range in[1:] {
+		if !slices.Equal(other, in[0]) {
+			return nil, fmt.Errorf("the inputs of a sum have one shape")
+		}
+	}
+	return in[0], nil
+}
+
+// Params implements [Layer].
+func (Add) Params([][]int) []Parameter { return nil }
+
+// Flops implements [Layer].
+func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
+
+// Layout implements [Layer].
+func (Add) Layout(_, in string) string { return in }
+
+// Forward implements [Layer].
+func (Add) Forward(n *Node) {
+	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
+	for i := range n.ins[2:] {
+		n.Tiles("add", nil, func(t tile) dag.Access { return updates(n.out.at(t)) }, n.Input(i+2))
+	}
+}
+
+// Backward implements [Layer].
+func (Add) Backward(*Node) {}

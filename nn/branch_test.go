@@ -1,0 +1,166 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// branchCases are networks whose layers read others than the one before. In "twice" a rectified
+// value is read by two convolutions, so that it may be fused, and another by a convolution and a
+// sum, so that it may not. "joined" concatenates a convolution with the input, which is copied.
+func branchCases(t testing.TB) map[string]*Model {
+	t.Helper()
+	input := []int{2, 11, 13}
+	conv := func(filters, kernel int) Conv2D { return Conv2D{Filters: filters, Kernel: kernel, Pad: kernel / 2} }
+	return map[string]*Model{
+		"twice": mustNew(t, "twice", input,
+			conv(5, 3), ReLU{}, conv(3, 3), Named{Name: "beside", Layer: conv(3, 5), Inputs: []string{"relu1"}},
+			Of(Add{}, "conv2", "beside"), ReLU{}, conv(3, 1), Of(Add{}, "relu2", "conv4"), Flatten{}, Dense{Outputs: 7}),
+		"joined": mustNew(t, "joined", input,
+			conv(3, 3), Of(Concat{}, "conv1", "input"), conv(7, 3), ReLU{}, MaxPool{Size: 2},
+			Flatten{}, Dense{Outputs: 17}, ReLU{}, Of(Concat{}, "flatten1", "relu2"), Dense{Outputs: 5}),
+	}
+}
+
+// TestBranches checks what is fused, and the tasks of sums and copies, of channels-last steps.
+//
+// In "twice" relu1 has two readers: conv2, which is listed first, adds its part to that of beside.
+// relu2 goes to conv4 and to add2: the part of add2 is the gradient of its sum. In "joined" the
+// input and the flattened values are copied into their concatenations; flatten1 gets its gradient
+// from fc1, to which the part of concat2 is added.
+func TestBranches(t *testing.T) {
+	for name, want := range map[string]struct{ groups, tasks string }{
+		"twice": {
+			"conv1+relu1 conv2 beside add1 relu2 conv4 add2 flatten1 fc1",
+			"add1.forward add2.forward relu2.backward.add.add2 conv1.backward.add.conv2",
+		},
+		"joined": {
+			"conv1 concat1 conv2+relu1+pool1 flatten1 fc1 relu2 concat2 fc2",
+			"concat1.forward.2 concat2.forward.1 flatten1.backward.add.concat2",
+		},
+	} {
+		m := branchCases(t)[name]
+		l := dag.Lowering{Layout: dag.NHWC, Fused: true}
+		var groups, tasks []string
+		for _, g := range m.groups(&l) {
+			text := g.Name
+			for _, s := range g.stages[1:] {
+				text += "+" + m.Stages[s].Name
+			}
+			groups = append(groups, text)
+		}
+		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l})
+		for i := range g.Tasks {
+			if op := g.Tasks[i].Op; op == "sum" || op == "add" || op == "copy" {
+				step, _, _ := strings.Cut(g.Tasks[i].Name, "[")
+				tasks = append(tasks, step)
+			}
+		}
+		if got := strings.Join(groups, " "); got != want.groups {
+			t.Errorf("%s: groups %s, want %s", name, got, want.groups)
+		}
+		if got := strings.Join(tasks, " "); got != want.tasks {
+			t.Errorf("%s: tasks %s, want %s", name, got, want.tasks)
+		}
+	}
+}
+
+// TestSumsOfGradientsAreNoBarrier: a tile of a sum of gradients waits for the tiles of both parts
+// that it adds, and for nothing else. The input gradients of conv2 and beside have other tiles than
+// conv1, whose output both read.
+func TestSumsOfGradientsAreNoBarrier(t *testing.T) {
+	g := mustLower(t, branchCases(t)["twice"], LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Lowering: dag.Lowering{
+		Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{
+			"relu1": {SampleTile: 4, OutputTile: 2}, "conv2": {SampleTile: 3}, "beside": {SampleTile: 5, OutputTile: 2},
+		}}})
+	sums := tilesOf(g, "relu1.backward.add.conv2")
+	if len(sums) != 5*3 {
+		t.Fatalf("%d tiles of the sum, want 15", len(sums))
+	}
+	for name, tl := range sums {
+		var want []string
+		for _, step := range []string{"conv2.backward.input", "beside.backward.input"} {
+			for p, pt := range tilesOf(g, step) {
+				if overlap(tl.samples, pt.samples) && overlap(tl.channels, pt.channels) {
+					want = append(want, p)
+				}
+			}
+		}
+		got := predNames(g, name)
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s waits for %v, reads %v", name, got, want)
+		}
+	}
+}
+
+// TestConcatenatedBuffers: convolutions write their channels of one buffer, also where one
+// concatenation is within another, and read the gradient from there.
+func TestConcatenatedBuffers(t *testing.T) {
+	conv := Conv2D{Filters: 3, Kernel: 1}
+	m := mustNew(t, "nested", []int{2, 5, 7}, conv, conv, Of(Concat{}, "conv1", "conv2"), Conv2D{Filters: 5, Kernel: 1},
+		Of(Concat{}, "conv3", "concat1"), Flatten{}, Dense{Outputs: 13})
+	g := mustLower(t, m, LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 11})
+	for task, want := range map[string]string{ // channels of the outer concatenation: 5 of conv3, 3 of conv1, 3 of conv2
+		"conv3.forward[0:11,0:5]":         "concat2.out 0:5",
+		"conv1.forward[0:11,0:3]":         "concat2.out 5:8",
+		"conv2.forward[0:11,0:3]":         "concat2.out 8:11",
+		"conv3.backward.weight[0:11,0:5]": "grad.concat2.out 0:5",
+	} {
+		id, ok := g.TaskByName(task)
+		if !ok {
+			t.Errorf("no task %s", task)
+			continue
+		}
+		at := 0
+		if strings.Contains(task, "backward") {
+			at = 1 // dy
+		}
+		a := g.Tasks[id].Accesses[at]
+		if got := g.Buffers[a.Buffer].Name + " " + rangeText(a.Box[1]); got != want {
+			t.Errorf("%s: operand %d is %s, want %s", task, at, got, want)
+		}
+	}
+	if n := countOp(g, "copy"); n != 0 {
+		t.Errorf("%d copies", n)
+	}
+}
+
+// TestInputErrors: wrong inputs are named in one line, with that of the model file.
+func TestInputErrors(t *testing.T) {
+	const head = "name = \"m\"\ninput = [2, 8, 8]\n[[layer]]\nkind = \"conv2d\"\nfilters = 3\nkernel = 1\n"
+	const end = "[[layer]]\nkind = \"flatten\"\n[[layer]]\nkind = \"dense\"\noutputs = 5\n"
+	for _, c := range []struct{ layers, want string }{
+		{"[[layer]]\nkind = \"add\"\ninput = [\"conv1\", \"conv2\"]\n" + end, `f.toml:9: model "m": layer "add1": input "conv2" is not a layer before it; there are input, conv1`},
+		{"[[layer]]\nkind = \"add\"\n" + end, `f.toml:7: model "m": layer "add1" (add) of input 3×8×8: 1 inputs; want two or more, as in input = ["conv1", "conv2"]`},
+		{"[[layer]]\nkind = \"add\"\ninput = [\"conv1\", \"input\"]\n" + end, `f.toml:9: model "m": layer "add1" (add) of input 3×8×8, 2×8×8: the inputs of a sum have one shape`},
+		{"[[layer]]\nkind = \"maxpool\"\nsize = 2\n[[layer]]\nkind = \"concat\"\ninput = [\"conv1\", \"pool1\"]\n" + end,
+			`f.toml:12: model "m": layer "concat1" (concat) of input 3×8×8, 3×4×4: inputs differ in more than their number of channels`},
+		{"[[layer]]\nkind = \"relu\"\ninput = [\"conv1\", \"conv1\"]\n" + end, `f.toml:9: model "m": layer "relu1" (relu) of input 3×8×8, 3×8×8: 2 inputs; want one`},
+		{"[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"flatten\"\ninput = [\"conv1\"]\n[[layer]]\nkind = \"dense\"\noutputs = 5\n",
+			`f.toml:7: model "m": layer "relu1": no layer reads its output; write its name into the input of a later layer, or leave it out`},
+		{"[[layer]]\nkind = \"relu\"\ninput = []\n" + end, `f.toml:9: layer 2: input = "[]": write the names of earlier layers, or leave it out for the layer before`},
+		{"[[layer]]\nkind = \"relu\"\n", `f.toml:7: model "m": the last layer gives 3×8×8; the loss needs one number per class`},
+	} {
+		_, err := ParseModel([]byte(head+c.layers), "f.toml")
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestOwnKindsAreNotTaken: a layer of another type may not pass for a layer of the table.
+func TestOwnKindsAreNotTaken(t *testing.T) {
+	_, err := New("m", []int{3}, falseDense{})
+	if err == nil || !strings.Contains(err.Error(), `its kind "dense" is that of nn.Dense`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type falseDense struct{ ReLU }
+
+func (falseDense) Kind() string { return "dense" }

@@ -1,0 +1,174 @@
+package nn
+
+import (
+	"slices"
+	"strconv"
+
+	"dahl/dag"
+)
+
+// This file says where the values between layers are, and how the gradient of a value that several
+// layers read comes about; see doc.go.
+
+// place gives a group's output its buffer: channels of the output of a concatenation that reads
+// it, or one of its own. A view gets its storage from the layer.
+func (l *lowerer) place(n *Node) {
+	if n.out.value != none {
+		return // a concatenation, placed with the first of its inputs
+	}
+	n.out = l.tensor(n.last().Name+".out", n.last().Out, n.outLayout())
+	n.out.rectified = n.relu != nil && n.pool == nil
+	if n.isView() {
+		return
+	}
+	if to, input := l.concatenation(n); to != nil {
+		l.place(to)
+		n.out.value, n.out.valueIn = to.out.value, to.out.valueIn.from(&to.out, to.offset(input))
+		return
+	}
+	n.out.value = l.image(n.out.name, dag.Activation, &n.out)
+}
+
+func (n *Node) isView() bool {
+	_, ok := n.Layer.(Flatten)
+	return ok
+}
+
+// concatenation is the first reader of a group's output in whose output it can lie: a
+// concatenation in the same layout. A view needs a buffer without gaps.
+func (l *lowerer) concatenation(n *Node) (to *Node, input int) {
+	for _, r := range n.last().readers {
+		reader := l.of[r.stage]
+		if _, joins := reader.Layer.(Concat); joins && to == nil && reader.outLayout() == n.outLayout() {
+			to, input = reader, r.input
+		}
+		if reader.isView() {
+			return nil, 0
+		}
+	}
+	return to, input
+}
+
+// read is an input of a group, with its part of the gradient of what it reads.
+func (l *lowerer) read(n *Node, input int) tensor {
+	from := n.Inputs[input]
+	if from == ModelInput {
+		return l.images
+	}
+	p := l.of[from]
+	x := p.out
+	if x.grad == none || l.passes(p, reader{n.stages[0], input}) {
+		x.grad = none // of a layer that passes it on, known in the backward pass
+	} else if p.writer(l) != (reader{n.stages[0], input}) {
+		name := l.b.BufferAt(x.grad).Name + "." + n.Name
+		if input > 0 {
+			name += "." + strconv.Itoa(input+1)
+		}
+		x.grad = l.image(name, dag.Gradient, &x)
+	}
+	return x
+}
+
+// passes reports whether the gradient of an input is that of the output, or channels of it.
+func (n *Node) passes() bool {
+	switch n.Layer.(type) {
+	case Add, Concat:
+		return true
+	}
+	return false
+}
+
+// passes reports whether a reader of a group's output hands on the gradient of its own output
+// without a task.
+func (l *lowerer) passes(p *Node, r reader) bool {
+	n := l.of[r.stage]
+	return n.passes() && n.layout == p.out.layout
+}
+
+// offset is the channel of the output at which an input of a layer that passes its gradient begins.
+func (n *Node) offset(input int) (channel int) {
+	if _, joins := n.Layer.(Concat); joins {
+		for _, in := range n.In[:input] {
+			channel += in[0]
+		}
+	}
+	return channel
+}
+
+// writer is the reader of a group's output that writes the gradient, to which those of the others
+// are added: the last one with tasks for it.
+func (n *Node) writer(l *lowerer) reader {
+	for _, r := range slices.Backward(n.last().readers) {
+		if !l.passes(n, r) {
+			return r
+		}
+	}
+	return reader{stage: -1}
+}
+
+// giveGradient gives a group's output the buffer of its gradient, except where that is the
+// gradient of its only reader.
+func (l *lowerer) giveGradient(n *Node) {
+	readers := n.last().readers
+	if !l.opt.Train || !n.last().learns || n.out.grad != none || len(readers) == 1 && l.passes(n, readers[0]) {
+		return
+	}
+	name := n.out.name
+	if n.out.rectified { // the gradient before the ReLU
+		name = n.Name + ".out"
+	}
+	n.out.grad = l.image("grad."+name, dag.Gradient, &n.out)
+}
+
+// passGradient gives the inputs of a layer that passes its gradient their parts of it.
+func (n *Node) passGradient() {
+	for i, from := range n.Inputs {
+		if n.passes() && from != ModelInput && n.l.m.Stages[from].learns {
+			n.ins[i].grad, n.ins[i].gradIn = n.out.grad, n.out.gradIn.from(&n.out, n.offset(i))
+		}
+	}
+}
+
+// sumGradients completes the gradient of a group's output, after the tasks of all readers. One of
+// them has written it; the parts of the others are added from the last to the first.
+func (l *lowerer) sumGradients(n *Node) {
+	writer := n.writer(l)
+	var parts []*tensor
+	var names []string
+	for _, r := range slices.Backward(n.last().readers) {
+		if r == writer {
+			continue
+		}
+		to := l.of[r.stage]
+		x, name := &to.ins[r.input], to.Name
+		if to.before[r.input] != nil {
+			x = to.before[r.input]
+		}
+		if r.input > 0 {
+			name += "." + strconv.Itoa(r.input+1)
+		}
+		parts, names = append(parts, x), append(names, name)
+	}
+	if n.out.grad == none {
+		n.out.grad, n.out.gradIn = parts[0].grad, parts[0].gradIn
+		return
+	}
+	if written := min(len(parts), 2); writer.stage < 0 && written > 0 {
+		l.sum(n, "sum", []string{"copy", "sum"}[written-1], writes, parts[:written])
+		parts, names = parts[written:], names[written:]
+	}
+	for i := range parts {
+		l.sum(n, "add."+names[i], "add", updates, parts[i:i+1])
+	}
+}
+
+// sum adds tasks that combine parts of the gradient of a group's output, in the group's tiles.
+func (l *lowerer) sum(n *Node, step, op string, changes func(dag.BufferID, dag.Box) dag.Access, parts []*tensor) {
+	n.eachTile(&n.out, func(t tile) {
+		accesses := []dag.Access{changes(n.out.gradAt(t))}
+		for _, x := range parts {
+			accesses = append(accesses, reads(x.gradAt(t)))
+		}
+		l.task(n, phaseBackward+"."+step, op, nil, t, accesses...)
+	})
+}

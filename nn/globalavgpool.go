@@ -1,0 +1,48 @@
+package nn
+
+import (
+	"cmp"
+	"fmt"
+
+	"dahl/dag"
+)
+
+// GlobalAvgPool is the average of all pixels of each channel, C×H×W to C×1×1.
+type GlobalAvgPool struct{}
+
+// Kind implements [Layer].
+func (GlobalAvgPool) Kind() string { return "globalavgpool" }
+
+// Output implements [Layer].
+func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
+	shape, err := one(in)
+	if err != nil || len(shape) != 3 {
+		return nil, cmp.Or(err, fmt.Errorf("pooling needs C×H×W"))
+	}
+	return []int{shape[0], 1, 1}, nil
+}
+
+// Params implements [Layer].
+func (GlobalAvgPool) Params([][]int) []Parameter { return nil }
+
+// Flops implements [Layer].
+func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(elems(in[0])) }
+
+// Layout implements [Layer].
+func (GlobalAvgPool) Layout(_, in string) string { return in }
+
+// op is the operation in a layout. That of the gradient has ".dx" behind it.
+func (GlobalAvgPool) op(layout string) string {
+	if layout == dag.NHWC {
+		return "globalavgpool.nhwc"
+	}
+	return "globalavgpool"
+}
+
+// Forward implements [Layer].
+func (p GlobalAvgPool) Forward(n *Node) { n.Tiles(p.op(n.layout), nil, n.Output(), n.Input(0)) }
+
+// Backward implements [Layer].
+func (p GlobalAvgPool) Backward(n *Node) {
+	n.Tiles(p.op(n.layout)+".dx", nil, n.InputGrad(0), n.OutputGrad())
+}

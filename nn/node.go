@@ -1,0 +1,92 @@
+package nn
+
+import (
+	"strconv"
+
+	"dahl/dag"
+)
+
+// Node is a group of layers while it is lowered. Its methods are what layers of other modules need
+// to add their tasks: one per tile of samples × channels, which reads and writes this tile of its
+// operands.
+type Node struct {
+	group
+	l      *lowerer
+	ins    []tensor  // the inputs, in the node's layout
+	before []*tensor // the inputs before a conversion to that layout; nil: none
+	in     *tensor   // the first input
+	out    tensor
+	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
+
+	weights []dag.BufferID // as Stage.Params
+	grads   []dag.BufferID // as Stage.Params
+	weight  weight         // form in which forward reads the weight and the gradient is summed
+	packing *packing       // of weight, nil: the parameter itself
+	turned  *weight        // form in which a convolution's input gradient reads the weight; nil until it exists
+	saved   dag.BufferID   // data that backward needs beside in: a mask or an index
+	params  dag.Params     // shared by the layer's tasks
+
+	phase string // phaseForward or phaseBackward
+	steps int    // of the phase so far, as Tiles counts them
+}
+
+// Operand is a tensor as the tasks of a layer access it.
+type Operand func(t tile) dag.Access
+
+// Input is the values of an input, which tasks read.
+func (n *Node) Input(input int) Operand {
+	return func(t tile) dag.Access { return reads(n.ins[input].at(t)) }
+}
+
+// Output is the values of the output. The forward pass writes them, the backward pass reads them.
+func (n *Node) Output() Operand {
+	return func(t tile) dag.Access {
+		id, box := n.out.at(t)
+		return access(id, box, n.mode())
+	}
+}
+
+// Saved is a buffer of the output's shape beside it, such as a mask, which the forward pass writes
+// and the backward pass reads. A layer has at most one.
+func (n *Node) Saved(name string, kind dag.DType) Operand {
+	if n.saved == none {
+		n.saved = n.l.buffer(n.Name+"."+name, kind, dag.Activation, n.out.shape)
+	}
+	return func(t tile) dag.Access { return access(n.saved, n.out.box(t), n.mode()) }
+}
+
+// OutputGrad is the gradient of the output, which the backward pass reads.
+func (n *Node) OutputGrad() Operand {
+	return func(t tile) dag.Access { return reads(n.out.gradAt(t)) }
+}
+
+// InputGrad is the gradient of an input, which the backward pass writes if the input Needs it.
+func (n *Node) InputGrad(input int) Operand {
+	return func(t tile) dag.Access { return writes(n.ins[input].gradAt(t)) }
+}
+
+// Needs reports whether an input has a gradient.
+func (n *Node) Needs(input int) bool { return n.ins[input].grad != none }
+
+func (n *Node) mode() dag.Mode {
+	if n.phase == phaseForward {
+		return dag.Write
+	}
+	return dag.Read
+}
+
+// Tiles adds a task of an operation for each tile of the output. The operands are in the order of
+// the operation's.
+func (n *Node) Tiles(op string, params dag.Params, operands ...Operand) {
+	step := n.phase
+	if n.steps++; n.steps > 1 {
+		step += "." + strconv.Itoa(n.steps)
+	}
+	n.eachTile(&n.out, func(t tile) {
+		accesses := make([]dag.Access, len(operands))
+		for i, o := range operands {
+			accesses[i] = o(t)
+		}
+		n.l.task(n, step, op, params, t, accesses...)
+	})
+}
