@@ -3,8 +3,10 @@ package nn
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"dahl/dag"
 )
@@ -28,6 +30,36 @@ func TestExampleModel(t *testing.T) {
 	if m.Name != want.Name || !reflect.DeepEqual(m.Defaults, want.Defaults) {
 		t.Errorf("defaults are %+v, want %+v", m.Defaults, want.Defaults)
 	}
+}
+
+// TestExampleOfBranches: the shipped model file with branches lowers, and its comment lists every
+// kind of layer and all settings.
+func TestExampleOfBranches(t *testing.T) {
+	m, err := LoadModel("examples/residual.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: DefaultLowering(m, 7, 0, dag.Float32)})
+	text, err := os.ReadFile("examples/residual.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, _, _ := strings.Cut(string(text), "\nname")
+	words := strings.FieldsFunc(comment, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	for _, kind := range Layers() {
+		for _, word := range append([]string{kind.Kind}, keyNames(kind.Keys)...) {
+			if !slices.Contains(words, word) {
+				t.Errorf("the comment lacks %q of kind %q", word, kind.Kind)
+			}
+		}
+	}
+}
+
+func keyNames(keys []Key) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
 func TestExampleLowering(t *testing.T) {

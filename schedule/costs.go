@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +116,10 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) 
 	}
 	if len(task.Costs) > 0 {
 		return nil, fmt.Errorf("platform %q has no device for which the task gives a cost (%s); name a device or a kind of the platform", p.Name, costKeys(task.Costs))
+	}
+	kinds := slices.Sorted(maps.Keys(offers))
+	if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(kind string) bool { return len(offers[kind]) > 0 }) {
+		return nil, fmt.Errorf("there is no kernel of it for devices of kind %s; let a device of another kind take part", strings.Join(kinds, " or "))
 	}
 	return nil, fmt.Errorf("no device of platform %q has a model for it or a speed for %s", p.Name, task.Type)
 }
