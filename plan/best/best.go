@@ -345,8 +345,7 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles,
-		Further: slices.Clone(f.space.Further)}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
