@@ -22,7 +22,7 @@ const layerSeparator = "; "
 
 // quantity is a number of the granularity of a layer. Where it is 0, the layer has none.
 type quantity struct {
-	name string
+	name string // of one
 	of   func(*dag.LayerLowering) *int
 	most func(t *Tilings, layer string) int
 	// whole says that the most is worth a try from afar: a gradient of all samples needs no accumulator.
@@ -30,11 +30,19 @@ type quantity struct {
 }
 
 var quantities = []quantity{
-	{"samples", func(l *dag.LayerLowering) *int { return &l.SampleTile }, (*Tilings).samplesOf, false},
-	{"outputs", func(l *dag.LayerLowering) *int { return &l.OutputTile }, (*Tilings).outputsOf, false},
-	{"gradient samples", func(l *dag.LayerLowering) *int { return &l.GradSampleTile }, (*Tilings).samplesOf, true},
-	{"gradient outputs", func(l *dag.LayerLowering) *int { return &l.GradTile }, (*Tilings).outputsOf, false},
-	{"gradient accumulators", func(l *dag.LayerLowering) *int { return &l.Accumulators }, (*Tilings).samplesOf, false},
+	{"sample", func(l *dag.LayerLowering) *int { return &l.SampleTile }, (*Tilings).samplesOf, false},
+	{"output", func(l *dag.LayerLowering) *int { return &l.OutputTile }, (*Tilings).outputsOf, false},
+	{"gradient sample", func(l *dag.LayerLowering) *int { return &l.GradSampleTile }, (*Tilings).samplesOf, true},
+	{"gradient output", func(l *dag.LayerLowering) *int { return &l.GradTile }, (*Tilings).outputsOf, false},
+	{"gradient accumulator", func(l *dag.LayerLowering) *int { return &l.Accumulators }, (*Tilings).samplesOf, false},
+}
+
+// counted is a number of things by the name of one, as "1 sample" and "4 samples".
+func counted(n int, name string) string {
+	if n != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 func (t *Tilings) samplesOf(string) int { return t.Batch }
@@ -114,10 +122,10 @@ func (t *Tilings) change(l *dag.Lowering, text string) error {
 	layer, number, _ := strings.Cut(text, ": ")
 	digits, name, _ := strings.Cut(number, " ")
 	ll, ok := l.Layers[layer]
-	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.name == name })
+	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.name == strings.TrimSuffix(name, "s") })
 	value, err := strconv.Atoi(digits)
 	if !ok || i < 0 || err != nil {
-		return fmt.Errorf("%q is none of the numbers of a layer, such as \"%s: 2 %s\"", text, t.Layer, quantities[0].name)
+		return fmt.Errorf("%q is none of the numbers of a layer, such as \"%s: %s\"", text, t.Layer, counted(2, quantities[0].name))
 	}
 	q := &quantities[i]
 	if most := q.most(t, layer); *q.of(&ll) == 0 || value < 1 || value > most {
@@ -139,7 +147,7 @@ func (t *Tilings) nameOf(base string, l *dag.Lowering) string {
 		from, to := of.Layers[layer], l.Layers[layer]
 		for _, q := range quantities {
 			if value := *q.of(&to); value != *q.of(&from) {
-				name += fmt.Sprintf("%s%s: %d %s", layerSeparator, layer, value, q.name)
+				name += layerSeparator + layer + ": " + counted(value, q.name)
 			}
 		}
 	}

@@ -33,6 +33,7 @@ func TestNear(t *testing.T) {
 			"conv1: 3 outputs", "conv1: 4 gradient samples", "conv1: 16 gradient samples", "conv1: 48 gradient samples", "conv1: 3 gradient outputs",
 			"conv1: 2 gradient accumulators", "conv1: 8 gradient accumulators"}},
 		{DefaultTiles, "input", []string{"input: 8 samples", "input: 32 samples"}},
+		{"1 sample per task", "input", []string{"input: 1 sample", "input: 4 samples"}}, // an eighth of conv1's 8, and so 2 of the input's 16
 		{WholeTiles, "pool1", []string{"pool1: 24 samples", "pool1: 3 outputs"}},
 		{"4 samples per task and whole gradients; input: 4 samples", "input", []string{"input: 2 samples", ""}}, // 8 are what it has by this name
 		{"default; fc1: 24 gradient samples", "pool1", []string{"fc1: 24 gradient samples; pool1: 4 samples", "fc1: 24 gradient samples; pool1: 16 samples", "fc1: 24 gradient samples; pool1: 3 outputs"}},
@@ -107,6 +108,9 @@ func TestNamesRefused(t *testing.T) {
 		"default; conv1: 49 samples":                  "layer conv1 cannot have 49 samples",
 		"default; conv1: 7 outputs":                   "layer conv1 cannot have 7 outputs",
 		"default; pool1: 2 gradient samples":          "layer pool1 cannot have 2 gradient samples",
+		"1 samples per task":                          "the layers cannot be cut so",
+		"default; conv1: 1 samples":                   `their name is "default; conv1: 1 sample"`,
+		"default; conv1: 4 sample":                    `their name is "default; conv1: 4 samples"`,
 		"default; conv1: 8 samples":                   `their name is "default"`,
 		"default; conv1: +4 samples":                  `their name is "default; conv1: 4 samples"`,
 		"default; fc1: 4 samples; conv1: 4 samples":   `their name is "default; conv1: 4 samples; fc1: 4 samples"`,
@@ -120,7 +124,7 @@ func TestNamesRefused(t *testing.T) {
 
 // Whatever text is read as a name is the name of what it was read as.
 func FuzzTileNames(f *testing.F) {
-	for _, text := range []string{"default", "whole; conv1: 4 samples", "4 samples per task; fc1: 24 gradient samples; input: 1 samples", "default; fc1: 2 gradient accumulators"} {
+	for _, text := range []string{"default", "whole; conv1: 4 samples", "4 samples per task; fc1: 24 gradient samples; input: 1 sample", "default; fc1: 2 gradient accumulators"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

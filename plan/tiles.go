@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,10 +22,11 @@ type Tiling struct {
 }
 
 func (t Tiling) String() string {
+	name := counted(t.Samples, "sample") + " per task"
 	if t.WholeSums {
-		return fmt.Sprintf("%d samples per task and whole gradients", t.Samples)
+		name += " and whole gradients"
 	}
-	return fmt.Sprintf("%d samples per task", t.Samples)
+	return name
 }
 
 // Tilings are the variations of a default lowering: the samples per task of all layers times

@@ -3,7 +3,8 @@
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
 // A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
-// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. From the best choices the
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with the batch in parts
+// are compared by one policy before that. From the best choices the
 // search goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
 // choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
 // the linear relaxation of package relax proves a bound for each
@@ -118,21 +119,22 @@ type finder struct {
 // candidate is a choice that can run, and what is known of it.
 type candidate struct {
 	Try
-	tries  []Try // all plans that were simulated
-	priced *schedule.Priced
-	bound  float64 // of all its plans
-	proven bool    // all its plans were looked at
-	nodes  int     // of that
-	plans  int     // that were simulated
-	moves  int     // of local search
-	leaf   *certificate.Leaf
-	by     int        // how its bound was found
-	parts  int        // in how many
-	stuck  bool       // more parts raise it no more
-	graph  string     // hash
-	near   *candidate // from which the search went on to this one; nil: it is of the space
-	lost   bool       // it is not of the space, and others are better: the certificate does without
-	err    error
+	tries   []Try // all plans that were simulated
+	priced  *schedule.Priced
+	bound   float64 // of all its plans
+	proven  bool    // all its plans were looked at
+	nodes   int     // of that
+	planned bool    // by what the choice is compared by
+	plans   int     // that were simulated
+	moves   int     // of local search
+	leaf    *certificate.Leaf
+	by      int        // how its bound was found
+	parts   int        // in how many
+	stuck   bool       // more parts raise it no more
+	graph   string     // hash
+	near    *candidate // from which the search went on to this one; nil: it is of the space
+	lost    bool       // it is not of the space, and others are better: the certificate does without
+	err     error
 }
 
 // pass is a part of a search.
@@ -145,7 +147,7 @@ func (f *finder) passes() []pass {
 	if f.Quick {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
 		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
@@ -345,8 +347,7 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles,
-		Further: slices.Clone(f.space.Further)}
+	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {

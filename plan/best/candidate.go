@@ -17,15 +17,11 @@ import (
 
 // first plans what the choice is compared by: with all policies, or quickly with HEFT.
 func (c *candidate) first(ctx context.Context, f *finder) error {
+	c.planned = true
 	if !f.Quick {
 		return c.planAll(ctx, f)
 	}
-	heft, err := schedule.PolicyByName("heft")
-	if err != nil {
-		panic("best: " + err.Error())
-	}
-	_, err = c.try(ctx, f.Options, heft, nil)
-	return err
+	return c.tryBy(ctx, f, "heft")
 }
 
 // planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
@@ -39,15 +35,22 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 
 // tryAll keeps the best of what all policies plan.
 func (c *candidate) tryAll(ctx context.Context, f *finder) error {
-	var known [][][]dag.TaskID
+	c.planned = true
 	for _, policy := range schedule.Policies() {
-		order, err := c.try(ctx, f.Options, policy, known)
-		if err != nil {
+		if err := c.try(ctx, f.Options, policy); err != nil {
 			return err
 		}
-		known = append(known, order)
 	}
 	return nil
+}
+
+// tryBy keeps the best of what is known and what a policy plans.
+func (c *candidate) tryBy(ctx context.Context, f *finder, name string) error {
+	policy, err := schedule.PolicyByName(name)
+	if err != nil {
+		panic("best: " + err.Error())
+	}
+	return c.try(ctx, f.Options, policy)
 }
 
 // isSmall reports whether branch and bound can look at all plans.
@@ -94,17 +97,15 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
-// an order that is known.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
+// try keeps what a policy plans, if it is the best. A policy that cannot is left out, and so is an order that was
+// simulated before.
+func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo) error {
 	made, err := planOf(ctx, c.priced, policy, o.Steady)
 	if err != nil || made == nil {
-		return nil, err
+		return err
 	}
-	if slices.ContainsFunc(known, func(order [][]dag.TaskID) bool {
-		return slices.EqualFunc(order, made.Order, slices.Equal)
-	}) {
-		return nil, nil
+	if slices.ContainsFunc(c.tries, func(t Try) bool { return slices.EqualFunc(t.Plan.Order, made.Order, slices.Equal) }) {
+		return nil
 	}
 	before := c.Try
 	c.Policy = policy.Name
@@ -112,12 +113,12 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 		if c.Try = before; ctx.Err() == nil {
 			c.err = err // the plan cannot run
 		}
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
-	return made.Order, nil
+	return nil
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.

@@ -151,7 +151,7 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 	const together = 8
 	rest := slices.Clone(some)
 	slices.SortStableFunc(rest, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
-	rest = slices.DeleteFunc(rest, func(c *candidate) bool { return c.plans > 0 || c.err != nil })
+	rest = slices.DeleteFunc(rest, func(c *candidate) bool { return c.planned })
 	for len(rest) > 0 && f.left > f.Nodes/2 {
 		now := rest[:min(together, len(rest))]
 		rest = rest[len(now):]

@@ -44,7 +44,7 @@ const widest = 6
 func (f *finder) widen(ctx context.Context) error {
 	classes := map[[2]bool][]*candidate{}
 	for _, c := range f.candidates {
-		if c.Tiles == f.space.Tiles[0] && (c.plans == 0 && !c.isSmall(f.Options) || c.nodes > 0) && c.err == nil {
+		if c.Tiles == f.space.Tiles[0] && (!c.planned && !c.isSmall(f.Options) || c.nodes > 0) {
 			classes[c.class()] = append(classes[c.class()], c)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -104,26 +103,5 @@ func TestCutLayers(t *testing.T) {
 	}
 	if len(c.Leaves) < 3 {
 		t.Errorf("%d leaves of two tilings and more: the test tests little", len(c.Leaves))
-	}
-}
-
-// A space may have further choices from the first. A certificate that does not cover them is refused.
-func TestFurtherChoices(t *testing.T) {
-	s := twoLayers(t)
-	s.Further, s.Near = []space.Choice{{Tiles: "whole; a: 1 samples"}}, nil
-	found, err := Find(t.Context(), s, Options{Options: exact.Options{Objective: exact.Time, Nodes: 10_000}, Steady: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found.Makespan != 15_000 || found.Choices != 3 || !slices.Equal(found.Certificate.Further, s.Further) {
-		t.Errorf("%v, %d choices, further ones %q", found.Makespan, found.Choices, found.Certificate.Further)
-	}
-	if err := found.Certificate.Check(s); err != nil {
-		t.Error(err)
-	}
-	c := found.Certificate
-	c.Further, c.Leaves = nil, slices.DeleteFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Choice == s.Further[0] })
-	if err := c.Check(s); err == nil {
-		t.Error("a certificate without the further choice is accepted")
 	}
 }

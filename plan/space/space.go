@@ -33,11 +33,10 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s, tiles %s", devices, c.Tiles)
 }
 
-// Space is all choices: each of Devices with each of Tiles, and further ones.
+// Space is all choices: each of Devices with each of Tiles.
 type Space struct {
 	Devices []string
 	Tiles   []string
-	Further []Choice
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
@@ -46,15 +45,14 @@ type Space struct {
 	Near func(Choice) ([][]Choice, error)
 }
 
-// Choices lists all choices, the lowerings of one set of devices after another and then the further ones.
-func (s *Space) Choices() []Choice {
-	var all []Choice
+// Choices lists all choices, the lowerings of one set of devices after another.
+func (s *Space) Choices() (all []Choice) {
 	for _, devices := range s.Devices {
 		for _, tiles := range s.Tiles {
 			all = append(all, Choice{devices, tiles})
 		}
 	}
-	return append(all, s.Further...)
+	return all
 }
 
 // Of is the space of one program on sets of devices of its machine.

@@ -1,0 +1,81 @@
+package best
+
+import (
+	"fmt"
+	"testing"
+
+	"dahl/dag"
+	"dahl/plan"
+	"dahl/plan/certificate"
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestPlanParts: of three GPUs and a core, the best choice has the batch in three parts on the GPUs alone. It differs in two
+// respects from all that is better than what a search begins with, and in what it can run from a single GPU. A step in us:
+//
+//	                  all devices   three GPUs   two GPUs   one GPU   core
+//	default           20            30           30         10        40
+//	2 parts           40            40           40
+//	3 parts           50            5
+func TestPlanParts(t *testing.T) {
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1,
+		IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}}}
+	for i := range 3 {
+		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("gpu", i), Kind: "cuda", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess})
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	tiles := []string{"default", plan.PartsTiles(2), plan.PartsTiles(3)}
+	sets := []string{"cpu", "gpu0", "gpu0,gpu1", "gpu0,gpu1,gpu2", ""}
+	micros := map[string][]int64{"": {20, 40, 50}, "gpu0,gpu1,gpu2": {30, 40, 5}, "gpu0,gpu1": {30, 40}, "gpu0": {10}, "cpu": {40}}
+	s := &space.Space{Devices: sets, Tiles: tiles, Price: func(c space.Choice) (*schedule.Priced, error) {
+		for i, us := range micros[c.Devices] {
+			if tiles[i] == c.Tiles {
+				return oneTask(p, c.Devices, us*1000)
+			}
+		}
+		return nil, fmt.Errorf("%s cannot run", c)
+	}}
+	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time, Nodes: 1 << 20}, Steady: true}, space: s, left: 1 << 20,
+		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
+	for _, pass := range []pass{{f.price, 0}, {f.begin, 0}} {
+		if err := pass.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := f.best
+	if err := f.descend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.best.Makespan != 10_000 {
+		t.Errorf("a descent in one respect at a time ends at %v with %s: the test tests little", f.best.Makespan, f.best.Choice)
+	}
+	f.best = begun
+	if err := f.planParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.best.Makespan != 5_000 {
+		t.Errorf("%v with %s", f.best.Makespan, f.best.Choice)
+	}
+}
+
+// oneTask is a step of one task of so many nanoseconds, which waits for its last step, on some devices of a machine.
+func oneTask(p *platform.Platform, devices string, nanos int64) (*schedule.Priced, error) {
+	b := dag.NewBuilder("one")
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{1}, Type: dag.Float32, ViewOf: dag.None})
+	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: nanos}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: w}, Mode: dag.ReadWrite}}})
+	g, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	if devices != "" {
+		if p, err = p.Select(devices); err != nil {
+			return nil, err
+		}
+	}
+	return schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+}
