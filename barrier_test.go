@@ -23,13 +23,13 @@ func splitDifferently(t testing.TB, layout string, fused bool) *dag.Graph {
 		t.Fatal(err)
 	}
 	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layout: layout, Fused: fused, Layers: map[string]dag.LayerLowering{
-		"input":    {SampleTile: 5},
-		"conv1":    {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
-		"relu1":    {SampleTile: 2, OutputTile: 3},
-		"pool1":    {SampleTile: 4, OutputTile: 2},
-		"flatten1": {SampleTile: 7},
-		"fc1":      {SampleTile: 3, OutputTile: 4, GradTile: 3, GradSampleTile: 5},
-		"loss":     {SampleTile: 5},
+		"input":    {Forward: dag.Cut{Samples: 5}},
+		"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
+		"relu1":    {Forward: dag.Cut{Samples: 2, Outputs: 3}},
+		"pool1":    {Forward: dag.Cut{Samples: 4, Outputs: 2}},
+		"flatten1": {Forward: dag.Cut{Samples: 7}},
+		"fc1":      {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Samples: 5, Outputs: 3}},
+		"loss":     {Forward: dag.Cut{Samples: 5}},
 	}}})
 	if err != nil {
 		t.Fatal(err)

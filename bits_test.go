@@ -44,7 +44,7 @@ func TestBitsTellRunsApart(t *testing.T) {
 	for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
 		n := newNetwork(t, "digits-cnn", dtype, true, 1)
 		for _, accumulators := range []int{1, 3} {
-			n.lower(t, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradSampleTile: 1, Accumulators: accumulators}})
+			n.lower(t, dag.Lowering{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 1, Accumulators: accumulators}}})
 			name := fmt.Sprintf("%v, %d accumulators", dtype, accumulators)
 			hash := n.execute(t, how{platform: machine(t, 2), policy: "eager"}).hash()
 			if other, ok := seen[hash]; ok {

@@ -66,10 +66,10 @@ var deviceSplits = []struct {
 	worker func(task *dag.Task, tiles *dag.LayerLowering, workers int) int
 }{
 	{"sample", func(task *dag.Task, tiles *dag.LayerLowering, workers int) int {
-		return inTurn(tileOf(task, 0, max(tiles.SampleTile, 1)), workers)
+		return inTurn(tileOf(task, 0, max(tiles.Forward.Samples, 1)), workers)
 	}},
 	{"filter", func(task *dag.Task, tiles *dag.LayerLowering, workers int) int {
-		return inTurn(tileOf(task, 1, max(tiles.OutputTile, 1)), workers)
+		return inTurn(tileOf(task, 1, max(tiles.Forward.Outputs, 1)), workers)
 	}},
 	{"stage", func(task *dag.Task, _ *dag.LayerLowering, workers int) int {
 		if strings.HasPrefix(task.Labels.Layer, "conv") {

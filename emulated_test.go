@@ -20,7 +20,7 @@ func TestNetworksOnAnEmulatedGPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tiles := dag.Lowering{Default: dag.LayerLowering{SampleTile: 32, GradSampleTile: 32, Accumulators: 3}}
+		tiles := dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 32}, WeightGradient: dag.Cut{Samples: 32, Accumulators: 3}}}
 		prog, err := nn.NewProgram(m, nn.ProgramOptions{Batch: 512, TrainSamples: 512, Epochs: 1, Type: dag.Float32, Lowering: tiles})
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ var forms = []struct {
 // fixtureLowering splits every layer, and sums five tiles of each weight gradient
 // in three accumulators, so that there is much that could be done in another order.
 func fixtureLowering(layout string, fused bool) dag.Lowering {
-	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{SampleTile: 2, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
+	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 11}, WeightGradient: dag.Cut{Samples: 1, Outputs: 13, Accumulators: 3}}}
 }
 
 // newNetwork lowers a built-in model channels-last with all fusion, or as the chain of

@@ -28,7 +28,7 @@ func TestSteadyTrainingStepsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &network{model: m, dtype: dag.Float32, train: train, test: train, epochs: 1}
-	n.lower(t, dag.Lowering{Default: dag.LayerLowering{SampleTile: 3, GradTile: 2, GradSampleTile: 2, Accumulators: 2}})
+	n.lower(t, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 2, Outputs: 2, Accumulators: 2}}})
 	for _, policy := range []string{"heft", "eager", "dmda"} {
 		if least := n.leastAllocations(t, policy, first, last); least != 0 {
 			t.Errorf("%s: %d allocations in %d steps, want none", policy, least, last-first)

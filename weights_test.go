@@ -64,9 +64,9 @@ func (n *network) tiles(t testing.TB, split int) {
 	l := dag.Lowering{Layout: dag.NHWC, Fused: true}
 	switch deviceSplits[split].name {
 	case "sample":
-		l.Default = dag.LayerLowering{SampleTile: 2, GradSampleTile: 2}
+		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2}, WeightGradient: dag.Cut{Samples: 2}}
 	case "filter":
-		l.Default = dag.LayerLowering{OutputTile: 4, GradTile: 4}
+		l.Default = dag.LayerLowering{Forward: dag.Cut{Outputs: 4}, WeightGradient: dag.Cut{Outputs: 4}}
 	}
 	n.lower(t, l)
 }

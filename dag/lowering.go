@@ -22,17 +22,52 @@ const (
 	NHWC = "nhwc"
 )
 
-// LayerLowering is the granularity of one layer. A tile of 0 is the full extent;
-// extents that a tile does not divide end in a shorter tile.
-type LayerLowering struct {
-	SampleTile   int // samples per task
-	OutputTile   int // output channels or features per task
-	GradTile     int // output channels or features per weight-gradient task
-	Accumulators int // private accumulators per weight-gradient reduction
+// Dimension is a dimension of a layer's computation, along which it may be cut.
+type Dimension int
 
-	// GradSampleTile is the samples per weight-gradient task. 0 means the whole batch, which
-	// leaves nothing to accumulate.
-	GradSampleTile int
+// The dimensions. Outputs and inputs are the layer's channels or features; rows and columns are those of its output.
+const (
+	AlongSamples Dimension = iota
+	AlongOutputs
+	AlongInputs
+	AlongRows
+	AlongColumns
+	NumDimensions
+)
+
+var dimensionNames = [...]string{"samples", "outputs", "inputs", "rows", "columns"}
+
+func (d Dimension) String() string { return nameOf(dimensionNames[:], int(d)) }
+
+// Cut is how much of each dimension a task of one operation has; 0 is the full extent. Extents that
+// a tile does not divide end in a shorter tile.
+type Cut struct {
+	Samples int `json:"samples,omitzero"`
+	Outputs int `json:"outputs,omitzero"`
+	Inputs  int `json:"inputs,omitzero"`
+	Rows    int `json:"rows,omitzero"`
+	Columns int `json:"columns,omitzero"`
+
+	// Accumulators is how many private accumulators a sum has whose terms are cut: those over dimensions that the
+	// operation's result lacks. 0 means 1.
+	Accumulators int `json:"accumulators,omitzero"`
+}
+
+// Of is the tile in one dimension.
+func (c *Cut) Of(d Dimension) *int {
+	return [...]*int{&c.Samples, &c.Outputs, &c.Inputs, &c.Rows, &c.Columns}[d]
+}
+
+// LayerLowering is the granularity of one layer.
+type LayerLowering struct {
+	// Forward sums over inputs.
+	Forward Cut `json:"forward,omitzero"`
+	// InputGradient sums over outputs. Its rows and columns are those of the input. If it is zero, there are
+	// as many parts of samples, rows and columns as in the forward pass, and as many of inputs as
+	// there are of outputs.
+	InputGradient Cut `json:"input_gradient,omitzero"`
+	// WeightGradient sums over samples, rows and columns.
+	WeightGradient Cut `json:"weight_gradient,omitzero"`
 }
 
 // Of returns the granularity of a layer.

@@ -15,12 +15,12 @@ func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
 	t.Helper()
 	m := mustNew(t, "barrier", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Outputs: 7})
 	l := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
-		"input": {SampleTile: 5},
-		"conv1": {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
-		"relu1": {SampleTile: 2, OutputTile: 3},
-		"pool1": {SampleTile: 4, OutputTile: 2},
-		"fc1":   {SampleTile: 3, OutputTile: 4, GradTile: 3, GradSampleTile: 9},
-		"loss":  {SampleTile: 5},
+		"input": {Forward: dag.Cut{Samples: 5}},
+		"conv1": {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
+		"relu1": {Forward: dag.Cut{Samples: 2, Outputs: 3}},
+		"pool1": {Forward: dag.Cut{Samples: 4, Outputs: 2}},
+		"fc1":   {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Samples: 9, Outputs: 3}},
+		"loss":  {Forward: dag.Cut{Samples: 5}},
 	}}
 	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l})
 }
@@ -104,11 +104,11 @@ func TestFusedTasksWaitForWhatTheyRead(t *testing.T) {
 	m := mustNew(t, "fused", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2}, ReLU{}, Flatten{}, Dense{Outputs: 19})
 	g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{
 		Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{
-			"input":    {SampleTile: 5},
-			"conv1":    {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
-			"conv2":    {SampleTile: 4, OutputTile: 3, GradTile: 4, GradSampleTile: 6},
-			"flatten1": {SampleTile: 6},
-			"fc1":      {SampleTile: 3, OutputTile: 4, GradTile: 3},
+			"input":    {Forward: dag.Cut{Samples: 5}},
+			"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
+			"conv2":    {Forward: dag.Cut{Samples: 4, Outputs: 3}, WeightGradient: dag.Cut{Samples: 6, Outputs: 4}},
+			"flatten1": {Forward: dag.Cut{Samples: 6}},
+			"fc1":      {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Outputs: 3}},
 		}}})
 	for _, c := range []struct {
 		step   string

@@ -74,7 +74,7 @@ func TestBranches(t *testing.T) {
 func TestSumsOfGradientsAreNoBarrier(t *testing.T) {
 	g := mustLower(t, branchCases(t)["twice"], LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Lowering: dag.Lowering{
 		Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{
-			"relu1": {SampleTile: 4, OutputTile: 2}, "conv2": {SampleTile: 3}, "beside": {SampleTile: 5, OutputTile: 2},
+			"relu1": {Forward: dag.Cut{Samples: 4, Outputs: 2}}, "conv2": {Forward: dag.Cut{Samples: 3}}, "beside": {Forward: dag.Cut{Samples: 5, Outputs: 2}},
 		}}})
 	sums := tilesOf(g, "relu1.backward.add.conv2")
 	if len(sums) != 5*3 {

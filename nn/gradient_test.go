@@ -140,9 +140,7 @@ func TestLoweringsAgree(t *testing.T) {
 
 func randomLowering(m *Model, rng *rand.Rand) dag.Lowering {
 	draw := func() dag.LayerLowering {
-		return dag.LayerLowering{
-			SampleTile: rng.IntN(6), OutputTile: rng.IntN(5), GradTile: rng.IntN(5), GradSampleTile: rng.IntN(6), Accumulators: rng.IntN(5),
-		}
+		return dag.LayerLowering{Forward: dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5)}, WeightGradient: dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5), Accumulators: rng.IntN(5)}}
 	}
 	l := dag.Lowering{Default: draw(), Layers: map[string]dag.LayerLowering{"input": draw(), "loss": draw()}}
 	for _, s := range m.Stages {

@@ -79,11 +79,11 @@ func TestLayoutsInTheGraph(t *testing.T) {
 		"averages": "conv1.forward.hwio pool1.forward.nchw conv2.forward.nhwc conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc " +
 			"-conv2.backward.oihw -conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc -conv1.backward.oihw",
 	} {
-		for _, split := range []dag.LayerLowering{{}, {SampleTile: 3, GradSampleTile: 3}} {
+		for _, split := range []dag.LayerLowering{{}, {Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 3}}} {
 			g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
 				Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true, Default: split}})
 			got, want := conversions(g), strings.Fields(want)
-			if split.SampleTile == 0 {
+			if split.Forward.Samples == 0 {
 				want = slices.DeleteFunc(want, func(step string) bool { return step[0] == '-' })
 			}
 			if text, want := strings.Join(got, " "), strings.ReplaceAll(strings.Join(want, " "), "-", ""); text != want {
@@ -124,9 +124,9 @@ func TestTurnedWeights(t *testing.T) {
 	}{
 		{SGD{}, dag.Lowering{Fused: true}, true, 2, 0},
 		{DefaultAdam(), dag.Lowering{Fused: true}, true, 2, 0},
-		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{SampleTile: 17, OutputTile: 400, GradTile: 2}}, true, 2, 0},
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {SampleTile: 16}}}, true, 1, 1},
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {OutputTile: 3}}}, true, 1, 2},
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 17, Outputs: 400}, WeightGradient: dag.Cut{Outputs: 2}}}, true, 2, 0},
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Samples: 16}}}}, true, 1, 1},
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Outputs: 3}}}}, true, 1, 2},
 		{SGD{}, dag.Lowering{}, true, 1, 1},
 		{SGD{}, dag.Lowering{Fused: true}, false, 1, 0},
 	} {

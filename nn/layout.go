@@ -65,7 +65,7 @@ func (l *lowerer) copies(n *Node, phase string, input int, y, x *tensor, at func
 	if input > 0 {
 		phase += "." + strconv.Itoa(input+1)
 	}
-	eachRange(y.shape[0], n.tiles.SampleTile, func(r dag.Range) {
+	eachRange(y.shape[0], n.tiles.Forward.Samples, func(r dag.Range) {
 		l.rangeTask(n, phase, y.order(), r, writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
 	})
 }

@@ -157,7 +157,7 @@ func (l *lowerer) load(first int) {
 	}
 	x.value = l.image(x.name, dag.Activation, x)
 	params := dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
-	size := clip(l.opt.Lowering.Of("input").SampleTile, batch)
+	size := clip(l.opt.Lowering.Of("input").Forward.Samples, batch)
 	eachRange(batch, size, func(r dag.Range) {
 		l.add(dag.Task{
 			Name: "input.load[" + rangeText(r) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
@@ -174,7 +174,7 @@ func (l *lowerer) load(first int) {
 // forward adds the tasks of a group, after those of the groups that it reads. Its output has a
 // gradient if it depends on parameters. Otherwise nothing would use the gradient.
 func (l *lowerer) forward(n *Node) {
-	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.Out[0])
+	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.In[0], n.last().Out)
 	n.ins, n.before = make([]tensor, len(n.Inputs)), make([]*tensor, len(n.Inputs))
 	n.in = &n.ins[0]
 	for i := range n.ins {
@@ -192,17 +192,6 @@ func (l *lowerer) forward(n *Node) {
 	n.phase, n.steps = phaseForward, 0
 	n.Layer.Forward(n)
 	l.giveGradient(n)
-}
-
-// granularity replaces the zeros of a lowering by full extents.
-func granularity(ll dag.LayerLowering, batch, outputs int) dag.LayerLowering {
-	return dag.LayerLowering{
-		SampleTile:     clip(ll.SampleTile, batch),
-		OutputTile:     clip(ll.OutputTile, outputs),
-		GradTile:       clip(ll.GradTile, outputs),
-		GradSampleTile: clip(ll.GradSampleTile, batch),
-		Accumulators:   max(ll.Accumulators, 1),
-	}
 }
 
 // backward adds gradients and updates, from the last layer to the first.

@@ -167,11 +167,11 @@ func TestWholeLowering(t *testing.T) {
 			l = WholeLowering(m, batch, memory, dag.Float32)
 			for _, group := range m.groups(&l) {
 				what, s, ll := fmt.Sprintf("%s %s batch %d: %+v", info.Name, group.Name, batch, l.Of(group.Name)), group.Stage, l.Of(group.Name)
-				bytes := 4 * ll.SampleTile * (s.inElems() + elems(s.Out)/s.Out[0]*ll.OutputTile)
-				if bytes > memory/2 && ll.SampleTile > 1 && len(s.Params) == 0 {
+				bytes := 4 * ll.Forward.Samples * (s.inElems() + elems(s.Out)/s.Out[0]*ll.Forward.Outputs)
+				if bytes > memory/2 && ll.Forward.Samples > 1 && len(s.Params) == 0 {
 					t.Errorf("%s works on %d bytes", what, bytes)
 				}
-				if ll.SampleTile < batch && 2*bytes < memory/8 {
+				if ll.Forward.Samples < batch && 2*bytes < memory/8 {
 					t.Errorf("%s is split, and works on %d bytes only", what, bytes)
 				}
 			}
@@ -209,12 +209,12 @@ func TestPartsLowering(t *testing.T) {
 		part := (c.batch + c.devices - 1) / c.devices
 		for _, name := range strings.Fields(c.divided) {
 			ll := l.Of(name)
-			if ll.SampleTile != part || ll.GradSampleTile > 0 && (ll.GradSampleTile != part || ll.Accumulators != c.devices) {
+			if ll.Forward.Samples != part || ll.WeightGradient.Samples > 0 && (ll.WeightGradient.Samples != part || ll.WeightGradient.Accumulators != c.devices) {
 				t.Errorf("%s of %d images on %d devices: %s has %+v", c.model, c.batch, c.devices, name, ll)
 			}
 		}
 		for _, name := range strings.Fields(c.whole) {
-			if ll := l.Of(name); ll.SampleTile != c.batch || ll.Accumulators > 1 {
+			if ll := l.Of(name); ll.Forward.Samples != c.batch || ll.WeightGradient.Accumulators > 1 {
 				t.Errorf("%s of %d images on %d devices: %s has %+v", c.model, c.batch, c.devices, name, ll)
 			}
 		}
@@ -223,33 +223,33 @@ func TestPartsLowering(t *testing.T) {
 
 func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
 	channel := d.elemBytes * (s.inElems() + elems(s.Out)) / s.Out[0]
-	if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > d.half {
+	if ll.Forward.Samples*ll.Forward.Outputs > 1 && ll.Forward.Samples*ll.Forward.Outputs*channel > d.half {
 		t.Errorf("%s works on more than half of L2", what)
 	}
 }
 
 func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll dag.LayerLowering) {
 	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*elems(written.Out), d.elemBytes*s.Params[0].Elems()
-	tiles := parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
-	work := d.workNs(s, ll.SampleTile, ll.OutputTile)
+	tiles := parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs)
+	work := d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs)
 	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples
-	if tiles < minTiles && work > taskNs && ll.OutputTile > d.lanes() && (big || ll.SampleTile > 1) {
+	if tiles < minTiles && work > taskNs && ll.Forward.Outputs > d.lanes() && (big || ll.Forward.Samples > 1) {
 		t.Errorf("%s: %d tiles of %g ns", what, tiles, work)
 	}
-	if big && (ll.SampleTile != d.batch || ll.Accumulators > 1) {
+	if big && (ll.Forward.Samples != d.batch || ll.WeightGradient.Accumulators > 1) {
 		t.Errorf("%s: %d bytes of weights are read more than once or their gradients copied", what, weights)
 	}
-	if part := weights / s.Out[0] * ll.OutputTile; big && part > d.half/2 && tiles < maxTiles && ll.OutputTile > d.lanes() && work > taskNs {
+	if part := weights / s.Out[0] * ll.Forward.Outputs; big && part > d.half/2 && tiles < maxTiles && ll.Forward.Outputs > d.lanes() && work > taskNs {
 		t.Errorf("%s: a tile has %d bytes of weights", what, part)
 	}
-	if bytes := ll.SampleTile*(in+out/s.Out[0]*ll.OutputTile) + weights; !big && bytes > d.half && ll.SampleTile > 1 {
+	if bytes := ll.Forward.Samples*(in+out/s.Out[0]*ll.Forward.Outputs) + weights; !big && bytes > d.half && ll.Forward.Samples > 1 {
 		t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
 	}
-	merges := float64(ll.Accumulators-1) * float64(3*weights/mergeBytesPerNs)
-	if contributions := parts(d.batch, ll.GradSampleTile); contributions > ll.Accumulators && merges*mergeShare > d.workNs(s, d.batch, s.Out[0]) {
+	merges := float64(ll.WeightGradient.Accumulators-1) * float64(3*weights/mergeBytesPerNs)
+	if contributions := parts(d.batch, ll.WeightGradient.Samples); contributions > ll.WeightGradient.Accumulators && merges*mergeShare > d.workNs(s, d.batch, s.Out[0]) {
 		t.Errorf("%s: merging takes %g ns", what, merges)
 	}
-	if ll.Accumulators > parts(d.batch, ll.GradSampleTile) {
+	if ll.WeightGradient.Accumulators > parts(d.batch, ll.WeightGradient.Samples) {
 		t.Errorf("%s: more accumulators than sums", what)
 	}
 }
@@ -326,7 +326,9 @@ func TestOptionErrors(t *testing.T) {
 		"beta2 1;":                            func(o *LowerOptions) { o.Optimizer = Adam{Beta2: 1} },
 		`no layer "conv9"; it has [input los`: func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"conv9": {}} },
 		`layout "hwcn"; want nchw or nhwc`:    func(o *LowerOptions) { o.Lowering.Layout = "hwcn" },
-		`layer "fc1": samples is -2`:          func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"fc1": {SampleTile: -2}} },
+		`layer "fc1": samples is -2`: func(o *LowerOptions) {
+			o.Lowering.Layers = map[string]dag.LayerLowering{"fc1": {Forward: dag.Cut{Samples: -2}}}
+		},
 	} {
 		opt := good
 		change(&opt)

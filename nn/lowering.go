@@ -97,13 +97,13 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 		ll := d.elementwise(g.Stage, before)
 		if len(g.Params) > 0 {
 			ll = d.weighted(g, m.written(g), before)
-			before = ll.SampleTile
+			before = ll.Forward.Samples
 		}
 		for _, s := range g.stages {
 			along[s] = before
 		}
 		if i == 0 {
-			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
+			lowering.Layers["input"] = dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(ll.Forward.Samples, elems(m.Input))}}
 		}
 		lowering.Layers[g.Name] = ll
 		for _, s := range []*Stage{g.relu, g.pool} {
@@ -112,7 +112,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 			}
 		}
 	}
-	lowering.Layers["loss"] = dag.LayerLowering{SampleTile: before}
+	lowering.Layers["loss"] = dag.LayerLowering{Forward: dag.Cut{Samples: before}}
 	return lowering
 }
 
@@ -134,10 +134,10 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	s := g.Stage
 	in, out := s.inElems()*d.elemBytes, elems(written.Out)*d.elemBytes/s.Out[0]
 	weights := s.Params[0].Elems() * d.elemBytes
-	ll := dag.LayerLowering{SampleTile: d.batch, OutputTile: s.Out[0]}
-	part := func() int { return weights / s.Out[0] * ll.OutputTile }
-	work := func() float64 { return d.workNs(s, ll.SampleTile, ll.OutputTile) }
-	tiles := func() int { return parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile) }
+	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: s.Out[0]}}
+	part := func() int { return weights / s.Out[0] * ll.Forward.Outputs }
+	work := func() float64 { return d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs) }
+	tiles := func() int { return parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs) }
 
 	if d.divides(s) {
 		return d.part(s)
@@ -145,22 +145,22 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	d.devices = 1
 	if weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
-		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
-			ll.OutputTile = halve(ll.OutputTile)
+		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
+			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}
 		return d.gradient(s, ll, true)
 	}
-	for ll.SampleTile > 1 && ll.SampleTile*(in+out*ll.OutputTile)+weights > d.half {
-		ll.SampleTile = halve(ll.SampleTile)
+	for ll.Forward.Samples > 1 && ll.Forward.Samples*(in+out*ll.Forward.Outputs)+weights > d.half {
+		ll.Forward.Samples = halve(ll.Forward.Samples)
 	}
-	for tiles() < d.tiles && work() > taskNs && ll.SampleTile > 1 {
-		ll.SampleTile = halve(ll.SampleTile)
+	for tiles() < d.tiles && work() > taskNs && ll.Forward.Samples > 1 {
+		ll.Forward.Samples = halve(ll.Forward.Samples)
 	}
-	for tiles() < d.tiles && ll.SampleTile > before && work() > 2*smallTaskNs {
-		ll.SampleTile = max(before, halve(ll.SampleTile))
+	for tiles() < d.tiles && ll.Forward.Samples > before && work() > 2*smallTaskNs {
+		ll.Forward.Samples = max(before, halve(ll.Forward.Samples))
 	}
-	for ll.SampleTile == 1 && tiles() < d.tiles && work() > taskNs && ll.OutputTile > d.lanes() {
-		ll.OutputTile = halve(ll.OutputTile)
+	for ll.Forward.Samples == 1 && tiles() < d.tiles && work() > taskNs && ll.Forward.Outputs > d.lanes() {
+		ll.Forward.Outputs = halve(ll.Forward.Outputs)
 	}
 	return d.gradient(s, ll, false)
 }
@@ -173,30 +173,34 @@ func (d *chooser) divides(s *Stage) bool {
 // part is the granularity of a layer of which each device has its part of the batch.
 func (d *chooser) part(s *Stage) dag.LayerLowering {
 	samples := parts(d.batch, d.devices)
-	return dag.LayerLowering{SampleTile: samples, OutputTile: s.Out[0], GradTile: s.Out[0], GradSampleTile: samples, Accumulators: parts(d.batch, samples)}
+	return dag.LayerLowering{
+		Forward:        dag.Cut{Samples: samples, Outputs: s.Out[0]},
+		WeightGradient: dag.Cut{Samples: samples, Outputs: s.Out[0], Accumulators: parts(d.batch, samples)},
+	}
 }
 
 // gradient chooses how the weight gradient is split and summed. Big weights are never copied into
 // private accumulators.
 func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLowering {
 	outputs := s.Out[0]
-	ll.GradTile, ll.GradSampleTile, ll.Accumulators = outputs, d.batch, 1
+	g := &ll.WeightGradient
+	*g = dag.Cut{Samples: d.batch, Outputs: outputs, Accumulators: 1}
 	if big {
-		ll.GradTile = ll.OutputTile
+		g.Outputs = ll.Forward.Outputs
 		return ll
 	}
 	merge := float64(3 * s.Params[0].Elems() * d.elemBytes / mergeBytesPerNs)
 	byMerging := int(d.workNs(s, d.batch, outputs) / (mergeShare * merge)) // accumulators beside the first
 	if byMerging > 0 {
-		ll.GradSampleTile = ll.SampleTile
-		ll.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, ll.GradSampleTile))
+		g.Samples = ll.Forward.Samples
+		g.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, g.Samples))
 		return ll
 	}
-	for ll.GradTile >= 2*d.lanes() && parts(outputs, ll.GradTile) < d.tiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
-		ll.GradTile = halve(ll.GradTile)
+	for g.Outputs >= 2*d.lanes() && parts(outputs, g.Outputs) < d.tiles && d.workNs(s, d.batch, g.Outputs) > taskNs {
+		g.Outputs = halve(g.Outputs)
 	}
-	if d.tiles > 1 && d.workNs(s, d.batch, ll.GradTile) > 2*taskNs && d.batch > 1 {
-		ll.GradSampleTile, ll.Accumulators = halve(d.batch), 2
+	if d.tiles > 1 && d.workNs(s, d.batch, g.Outputs) > 2*taskNs && d.batch > 1 {
+		g.Samples, g.Accumulators = halve(d.batch), 2
 	}
 	return ll
 }
@@ -204,13 +208,13 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 // elementwise is the granularity of a layer without weights. The layer before it has tiles of
 // before samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
-	ll := dag.LayerLowering{SampleTile: d.grow(before, s.inElems()), OutputTile: s.Out[0]}
+	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(before, s.inElems()), Outputs: s.Out[0]}}
 	channel := (s.inElems() + elems(s.Out)) * d.elemBytes / s.Out[0]
-	for ll.SampleTile*ll.OutputTile*channel > d.half && ll.SampleTile*ll.OutputTile > 1 {
-		if ll.SampleTile > 1 {
-			ll.SampleTile = halve(ll.SampleTile)
+	for ll.Forward.Samples*ll.Forward.Outputs*channel > d.half && ll.Forward.Samples*ll.Forward.Outputs > 1 {
+		if ll.Forward.Samples > 1 {
+			ll.Forward.Samples = halve(ll.Forward.Samples)
 		} else {
-			ll.OutputTile = halve(ll.OutputTile)
+			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}
 	}
 	return ll
@@ -244,21 +248,6 @@ func (m *Model) checkLowering(l *dag.Lowering) error {
 		}
 		if err := checkGranularity(name, l.Layers[name]); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func checkGranularity(layer string, ll dag.LayerLowering) error {
-	for _, n := range []struct {
-		what  string
-		value int
-	}{
-		{"samples", ll.SampleTile}, {"outputs", ll.OutputTile}, {"grad_outputs", ll.GradTile},
-		{"grad_samples", ll.GradSampleTile}, {"accumulators", ll.Accumulators},
-	} {
-		if n.value < 0 {
-			return fmt.Errorf("lowering: layer %q: %s is %d; want at least 0, where 0 is not split", layer, n.what, n.value)
 		}
 	}
 	return nil

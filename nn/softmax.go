@@ -22,7 +22,7 @@ func (l *lowerer) loss(z tensor) {
 		f.exp = l.buffer("loss.exp", l.opt.Type, dag.Activation, z.shape)
 		f.sum = l.buffer("loss.sum", l.opt.Type, dag.Activation, batch)
 	}
-	eachRange(l.opt.Batch, clip(l.opt.Lowering.Of("loss").SampleTile, l.opt.Batch), func(r dag.Range) {
+	eachRange(l.opt.Batch, clip(l.opt.Lowering.Of("loss").Forward.Samples, l.opt.Batch), func(r dag.Range) {
 		if l.opt.Lowering.Fused {
 			l.fusedLoss(&f, r)
 		} else {

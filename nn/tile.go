@@ -114,7 +114,7 @@ func (x *tensor) eachTile(samples, channels int, visit func(tile)) {
 
 // eachTile visits a tensor in the tiles of the layer.
 func (n *Node) eachTile(x *tensor, visit func(tile)) {
-	x.eachTile(n.tiles.SampleTile, n.tiles.OutputTile, visit)
+	x.eachTile(n.tiles.Forward.Samples, n.tiles.Forward.Outputs, visit)
 }
 
 // clip turns 0 into the whole extent and limits a tile to it.

@@ -177,8 +177,8 @@ func training(t *tomlfile.Table) *Defaults {
 }
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml: layout,
-// fused, [default] and [layer.NAME] with samples, outputs, grad_outputs, grad_samples and
-// accumulators. Whether the layers exist is checked when a model is lowered.
+// fused, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
+// weight_gradient, those of the gradients, see [dag.Cut]. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
@@ -200,17 +200,32 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	return l, f.Err
 }
 
-func granularityOf(t *tomlfile.Table) dag.LayerLowering {
+// granularityOf reads the cuts of a layer. The table may be nil.
+func granularityOf(t *tomlfile.Table) (l dag.LayerLowering) {
 	if t == nil {
-		return dag.LayerLowering{Accumulators: 1}
+		return l
 	}
-	tile := func(key string) int { return t.Count(key, 0, maxExtent, 0) }
-	l := dag.LayerLowering{
-		SampleTile: tile("samples"), OutputTile: tile("outputs"), GradTile: tile("grad_outputs"), GradSampleTile: tile("grad_samples"),
-		Accumulators: t.Count("accumulators", 0, maxExtent, 1),
+	known := cutOf(t, &l.Forward)
+	for _, c := range layerCuts[1:] {
+		known += ", " + c.name
+		if of := t.Table(c.name); of != nil {
+			of.Done(cutOf(of, c.of(&l)))
+		}
 	}
-	t.Done("samples, outputs, grad_outputs, grad_samples, accumulators")
+	t.Done(known)
 	return l
+}
+
+// cutOf reads the numbers of a cut, and lists their keys.
+func cutOf(t *tomlfile.Table, c *dag.Cut) (known string) {
+	for i, key := range cutKeys(c) {
+		if i > 0 {
+			known += ", "
+		}
+		known += key.name
+		*key.value = t.Count(key.name, 0, maxExtent, 0)
+	}
+	return known
 }
 
 // WriteLowering writes a lowering as a file that [ParseLowering] reads back,
@@ -230,7 +245,20 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	return err
 }
 
+// writeGranularity writes what is cut. Samples and outputs of the forward pass stand there in any case, to be edited.
 func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
-	fmt.Fprintf(b, "samples = %d\noutputs = %d\ngrad_outputs = %d\ngrad_samples = %d\naccumulators = %d\n",
-		ll.SampleTile, ll.OutputTile, ll.GradTile, ll.GradSampleTile, ll.Accumulators)
+	for _, c := range layerCuts {
+		var set []string
+		for _, key := range cutKeys(c.of(&ll)) {
+			if *key.value != 0 || c.name == "" && (key.name == dag.AlongSamples.String() || key.name == dag.AlongOutputs.String()) {
+				set = append(set, fmt.Sprintf("%s = %d", key.name, *key.value))
+			}
+		}
+		switch {
+		case c.name == "":
+			fmt.Fprintln(b, strings.Join(set, "\n"))
+		case set != nil:
+			fmt.Fprintf(b, "%s = { %s }\n", c.name, strings.Join(set, ", "))
+		}
+	}
 }

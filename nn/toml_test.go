@@ -67,8 +67,8 @@ func TestExampleLowering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := dag.LayerLowering{SampleTile: 8, OutputTile: 3, GradSampleTile: 8, GradTile: 6, Accumulators: 2}
-	if l.Of("conv1") != want || !l.Fused || l.Layout != dag.NHWC || l.Of("relu1").SampleTile != 8 {
+	want := dag.LayerLowering{Forward: dag.Cut{Samples: 8, Outputs: 3}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 2}}
+	if l.Of("conv1") != want || !l.Fused || l.Layout != dag.NHWC || l.Of("relu1").Forward.Samples != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
 	m, _ := ModelByName("lenet5")
@@ -79,7 +79,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range Models() {
 		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.Default = dag.LayerLowering{SampleTile: 3, Accumulators: 2}
+		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}}
 		var text strings.Builder
 		if err := WriteLowering(&text, want); err != nil {
 			t.Fatal(err)

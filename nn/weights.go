@@ -44,7 +44,7 @@ func (l *lowerer) pack(n *Node, p packing) {
 	name := n.Params[0].Name
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
 	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
-	eachRange(p.from[0], n.tiles.OutputTile, func(r dag.Range) {
+	eachRange(p.from[0], n.tiles.Forward.Outputs, func(r dag.Range) {
 		accesses := []dag.Access{writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r))}
 		l.rangeTask(n, phaseForward, p.op, r, append(accesses, p.beside...)...)
 	})
@@ -83,7 +83,7 @@ func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
 // output.
 func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
 	sums := l.gradients(n)
-	n.out.eachTile(n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
+	n.out.eachTile(n.tiles.WeightGradient.Samples, n.tiles.WeightGradient.Outputs, func(t tile) {
 		accesses := append([]dag.Access{reduces(sums, n.weight.outputsBox(t.channels))}, dy(t)...)
 		accesses = append(accesses, reads(n.in.at(n.in.samples(t.samples))))
 		if len(n.grads) > 1 {
@@ -95,7 +95,7 @@ func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func
 		name := "grad." + n.Params[0].Name
 		to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
 		copied, _ := l.b.BufferNamed(name + "." + p.layout)
-		eachRange(p.from[0], n.tiles.GradTile, func(r dag.Range) {
+		eachRange(p.from[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
 			l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
 		})
 	}
@@ -105,7 +105,7 @@ func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func
 // are summed: the gradient itself, or its packed copy.
 func (l *lowerer) gradients(n *Node) dag.BufferID {
 	for i, p := range n.Params {
-		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.Accumulators}
+		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.WeightGradient.Accumulators}
 		if i == 0 && n.packing != nil {
 			buf.Accumulators = 0
 		}
@@ -117,7 +117,7 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 	}
 	name := "grad." + n.Params[0].Name + "." + p.layout
 	sums := l.b.Buffer(dag.Buffer{
-		Name: name, Shape: p.to, Type: l.opt.Type, Role: dag.Gradient, Layout: p.layout, Accumulators: n.tiles.Accumulators,
+		Name: name, Shape: p.to, Type: l.opt.Type, Role: dag.Gradient, Layout: p.layout, Accumulators: n.tiles.WeightGradient.Accumulators,
 	})
 	return l.viewed(sums, name+".flat", p.to, n.weight.shape)
 }
@@ -127,18 +127,13 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 // parts of inputs as the forward pass has parts of outputs. If the input comes out of a fused
 // ReLU, the task reads it to stop the gradient at zeros.
 func (l *lowerer) inputGradient(n *Node, op string, dy *tensor, w *weight) {
-	n.in.eachTile(n.tiles.SampleTile, n.inputTile(), func(t tile) {
+	n.in.eachTile(n.tiles.InputGradient.Samples, n.tiles.InputGradient.Inputs, func(t tile) {
 		accesses := []dag.Access{writes(n.in.gradAt(t)), reads(dy.gradAt(dy.samples(t.samples))), reads(w.id, w.inputsBox(t.channels))}
 		if n.in.rectified {
 			accesses = append(accesses, reads(n.in.at(t)))
 		}
 		l.task(n, phaseBackward+".input", op, n.params, t, accesses...)
 	})
-}
-
-// inputTile is the number of inputs per task of the input gradient.
-func (n *Node) inputTile() int {
-	return parts(n.in.channels(), parts(n.out.channels(), n.tiles.OutputTile))
 }
 
 // states adds the buffers of the optimiser's state of a parameter.
@@ -161,7 +156,7 @@ func (l *lowerer) updates(n *Node) {
 		p := &n.Params[i]
 		states := l.states(p)
 		short := p.Name[len(n.Name)+1:]
-		size := n.tiles.GradTile
+		size := n.tiles.WeightGradient.Outputs
 		if len(p.Shape) == 1 {
 			size = p.Shape[0]
 		}
@@ -184,7 +179,7 @@ func (l *lowerer) updates(n *Node) {
 // gradient is summed over several tasks.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
+	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.WeightGradient.Samples >= l.opt.Batch
 }
 
 // gradientUpdates adds these tasks, in parts of GradTile outputs. params and dy are those of the
@@ -208,7 +203,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy func
 		image := l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...)
 		x = func() (dag.BufferID, dag.Box) { return image, nil }
 	}
-	n.out.eachTile(l.opt.Batch, n.tiles.GradTile, func(t tile) {
+	n.out.eachTile(l.opt.Batch, n.tiles.WeightGradient.Outputs, func(t tile) {
 		weight, bias := w.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
 		accesses := []dag.Access{updates(w.id, weight), updates(n.weights[1], bias)}
 		accesses = append(accesses, dy(t)...)

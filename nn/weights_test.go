@@ -69,9 +69,9 @@ func TestUpdatesAtOnce(t *testing.T) {
 
 // sumAtOnce makes every gradient one of the whole batch.
 func sumAtOnce(l *dag.Lowering) {
-	l.Default.GradSampleTile = 0
+	l.Default.WeightGradient.Samples = 0
 	for name, ll := range l.Layers {
-		ll.GradSampleTile = 0
+		ll.WeightGradient.Samples = 0
 		l.Layers[name] = ll
 	}
 }
@@ -107,12 +107,12 @@ func TestUpdatesAtOnceWhereOneTaskHasTheGradient(t *testing.T) {
 		lowering  dag.Lowering
 		tasks     [4]int // of descents
 	}{
-		{SGD{}, dag.Lowering{Fused: true}, [4]int{2}},                                                                     // fc1 and fc3
-		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2}}, [4]int{6 + 3}},                        // of 11 and of 5 rows
-		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{GradTile: 2}}, [4]int{3, 6, 2}},    // fc1 reads a copy; 3 filters
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 6}}}, [4]int{1}},   // two sums
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 400}}}, [4]int{2}}, // one
-		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{"conv1": {GradSampleTile: 16}}}, [4]int{1, 1}},
+		{SGD{}, dag.Lowering{Fused: true}, [4]int{2}}, // fc1 and fc3
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [4]int{6 + 3}},                     // of 11 and of 5 rows
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [4]int{3, 6, 2}}, // fc1 reads a copy; 3 filters
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 6}}}}, [4]int{1}},      // two sums
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 400}}}}, [4]int{2}},    // one
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{"conv1": {WeightGradient: dag.Cut{Samples: 16}}}}, [4]int{1, 1}},
 		{SGD{}, dag.Lowering{}, [4]int{}},
 		{SGD{}, dag.Lowering{Layout: dag.NHWC}, [4]int{}},
 		{DefaultAdam(), dag.Lowering{Fused: true, Layout: dag.NHWC}, [4]int{}},

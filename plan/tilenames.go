@@ -30,11 +30,11 @@ type quantity struct {
 }
 
 var quantities = []quantity{
-	{"sample", func(l *dag.LayerLowering) *int { return &l.SampleTile }, (*Tilings).samplesOf, false},
-	{"output", func(l *dag.LayerLowering) *int { return &l.OutputTile }, (*Tilings).outputsOf, false},
-	{"gradient sample", func(l *dag.LayerLowering) *int { return &l.GradSampleTile }, (*Tilings).samplesOf, true},
-	{"gradient output", func(l *dag.LayerLowering) *int { return &l.GradTile }, (*Tilings).outputsOf, false},
-	{"gradient accumulator", func(l *dag.LayerLowering) *int { return &l.Accumulators }, (*Tilings).samplesOf, false},
+	{"sample", func(l *dag.LayerLowering) *int { return &l.Forward.Samples }, (*Tilings).samplesOf, false},
+	{"output", func(l *dag.LayerLowering) *int { return &l.Forward.Outputs }, (*Tilings).outputsOf, false},
+	{"gradient sample", func(l *dag.LayerLowering) *int { return &l.WeightGradient.Samples }, (*Tilings).samplesOf, true},
+	{"gradient output", func(l *dag.LayerLowering) *int { return &l.WeightGradient.Outputs }, (*Tilings).outputsOf, false},
+	{"gradient accumulator", func(l *dag.LayerLowering) *int { return &l.WeightGradient.Accumulators }, (*Tilings).samplesOf, false},
 }
 
 // counted is a number of things by the name of one, as "1 sample" and "4 samples".
@@ -185,8 +185,8 @@ func (t *Tilings) Near(name, layer string) ([]string, error) {
 			ll := of
 			*q.of(&ll) = value
 			keep(ll)
-			if of.GradSampleTile == of.SampleTile && ll.GradSampleTile == of.GradSampleTile {
-				ll.GradSampleTile = ll.SampleTile
+			if of.WeightGradient.Samples == of.Forward.Samples && ll.WeightGradient.Samples == of.WeightGradient.Samples {
+				ll.WeightGradient.Samples = ll.Forward.Samples
 				keep(ll)
 			}
 		}

@@ -15,10 +15,10 @@ import (
 // whole, one without weights, and the input, which has samples only.
 func namedTilings() *Tilings {
 	return &Tilings{Layer: "conv1", Batch: 48, Outputs: map[string]int{"conv1": 6, "fc1": 30, "pool1": 6}, Base: dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
-		"conv1": {SampleTile: 8, OutputTile: 6, GradTile: 6, GradSampleTile: 8, Accumulators: 4},
-		"fc1":   {SampleTile: 48, OutputTile: 15, GradTile: 15, GradSampleTile: 48, Accumulators: 1},
-		"pool1": {SampleTile: 8, OutputTile: 6},
-		"input": {SampleTile: 16},
+		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 4}},
+		"fc1":   {Forward: dag.Cut{Samples: 48, Outputs: 15}, WeightGradient: dag.Cut{Samples: 48, Outputs: 15, Accumulators: 1}},
+		"pool1": {Forward: dag.Cut{Samples: 8, Outputs: 6}},
+		"input": {Forward: dag.Cut{Samples: 16}},
 	}}}
 }
 
@@ -75,7 +75,7 @@ func TestNamesAreReadBack(t *testing.T) {
 			}
 			seen[name] = l
 			for layer, ll := range l.Layers {
-				if most := tilings.Outputs[layer]; ll.SampleTile < 1 || ll.SampleTile > 48 || ll.GradSampleTile > 48 || ll.OutputTile > most || ll.GradTile > most {
+				if most := tilings.Outputs[layer]; ll.Forward.Samples < 1 || ll.Forward.Samples > 48 || ll.WeightGradient.Samples > 48 || ll.Forward.Outputs > most || ll.WeightGradient.Outputs > most {
 					t.Fatalf("%q: %s is %+v", name, layer, ll)
 				}
 			}

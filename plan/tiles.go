@@ -44,7 +44,7 @@ type Tilings struct {
 }
 
 // of is the tile of the layer by default.
-func (t *Tilings) of() int { return t.Base.Layers[t.Layer].SampleTile }
+func (t *Tilings) of() int { return t.Base.Layers[t.Layer].Forward.Samples }
 
 // All are those of every size, ascending, and those that differ from them by their sums.
 func (t *Tilings) All() []Tiling {
@@ -72,8 +72,8 @@ func (t *Tilings) Adapt(to Tiling) func(l *dag.Lowering, batch int) {
 	return func(l *dag.Lowering, batch int) {
 		scaled := ScaleTiles(l, to.Samples, t.of(), batch)
 		for name, ll := range l.Layers {
-			if of := scaled.Layers[name]; to.WholeSums && ll.GradSampleTile >= batch {
-				of.GradSampleTile = ll.GradSampleTile
+			if of := scaled.Layers[name]; to.WholeSums && ll.WeightGradient.Samples >= batch {
+				of.WeightGradient.Samples = ll.WeightGradient.Samples
 				scaled.Layers[name] = of
 			}
 		}
@@ -108,10 +108,10 @@ func ScaleTiles(base *dag.Lowering, tile, of, batch int) dag.Lowering {
 	scaled := *base
 	scaled.Layers = maps.Clone(base.Layers)
 	for name, ll := range scaled.Layers {
-		if ll.GradSampleTile == ll.SampleTile {
-			ll.GradSampleTile = scale(ll.GradSampleTile)
+		if ll.WeightGradient.Samples == ll.Forward.Samples {
+			ll.WeightGradient.Samples = scale(ll.WeightGradient.Samples)
 		}
-		ll.SampleTile = scale(ll.SampleTile)
+		ll.Forward.Samples = scale(ll.Forward.Samples)
 		scaled.Layers[name] = ll
 	}
 	return scaled

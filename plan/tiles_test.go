@@ -29,25 +29,25 @@ func TestTileSizes(t *testing.T) {
 
 func TestScaleTiles(t *testing.T) {
 	base := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
-		"conv1": {SampleTile: 8, OutputTile: 6, GradSampleTile: 8},
-		"fc1":   {SampleTile: 64, OutputTile: 30, GradSampleTile: 32},
-		"pool1": {SampleTile: 2, OutputTile: 3},
+		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8}},
+		"fc1":   {Forward: dag.Cut{Samples: 64, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}},
+		"pool1": {Forward: dag.Cut{Samples: 2, Outputs: 3}},
 	}}
 	got := ScaleTiles(&base, 2, 8, 64) // a quarter
 	want := map[string]dag.LayerLowering{
-		"conv1": {SampleTile: 2, OutputTile: 6, GradSampleTile: 2},
-		"fc1":   {SampleTile: 16, OutputTile: 30, GradSampleTile: 32}, // its gradient has a tile of its own
-		"pool1": {SampleTile: 1, OutputTile: 3},
+		"conv1": {Forward: dag.Cut{Samples: 2, Outputs: 6}, WeightGradient: dag.Cut{Samples: 2}},
+		"fc1":   {Forward: dag.Cut{Samples: 16, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}}, // its gradient has a tile of its own
+		"pool1": {Forward: dag.Cut{Samples: 1, Outputs: 3}},
 	}
 	for name, ll := range want {
 		if got.Layers[name] != ll {
 			t.Errorf("%s: %+v, want %+v", name, got.Layers[name], ll)
 		}
 	}
-	if base.Layers["conv1"].SampleTile != 8 {
+	if base.Layers["conv1"].Forward.Samples != 8 {
 		t.Error("the lowering that was scaled has changed")
 	}
-	if wide := ScaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].SampleTile != 64 || wide.Layers["conv1"].SampleTile != 64 {
+	if wide := ScaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].Forward.Samples != 64 || wide.Layers["conv1"].Forward.Samples != 64 {
 		t.Errorf("tiles beyond the batch: %+v", wide.Layers)
 	}
 }
@@ -90,10 +90,10 @@ func TestChooseTiles(t *testing.T) {
 // takes 7 us and 2 us for each of its samples. With tiles of 1, 2 and 4 that is 36, 22 and
 // 15 us. The search takes the last, or the best of those that do run.
 func TestSearch(t *testing.T) {
-	tilings := Tilings{Layer: "fc", Batch: 4, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {SampleTile: 2, GradSampleTile: 2}}}}
+	tilings := Tilings{Layer: "fc", Batch: 4, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 2}, WeightGradient: dag.Cut{Samples: 2}}}}}
 	search := func(refused int) (*TileSearch, error) {
 		lower := func(l dag.Lowering) (*dag.Program, error) {
-			tile := l.Layers["fc"].SampleTile
+			tile := l.Layers["fc"].Forward.Samples
 			if tile == refused {
 				return nil, errors.New("no room")
 			}

@@ -84,7 +84,7 @@ func TestTilesAreRefused(t *testing.T) {
 		}
 	}
 	if w, err := s.At(space.Choice{Devices: "cpu", Tiles: "default; fc1: 60 outputs; fc2: 2 gradient accumulators"}); err != nil ||
-		w.Lowering.Layers["fc1"].OutputTile != 60 || w.Lowering.Layers["fc2"].Accumulators != 2 {
+		w.Lowering.Layers["fc1"].Forward.Outputs != 60 || w.Lowering.Layers["fc2"].WeightGradient.Accumulators != 2 {
 		t.Errorf("two layers: %+v, %v", w.Lowering, err)
 	}
 }

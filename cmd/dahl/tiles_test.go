@@ -40,7 +40,7 @@ func TestLoweringBest(t *testing.T) {
 		}
 	}
 	lowering := recordedLowering(t, "best")
-	if got := lowering.Layers["conv2"].SampleTile; got != best.Tiles.Chosen {
+	if got := lowering.Layers["conv2"].Forward.Samples; got != best.Tiles.Chosen {
 		t.Errorf("plan and manifest have %d samples per task of conv2, chosen are %d", got, best.Tiles.Chosen)
 	}
 	f, err := os.Create("tiles.toml")
@@ -104,8 +104,8 @@ func TestTilings(t *testing.T) {
 			}
 		}
 		for name, ll := range l.Layers {
-			if ll.SampleTile != c.Samples {
-				t.Errorf("%v: %s has %d samples per task", c, name, ll.SampleTile)
+			if ll.Forward.Samples != c.Samples {
+				t.Errorf("%v: %s has %d samples per task", c, name, ll.Forward.Samples)
 			}
 			if strings.HasPrefix(name, "fc") {
 				layers++
@@ -115,7 +115,7 @@ func TestTilings(t *testing.T) {
 			t.Errorf("%v: %d of %d dense layers descend where their gradient is computed", c, descents, layers)
 		}
 	}
-	if ways.Base.Layers["fc1"].SampleTile != o.Batch {
+	if ways.Base.Layers["fc1"].Forward.Samples != o.Batch {
 		t.Error("the lowering that was varied has changed")
 	}
 }
@@ -158,7 +158,7 @@ func TestExecuteBestTiles(t *testing.T) {
 	if !maps.Equal(sizes, map[int]bool{1: true, 2: true, 4: true}) {
 		t.Fatalf("tiles %+v, want three sizes: 1, 2 and 4", s.Tiles)
 	}
-	if got := recordedLowering(t, "run").Layers[s.Tiles.Layer].SampleTile; got != s.Tiles.Chosen {
+	if got := recordedLowering(t, "run").Layers[s.Tiles.Layer].Forward.Samples; got != s.Tiles.Chosen {
 		t.Errorf("trained with %d samples per task, chosen were %d", got, s.Tiles.Chosen)
 	}
 	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
