@@ -78,7 +78,7 @@ func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
 	})
 }
 
-// weightGradients adds the gradients of weight and bias, in parts of GradTile outputs, each
+// weightGradients adds the gradients of weight and bias, in parts of outputs, each
 // summed over tiles of samples. dy returns a task's accesses to the gradient of the layer's
 // output.
 func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
@@ -182,7 +182,7 @@ func (l *lowerer) updatesAtOnce(n *Node) bool {
 	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.WeightGradient.Samples >= l.opt.Batch
 }
 
-// gradientUpdates adds these tasks, in parts of GradTile outputs. params and dy are those of the
+// gradientUpdates adds these tasks, in parts of outputs. params and dy are those of the
 // gradient by itself. The tasks see packed weights in the packed dimensions, and features that
 // were flattened channels last as the map that they are.
 func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
