@@ -7,7 +7,7 @@ import (
 )
 
 // table is the table of operations. Nothing changes it.
-var table = []Kernel{
+var table = stated([]Kernel{
 	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
@@ -22,7 +22,7 @@ var table = []Kernel{
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mean, count, add,
 	sgd, adam,
-}
+})
 
 // Kernels is the table of operations, as a copy.
 func Kernels() []Kernel {

@@ -65,7 +65,7 @@ func (c Conv2D) flops(in, out []int) float64 {
 func (Conv2D) layout(chosen, _ string) string { return chosen }
 
 func (c Conv2D) forward(l *lowerer, n *node) {
-	n.params = dag.Params{{Name: "pad", Value: float64(c.Pad)}, {Name: "stride", Value: float64(c.stride())}}
+	n.params = sliding(c.stride(), c.Pad)
 	l.output(n)
 	if n.out.layout != dag.NHWC {
 		n.weight = n.parameter()
@@ -89,13 +89,18 @@ func (c Conv2D) forward(l *lowerer, n *node) {
 	if n.relu != nil {
 		rectify = 1
 	}
-	l.weightedForward(n, "conv2d.nhwc", append(n.params[:2:2], dag.Param{Name: "relu", Value: rectify}))
+	l.weightedForward(n, "conv2d.nhwc", append(n.params[:3:3], dag.Param{Name: "relu", Value: rectify}))
+}
+
+// sliding is the parameters of windows that slide over an image with the same padding on all sides.
+func sliding(stride, pad int) dag.Params {
+	return dag.Params{{Name: "stride", Value: float64(stride)}, {Name: "top", Value: float64(pad)}, {Name: "left", Value: float64(pad)}}
 }
 
 // withPool is the parameters of operations that also pool the convolution's output.
 func (n *node) withPool() dag.Params {
 	p := n.pool.Layer.(MaxPool)
-	return append(n.params[:2:2], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
+	return append(n.params[:3:3], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
 }
 
 func (c Conv2D) backward(l *lowerer, n *node) {
