@@ -11,7 +11,7 @@ var avgpool = Kernel{
 	},
 	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
-		poolOnCUDA("a window per thread", "avgpool", 2)),
+		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2))),
 }
 
 var avgpoolDx = Kernel{
@@ -22,7 +22,7 @@ var avgpoolDx = Kernel{
 	},
 	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
-		spreadOnCUDA("an element of dx per thread", "avgpool.dx", 2)),
+		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
 }
 
 func avgpoolRef[T Float](call *Call) {

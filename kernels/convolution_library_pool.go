@@ -46,7 +46,7 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 }
 
 // spreadMaxima is maxpool.nhwc.dx.
-var spreadMaxima = spreadLaunches("maxpool.dx", 1)
+var spreadMaxima = spreadOnCUDA("maxpool.dx", true, 1)
 
 func (l *libraryConvolution) pooledWorkBytes(c *DeviceCall) int64 {
 	plain := l.whole(c)

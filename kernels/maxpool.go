@@ -24,7 +24,7 @@ var maxpool = Kernel{
 	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 2) }, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
 		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
-		poolOnCUDA("a window per thread", "maxpool", 2)),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2))),
 }
 
 var maxpoolDx = Kernel{
@@ -37,7 +37,7 @@ var maxpoolDx = Kernel{
 	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
 		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
-		spreadOnCUDA("an element of dx per thread", "maxpool.dx", 2)),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
 }
 
 // poolParams and poolSizes are of the statement of a pooling, with the windows of windowIndices.

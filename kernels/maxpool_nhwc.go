@@ -15,7 +15,7 @@ var maxpoolNHWC = Kernel{
 	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 1) }, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolNHWCRef[float32], maxpoolNHWCRef[float64],
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
-		poolOnCUDA("a window per thread", "maxpool", 1)),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1))),
 }
 
 var maxpoolNHWCDx = Kernel{
@@ -28,7 +28,7 @@ var maxpoolNHWCDx = Kernel{
 	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolNHWCDxRef[float32], maxpoolNHWCDxRef[float64],
 		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
-		spreadOnCUDA("an element of dx per thread", "maxpool.dx", 1)),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),
 }
 
 // noMaximum is the index of a window through which no gradient passes, because a

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"dahl/kernels/cuda"
-)
+import "dahl/kernels/cuda"
 
 // Pooling on a CUDA device, see cuda/pool.cu. A call with more elements than one launch takes is
 // cut between samples.
@@ -30,6 +26,19 @@ func stridesOf(a *DeviceArg, order [3]int) stridesParams {
 	return s
 }
 
+// windowForm mirrors Window of cuda/pool.cu.
+type windowForm struct{ Height, Width, Step, Top, Left, ChannelsLast int32 }
+
+// windowFormOf is that of a call of a pooling. rows is the dimension of rows, followed by columns:
+// 2, or 1 where channels are last.
+func windowFormOf(c *DeviceCall, rows int) windowForm {
+	w := windowForm{Step: c.param(0), Top: c.param(1), Left: c.param(2), Height: c.param(3), Width: c.param(4)}
+	if rows == 1 {
+		w.ChannelsLast = 1
+	}
+	return w
+}
+
 // windowParams mirrors WindowParams of cuda/pool.cu.
 type windowParams struct {
 	Y, Index, X          uint64
@@ -37,18 +46,23 @@ type windowParams struct {
 	XStride              stridesParams
 	XRow, XColumn        int32
 	Extents              extentsParams
-	Total, Size          int32
+	Total                int32
+	Window               windowForm
+	Rows, Columns        int32
 }
 
-// poolOnCUDA is the variant "cuda" that launches a kernel over the elements of y, with or without
-// an index. rows is the dimension of rows, followed by columns: 2, or 1 where channels are last.
-func poolOnCUDA(doc, symbol string, rows int) []Variant {
-	return squaresOnCUDA(doc, rows, func(s *Spec) (image, windows int) { return len(s.Operands) - 1, 0 }, func(c *DeviceCall) []cuda.Launch {
-		y, x, index := &c.Args[0], &c.Args[len(c.Args)-1], len(c.Args) > 2
-		p := windowParams{Size: c.param(3), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1])}
+// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is as in
+// windowFormOf.
+func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
+	return func(c *DeviceCall) []cuda.Launch {
+		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
+		p := windowParams{
+			Window: windowFormOf(c, rows), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1]),
+			Rows: int32(x.Shape[rows]), Columns: int32(x.Shape[rows+1]),
+		}
 		p.YStride, p.XStride = stridesOf(y, rowMajor), stridesOf(x, rowMajor)
-		p.XStride.Inner[rows-1] *= c.param(0)
-		p.XStride.Inner[rows] *= c.param(0)
+		p.XStride.Inner[rows-1] *= p.Window.Step
+		p.XStride.Inner[rows] *= p.Window.Step
 		if index {
 			p.IndexStride = stridesOf(&c.Args[1], rowMajor)
 		}
@@ -60,24 +74,7 @@ func poolOnCUDA(doc, symbol string, rows int) []Variant {
 			}
 			return cuda.Params(p)
 		})
-	})
-}
-
-// squaresOnCUDA is a variant for square windows that lie in the image. which are the operands with
-// the image and with an element for each window.
-func squaresOnCUDA(doc string, rows int, which func(*Spec) (image, windows int), launches func(*DeviceCall) []cuda.Launch) []Variant {
-	all := onCUDA(doc, launches)
-	all[0].Takes = func(s *Spec) error {
-		image, windows := which(s)
-		top, left, height, width := s.Param("top"), s.Param("left"), s.Param("height"), s.Param("width")
-		in, out, stride, size := s.Operands[image].Shape, s.Operands[windows].Shape, int(s.Param("stride")), int(height)
-		if top != 0 || left != 0 || height != width ||
-			covered(out[rows], size, stride) > in[rows] || covered(out[rows+1], size, stride) > in[rows+1] {
-			return fmt.Errorf("%s: variant cuda takes squares within the image", s.Op)
-		}
-		return nil
 	}
-	return all
 }
 
 // spreadParams mirrors SpreadParams of cuda/pool.cu.
@@ -85,32 +82,25 @@ type spreadParams struct {
 	Dx, Dy, Index         uint64
 	Extents               extentsParams
 	Step                  cudaDivision
-	Total, Size           int32
+	Total                 int32
+	Window                windowForm
 	Rows, Columns         int32
-	ChannelsLast          int32
 	DxStride              stridesParams
 	DyStride, IndexStride stridesParams
 }
 
-// spreadOnCUDA is the variant "cuda" that launches a kernel over the elements of dx. rows is as in
-// poolOnCUDA.
-func spreadOnCUDA(doc, symbol string, rows int) []Variant {
-	return squaresOnCUDA(doc, rows, func(*Spec) (image, windows int) { return 0, 1 }, spreadLaunches(symbol, rows))
-}
-
-func spreadLaunches(symbol string, rows int) func(*DeviceCall) []cuda.Launch {
+// spreadOnCUDA launches a kernel over the elements of dx, with or without an index. rows is
+// as in windowFormOf.
+func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
-		dx, dy, index := &c.Args[0], &c.Args[1], len(c.Args) > 2
+		dx, dy := &c.Args[0], &c.Args[1]
 		order := rowMajor // channels, rows, columns
 		if rows == 1 {
 			order = [3]int{3, 1, 2}
 		}
 		p := spreadParams{
-			Size: c.param(3), Step: divideBy(int(c.Params[0])), Extents: extentsOf(dx),
+			Window: windowFormOf(c, rows), Step: divideBy(int(c.Params[0])), Extents: extentsOf(dx),
 			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
-		}
-		if rows == 1 {
-			p.ChannelsLast = 1
 		}
 		p.DxStride, p.DyStride = stridesOf(dx, rowMajor), stridesOf(dy, order)
 		if index {
