@@ -23,7 +23,7 @@ func TestOffers(t *testing.T) {
 	y := buffer("y", 2, 5, 7, 11)
 	y.Mode = dag.Write
 	kernels.Add(b, dag.Task{Name: "conv", Op: "conv2d", Type: dag.Float32,
-		Params:   []dag.Param{{Name: "pad", Value: 1}, {Name: "stride", Value: 1}},
+		Params:   []dag.Param{{Name: "stride", Value: 1}, {Name: "top", Value: 1}, {Name: "left", Value: 1}},
 		Accesses: []dag.Access{y, buffer("x", 2, 3, 7, 11), buffer("w", 5, 3, 3, 3)}})
 	g, err := b.Build()
 	if err != nil {

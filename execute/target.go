@@ -61,7 +61,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	}
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if !v.RunsOn(kind) || t.Here && v == standard {
+		if !v.RunsOn(kind) || t.Here && v == standard || valid && v != standard && v.Fits(spec) != nil {
 			continue
 		}
 		o := offer(v)

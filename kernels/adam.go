@@ -30,7 +30,7 @@ var adam = Kernel{
 			realParam(s, "beta1", 0, 1), realParam(s, "beta2", 0, 1),
 			realParam(s, "eps", 0, math.MaxFloat32), realParam(s, "weight_decay", 0, math.MaxFloat32))
 	},
-	Work: perElement(14, 0),
+	Flops: perElement(14, 0),
 	Variants: withRef("element by element", adamRef[float32], adamRef[float64],
 		atLevels("run by run", adamAt[float32], adamAt[float64], nil),
 		onCUDA("four elements per thread", adamOnCUDA)),

@@ -7,7 +7,11 @@ import (
 )
 
 // table is the table of operations. Nothing changes it.
+<<<<<<< HEAD
 var table = append([]Kernel{
+=======
+var table = stated([]Kernel{
+>>>>>>> h-A
 	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
@@ -23,7 +27,11 @@ var table = append([]Kernel{
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mean, count, add, sum, copied,
 	sgd, adam,
+<<<<<<< HEAD
 }, functionKernels()...)
+=======
+})
+>>>>>>> h-A
 
 // Kernels is the table of operations, as a copy.
 func Kernels() []Kernel {

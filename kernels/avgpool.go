@@ -1,57 +1,56 @@
 package kernels
 
-// Average pooling without padding over size×size windows.
+// Average pooling. Positions of a window beside the image count as zeros, as in PyTorch with
+// count_include_pad, so every window is divided by its number of positions.
 
 var avgpool = Kernel{
 	Op: "avgpool", Doc: "y = mean of each window",
 	Operands: []Operand{
 		writes("y", Real, "n c oh ow"),
-		reads("x", Real, "n c h w"),
+		reads("x", Real, "n c "+windowIndices),
 	},
-	Params: []string{"size", "stride"},
-	Work:   poolWork(0),
+	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
 		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2))),
 }
 
 var avgpoolDx = Kernel{
-	Op: "avgpool.dx", Doc: "dx = dy/size² spread over each window, summed over windows",
+	Op: "avgpool.dx", Doc: "dx = dy/(height·width) spread over each window, summed over windows",
 	Operands: []Operand{
-		writes("dx", Real, "n c h w"),
+		writes("dx", Real, "n c "+windowIndices),
 		reads("dy", Real, "n c oh ow"),
 	},
-	Params: []string{"size", "stride"},
-	Work:   poolWork(1),
+	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
 		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
 }
 
 func avgpoolRef[T Float](call *Call) {
-	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
-	size, stride := int(call.Params[0]), int(call.Params[1])
-	y.each(func(n, c, u, v int) {
+	p := poolingOf[T](call, 0, -1, 1, 2)
+	p.y.each(func(n, c, u, v int) {
 		var sum T
-		for i := range size {
-			at := x.at(n, c, u*stride+i, v*stride)
-			for _, e := range x.elems[at : at+size] {
-				sum += e
-			}
-		}
-		y.elems[y.at(n, c, u, v)] = sum / T(size*size)
+		p.eachPixel(n, c, u, v, func(e *T) { sum += *e })
+		p.y.elems[p.y.at(n, c, u, v)] = sum / T(p.height*p.width)
 	})
 }
 
 func avgpoolDxRef[T Float](call *Call) {
-	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
-	size, stride := int(call.Params[0]), int(call.Params[1])
-	dx.clear()
-	dy.each(func(n, c, u, v int) {
-		share := dy.elems[dy.at(n, c, u, v)] / T(size*size)
-		for i := range size {
-			at := dx.at(n, c, u*stride+i, v*stride)
-			for j := range size {
-				dx.elems[at+j] += share
+	p := poolingOf[T](call, 1, -1, 0, 2)
+	p.x.clear()
+	p.y.each(func(n, c, u, v int) {
+		share := p.y.elems[p.y.at(n, c, u, v)] / T(p.height*p.width)
+		p.eachPixel(n, c, u, v, func(e *T) { *e += share })
+	})
+}
+
+// eachPixel visits the elements of a window in row-major order. Channels come before rows.
+func (p *pooling[T]) eachPixel(n, c, u, v int, visit func(e *T)) {
+	for i := range p.height {
+		for j := range p.width {
+			a, b := u*p.stride+i-p.top, v*p.stride+j-p.left
+			if a >= 0 && a < p.x.extent[2] && b >= 0 && b < p.x.extent[3] {
+				visit(&p.x.elems[p.x.at(n, c, a, b)])
 			}
 		}
-	})
+	}
 }

@@ -93,24 +93,24 @@ func (c *convolution) product(window, other productOperand, m, k int32) productP
 // forward is a convolution of x with filters w. The result has the given pixels.
 func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) productParams {
 	xs, ws := &call.Args[x], &call.Args[w]
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), ws.Shape[c.filters.i]
+	rows, columns := ws.Shape[c.filters.i], ws.Shape[c.filters.j]
 	channels, filters := ws.Shape[c.filters.c], ws.Shape[c.filters.f]
 	i, j := c.filters.every(ws, 1)
-	window := c.layout.window(xs, forwardSweep(pixels, k, pad, stride)).vectorised(call.Type, channels)
-	other := mapOperand(ws.Addr, c.taps(k, k, channels), c.taps(i, j, ws.Stride[c.filters.c]), filters, ws.Stride[c.filters.f]).vectorised(call.Type, filters)
+	window := c.layout.window(xs, forwardSweep(pixels, rows, columns, windowingOf(call.Params))).vectorised(call.Type, channels)
+	other := mapOperand(ws.Addr, c.taps(rows, columns, channels), c.taps(i, j, ws.Stride[c.filters.c]), filters, ws.Stride[c.filters.f]).vectorised(call.Type, filters)
 	return c.product(window, other, window.pixels, window.taps)
 }
 
 // forwardSweep moves a convolution's window over its input.
-func forwardSweep(pixels triple, k, pad, stride int) sweep {
-	return sweep{pixels: pixels, rows: k, columns: k, step: stride, direction: 1, originRow: -pad, originColumn: -pad}
+func forwardSweep(pixels triple, rows, columns int, g windowing) sweep {
+	return sweep{pixels: pixels, rows: rows, columns: columns, step: g.stride, direction: 1, originRow: -g.top, originColumn: -g.left}
 }
 
 func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
 	y := &call.Args[0]
 	p := c.forward(call, 1, 2, c.layout.pixels(y))
 	p.bias = call.bias(3)
-	p.relu = flag(len(call.Params) > 2 && call.Params[2] != 0)
+	p.relu, p.add = flag(len(call.Params) > 3 && call.Params[3] != 0), flag(y.Accumulates())
 	p.result(y.Addr, c.layout.pixels(y), c.layout.strides(y), c.layout.channel(y))
 	return []productParams{p}
 }
@@ -122,12 +122,12 @@ func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
 type phase struct{ first, pixels, tap, taps, origin int }
 
 // phases are the phases of an extent. A window shorter than the stride leaves some without taps.
-func phases(extent, k, pad, stride int) []phase {
+func phases(extent, k, before, stride int) []phase {
 	var all []phase
 	for first := range min(stride, extent) {
-		p := phase{first: first, pixels: ceilDiv(extent-first, stride), tap: (first + pad) % stride}
+		p := phase{first: first, pixels: ceilDiv(extent-first, stride), tap: floorMod(first+before, stride)}
 		p.taps = max(0, ceilDiv(k-p.tap, stride))
-		p.origin = (first + pad - p.tap) / stride
+		p.origin = (first + before - p.tap) / stride
 		all = append(all, p)
 	}
 	return all
@@ -135,11 +135,10 @@ func phases(extent, k, pad, stride int) []phase {
 
 // inputProducts are the phases of the gradient of the input, whose filters may be turned.
 func (c *convolution) inputProducts(call *DeviceCall) []productParams {
-	dx, k := c.layout.pixels(&call.Args[0]), call.Args[2].Shape[c.turned.i]
-	pad, stride := int(call.Params[0]), int(call.Params[1])
+	dx, w, g := c.layout.pixels(&call.Args[0]), call.Args[2].Shape, windowingOf(call.Params)
 	var all []productParams
-	for _, rows := range phases(dx[1], k, pad, stride) {
-		for _, columns := range phases(dx[2], k, pad, stride) {
+	for _, rows := range phases(dx[1], w[c.turned.i], g.top, g.stride) {
+		for _, columns := range phases(dx[2], w[c.turned.j], g.left, g.stride) {
 			all = append(all, c.inputPhase(call, rows, columns))
 		}
 	}
@@ -148,7 +147,7 @@ func (c *convolution) inputProducts(call *DeviceCall) []productParams {
 
 func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productParams {
 	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
-	stride, size := int(call.Params[1]), call.Type.SizeBytes()
+	stride, size := windowingOf(call.Params).stride, call.Type.SizeBytes()
 	channels, filters := w.Shape[c.turned.c], w.Shape[c.turned.f]
 	pixels := triple{dx.Shape[0], rows.pixels, columns.pixels}
 	window := c.layout.window(dy, sweep{
@@ -179,7 +178,7 @@ func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productP
 // operand of the bias, if there is one.
 func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, pixels triple) productParams {
 	dw := &call.Args[0]
-	p := c.gradientFor(call, c.filters, dy, x, gradientSweep(call, dw.Shape[c.filters.i], pixels))
+	p := c.gradientFor(call, c.filters, dy, x, gradientSweep(call, c.filters, pixels))
 	p.add = flag(dw.Accumulates())
 	if db < len(call.Args) {
 		p.bias, p.addBias = call.Args[db].Addr, flag(call.Args[db].Accumulates())
@@ -188,9 +187,10 @@ func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, p
 	return p
 }
 
-// gradientSweep moves a window of k with the call's padding and stride.
-func gradientSweep(call *DeviceCall, k int, pixels triple) sweep {
-	return forwardSweep(pixels, k, int(call.Params[0]), int(call.Params[1]))
+// gradientSweep moves the window of filters in operand 0 over the call's image.
+func gradientSweep(call *DeviceCall, at filterLayout, pixels triple) sweep {
+	w := call.Args[0].Shape
+	return forwardSweep(pixels, w[at.i], w[at.j], windowingOf(call.Params))
 }
 
 // gradientFor is the same product for operand 0 in a given layout.

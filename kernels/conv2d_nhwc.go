@@ -1,88 +1,109 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
 
 // Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
-// K×K×C×F. The channels under a row of the window follow each other in memory, and so do the
+// I×J×C×F. The channels under a row of the window follow each other in memory, and so do the
 // filters of one channel:
 //
-//	y[n,u,v,f]   = b[f] + Σ_{i,j,c} w[i,j,c,f] · x[n,u·s+i-p,v·s+j-p,c]
-//	dx[n,a,b,c]  = Σ_{i,j,f: u·s+i-p=a, v·s+j-p=b} wt[k-1-i,k-1-j,f,c] · dy[n,u,v,f]
-//	dw[i,j,c,f]  = Σ_{n,u,v} x[n,u·s+i-p,v·s+j-p,c] · dy[n,u,v,f]
+//	y[n,u,v,f]   = b[f] + Σ_{i,j,c} w[i,j,c,f] · x[n,u·s+i-t,v·s+j-l,c]
+//	dx[n,a,b,c]  = Σ_{i,j,f: u·s+i-t=a, v·s+j-l=b} wt[I-1-i,J-1-j,f,c] · dy[n,u,v,f]
+//	dw[i,j,c,f]  = Σ_{n,u,v} x[n,u·s+i-t,v·s+j-l,c] · dy[n,u,v,f]
 //	db[f]        = Σ_{n,u,v} dy[n,u,v,f]
 //
 // The gradient of x takes the filters turned round and transposed,
-// wt[i,j,f,c] = w[k-1-i,k-1-j,c,f], which makes it a convolution of dy.
+// wt[i,j,f,c] = w[I-1-i,J-1-j,c,f], which makes it a convolution of dy.
 
 var conv2dNHWC = Kernel{
 	Op: "conv2d.nhwc", Doc: "y = x ⋆ w + b, with relu = 1 its positive part; channels last",
 	Operands: []Operand{
-		writes("y", Real, "n oh ow f"),
-		reads("x", Real, "n h w c"),
-		reads("w", Real, "k k c f"),
+		sums("y", "n oh ow f"),
+		reads("x", Real, "n "+windowIndices+" c"),
+		reads("w", Real, "i j c f"),
 		optional(reads("b", Real, "f")),
 	},
-	Params: []string{"pad", "stride", "relu"},
-	Work: func(s *Spec) (float64, int64) {
-		return convFlops(s, 0, 3, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
-	},
+	Params:   reluParams,
+	Check:    checkReLU,
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0) },
 	Variants: withRef("the sum as written", conv2dNHWCRef[float32], conv2dNHWCRef[float64],
 		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], convWorkspace(0, 2)),
-		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride", "relu")),
+		convolutionLast.maps.variants(convolutionLast.forwardProducts, reluParams...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(reluParams...)),
 }
 
 var conv2dNHWCDx = Kernel{
 	Op: "conv2d.nhwc.dx", Doc: "dx = gradient of conv2d.nhwc with respect to x, with x given 0 where x ≤ 0 (x is the output of a ReLU)",
 	Operands: []Operand{
-		writes("dx", Real, "n h w c"),
+		sums("dx", "n "+windowIndices+" c"),
 		reads("dy", Real, "n oh ow f"),
-		reads("wt", Real, "k k f c"),
-		optional(reads("x", Real, "n h w c")),
+		reads("wt", Real, "-i -j f c"),
+		optional(reads("x", Real, "n "+windowIndices+" c")),
 	},
-	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 2), s.Bytes() },
+	Params: slidingParams,
+	Check: func(s *Spec) error {
+		if len(s.Operands) > 3 && s.Operands[0].Mode == dag.ReadWrite {
+			return fmt.Errorf("dx is added to, so that x, by which the sum is cut off, must come later")
+		}
+		return nil
+	},
+	PerPoint: 2,
 	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
-		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants("pad", "stride")),
+		convolutionLast.maps.variants(convolutionLast.inputProducts, slidingParams...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(slidingParams...)),
 }
 
 var conv2dNHWCDw = Kernel{
 	Op: "conv2d.nhwc.dw", Doc: "dw, db = gradients of conv2d.nhwc with respect to w and b",
 	Operands: []Operand{
-		sums("dw", "k k c f"),
+		sums("dw", "i j c f"),
 		reads("dy", Real, "n oh ow f"),
-		reads("x", Real, "n h w c"),
+		reads("x", Real, "n "+windowIndices+" c"),
 		optional(sums("db", "f")),
 	},
-	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Params:   slidingParams,
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
 	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], convWorkspace(1, 0)),
-		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
+		convolutionLast.weights.variants(convolutionLast.weightProducts, slidingParams...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(slidingParams...)),
+}
+
+// checkReLU refuses the positive part of a sum that is not complete.
+func checkReLU(s *Spec) error {
+	relu, err := intParam(s, "relu", 0, 1)
+	if err == nil && relu == 1 && s.Operands[0].Mode == dag.ReadWrite {
+		return fmt.Errorf("y is added to, so that relu must be 0")
+	}
+	return err
 }
 
 // conv2dNHWCRef computes the sum over i, j, c in this order and adds the bias last.
 func conv2dNHWCRef[T Float](call *Call) {
 	w := map4Of[T](&call.Args[2])
-	convRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), w, w.extent[2], call.Params[2] != 0)
+	convRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), w, w.extent[2], call.Params[3] != 0)
 }
 
 // convRef is the convolution of maps that are seen channels last. Its sums take some channels of
 // the whole window, then the next.
 func convRef[T Float](call *Call, y, x, w map4[T], some int, relu bool) {
-	pad, stride := int(call.Params[0]), int(call.Params[1])
+	g, add := windowingOf(call.Params), call.Args[0].Accumulates()
 	y.each(func(n, u, v, f int) {
-		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad, some)
+		sum := window(&x, &w, n, f, u*g.stride-g.top, v*g.stride-g.left, some)
 		if len(call.Args) > 3 {
 			sum += Data[T](&call.Args[3])[f]
 		}
 		if relu && sum < 0 {
 			sum = 0
 		}
-		y.elems[y.at(n, u, v, f)] = sum
+		put(&y.elems[y.at(n, u, v, f)], sum, add)
 	})
 }
 
@@ -109,9 +130,9 @@ func window[T Float](x, w *map4[T], n, f, row, column, some int) T {
 // conv2dNHWCDxRef computes the sum over i, j, f in this order.
 func conv2dNHWCDxRef[T Float](call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
+	g, add := windowingOf(call.Params), call.Args[0].Accumulates()
 	dx.each(func(n, a, b, c int) {
-		dx.elems[dx.at(n, a, b, c)] = spreadNHWC(&dy, &wt, n, a+pad, b+pad, c, stride)
+		put(&dx.elems[dx.at(n, a, b, c)], spreadNHWC(&dy, &wt, n, a+g.top, b+g.left, c, g.stride), add)
 	})
 	if len(call.Args) < 4 {
 		return
@@ -128,10 +149,9 @@ func conv2dNHWCDxRef[T Float](call *Call) {
 // the gradient of its channel c.
 func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 	var sum T
-	k := wt.extent[0]
-	for i := range k {
-		for j := range k {
-			u, v := row-(k-1-i), column-(k-1-j)
+	for i := range wt.extent[0] {
+		for j := range wt.extent[1] {
+			u, v := row-(wt.extent[0]-1-i), column-(wt.extent[1]-1-j)
 			if u < 0 || v < 0 || u%stride != 0 || v%stride != 0 {
 				continue
 			}
@@ -152,9 +172,9 @@ func conv2dNHWCDwRef[T Float](call *Call) {
 // convDwRef computes the sums over n, u, v in this order, then stores or adds them. All maps are
 // seen channels last.
 func convDwRef[T Float](call *Call, dw, dy, x map4[T]) {
-	pad, stride := int(call.Params[0]), int(call.Params[1])
+	g := windowingOf(call.Params)
 	dw.each(func(i, j, c, f int) {
-		put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())
+		put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-g.top, j-g.left, g.stride), call.Args[0].Accumulates())
 	})
 	if len(call.Args) > 3 {
 		db := Data[T](&call.Args[3])

@@ -17,7 +17,7 @@ type convDwNHWC[T Float] struct {
 
 func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	c := convDwOf(dw, dy, x, dy.extent[1], int(call.Params[0]), int(call.Params[1]))
+	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
 	if !call.Args[0].Accumulates() {
 		c.dw.clear()
 	}
@@ -32,12 +32,11 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 
 // convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
 // the bias.
-func convDwOf[T Float](dw, dy, x map4[T], rows, pad, stride int) convDwNHWC[T] {
-	k := dw.extent[0]
+func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {
 	return convDwNHWC[T]{
 		dw: dw, dy: dy, x: x,
-		rows:    forwardLattice(rows, x.extent[1], k, pad, stride),
-		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
+		rows:    forwardLattice(rows, x.extent[1], dw.extent[0], g.top, g.stride),
+		columns: forwardLattice(dy.extent[2], x.extent[2], dw.extent[1], g.left, g.stride),
 	}
 }
 

@@ -19,37 +19,48 @@ var conv2dNHWCPool = Kernel{
 	Operands: []Operand{
 		writes("y", Real, "n ph pw f"),
 		writes("index", Mask, "n ph pw f"),
-		reads("x", Real, "n h w c"),
-		reads("w", Real, "k k c f"),
+		reads("x", Real, "n "+pooledIndices+" c"),
+		reads("w", Real, "i j c f"),
 		optional(reads("b", Real, "f")),
 	},
-	Params: []string{"pad", "stride", "size", "step"},
-	Work: func(s *Spec) (float64, int64) {
+	Params: pooledParams, Sizes: pooledSizes,
+	Flops: func(s *Spec) float64 {
 		size := s.Param("size")
-		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0), s.Bytes()
+		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0)
 	},
 	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants("pad", "stride", "size", "step")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(pooledParams...)),
 }
 
 var conv2dNHWCPoolDw = Kernel{
 	Op: "conv2d.nhwc.pool.dw", Doc: "dw, db = gradients of conv2d.nhwc.pool with respect to w and b",
 	Operands: []Operand{
-		sums("dw", "k k c f"),
+		sums("dw", "i j c f"),
 		reads("dy", Real, "n ph pw f"),
 		reads("index", Mask, "n ph pw f"),
-		reads("x", Real, "n h w c"),
+		reads("x", Real, "n "+pooledIndices+" c"),
 		optional(sums("db", "f")),
 	},
-	Params: []string{"pad", "stride", "size", "step"},
-	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1), s.Bytes() },
+	Params: pooledParams, Sizes: pooledSizes,
+	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1) },
 	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
-		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants("pad", "stride", "size", "step")),
+		unpooledWeights.variants(unpooledGradient, pooledParams...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(pooledParams...)),
 }
+
+// Windows of i×j pixels of the image lie in windows of a×b windows.
+const (
+	pooledIndices = "ph*step*stride+a*stride+i-top pw*step*stride+b*stride+j-left"
+	pooledSizes   = "a=size b=size"
+)
+
+var pooledParams = append(slidingParams[:3:3], "size", "step")
+
+// fusedPooling is the size and the distance of the pooling's windows in a call with pooledParams.
+func fusedPooling(params []float64) (size, step int) { return int(params[3]), int(params[4]) }
 
 // convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
 // lie in a window.
@@ -66,7 +77,8 @@ func covered(count, size, step int) int { return (count-1)*step + size }
 func conv2dNHWCPoolRef[T Float](call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
+	g := windowingOf(call.Params)
+	size, step := fusedPooling(call.Params)
 	y.each(func(n, p, q, f int) {
 		var bias, most T
 		if len(call.Args) > 4 {
@@ -75,7 +87,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := window(&x, &w, n, f, u*stride-pad, v*stride-pad, w.extent[2]) + bias
+			z := window(&x, &w, n, f, u*g.stride-g.top, v*g.stride-g.left, w.extent[2]) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}
@@ -89,9 +101,9 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 // adds them.
 func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	dw, x, m := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[3]), maximaOf[T](call, 1, 2)
-	pad, stride := int(call.Params[0]), int(call.Params[1])
+	g := windowingOf(call.Params)
 	dw.each(func(i, j, c, f int) {
-		sum := m.tap(&x, f, c, i-pad, j-pad, stride)
+		sum := m.tap(&x, f, c, i-g.top, j-g.left, g.stride)
 		put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
 	})
 	if len(call.Args) < 5 {
@@ -113,7 +125,8 @@ type maxima[T Float] struct {
 
 // maximaOf takes the maxima from operands dy and index of a call.
 func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
-	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), int(call.Params[2]), int(call.Params[3])}
+	size, step := fusedPooling(call.Params)
+	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), size, step}
 }
 
 // each visits the elements of channel f that have a maximum, with the pixel of the maximum.

@@ -34,14 +34,9 @@ func poolVariants() []Variant {
 	return all
 }
 
-// pooledGeometry is the geometry of the pooling.
-func pooledGeometry(call *DeviceCall) (size, step int) {
-	return int(call.Params[2]), int(call.Params[3])
-}
-
 func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
 	f := convolutionLast.maps
-	if size, _ := pooledGeometry(call); size == fusedWindow {
+	if size, _ := fusedPooling(call.Params); size == fusedWindow {
 		return f.launches(call.Type, math, pooledProduct(call), call.Work)
 	}
 	p, bytes := unpooledProduct(call)
@@ -50,8 +45,8 @@ func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
 }
 
 func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
-	call := unplaced(s, []string{"pad", "stride", "size", "step"})
-	if size, _ := pooledGeometry(call); size == fusedWindow {
+	call := unplaced(s, pooledParams)
+	if size, _ := fusedPooling(call.Params); size == fusedWindow {
 		return 0
 	}
 	p, bytes := unpooledProduct(call)
@@ -61,7 +56,7 @@ func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
 // pooledProduct is the convolution with its rows by pooling windows.
 func pooledProduct(call *DeviceCall) productParams {
 	y, index := &call.Args[0], &call.Args[1]
-	_, step := pooledGeometry(call)
+	_, step := fusedPooling(call.Params)
 	pooled := channelsLast.pixels(y)
 	p := convolutionLast.forward(call, 2, 3, pooled)
 	positions := fusedWindow * fusedWindow * pooled.volume()
@@ -75,7 +70,7 @@ func pooledProduct(call *DeviceCall) productParams {
 
 // coveredPixels are the pixels of the convolution up to the last one in a window.
 func coveredPixels(call *DeviceCall, y *DeviceArg) triple {
-	size, step := pooledGeometry(call)
+	size, step := fusedPooling(call.Params)
 	return triple{y.Shape[0], covered(y.Shape[1], size, step), covered(y.Shape[2], size, step)}
 }
 
@@ -99,7 +94,7 @@ func unpooledProduct(call *DeviceCall) (productParams, int64) {
 // scanLaunch pools the pixels of the convolution in the workspace.
 func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	y, index := &call.Args[0], &call.Args[1]
-	size, step := pooledGeometry(call)
+	size, step := fusedPooling(call.Params)
 	pooled, filters := channelsLast.pixels(y), y.Shape[3]
 	p := pooledScan{
 		z: call.Work, y: y.Addr, index: index.Addr,
@@ -127,7 +122,7 @@ func unpooledGradient(call *DeviceCall) []productParams {
 // unpooled is a map in its pooled form, which operands dy and index are.
 func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) {
 	g, marks := &call.Args[dy], &call.Args[index]
-	size, step := pooledGeometry(call)
+	size, step := fusedPooling(call.Params)
 	pooled, at := channelsLast.pixels(g), channelsLast.strides(marks)
 	o := mapOperand(g.Addr, coveredPixels(call, g), channelsLast.strides(g), g.Shape[3], 1).vectorised(call.Type, g.Shape[3])
 	if !marksAligned(marks, 16/int(call.Type.SizeBytes())) {

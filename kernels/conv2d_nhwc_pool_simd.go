@@ -45,14 +45,15 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters := s.Operands[w].Shape
-		return poolWorkspaceOf(s, y, filters[0], filters[2], filters[3])
+		return poolWorkspaceOf(s, y, filters)
 	}
 }
 
-func poolWorkspaceOf(s *Spec, y, taps, channels, filters int) int64 {
+// poolWorkspaceOf is poolWorkspace for filters of the given extents, rows and columns first.
+func poolWorkspaceOf(s *Spec, y int, w []int) int64 {
 	bytes := s.Type.SizeBytes()
 	_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
-	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], taps, channels, filters, int(s.Param("stride")))
+	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], w[0], w[1], w[2], w[3], int(s.Param("stride")))
 }
 
 func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
@@ -66,12 +67,13 @@ func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolB
 func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
+	g := windowingOf(call.Params)
+	size, step := fusedPooling(call.Params)
 	block := poolBlockOf(call.Work, &y, size, step)
 	c := convNHWC[T]{
 		dst: block.rows, src: x, w: w,
-		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], pad, stride),
-		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[0], pad, stride),
+		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], g.top, g.stride),
+		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[1], g.left, g.stride),
 	}
 	if len(call.Args) > 4 {
 		c.bias = Data[T](&call.Args[4])
@@ -109,7 +111,7 @@ func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 	if len(call.Args) > 4 {
 		g.db, g.add = Data[T](&call.Args[4]), call.Args[4].Accumulates()
 	}
-	g.all(l, int(call.Params[0]), int(call.Params[1]), call.Work)
+	g.all(l, windowingOf(call.Params), call.Work)
 }
 
 // convPoolDw adds the gradient of a convolution of x for its filters to dw. It also sets the
@@ -121,11 +123,11 @@ type convPoolDw[T Float] struct {
 	add   bool
 }
 
-func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
+func (g *convPoolDw[T]) all(l simd.Level, over windowing, work []byte) {
 	dy, index, x, size, step := &g.dy, &g.index, &g.x, g.size, g.step
 	block := poolBlockOf(work, dy, size, step)
 	rows := &block.rows
-	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), pad, stride)
+	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), over)
 	p := simd.Pooling[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],

@@ -3,7 +3,7 @@ package kernels
 import "dahl/kernels/simd"
 
 // The gradient of an image of few channels can also be computed from the other side. Pixel v of a
-// row of dy adds to the pixels v-pad to v-pad+k of a row of dx. The channels of those follow each
+// row of dy adds to the pixels v-l to v-l+k of a row of dx, with l columns of padding. The channels of those follow each
 // other and fill vectors better than the channels of one pixel. Rows are summed as in
 // conv2d.nhwc, so only one number per column of the window is added up in memory. Pixels of dy
 // that are k apart meet different pixels of dx and are computed together.
@@ -21,10 +21,10 @@ func scatterPays(lanes, in, out, filters, channels, k int) bool {
 }
 
 // scatterWorkspace is the bytes of the filters for scatter, or 0 if it pays at no level.
-func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int64 {
+func scatterWorkspace(elementBytes int64, in, out int, wt []int) int64 {
 	for _, l := range simd.Levels() {
-		if scatterPays(vectorBytes(l)/int(elementBytes), in, out, filters, channels, k) {
-			return int64(k*k*filters*channels) * elementBytes
+		if scatterPays(vectorBytes(l)/int(elementBytes), in, out, wt[2], wt[3], wt[1]) {
+			return int64(wt[0]*wt[1]*wt[2]*wt[3]) * elementBytes
 		}
 	}
 	return 0
@@ -34,16 +34,15 @@ func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int
 func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
 	channels := c.dst.extent[3]
 	return c.where.elems == nil && c.dst.stride[2] == channels &&
-		scatterPays(vectorBytes(l)/sizeOf[T](), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[0])
+		scatterPays(vectorBytes(l)/sizeOf[T](), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[1])
 }
 
 // scatter computes the gradient dst of a convolution of stride 1 with turned filters wt, or adds
 // to it.
-func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], pad int, work []byte) {
-	k := wt.extent[0]
+func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], g windowing, work []byte) {
 	c.w = packScatter(work, wt)
-	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], k, pad, 1, 0)
-	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], k, pad, 1)
+	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], wt.extent[0], g.top, 1, 0)
+	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], wt.extent[1], g.left, 1)
 	if !c.add {
 		c.dst.clear()
 	}
@@ -93,16 +92,16 @@ func (c *convNHWC[T]) scatterPart(l simd.Level, u, end, v, after int, taps [4]in
 	}
 }
 
-// packScatter returns the filters as K×F×K×C. The rows of the window are turned round, as in wt;
+// packScatter returns the filters as I×F×J×C. The rows of the window are turned round, as in wt;
 // its columns are not.
 func packScatter[T Float](work []byte, wt *map4[T]) map4[T] {
-	k, filters, channels := wt.extent[0], wt.extent[2], wt.extent[3]
-	elems, _ := scratch[T](work, k*k*filters*channels)
-	packed := packed4(elems, [4]int{k, filters, k, channels})
-	for i := range k {
+	rows, columns, filters, channels := wt.extent[0], wt.extent[1], wt.extent[2], wt.extent[3]
+	elems, _ := scratch[T](work, rows*columns*filters*channels)
+	packed := packed4(elems, [4]int{rows, filters, columns, channels})
+	for i := range rows {
 		for f := range filters {
-			for j := range k {
-				copy(packed.elems[packed.at(i, f, j, 0):], wt.elems[wt.at(i, k-1-j, f, 0):][:channels])
+			for j := range columns {
+				copy(packed.elems[packed.at(i, f, j, 0):], wt.elems[wt.at(i, columns-1-j, f, 0):][:channels])
 			}
 		}
 	}

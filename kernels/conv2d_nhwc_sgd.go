@@ -6,7 +6,7 @@ import (
 )
 
 // Weight gradients of channels-last convolutions with their step of gradient descent, without a
-// gradient in memory. The weights are PyTorch's, F×C×K×K:
+// gradient in memory. The weights are PyTorch's, F×C×I×J:
 //
 //	w[f,c,i,j], vw ← as sgd does with g = dw[i,j,c,f] of conv2d.nhwc.dw
 //	b[f], vb       ← as sgd does with g = db[f]
@@ -18,42 +18,43 @@ import (
 var conv2dNHWCDwSGD = Kernel{
 	Op: "conv2d.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.dw",
 	Operands: []Operand{
-		updates("w", "f c k k"),
+		updates("w", "f c i j"),
 		updates("b", "f"),
 		reads("dy", Real, "n oh ow f"),
-		reads("x", Real, "n h w c"),
+		reads("x", Real, "n "+windowIndices+" c"),
 		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c k k")),
+		optional(updates("vw", "f c i j")),
 		optional(updates("vb", "f")),
 	},
-	Params: withSGD("pad", "stride"),
-	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 2, 3, 0) + descentFlops(s, 2), s.Bytes() },
+	Params:   withSGD(slidingParams...),
+	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
-		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withSGD("pad", "stride")...)),
+		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD(slidingParams...)...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withSGD(slidingParams...)...)),
 }
 
 var conv2dNHWCPoolDwSGD = Kernel{
 	Op: "conv2d.nhwc.pool.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.pool.dw",
 	Operands: []Operand{
-		updates("w", "f c k k"),
+		updates("w", "f c i j"),
 		updates("b", "f"),
 		reads("dy", Real, "n ph pw f"),
 		reads("index", Mask, "n ph pw f"),
-		reads("x", Real, "n h w c"),
+		reads("x", Real, "n "+pooledIndices+" c"),
 		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c k k")),
+		optional(updates("vw", "f c i j")),
 		optional(updates("vb", "f")),
 	},
-	Params: withSGD("pad", "stride", "size", "step"),
-	Check:  func(s *Spec) error { return checkVelocities(s, 8) },
-	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Params: withSGD(pooledParams...), Sizes: pooledSizes,
+	Check: func(s *Spec) error { return checkVelocities(s, 8) },
+	Flops: func(s *Spec) float64 { return convPoolFlops(s, 2, 0) + descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
 		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
-		unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withSGD("pad", "stride", "size", "step")...)),
+		unpooledWeights.variants(unpooledDescent, withSGD(pooledParams...)...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withSGD(pooledParams...)...)),
 }
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
@@ -63,7 +64,7 @@ const turnedFilters = 16
 // convDescent is the step of filters, with their gradient in the workspace.
 type convDescent[T Float] struct {
 	descent[T]
-	dw     map4[T] // K×K×C×F
+	dw     map4[T] // I×J×C×F
 	db     []T
 	turned []T // room for turnedFilters filters
 }
@@ -106,20 +107,20 @@ func (d *convDescent[T]) run(l simd.Level) {
 
 func conv2dNHWCDwSGDRef[T Float](call *Call) {
 	d, dy, x := descentOf[T](call, 4), map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	d.ref(func(f, c, i, j int) T { return tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride) }, dy.channelSum)
+	g := windowingOf(call.Params)
+	d.ref(func(f, c, i, j int) T { return tapNHWC(&dy, &x, f, c, i-g.top, j-g.left, g.stride) }, dy.channelSum)
 }
 
 func conv2dNHWCPoolDwSGDRef[T Float](call *Call) {
 	d, m, x := descentOf[T](call, 5), maximaOf[T](call, 2, 3), map4Of[T](&call.Args[4])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	d.ref(func(f, c, i, j int) T { return m.tap(&x, f, c, i-pad, j-pad, stride) }, m.channelSum)
+	g := windowingOf(call.Params)
+	d.ref(func(f, c, i, j int) T { return m.tap(&x, f, c, i-g.top, j-g.left, g.stride) }, m.channelSum)
 }
 
 func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 	d, work := convDescentOf[T](call, 4)
 	dy, x := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	c := convDwOf(d.dw, dy, x, dy.extent[1], int(call.Params[0]), int(call.Params[1]))
+	c := convDwOf(d.dw, dy, x, dy.extent[1], windowingOf(call.Params))
 	c.db = d.db
 	c.all(l, work)
 	d.run(l)
@@ -127,17 +128,17 @@ func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 
 func conv2dNHWCDwSGDWorkspace(s *Spec) int64 {
 	w, dy := s.Operands[0].Shape, s.Operands[2].Shape
-	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[1], w[0], int(s.Param("stride"))))
+	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[3], w[1], w[0], int(s.Param("stride"))))
 }
 
 func conv2dNHWCPoolDwSGDAt[T Float](l simd.Level, call *Call) {
 	d, work := convDescentOf[T](call, 5)
 	g := convPoolDw[T]{dw: d.dw, db: d.db, x: map4Of[T](&call.Args[4]), maxima: maximaOf[T](call, 2, 3)}
-	g.all(l, int(call.Params[0]), int(call.Params[1]), work)
+	g.all(l, windowingOf(call.Params), work)
 	d.run(l)
 }
 
 func conv2dNHWCPoolDwSGDWorkspace(s *Spec) int64 {
 	w := s.Operands[0].Shape
-	return convDescentWorkspace(s, poolWorkspaceOf(s, 2, w[2], w[1], w[0]))
+	return convDescentWorkspace(s, poolWorkspaceOf(s, 2, []int{w[2], w[3], w[1], w[0]}))
 }

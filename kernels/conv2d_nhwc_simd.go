@@ -11,16 +11,28 @@ import "dahl/kernels/simd"
 
 func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[0]
+	g := windowingOf(call.Params)
 	c := convNHWC[T]{
-		dst: y, src: x, w: w, relu: call.Params[2] != 0,
-		rows:    forwardLattice(y.extent[1], x.extent[1], k, pad, stride),
-		columns: forwardLattice(y.extent[2], x.extent[2], k, pad, stride),
+		dst: y, src: x, w: w, relu: call.Params[3] != 0,
+		rows:    forwardLattice(y.extent[1], x.extent[1], w.extent[0], g.top, g.stride),
+		columns: forwardLattice(y.extent[2], x.extent[2], w.extent[1], g.left, g.stride),
 	}
 	if len(call.Args) > 3 {
 		c.bias = Data[T](&call.Args[3])
 	}
+	if call.Args[0].Accumulates() {
+		c.addTo()
+	}
 	c.all(l, call.Work)
+}
+
+// addTo makes the convolution add to what is there. The bias is added first, since products that
+// start from the old contents take none.
+func (c *convNHWC[T]) addTo() {
+	if c.bias != nil {
+		c.dst.each(func(n, u, v, f int) { c.dst.elems[c.dst.at(n, u, v, f)] += c.bias[f] })
+	}
+	c.add, c.bias = true, nil
 }
 
 // convWorkspace is for a convolution or its weight gradient, with map and filters in operands y
@@ -28,7 +40,7 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 func convWorkspace(y, w int) func(*Spec) int64 {
 	return func(s *Spec) int64 {
 		y, w := s.Operands[y].Shape, s.Operands[w].Shape
-		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
+		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[1], w[2], w[3], int(s.Param("stride")))
 	}
 }
 
@@ -37,28 +49,28 @@ func convWorkspace(y, w int) func(*Spec) int64 {
 // (Dumoulin and Visin, arXiv:1603.07285, section 4). These are packed in the workspace.
 func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	c := convNHWC[T]{dst: dx, src: dy}
+	c := convNHWC[T]{dst: dx, src: dy, add: call.Args[0].Accumulates()}
 	if len(call.Args) > 3 {
 		c.where = map4Of[T](&call.Args[3])
 	}
-	c.phases(l, &wt, int(call.Params[0]), int(call.Params[1]), call.Work)
+	c.phases(l, &wt, windowingOf(call.Params), call.Work)
 }
 
 // phases computes the gradient dst of a convolution with turned filters wt.
-func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []byte) {
-	if stride == 1 && c.scatters(l, wt) {
-		c.scatter(l, wt, pad, work)
+func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], g windowing, work []byte) {
+	if g.stride == 1 && c.scatters(l, wt) {
+		c.scatter(l, wt, g, work)
 		return
 	}
 	c.w = *wt
-	in, out, k := &c.dst.extent, &c.src.extent, wt.extent[0]
-	for p := range min(stride, in[1]) {
+	in, out := &c.dst.extent, &c.src.extent
+	for p := range min(g.stride, in[1]) {
 		var row, column int
-		c.rows, row = backwardLattice(in[1], out[1], k, pad, stride, p)
-		for q := range min(stride, in[2]) {
-			c.columns, column = backwardLattice(in[2], out[2], k, pad, stride, q)
-			if stride > 1 {
-				c.w = packPhaseNHWC(work, wt, row, column, c.rows.taps, c.columns.taps, stride)
+		c.rows, row = backwardLattice(in[1], out[1], wt.extent[0], g.top, g.stride, p)
+		for q := range min(g.stride, in[2]) {
+			c.columns, column = backwardLattice(in[2], out[2], wt.extent[1], g.left, g.stride, q)
+			if g.stride > 1 {
+				c.w = packPhaseNHWC(work, wt, row, column, c.rows.taps, c.columns.taps, g.stride)
 			}
 			c.all(l, work)
 		}
@@ -67,18 +79,16 @@ func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []
 
 func conv2dNHWCDxWorkspace(s *Spec) int64 {
 	dx, dy, wt := s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape
-	return dxWorkspace(s.Type.SizeBytes(), dx[2], dy[2], wt[0], wt[2], wt[3], int(s.Param("stride")))
+	return dxWorkspace(s.Type.SizeBytes(), dx[2], dy[2], wt, int(s.Param("stride")))
 }
 
-// dxWorkspace is the bytes of the turned filters of the largest phase, of the wider filters of
+// dxWorkspace is the bytes of the largest phase of the turned filters wt, of the wider filters of
 // pixels that share vectors, or of the filters for scatter.
-func dxWorkspace(elementBytes int64, in, out, taps, filters, channels, stride int) int64 {
+func dxWorkspace(elementBytes int64, in, out int, wt []int, stride int) int64 {
 	if stride == 1 {
-		return max(wideWorkspace(elementBytes, in, taps, filters, channels, 1),
-			scatterWorkspace(elementBytes, in, out, filters, channels, taps))
+		return max(wideWorkspace(elementBytes, in, wt[0], wt[1], wt[2], wt[3], 1), scatterWorkspace(elementBytes, in, out, wt))
 	}
-	taps = (taps + stride - 1) / stride
-	return int64(taps*taps*filters*channels) * elementBytes
+	return int64(ceilDiv(wt[0], stride)*ceilDiv(wt[1], stride)*wt[2]*wt[3]) * elementBytes
 }
 
 // packPhaseNHWC copies every stride-th row and column of the filters.
@@ -106,18 +116,18 @@ type lattice struct {
 }
 
 // forwardLattice is the lattice of conv2d.nhwc.
-func forwardLattice(out, in, k, pad, stride int) lattice {
-	return lattice{pixels: out, step: 1, taps: k, from: -pad, stride: stride, extent: in}
+func forwardLattice(out, in, k, before, stride int) lattice {
+	return lattice{pixels: out, step: 1, taps: k, from: -before, stride: stride, extent: in}
 }
 
 // backwardLattice is the lattice of the pixels of dx at phase, phase+stride, …. tap is the first
 // tap of the turned filters that they meet; the taps are stride apart.
-func backwardLattice(in, out, k, pad, stride, phase int) (l lattice, tap int) {
-	last := (phase + pad) % stride // of the taps before turning, the first
+func backwardLattice(in, out, k, before, stride, phase int) (l lattice, tap int) {
+	last := floorMod(phase+before, stride) // of the taps before turning, the first
 	taps := max(0, (k-last+stride-1)/stride)
 	return lattice{
 		pixels: (in - phase + stride - 1) / stride, first: phase, step: stride,
-		taps: taps, from: (phase+pad-last)/stride - taps + 1, stride: 1, extent: out,
+		taps: taps, from: (phase+before-last)/stride - taps + 1, stride: 1, extent: out,
 	}, k - 1 - last - (taps-1)*stride
 }
 
@@ -153,7 +163,7 @@ func (w *walk) join(outer walk) bool {
 	return true
 }
 
-// convNHWC is a convolution of channels-last maps: filters w of taps×taps×C×F, a bias
+// convNHWC is a convolution of channels-last maps: filters w of I×J×C×F, a bias
 // or nil, and where elements of the result are zero.
 type convNHWC[T Float] struct {
 	dst, src, w   map4[T]

@@ -36,11 +36,11 @@ func sharedPixels(lanes, pixels, filters, taps, stride int) int {
 }
 
 // wideWorkspace is the bytes of the wider filters and bias at the level that needs most.
-func wideWorkspace(t int64, pixels, taps, channels, filters, stride int) int64 {
+func wideWorkspace(t int64, pixels, rows, columns, channels, filters, stride int) int64 {
 	most := 0
 	for _, l := range simd.Levels() {
-		if g := sharedPixels(vectorBytes(l)/int(t), pixels, filters, taps, stride); g > 1 {
-			most = max(most, (taps*(taps+(g-1)*stride)*channels+1)*g*filters)
+		if g := sharedPixels(vectorBytes(l)/int(t), pixels, filters, columns, stride); g > 1 {
+			most = max(most, (rows*(columns+(g-1)*stride)*channels+1)*g*filters)
 		}
 	}
 	return int64(most) * t

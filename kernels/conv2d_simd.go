@@ -24,12 +24,12 @@ func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters, stride, bytes := s.Operands[w].Shape, int(s.Param("stride")), s.Type.SizeBytes()
 		_, yTurned, xTurned := turnedExtents(s.Operands[y].Shape, s.Operands[x].Shape, int(bytes))
-		f, c, k := filters[0], filters[1], filters[2]
-		rest := wideWorkspace(bytes, yTurned[2], k, c, f, stride)
+		f, c, i, j := filters[0], filters[1], filters[2], filters[3]
+		rest := wideWorkspace(bytes, yTurned[2], i, j, c, f, stride)
 		if dx {
-			rest = dxWorkspace(bytes, xTurned[2], yTurned[2], k, f, c, stride)
+			rest = dxWorkspace(bytes, xTurned[2], yTurned[2], []int{i, j, f, c}, stride)
 		}
-		return roomBytes(yTurned, bytes) + roomBytes(xTurned, bytes) + roomBytes([4]int{k, k, c, f}, bytes) + rest
+		return roomBytes(yTurned, bytes) + roomBytes(xTurned, bytes) + roomBytes([4]int{i, j, c, f}, bytes) + rest
 	}
 }
 
@@ -53,21 +53,25 @@ func (m *map4[T]) samples(n, count int) map4[T] {
 
 func conv2dAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
-	t, work := turnedOf(call.Work, &y, &x, [4]int{k, k, w.extent[1], w.extent[0]})
+	g, add := windowingOf(call.Params), call.Args[0].Accumulates()
+	t, work := turnedOf(call.Work, &y, &x, [4]int{w.extent[2], w.extent[3], w.extent[1], w.extent[0]})
 	moveTo(l, &hwioTiles, t.w, w)
-	c := convNHWC[T]{
-		dst: t.y, src: t.x, w: t.w,
-		rows:    forwardLattice(y.extent[2], x.extent[2], k, pad, stride),
-		columns: forwardLattice(y.extent[3], x.extent[3], k, pad, stride),
-	}
-	if len(call.Args) > 3 {
-		c.bias = Data[T](&call.Args[3])
-	}
 	for n := 0; n < y.extent[0]; n += t.samples {
 		count := min(t.samples, y.extent[0]-n)
 		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))
+		c := convNHWC[T]{
+			dst: t.y, src: t.x, w: t.w,
+			rows:    forwardLattice(y.extent[2], x.extent[2], w.extent[2], g.top, g.stride),
+			columns: forwardLattice(y.extent[3], x.extent[3], w.extent[3], g.left, g.stride),
+		}
+		if len(call.Args) > 3 {
+			c.bias = Data[T](&call.Args[3])
+		}
 		c.dst.extent[0] = count
+		if add {
+			moveTo(l, &nhwcTiles, c.dst, y.samples(n, count))
+			c.addTo()
+		}
 		c.all(l, work)
 		moveTo(l, &nchwTiles, y.samples(n, count), t.y.samples(0, count))
 	}
@@ -90,8 +94,7 @@ func turnedOf[T Float](work []byte, y, x *map4[T], filters [4]int) (t turned[T],
 
 func conv2dDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
-	t, work := turnedOf(call.Work, &dy, &dx, [4]int{k, k, w.extent[0], w.extent[1]})
+	t, work := turnedOf(call.Work, &dy, &dx, [4]int{w.extent[2], w.extent[3], w.extent[0], w.extent[1]})
 	moveTo(l, &hwoiTiles, t.w, w)
 	c := convNHWC[T]{dst: t.x, src: t.y, add: call.Args[0].Accumulates()}
 	for n := 0; n < dy.extent[0]; n += t.samples {
@@ -101,15 +104,15 @@ func conv2dDxAt[T Float](l simd.Level, call *Call) {
 			moveTo(l, &nhwcTiles, t.x.samples(0, count), dx.samples(n, count))
 		}
 		c.dst.extent[0] = count
-		c.phases(l, &t.w, pad, stride, work)
+		c.phases(l, &t.w, windowingOf(call.Params), work)
 		moveTo(l, &nchwTiles, dx.samples(n, count), t.x.samples(0, count))
 	}
 }
 
 func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.extent[2]
-	t, work := turnedOf(call.Work, &dy, &x, [4]int{k, k, dw.extent[1], dw.extent[0]})
+	g := windowingOf(call.Params)
+	t, work := turnedOf(call.Work, &dy, &x, [4]int{dw.extent[2], dw.extent[3], dw.extent[1], dw.extent[0]})
 	if call.Args[0].Accumulates() {
 		moveTo(l, &hwioTiles, t.w, dw)
 	} else {
@@ -117,8 +120,8 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	}
 	c := convDwNHWC[T]{
 		dw: t.w, dy: t.y, x: t.x,
-		rows:    forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
-		columns: forwardLattice(dy.extent[3], x.extent[3], k, pad, stride),
+		rows:    forwardLattice(dy.extent[2], x.extent[2], dw.extent[2], g.top, g.stride),
+		columns: forwardLattice(dy.extent[3], x.extent[3], dw.extent[3], g.left, g.stride),
 	}
 	for n := 0; n < dy.extent[0]; n += t.samples {
 		count := min(t.samples, dy.extent[0]-n)

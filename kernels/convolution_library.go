@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"fmt"
+
 	"dahl/dag"
 	"dahl/kernels/cuda"
 )
@@ -47,7 +49,7 @@ func (l libraryConvolution) variants(params ...string) []Variant {
 
 func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
 	v := Variant{
-		Name: name, Kind: CUDA, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace,
+		Name: name, Kind: CUDA, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
 		Before:      func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before },
 		LibraryCall: func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part },
 		Launches:    func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after },
@@ -59,6 +61,39 @@ func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, w
 		v.Capability, v.FactorBits = 80, TF32Bits
 	}
 	return v
+}
+
+// window is where the filters have rows and columns of the window.
+func (l *libraryConvolution) window() filterLayout {
+	if l.hyper != 0 {
+		return asPyTorch
+	}
+	return l.filters
+}
+
+// takes fails for windows that are no squares, padding that differs from side to side, and a
+// convolution that is added to what is there.
+func (l *libraryConvolution) takes(s *Spec) error {
+	shape := func(i int) []int {
+		if l.pooled && i > l.y {
+			i++ // after the marks
+		}
+		return s.Operands[i].Shape
+	}
+	x, y, w, at := shape(l.x), shape(l.y), shape(l.w), l.window()
+	pad, stride := int(s.Param("top")), int(s.Param("stride"))
+	fits := pad >= 0 && s.Param("left") == s.Param("top") && w[at.i] == w[at.j] && (l.kind != cuda.Forward || s.Operands[0].Mode == dag.Write)
+	for _, d := range l.layout[1:3] {
+		pixels := windows(x[d], w[at.i], pad, stride)
+		if l.pooled {
+			pixels = windows(pixels, int(s.Param("size")), 0, int(s.Param("step")))
+		}
+		fits = fits && pixels == y[d]
+	}
+	if !fits {
+		return fmt.Errorf("%s: cuDNN takes square windows, and the same padding on all sides", s.Op)
+	}
+	return nil
 }
 
 // convolutionCall is a call that was shared out: launches before cuDNN's part, its part, and
@@ -78,18 +113,19 @@ type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
 		Kind: l.kind, Float64: c.Type == dag.Float64, TF32: tf32, ChannelsLast: l.layout == channelsLast,
-		Pad: c.param(0), Stride: c.param(1), Add: c.Args[0].Accumulates() && l.hyper == 0,
+		Pad: c.param(1), Stride: c.param(0), Add: c.Args[0].Accumulates() && l.hyper == 0,
 	}}
 	x, y, w := &c.Args[l.x], &c.Args[l.y], &c.Args[l.w]
 	to.part.X, to.part.Y = l.image(to, x), l.image(to, y)
+	to.part.Window = index32(w.Shape[l.window().i])
 	if l.hyper == 0 {
-		to.part.W, to.part.Window = l.filtersOf(to, w), index32(w.Shape[l.filters.i])
+		to.part.W = l.filtersOf(to, w)
 	} else {
-		to.part.W, to.part.Window = l.descent(to, c), index32(w.Shape[asPyTorch.i])
+		to.part.W = l.descent(to, c)
 	}
 	switch l.kind {
 	case cuda.Forward:
-		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 2 && c.Params[2] != 0
+		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 3 && c.Params[3] != 0
 	case cuda.InputGradient:
 		if len(c.Args) > 3 { // it stops where the input is not positive
 			to.after = append(to.after, c.twoOperands("library_mask", &c.Args[0], &c.Args[3])...)

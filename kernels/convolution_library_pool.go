@@ -13,18 +13,14 @@ import (
 // whole is the call without pooling, of a map at the beginning of the workspace.
 func (l *libraryConvolution) whole(c *DeviceCall) *DeviceCall {
 	plain := &DeviceCall{Type: c.Type, Args: slices.Delete(slices.Clone(c.Args), l.y, l.y+1)}
-	plain.Params = append(plain.Params, c.Params[:2]...)
+	plain.Params = append(plain.Params, c.Params[:3]...)
 	if l.kind == cuda.Forward {
 		plain.Params = append(plain.Params, 0) // the scan takes positive parts
 	}
-	plain.Params = append(plain.Params, c.Params[4:]...)
+	plain.Params = append(plain.Params, c.Params[5:]...)
 	x, filters := &plain.Args[l.x], &plain.Args[l.w]
-	k, pad, stride := filters.Shape[l.filters.i], int(c.Params[0]), int(c.Params[1])
-	if l.hyper != 0 {
-		k = filters.Shape[asPyTorch.i]
-	}
-	pooled := &c.Args[l.y]
-	shape := []int{x.Shape[0], windows(x.Shape[1], k, pad, stride), windows(x.Shape[2], k, pad, stride), pooled.Shape[3]}
+	k, g, pooled := filters.Shape[l.window().i], windowingOf(c.Params), &c.Args[l.y]
+	shape := []int{x.Shape[0], windows(x.Shape[1], k, g.top, g.stride), windows(x.Shape[2], k, g.left, g.stride), pooled.Shape[3]}
 	mode := dag.Read
 	if l.kind == cuda.Forward {
 		mode = dag.Write
@@ -43,7 +39,8 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 		to.after = append(to.after, scanLaunch(c, channelsLast.pixels(z)))
 		return to
 	}
-	spread := &DeviceCall{Type: c.Type, Params: c.Params[2:4], Args: []DeviceArg{*z, c.Args[l.y], c.Args[l.y+1]}}
+	size, step := c.Params[3], c.Params[4]
+	spread := &DeviceCall{Type: c.Type, Params: []float64{step, 0, 0, size, size}, Args: []DeviceArg{*z, c.Args[l.y], c.Args[l.y+1]}}
 	to.before = append(spreadMaxima(spread), to.before...)
 	return to
 }

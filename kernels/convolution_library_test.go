@@ -39,7 +39,7 @@ func TestConvolutionLibraryShares(t *testing.T) {
 			1, 2, []int64{7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
 		// The gradient as cuDNN gives it comes second; then the turn, the step, the bias.
 		{"filters descend", "conv2d.nhwc.dw.sgd", [][]int{{7, 5, 3, 3}, {7}, {2, 6, 7, 7}, {2, 11, 13, 5}, {2}},
-			append(geometry[:2:2], kerneltest.SGDParams(0, 0, 0)...), 0,
+			append(geometry[:3:3], kerneltest.SGDParams(0, 0, 0)...), 0,
 			0, 3, []int64{7 * 45, 7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
 		// Of 6×7 pixels 3×3 windows of 2×2 are pooled: the map of all pixels comes first, then as above.
 		{"pooled", "conv2d.nhwc.pool", [][]int{{2, 3, 3, 7}, {2, 3, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvPoolParams(1, 2, 2, 2), 0,

@@ -10,14 +10,15 @@ package kernels
 var dense = Kernel{
 	Op: "dense", Doc: "y = x·wᵀ + b",
 	Operands: []Operand{
-		writes("y", Real, "n o"),
+		sums("y", "n o"),
 		reads("x", Real, "n i"),
 		reads("w", Real, "o i"),
 		optional(reads("b", Real, "o")),
 	},
-	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 0) },
 	Variants: withRef("the sum as written", denseRef[float32], denseRef[float64],
-		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil),
+		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], denseWorkspace),
 		denseTiles.variants(denseForward(false)), denseTiles.libraryVariants(0, denseForward(false))),
 }
 
@@ -28,7 +29,7 @@ var denseDx = Kernel{
 		reads("dy", Real, "n o"),
 		reads("w", Real, "o i"),
 	},
-	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
+	PerPoint: 2,
 	Variants: withRef("the sum as written", denseDxRef[float32], denseDxRef[float64],
 		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil),
 		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(0, denseDxProducts)),
@@ -42,15 +43,11 @@ var denseDw = Kernel{
 		reads("x", Real, "n i"),
 		optional(sums("db", "o")),
 	},
-	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
 	Variants: withRef("the sum as written", denseDwRef[float32], denseDwRef[float64],
 		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil),
 		denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(0, denseDwProducts)),
-}
-
-// denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.
-func denseFlops(s *Spec, y, w int) float64 {
-	return 2 * s.volume(y) * float64(s.Operands[w].Shape[1])
 }
 
 // map2 is a strided operand of two dimensions. The last stride is 1.
@@ -69,9 +66,10 @@ func (m *map2[T]) row(i int) []T {
 	return m.elems[i*m.stride : i*m.stride+m.columns]
 }
 
-// denseRef adds the products in the order of i and the bias last.
+// denseRef adds the products in the order of i and the bias last, then stores or adds the sum.
 func denseRef[T Float](call *Call) {
 	y, x, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	add := call.Args[0].Accumulates()
 	for n := range y.rows {
 		for o := range y.columns {
 			var sum T
@@ -81,7 +79,7 @@ func denseRef[T Float](call *Call) {
 			if len(call.Args) > 3 {
 				sum += Data[T](&call.Args[3])[o]
 			}
-			y.row(n)[o] = sum
+			put(&y.row(n)[o], sum, add)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func denseForward(relu bool) products {
 	return func(call *DeviceCall) []productParams {
 		y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
 		p := productParams{
-			a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu),
+			a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu), add: flag(y.Accumulates()),
 			m: index32(x.Shape[0]), n: index32(w.Shape[0]), k: index32(x.Shape[1]),
 		}
 		p.matrixResult(y)

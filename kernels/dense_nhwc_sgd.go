@@ -24,11 +24,10 @@ var denseNHWCDwSGD = Kernel{
 		optional(updates("vw", "o c h w")),
 		optional(updates("vb", "o")),
 	},
-	Params: sgdParamNames,
-	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
-	Work: func(s *Spec) (float64, int64) {
-		return 2*s.volume(2)*s.volume(3)/float64(s.Operands[3].Shape[0]) + descentFlops(s, 2), s.Bytes()
-	},
+	Params:   sgdParamNames,
+	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", denseNHWCDwSGDRef[float32], denseNHWCDwSGDRef[float64],
 		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),

@@ -10,11 +10,14 @@ package kernels
 
 var denseReLU = Kernel{
 	Op: "dense.relu", Doc: "y = max(0, x·wᵀ + b)",
-	Operands: dense.Operands,
-	Work: func(s *Spec) (float64, int64) {
-		flops, bytes := dense.Work(s)
-		return flops + s.volume(0), bytes
+	Operands: []Operand{
+		writes("y", Real, "n o"),
+		reads("x", Real, "n i"),
+		reads("w", Real, "o i"),
+		optional(reads("b", Real, "o")),
 	},
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return s.volume(0) + biasFlops(s, 3, 0) },
 	Variants: withRef("dense, then one comparison per element", denseReLURef[float32], denseReLURef[float64],
 		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil),
 		denseTiles.variants(denseForward(true)), denseTiles.libraryVariants(0, denseForward(true))),
@@ -28,10 +31,8 @@ var denseDxReLU = Kernel{
 		reads("w", Real, "o i"),
 		reads("x", Real, "n i"),
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops, bytes := denseDx.Work(s)
-		return flops + s.volume(0), bytes
-	},
+	PerPoint: 2,
+	Flops:    perElement(1, 0),
 	Variants: withRef("dense.dx, then one comparison per element", denseDxReLURef[float32], denseDxReLURef[float64],
 		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil),
 		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(0, denseDxProducts)),

@@ -23,11 +23,10 @@ var denseDwSGD = Kernel{
 		optional(updates("vw", "o i")),
 		optional(updates("vb", "o")),
 	},
-	Params: sgd.Params,
-	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
-	Work: func(s *Spec) (float64, int64) {
-		return denseFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes()
-	},
+	Params:   sgd.Params,
+	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
+	PerPoint: 2,
+	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", denseDwSGDRef[float32], denseDwSGDRef[float64],
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
 		denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),

@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
 
 // The variants at levels of dense layers: the forward pass is dot products of rows of
 // x and w, both contiguous along i; the gradients are products of columns.
@@ -17,7 +20,26 @@ func denseDots[T Float](l simd.Level, call *Call, relu bool) {
 	if len(call.Args) > 3 {
 		d.Bias = Data[T](&call.Args[3])
 	}
+	if !call.Args[0].Accumulates() {
+		d.Run(l)
+		return
+	}
+	d.C, _ = scratch[T](call.Work, y.rows*y.columns)
+	d.CRow = y.columns
 	d.Run(l)
+	for n := range y.rows {
+		for o, v := range d.C[n*y.columns:][:y.columns] {
+			y.row(n)[o] += v
+		}
+	}
+}
+
+// denseWorkspace is for the sums that are added to what is there.
+func denseWorkspace(s *Spec) int64 {
+	if s.Operands[0].Mode != dag.ReadWrite {
+		return 0
+	}
+	return int64(s.volume(0)) * s.Type.SizeBytes()
 }
 
 func denseDxAt[T Float](l simd.Level, call *Call) {

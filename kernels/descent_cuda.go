@@ -21,16 +21,15 @@ func (c *convolution) descent(call *DeviceCall, dy productOperand, x, hyper int,
 }
 
 func (c *convolution) descentProducts(call *DeviceCall) []productParams {
-	dy, k := &call.Args[2], call.Args[0].Shape[asPyTorch.i]
+	dy := &call.Args[2]
 	other := c.layout.mapOf(dy).vectorised(call.Type, c.layout.channels(dy))
-	return []productParams{c.descent(call, other, 3, 4, gradientSweep(call, k, c.layout.pixels(dy)))}
+	return []productParams{c.descent(call, other, 3, 4, gradientSweep(call, asPyTorch, c.layout.pixels(dy)))}
 }
 
 // unpooledDescent is the descent of a convolution with pooling.
 func unpooledDescent(call *DeviceCall) []productParams {
 	dy, pool := unpooled(call, 2, 3)
-	k := call.Args[0].Shape[asPyTorch.i]
-	p := convolutionLast.descent(call, dy, 4, 5, gradientSweep(call, k, coveredPixels(call, &call.Args[2])))
+	p := convolutionLast.descent(call, dy, 4, 5, gradientSweep(call, asPyTorch, coveredPixels(call, &call.Args[2])))
 	p.pool = pool
 	return []productParams{p}
 }

@@ -66,8 +66,13 @@ func (v *Variant) Within(precision string) bool {
 	panic("kernels: there is no precision " + precision)
 }
 
-// Fits fails if an operand of a call has more elements than the variant can count.
+// Fits fails if the variant does not take a call, or cannot count the elements of an operand.
 func (v *Variant) Fits(s *Spec) error {
+	if v.Takes != nil {
+		if err := v.Takes(s); err != nil {
+			return err
+		}
+	}
 	for i := range s.Operands {
 		if elements := int64(s.volume(i)); v.MostElements > 0 && elements > v.MostElements {
 			return fmt.Errorf("operand %d of %s has %d elements, variant %s takes at most %d", i, s.Op, elements, v.Name, v.MostElements)

@@ -1,8 +1,9 @@
 // Package kernels says what each operation means and computes it on a CPU. For CUDA devices it
 // says which kernels of package cuda to launch; it launches none.
 //
-// Read first: [Kernel]. The table [Kernels] has one line per operation: its operands, its shape
-// check, its work in flops and bytes, its workspace and its variants. The "ref" variant is plain
+// Read first: [Kernel] and [Subscript]. The table [Kernels] has one line per operation: its
+// operands, its iteration space, its work in flops and bytes, its workspace and its variants.
+// Shape checks and the boxes that a tile touches follow from the iteration space, see [SpaceOf]. The "ref" variant is plain
 // and obviously right at any extent. It is the numeric truth of the project: the cases and bounds
 // of package kerneltest compare all other variants with it.
 //

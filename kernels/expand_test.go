@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 // TestExpandedTasksAreKernelCalls: dag.Expand changes modes and adds merge tasks
@@ -22,7 +23,7 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 		for _, f := range []dag.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}} {
 			kernels.Add(b, dag.Task{
 				Name: fmt.Sprintf("dw[%d,%d]", n, f.Lo), Op: "conv2d.dw", Type: dag.Float32,
-				Params: dag.Params{{Name: "pad", Value: 0}, {Name: "stride", Value: 1}},
+				Params: kerneltest.ConvParams(0, 1),
 				Accesses: []dag.Access{
 					{Region: dag.Region{Buffer: dw, Box: dag.Box{f, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}}}, Mode: dag.Reduce},
 					{Region: dag.Region{Buffer: dy, Box: dag.Box{sample, f, {Lo: 0, Hi: 9}, {Lo: 0, Hi: 11}}}, Mode: dag.Read},

@@ -18,11 +18,21 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
-	// Check reports further mistakes in shapes and parameters. Counts, types, modes, the extents
-	// that Operands name, and windows have been checked before. May be nil.
+	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
+	Sizes string
+	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
+	// statement.
+	Whole string
+
+	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and
+	// windows have been checked before. May be nil.
 	Check func(s *Spec) error
-	// Work returns floating-point operations and bytes moved (each operand once).
-	Work func(s *Spec) (flops float64, bytes int64)
+
+	// PerPoint is the floating-point operations at a point of the iteration space, and Flops those
+	// beside them; nil: none. Moved is the bytes moved; nil: each operand once.
+	PerPoint float64
+	Flops    func(s *Spec) float64
+	Moved    func(s *Spec) int64
 
 	// Variants are first those for CPUs, beginning with "ref", then those for other kinds of
 	// devices. A Host operation has none.
@@ -31,6 +41,8 @@ type Kernel struct {
 	// Host marks an operation that the caller of execute performs through a callback: handing
 	// over a batch's indices, or fetching its loss.
 	Host bool
+
+	statement statement // of a line of the table
 }
 
 // Operand describes one argument of a kernel.
@@ -39,10 +51,9 @@ type Operand struct {
 	Kind  ElemKind
 	Modes []dag.Mode // allowed modes
 
-	// Dims names the extents, outermost first, as in "n f oh ow". Extents of equal name are equal
-	// in a call. A number is that extent. A last "..." stands for any further dimensions, the
-	// same for all operands that have it. In operations with a stride h, w, k, oh, ow, ph and pw
-	// are the extents of images and windows, see checkWindows.
+	// Dims has the index of each dimension, outermost first, as in "n f oh ow", see [Subscript].
+	// Extents of equal index are equal in a call. A last "..." stands for any further dimensions,
+	// the same for all operands that have it.
 	Dims string
 
 	// Optional operands come last; a call has them all or none.
@@ -92,6 +103,9 @@ type Variant struct {
 	Library     string
 	LibraryCall func(c *DeviceCall) cuda.LibraryCall
 	Before      func(c *DeviceCall) []cuda.Launch
+
+	// Takes fails for calls that the variant cannot do, see Fits; nil: it takes all.
+	Takes func(s *Spec) error
 
 	// MostElements is the most elements that an operand may have, see Fits; 0: any number.
 	MostElements int64
@@ -230,9 +244,22 @@ func withRef(doc string, run32, run64 func(*Call), others ...[]Variant) []Varian
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.
+<<<<<<< HEAD
 func Validate(s *Spec) error { return (*Table)(nil).Validate(s) }
 
 func (k *Kernel) validate(s *Spec) error {
+=======
+func Validate(s *Spec) error {
+	k, ok := lookup(s.Op)
+	if !ok {
+		return fmt.Errorf("unknown operation %q", s.Op)
+	}
+	return k.Validate(s)
+}
+
+// Validate is [Validate] of a call of the operation.
+func (k *Kernel) Validate(s *Spec) error {
+>>>>>>> h-A
 	if s.Type != dag.Float32 && s.Type != dag.Float64 {
 		return fmt.Errorf("%s: type %v; float32 and float64 are supported", s.Op, s.Type)
 	}
@@ -253,7 +280,7 @@ func (k *Kernel) validate(s *Spec) error {
 			return fmt.Errorf("%s: parameter %s is missing", s.Op, name)
 		}
 	}
-	if err := k.checkExtents(s); err != nil {
+	if _, err := k.space(s); err != nil {
 		return fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
 	}
 	if k.Check != nil {
@@ -301,6 +328,25 @@ func (k *Kernel) signature() string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// Work returns floating-point operations and bytes moved of a call.
+func (k *Kernel) Work(s *Spec) (flops float64, bytes int64) {
+	bytes = s.Bytes()
+	if k.Moved != nil {
+		bytes = k.Moved(s)
+	}
+	if k.Flops != nil {
+		flops = k.Flops(s)
+	}
+	if k.PerPoint > 0 {
+		p, err := k.space(s)
+		if err != nil {
+			panic("kernels: work of an invalid call: " + err.Error())
+		}
+		flops += k.PerPoint * p.Points()
+	}
+	return flops, bytes
 }
 
 // Add validates a task, fills in its shape key and work, and appends it to a builder. The caller

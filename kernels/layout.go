@@ -3,45 +3,40 @@ package kernels
 import "dahl/kernels/simd"
 
 // Conversions between layouts: pure moves of every element. Images are N×C×H×W or
-// channels-last N×H×W×C; weights are PyTorch's F×C×K×K, or for channels-last
-// convolutions K×K×C×F and, flipped in both directions of the window for the
-// gradient of the input, K×K×F×C.
+// channels-last N×H×W×C; weights are PyTorch's F×C×I×J, or for channels-last
+// convolutions I×J×C×F and, flipped in both directions of the window for the
+// gradient of the input, I×J×F×C.
 
 var toNHWC = Kernel{
 	Op: "nhwc", Doc: "y[n,h,w,c] = x[n,c,h,w]",
 	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
-	Work:     perElement(0, 0),
 	Variants: conversion(&nhwcTiles),
 }
 
 var toNCHW = Kernel{
 	Op: "nchw", Doc: "y[n,c,h,w] = x[n,h,w,c]",
 	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
-	Work:     perElement(0, 0),
 	Variants: conversion(&nchwTiles),
 }
 
 var toHWIO = Kernel{
 	Op: "hwio", Doc: "y[i,j,c,f] = w[f,c,i,j], and turned as hwoi gives it",
 	Operands: []Operand{
-		writes("y", Real, "k k c f"), reads("w", Real, "f c k k"),
-		optional(writes("turned", Real, "k k f c")),
+		writes("y", Real, "i j c f"), reads("w", Real, "f c i j"),
+		optional(writes("turned", Real, "-i -j f c")),
 	},
-	Work:     perElement(0, 0),
 	Variants: conversion(&hwioTiles, &hwoiTiles),
 }
 
 var toHWOI = Kernel{
-	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
-	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
-	Work:     perElement(0, 0),
+	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,I-1-i,J-1-j] for windows of I×J",
+	Operands: []Operand{writes("y", Real, "-i -j f c"), reads("w", Real, "f c i j")},
 	Variants: conversion(&hwoiTiles),
 }
 
 var toOIHW = Kernel{
 	Op: "oihw", Doc: "y[f,c,i,j] = w[i,j,c,f]",
-	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
-	Work:     perElement(0, 0),
+	Operands: []Operand{writes("y", Real, "f c i j"), reads("w", Real, "i j c f")},
 	Variants: conversion(&oihwTiles),
 }
 

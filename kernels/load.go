@@ -15,7 +15,8 @@ var load = Kernel{
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	// The data set is not moved, only the named rows.
-	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
+	Flops: perElement(1, 0),
+	Moved: gathered,
 	Variants: withRef("one division per element", loadRef[float32], loadRef[float64],
 		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil),
 		onCUDA("four elements per thread", loadOnCUDA)),
@@ -30,7 +31,8 @@ var loadNHWC = Kernel{
 	},
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
-	Work:   func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
+	Flops:  perElement(1, 0),
+	Moved:  gathered,
 	Variants: withRef("one division per element", loadNHWCRef[float32], loadNHWCRef[float64],
 		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil),
 		onCUDA("an element per thread, for some samples", loadNHWCOnCUDA)),
@@ -43,16 +45,15 @@ var loadLabels = Kernel{
 		reads("labels", Index, "N"),
 		reads("index", Index, "n"),
 	},
-	Work: func(s *Spec) (float64, int64) { return 0, gatherBytes(s, 0, 1, 2) },
+	Moved: gathered,
 	Variants: withRef("a copy", loadLabelsRef, loadLabelsRef,
 		onCUDA("a label per thread", loadLabelsOnCUDA)),
 }
 
-// gatherBytes is the bytes that a gather moves: the output, as much of the source, and the index.
-func gatherBytes(s *Spec, out, from, index int) int64 {
-	n := int64(s.volume(out))
-	return n*(s.Operands[out].Type.SizeBytes()+s.Operands[from].Type.SizeBytes()) +
-		int64(s.volume(index))*s.Operands[index].Type.SizeBytes()
+// gathered is the bytes that a gather moves: the output, as much of the source, and the index.
+func gathered(s *Spec) int64 {
+	out, from, index := &s.Operands[0], &s.Operands[1], &s.Operands[2]
+	return int64(s.volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.volume(2))*index.Type.SizeBytes()
 }
 
 // gather visits contiguous elements of x and those of the images that they come from.

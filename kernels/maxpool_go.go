@@ -1,27 +1,38 @@
 package kernels
 
-// maxpoolGo computes windows of 2×2 without branches on the data; other windows as
-// the reference does.
-func maxpoolGo[T Float](call *Call) {
-	if call.Params[0] != 2 {
-		maxpoolRef[T](call)
-		return
-	}
-	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
-	stride := int(call.Params[1])
-	for n := range y.extent[0] {
-		for c := range y.extent[1] {
-			for u := range y.extent[2] {
-				out := y.elems[y.at(n, c, u, 0):][:y.extent[3]]
-				positions := index.elems[index.at(n, c, u, 0):][:len(out)]
-				top := x.elems[x.at(n, c, u*stride, 0):][:x.extent[3]]
-				bottom := x.elems[x.at(n, c, u*stride+1, 0):][:x.extent[3]]
+// maximaGo computes windows of 2×2 without branches on the data; other squares are scanned. All
+// windows lie in the image, from its first pixel on, and channels come before rows.
+func (p *pooling[T]) maximaGo() {
+	for n := range p.y.extent[0] {
+		for c := range p.y.extent[1] {
+			for u := range p.y.extent[2] {
+				out := p.y.elems[p.y.at(n, c, u, 0):][:p.y.extent[3]]
+				positions := p.index.elems[p.index.at(n, c, u, 0):][:len(out)]
+				rows := p.x.elems[p.x.at(n, c, u*p.stride, 0):]
 				for v := range out {
-					out[v], positions[v] = maximum2x2(top[v*stride:], bottom[v*stride:])
+					if at := rows[v*p.stride:]; p.height == 2 {
+						out[v], positions[v] = maximum2x2(at, at[p.x.stride[2]:])
+					} else {
+						out[v], positions[v] = firstMaximum(at, p.x.stride[2], p.height)
+					}
 				}
 			}
 		}
 	}
+}
+
+// firstMaximum scans the size×size window at the start of x, whose rows are stride
+// elements apart.
+func firstMaximum[T Float](x []T, stride, size int) (most T, position uint8) {
+	most = x[0]
+	for i := range size {
+		for j, v := range x[i*stride : i*stride+size] {
+			if v > most || v != v && most == most {
+				most, position = v, uint8(i*size+j)
+			}
+		}
+	}
+	return most, position
 }
 
 // maximum2x2 is firstMaximum of the window at the start of two rows.
@@ -57,24 +68,23 @@ func firstNaN[T Float](a, b, c T) uint8 {
 	return 3
 }
 
-// maxpoolDxGo visits windows of 2×2 row by row; other windows as the reference does.
-func maxpoolDxGo[T Float](call *Call) {
-	if call.Params[0] != 2 {
-		maxpoolDxRef[T](call)
+// spreadGo adds the gradient of windows of 2×2 row by row; other squares as the reference does.
+// The windows lie as for maximaGo.
+func (p *pooling[T]) spreadGo() {
+	if p.height != 2 {
+		p.spread(area{})
 		return
 	}
-	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
-	stride := int(call.Params[1])
-	dx.clear()
-	for n := range dx.extent[0] {
-		for c := range dx.extent[1] {
-			for u := range dy.extent[2] {
-				at := dx.at(n, c, u*stride, 0)
-				positions := index.elems[index.at(n, c, u, 0):][:dy.extent[3]]
-				for v, g := range dy.elems[dy.at(n, c, u, 0):][:len(positions)] {
-					p := int(positions[v])
-					dx.elems[at+p>>1*dx.stride[2]+p&1] += g
-					at += stride
+	for n := range p.y.extent[0] {
+		for c := range p.y.extent[1] {
+			for u := range p.y.extent[2] {
+				at := p.x.at(n, c, u*p.stride, 0)
+				positions := p.index.elems[p.index.at(n, c, u, 0):][:p.y.extent[3]]
+				for v, g := range p.y.elems[p.y.at(n, c, u, 0):][:len(positions)] {
+					if from := int(positions[v]); from != noMaximum {
+						p.x.elems[at+from>>1*p.x.stride[2]+from&1] += g
+					}
+					at += p.stride
 				}
 			}
 		}

@@ -26,6 +26,19 @@ func stridesOf(a *DeviceArg, order [3]int) stridesParams {
 	return s
 }
 
+// windowForm mirrors Window of cuda/pool.cu.
+type windowForm struct{ Height, Width, Step, Top, Left, ChannelsLast int32 }
+
+// windowFormOf is that of a call of a pooling. rows is the dimension of rows, followed by columns:
+// 2, or 1 where channels are last.
+func windowFormOf(c *DeviceCall, rows int) windowForm {
+	w := windowForm{Step: c.param(0), Top: c.param(1), Left: c.param(2), Height: c.param(3), Width: c.param(4)}
+	if rows == 1 {
+		w.ChannelsLast = 1
+	}
+	return w
+}
+
 // windowParams mirrors WindowParams of cuda/pool.cu.
 type windowParams struct {
 	Y, Index, X          uint64
@@ -33,18 +46,23 @@ type windowParams struct {
 	XStride              stridesParams
 	XRow, XColumn        int32
 	Extents              extentsParams
-	Total, Size          int32
+	Total                int32
+	Window               windowForm
+	Rows, Columns        int32
 }
 
-// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is the
-// dimension of rows, followed by columns: 2, or 1 where channels are last.
+// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is as in
+// windowFormOf.
 func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
-		p := windowParams{Size: c.param(0), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1])}
+		p := windowParams{
+			Window: windowFormOf(c, rows), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1]),
+			Rows: int32(x.Shape[rows]), Columns: int32(x.Shape[rows+1]),
+		}
 		p.YStride, p.XStride = stridesOf(y, rowMajor), stridesOf(x, rowMajor)
-		p.XStride.Inner[rows-1] *= c.param(1)
-		p.XStride.Inner[rows] *= c.param(1)
+		p.XStride.Inner[rows-1] *= p.Window.Step
+		p.XStride.Inner[rows] *= p.Window.Step
 		if index {
 			p.IndexStride = stridesOf(&c.Args[1], rowMajor)
 		}
@@ -64,15 +82,15 @@ type spreadParams struct {
 	Dx, Dy, Index         uint64
 	Extents               extentsParams
 	Step                  cudaDivision
-	Total, Size           int32
+	Total                 int32
+	Window                windowForm
 	Rows, Columns         int32
-	ChannelsLast          int32
 	DxStride              stridesParams
 	DyStride, IndexStride stridesParams
 }
 
 // spreadOnCUDA launches a kernel over the elements of dx, with or without an index. rows is
-// as in poolOnCUDA.
+// as in windowFormOf.
 func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
@@ -81,11 +99,8 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 			order = [3]int{3, 1, 2}
 		}
 		p := spreadParams{
-			Size: c.param(0), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
+			Window: windowFormOf(c, rows), Step: divideBy(int(c.Params[0])), Extents: extentsOf(dx),
 			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
-		}
-		if rows == 1 {
-			p.ChannelsLast = 1
 		}
 		p.DxStride, p.DyStride = stridesOf(dx, rowMajor), stridesOf(dy, order)
 		if index {

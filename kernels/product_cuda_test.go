@@ -368,7 +368,7 @@ func TestVectorised(t *testing.T) {
 		}
 	}
 	image := DeviceArg{Addr: 256, Shape: []int{2, 7, 11, 8}, Stride: []int{616, 88, 8, 1}}
-	s := forwardSweep(triple{2, 7, 11}, 3, 1, 1)
+	s := forwardSweep(triple{2, 7, 11}, 3, 3, windowing{1, 1, 1})
 	if o := channelsLast.window(&image, s).vectorised(dag.Float32, 8); o.vector != 1 {
 		t.Error("8 channels, last, are not loaded in groups")
 	}

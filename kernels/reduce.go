@@ -7,7 +7,7 @@ import "dahl/kernels/simd"
 var mean = Kernel{
 	Op: "mean", Doc: "m = (Σ v)/n, added in index order",
 	Operands: []Operand{writes("m", Real, "1"), reads("v", Real, "n")},
-	Work:     perElement(1, 1),
+	Flops:    perElement(1, 1),
 	Variants: withRef("in index order", meanRef[float32], meanRef[float64],
 		reduceOnCUDA("mean")),
 }
@@ -15,7 +15,7 @@ var mean = Kernel{
 var count = Kernel{
 	Op: "count", Doc: "c = number of flags that are not 0",
 	Operands: []Operand{writes("c", Index, "1"), reads("flags", Mask, "n")},
-	Work:     perElement(1, 1),
+	Flops:    perElement(1, 1),
 	Variants: withRef("in index order", countRef, countRef,
 		reduceOnCUDA("count")),
 }
@@ -23,7 +23,7 @@ var count = Kernel{
 var add = Kernel{
 	Op: "add", Doc: "dst += src",
 	Operands: []Operand{updates("dst", "..."), reads("src", Real, "...")},
-	Work:     perElement(1, 0),
+	Flops:    perElement(1, 0),
 	Variants: withRef("element by element", addRef[float32], addRef[float64],
 		atLevels("run by run", addAt[float32], addAt[float64], nil),
 		elementsOnCUDA("add")),

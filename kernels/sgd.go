@@ -3,6 +3,7 @@ package kernels
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"dahl/kernels/simd"
 )
@@ -23,7 +24,7 @@ import (
 var sgdParamNames = []string{"momentum", "nesterov", "weight_decay"}
 
 // withSGD appends the parameters of sgd to those of the gradient.
-func withSGD(names ...string) []string { return append(names, sgdParamNames...) }
+func withSGD(names ...string) []string { return slices.Concat(names, sgdParamNames) }
 
 var sgd = Kernel{
 	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
@@ -38,7 +39,7 @@ var sgd = Kernel{
 		}
 		return checkSGD(s)
 	},
-	Work: func(s *Spec) (float64, int64) { return sgdFlops(s) * s.volume(0), s.Bytes() },
+	Flops: func(s *Spec) float64 { return sgdFlops(s) * s.volume(0) },
 	Variants: withRef("element by element", sgdRef[float32], sgdRef[float64],
 		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil),
 		onCUDA("four elements per thread", sgdOnCUDA)),

@@ -29,7 +29,7 @@ var softmaxXent = Kernel{
 	},
 	Params: []string{"batch"},
 	Check:  checkBatch,
-	Work:   perElement(6, 0),
+	Flops:  perElement(6, 0),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
 		softmaxOnCUDA("softmax_xent", "dz", "loss", "correct", "z", "y")),
@@ -41,7 +41,7 @@ var softmaxXentEval = Kernel{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
-	Work: perElement(4, 2),
+	Flops: perElement(4, 2),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
 		softmaxOnCUDA("softmax_xent", "loss", "correct", "z", "y")),
@@ -50,7 +50,7 @@ var softmaxXentEval = Kernel{
 var rowmax = Kernel{
 	Op: "rowmax", Doc: "m = maximum of each row of z; NaN wins",
 	Operands: []Operand{writes("m", Real, "n"), reads("z", Real, "n c")},
-	Work:     perElement(1, 1),
+	Flops:    perElement(1, 1),
 	Variants: withRef("a scan", rowmaxRef[float32], rowmaxRef[float64],
 		softmaxOnCUDA("rowmax", "m", "z")),
 }
@@ -58,7 +58,7 @@ var rowmax = Kernel{
 var expSub = Kernel{
 	Op: "exp_sub", Doc: "e = exp(z - m)",
 	Operands: []Operand{writes("e", Real, "n c"), reads("z", Real, "n c"), reads("m", Real, "n")},
-	Work:     perElement(2, 0),
+	Flops:    perElement(2, 0),
 	Variants: withRef("exp in float64", expSubRef[float32], expSubRef[float64],
 		softmaxOnCUDA("exp_sub", "e", "z", "m")),
 }
@@ -66,7 +66,7 @@ var expSub = Kernel{
 var rowsum = Kernel{
 	Op: "rowsum", Doc: "s = sum of each row of e",
 	Operands: []Operand{writes("s", Real, "n"), reads("e", Real, "n c")},
-	Work:     perElement(1, 1),
+	Flops:    perElement(1, 1),
 	Variants: withRef("in the order of the row", rowsumRef[float32], rowsumRef[float64],
 		softmaxOnCUDA("rowsum", "s", "e")),
 }
@@ -77,7 +77,7 @@ var xent = Kernel{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
 		reads("z", Real, "n c"), reads("m", Real, "n"), reads("s", Real, "n"), reads("y", Index, "n"),
 	},
-	Work: perElement(1, 2),
+	Flops: perElement(1, 2),
 	Variants: withRef("row by row", xentRef[float32], xentRef[float64],
 		softmaxOnCUDA("xent", "loss", "correct", "z", "m", "s", "y")),
 }
@@ -89,7 +89,8 @@ var softmaxXentDx = Kernel{
 	},
 	Params: []string{"batch"},
 	Check:  checkBatch,
-	Work:   perElement(2, 0),
+	Flops:  perElement(2, 0),
+	Whole:  "c", // since y is counted from the first
 	Variants: withRef("row by row", softmaxXentDxRef[float32], softmaxXentDxRef[float64],
 		softmaxOnCUDA("softmax_xent.dx", "dz", "e", "s", "y")),
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"dahl/dag"
+)
 
 // map4 is a strided operand of four dimensions, usually samples, channels, rows
 // and columns. The last stride is 1.
@@ -51,6 +55,13 @@ func (m *map4[T]) each(visit func(i, j, k, l int)) {
 func (m map4[T]) from(dim, index int) map4[T] {
 	m.extent[dim] -= index
 	m.elems = m.elems[min(index*m.stride[dim], len(m.elems)):]
+	return m
+}
+
+// part is a range of a dimension of a map.
+func (m map4[T]) part(dim int, r dag.Range) map4[T] {
+	m = m.from(dim, r.Lo)
+	m.extent[dim] = r.Len()
 	return m
 }
 

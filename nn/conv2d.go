@@ -74,7 +74,7 @@ func (Conv2D) Layout(chosen, _ string) string { return chosen }
 // Forward implements [Layer].
 func (c Conv2D) Forward(n *Node) {
 	l := n.l
-	n.params = dag.Params{{Name: "pad", Value: float64(c.Pad)}, {Name: "stride", Value: float64(c.stride())}}
+	n.params = sliding(c.stride(), c.Pad)
 	if n.out.layout != dag.NHWC {
 		n.weight = n.parameter()
 		l.weightedForward(n, "conv2d", n.params)
@@ -97,13 +97,18 @@ func (c Conv2D) Forward(n *Node) {
 	if n.relu != nil {
 		rectify = 1
 	}
-	l.weightedForward(n, "conv2d.nhwc", append(n.params[:2:2], dag.Param{Name: "relu", Value: rectify}))
+	l.weightedForward(n, "conv2d.nhwc", append(n.params[:3:3], dag.Param{Name: "relu", Value: rectify}))
+}
+
+// sliding is the parameters of windows that slide over an image with the same padding on all sides.
+func sliding(stride, pad int) dag.Params {
+	return dag.Params{{Name: "stride", Value: float64(stride)}, {Name: "top", Value: float64(pad)}, {Name: "left", Value: float64(pad)}}
 }
 
 // withPool is the parameters of operations that also pool the convolution's output.
 func (n *Node) withPool() dag.Params {
 	p := n.pool.Layer.(MaxPool)
-	return append(n.params[:2:2], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
+	return append(n.params[:3:3], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
 }
 
 // Backward implements [Layer].

@@ -18,7 +18,7 @@
 // flatten is another view of the same storage. So a task waits for the tiles that it reads, and
 // for nothing else.
 //
-// Weight gradients are split by filters or features  and summed over tiles of samples
+// Weight gradients are split by filters or features and summed over tiles of samples
 // in accumulators. They are dag.Reduce accesses, which [dag.Expand] turns into
 // chains and a merge tree. The update of a weight is split like its gradient, so an update waits
 // only for its own part. A bias is updated at once.
@@ -80,8 +80,8 @@
 // granularity of its first layer. The entries of its other layers in a lowering apply when these
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
-// The tasks of the gradient also update weight and bias if the layer has a bias and a part of the gradient has the samples of
-// is the batch, so that no other task adds to the sums. Such a task is
+// The tasks of the gradient also update weight and bias if the layer has a bias and each has all samples of
+// the batch, so that no other task adds to the sums. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
 // "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
 // except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of

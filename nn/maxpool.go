@@ -34,7 +34,8 @@ func (p MaxPool) Flops(_ [][]int, out []int) float64 { return float64(elems(out)
 func (MaxPool) Layout(chosen, _ string) string { return chosen }
 
 func (p MaxPool) params() dag.Params {
-	return dag.Params{{Name: "size", Value: float64(p.Size)}, {Name: "stride", Value: float64(p.stride())}}
+	size := float64(p.Size)
+	return append(sliding(p.stride(), 0), dag.Param{Name: "height", Value: size}, dag.Param{Name: "width", Value: size})
 }
 
 func (p MaxPool) stride() int {

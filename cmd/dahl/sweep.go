@@ -13,8 +13,8 @@ import (
 	"dahl/kernels"
 )
 
-// sweepExtents are the extents of one call by the names that kernels.Kernels gives them.
-// An operation uses those that its operands name; "..." is a single further extent.
+// sweepExtents are the extents of one call by the names of the operation's loops, and "h" and "w"
+// for the rows and columns under windows. "..." is a single further extent.
 type sweepExtents map[string]int
 
 // sweepGrids are the sizes at which operations are swept, by an extent that tells
@@ -23,7 +23,7 @@ var sweepGrids = []struct {
 	has  []string // any of these
 	grid func() []sweepExtents
 }{
-	{[]string{"k", "oh", "ph", "h"}, imageGrid},
+	{[]string{"h", "j"}, imageGrid},
 	{[]string{"i"}, matrixGrid},
 	{nil, vectorGrid},
 }
@@ -35,7 +35,7 @@ func imageGrid() []sweepExtents {
 	for _, size := range []struct{ c, f, h int }{{1, 8, 28}, {3, 32, 32}, {16, 16, 28}, {32, 32, 16}, {64, 64, 16}, {128, 128, 8}} {
 		for _, n := range []int{1, 8} {
 			for _, k := range []int{3, 5} {
-				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "k": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2, "o": 10})
+				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "i": k, "j": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2, "o": 10})
 			}
 		}
 	}
@@ -64,9 +64,9 @@ func vectorGrid() []sweepExtents {
 	return grid
 }
 
-// sweepParams are the parameters of all operations; those not named are zero. pad
+// sweepParams are the parameters of all operations; those not named are zero. The padding
 // follows from the window.
-var sweepParams = map[string]float64{"stride": 1, "size": 2, "step": 2, "relu": 1, "divisor": 255, "batch": 256,
+var sweepParams = map[string]float64{"stride": 1, "height": 2, "width": 2, "size": 2, "step": 2, "relu": 1, "divisor": 255, "batch": 256,
 	"momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 // sweep measures every operation over its grid.
@@ -89,9 +89,15 @@ func sweepGraph(t dag.DType) (*dag.Graph, error) {
 		if k.Host {
 			continue
 		}
+		indices, err := k.Subscripts()
+		if err != nil {
+			return nil, fmt.Errorf("sweep %s: %w", k.Op, err)
+		}
 		var names []string // of the extents that the operation uses
-		for _, o := range k.Operands {
-			names = append(names, strings.Fields(o.Dims)...)
+		for _, operand := range indices {
+			for i := range operand {
+				names = append(names, sweepName(&operand[i]))
+			}
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
@@ -100,7 +106,7 @@ func sweepGraph(t dag.DType) (*dag.Graph, error) {
 			if _, ok := b.TaskNamed(name); ok {
 				continue
 			}
-			if err := addSwept(b, &k, e, t, name); err != nil {
+			if err := addSwept(b, &k, indices, e, t, name); err != nil {
 				return nil, fmt.Errorf("sweep %s: %w", k.Op, err)
 			}
 		}
@@ -119,10 +125,11 @@ func sweepGrid(names []string) []sweepExtents {
 }
 
 // addSwept adds one task and its buffers.
-func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, name string) error {
+func addSwept(b *dag.Builder, k *kernels.Kernel, indices [][]kernels.Subscript, e sweepExtents, t dag.DType, name string) error {
 	// A pool alone sees the image as it is, one behind a convolution sees its output;
 	// either way it halves the size.
-	if slices.Contains(k.Params, "size") && !slices.Contains(k.Params, "pad") {
+	pools := slices.Contains(k.Params, "height")
+	if pools {
 		e = maps.Clone(e)
 		e["oh"], e["ow"] = e["h"]/2, e["w"]/2
 	}
@@ -130,16 +137,16 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, na
 	for _, p := range k.Params {
 		v := sweepParams[p]
 		switch {
-		case p == "pad":
-			v = float64(e["k"] / 2)
-		case p == "stride" && !slices.Contains(k.Params, "pad"):
+		case !pools && (p == "top" || p == "left"):
+			v = float64(e["i"] / 2)
+		case pools && p == "stride":
 			v = 2
 		}
 		task.Params = append(task.Params, dag.Param{Name: p, Value: v})
 	}
 	for i := range k.Operands {
 		o := &k.Operands[i]
-		shape, err := e.shape(o.Dims)
+		shape, err := e.shape(indices[i])
 		if err != nil {
 			return err
 		}
@@ -150,10 +157,24 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, na
 	return b.Err()
 }
 
+// sweepName is the name of an index in sweepExtents.
+func sweepName(x *kernels.Subscript) string {
+	switch {
+	case x.Offset == "top":
+		return "h"
+	case x.Offset == "left":
+		return "w"
+	case len(x.Terms) > 0:
+		return x.Terms[0].Loop
+	}
+	return x.Text
+}
+
 // shape looks the extents up; a number stands for itself.
-func (e sweepExtents) shape(dims string) ([]int, error) {
+func (e sweepExtents) shape(indices []kernels.Subscript) ([]int, error) {
 	var shape []int
-	for _, name := range strings.Fields(dims) {
+	for i := range indices {
+		name := sweepName(&indices[i])
 		n, ok := e[name]
 		if _, err := fmt.Sscan(name, &n); err != nil && !ok {
 			return nil, fmt.Errorf("no grid has an extent %q", name)

@@ -1,10 +1,8 @@
-// Pooling without padding, in both layouts: a thread computes one element, and threads side
-// by side have elements side by side. Where a window begins in x follows from strides that
-// the distance of windows has been multiplied into, so the forward kernels need not know
-// which dimensions are rows and columns. Each element of y reads its window, mostly 2×2
-// and not overlapping, so that bytes are moved once; the gradients gather: each element of
-// dx looks for the windows that it lies in, in their order, which gives the sums of the
-// reference without atomics.
+// Pooling in both layouts: a thread computes one element, and threads side by side have elements
+// side by side. Where a window begins in x follows from strides that the distance of windows has
+// been multiplied into. Each element of y reads its window, mostly 2×2 and not overlapping, so
+// that bytes are moved once; the gradients gather: each element of dx looks for the windows that
+// it lies in, in their order, which gives the sums of the reference without atomics.
 #include "division.h"
 
 namespace dahl {
@@ -22,6 +20,22 @@ struct Strides {
   int32_t inner[3];
 };
 
+// Window is the form of the windows, and how they lie over an image: the first begins top rows
+// above it and left columns to its left, where the image is behind its edge. In a map with
+// channels last rows and columns are dimensions 1 and 2, not 2 and 3. It is mirrored by
+// kernels.windowForm.
+struct Window {
+  int32_t height, width, step, top, left, channels_last;
+};
+
+// Reach is a range of positions, lo to hi without hi.
+struct Reach {
+  int32_t lo, hi;
+};
+
+// reach is the positions in a window that begins at a row of the image and lie in the image.
+DEVICE Reach reach(int32_t first, int32_t size, int32_t count) { return {max(0, -first), min(size, count - first)}; }
+
 // WindowParams is mirrored by kernels.windowParams.
 struct WindowParams {
   uint64_t y, index, x;      // no index in average pooling
@@ -29,7 +43,9 @@ struct WindowParams {
   Strides x_stride;          // from window to window
   int32_t x_row, x_column;   // within a window
   Extents extents;           // of y
-  int32_t total, size;
+  int32_t total;
+  Window window;
+  int32_t rows, columns;     // of x
 };
 
 struct Position {
@@ -46,20 +62,32 @@ DEVICE int64_t offset(const Strides& s, const Position& p) {
   return s.sample * p.at[0] + (s.inner[0] * p.at[1] + s.inner[1] * p.at[2] + s.inner[2] * p.at[3]);
 }
 
+// each_pixel calls f(where in x, position in the window) for the pixels of a window that lie in
+// the image, in row-major order.
+template <class F>
+DEVICE void each_pixel(const WindowParams& p, const Position& at, F f) {
+  const Window& w = p.window;
+  const int32_t row = (w.channels_last ? at.at[1] : at.at[2]) * w.step - w.top;
+  const int32_t column = (w.channels_last ? at.at[2] : at.at[3]) * w.step - w.left;
+  const Reach rows = reach(row, w.height, p.rows), columns = reach(column, w.width, p.columns);
+  const int64_t from = offset(p.x_stride, at) - (int64_t(w.top) * p.x_row + int64_t(w.left) * p.x_column);
+  for (int32_t i = rows.lo; i < rows.hi; i++)
+    for (int32_t j = columns.lo; j < columns.hi; j++) f(from + (p.x_row * i + p.x_column * j), i * w.width + j);
+}
+
 // The first of equal maxima is taken, and NaN wins.
 template <class T>
 DEVICE void maxpool(const WindowParams& p) {
   const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
   const Position at = position(p.extents, element);
-  const T* x = global<const T>(p.x) + offset(p.x_stride, at);
-  T most = x[0];
-  int32_t where = 0;
-  for (int32_t i = 0; i < p.size; i++)
-    for (int32_t j = 0; j < p.size; j++) {
-      const T v = x[p.x_row * i + p.x_column * j];
-      if (v > most || (v != v && most == most)) most = v, where = i * p.size + j;
-    }
+  const T* x = global<const T>(p.x);
+  T most = 0;
+  int32_t where = -1;
+  each_pixel(p, at, [&](int64_t from, int32_t i) {
+    const T v = x[from];
+    if (where < 0 || v > most || (v != v && most == most)) most = v, where = i;
+  });
   global<T>(p.y)[offset(p.y_stride, at)] = most;
   global<uint8_t>(p.index)[offset(p.index_stride, at)] = uint8_t(where);
 }
@@ -72,11 +100,10 @@ DEVICE void avgpool(const WindowParams& p) {
   const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
   const Position at = position(p.extents, element);
-  const T* x = global<const T>(p.x) + offset(p.x_stride, at);
+  const T* x = global<const T>(p.x);
   T sum = 0;
-  for (int32_t i = 0; i < p.size; i++)
-    for (int32_t j = 0; j < p.size; j++) sum += x[p.x_row * i + p.x_column * j];
-  global<T>(p.y)[offset(p.y_stride, at)] = sum / T(int64_t(p.size) * p.size);
+  each_pixel(p, at, [&](int64_t from, int32_t) { sum += x[from]; });
+  global<T>(p.y)[offset(p.y_stride, at)] = sum / T(int64_t(p.window.height) * p.window.width);
 }
 
 ENTRY(avgpool_f32, WindowParams, 256) { avgpool<float>(p); }
@@ -87,19 +114,17 @@ struct SpreadParams {
   uint64_t dx, dy, index;
   Extents extents;  // of dx
   Division step;
-  int32_t total, size;
-  int32_t rows, columns;      // windows
-  int32_t channels_last;      // rows and columns are dimensions 1 and 2 of dx, not 2 and 3
+  int32_t total;
+  Window window;
+  int32_t rows, columns;  // windows
   Strides dx_stride;
   Strides dy_stride, index_stride;  // samples, channels, rows, columns
 };
 
-// Windows is those along one direction that pixel h lies in, lo to hi without hi.
-struct Windows {
-  int32_t lo, hi;
-};
-
-DEVICE Windows windows(int32_t h, int32_t size, const Division& step, int32_t count) {
+// windows is those along one direction that the pixel lies in that is h behind the beginning of
+// the first.
+DEVICE Reach windows(int32_t h, int32_t size, const Division& step, int32_t count) {
+  if (h < 0) return {0, 0};
   return {h < size ? 0 : step.quotient(h - size) + 1, min(step.quotient(h) + 1, count)};
 }
 
@@ -108,14 +133,15 @@ DEVICE Windows windows(int32_t h, int32_t size, const Division& step, int32_t co
 template <class F>
 DEVICE int64_t each_window(const SpreadParams& p, int32_t element, F f) {
   const Position at = position(p.extents, element);
-  const int32_t c = p.channels_last ? at.at[3] : at.at[1];
-  const int32_t h = p.channels_last ? at.at[1] : at.at[2], w = p.channels_last ? at.at[2] : at.at[3];
-  const Windows rows = windows(h, p.size, p.step, p.rows), columns = windows(w, p.size, p.step, p.columns);
+  const bool last = p.window.channels_last;
+  const int32_t c = last ? at.at[3] : at.at[1];
+  const int32_t h = (last ? at.at[1] : at.at[2]) + p.window.top, w = (last ? at.at[2] : at.at[3]) + p.window.left;
+  const Reach rows = windows(h, p.window.height, p.step, p.rows), columns = windows(w, p.window.width, p.step, p.columns);
   const int32_t step = p.step.divisor;
   for (int32_t u = rows.lo; u < rows.hi; u++)
     for (int32_t v = columns.lo; v < columns.hi; v++) {
       const Position window = {{at.at[0], c, u, v}};
-      f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * step) * p.size + w - v * step);
+      f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * step) * p.window.width + w - v * step);
     }
   return offset(p.dx_stride, at);
 }
@@ -142,7 +168,7 @@ DEVICE void avgpool_gradient(const SpreadParams& p) {
   const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
   const T* dy = global<const T>(p.dy);
-  const T pixels = T(int64_t(p.size) * p.size);
+  const T pixels = T(int64_t(p.window.height) * p.window.width);
   T sum = 0;
   const int64_t to = each_window(p, element, [&](int64_t from, int64_t, int32_t) { sum += dy[from] / pixels; });
   global<T>(p.dx)[to] = sum;

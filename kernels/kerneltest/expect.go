@@ -3,6 +3,7 @@ package kerneltest
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -118,38 +119,23 @@ func UnitRoundoff(t dag.DType) float64 {
 
 // Terms is the number of products and terms added into one element, 0 where there is no such sum.
 func Terms(c *Case) int {
-	shape := func(i int) []int { return c.Spec.Operands[i].Shape }
 	switch c.Kernel.Op {
-	case "conv2d":
-		w := shape(2)
-		return w[1]*w[2]*w[3] + 2
-	case "conv2d.dx":
-		w := shape(2)
-		return w[0]*w[2]*w[3] + 2
-	case "conv2d.nhwc", "conv2d.nhwc.dx":
-		w := shape(2)
-		return w[0]*w[1]*w[2] + 2
-	case "conv2d.nhwc.dw":
-		y := shape(1)
-		return y[0]*y[1]*y[2] + 2
-	case "conv2d.dw":
-		y := shape(1)
-		return y[0]*y[2]*y[3] + 2
-	case "dense", "dense.relu", "dense.dx", "dense.dx.relu":
-		return shape(1)[1] + 2
-	case "dense.dw":
-		return shape(1)[0] + 2
-	case "dense.dw.sgd", "dense.nhwc.dw.sgd":
-		return shape(2)[0] + 10 // and products and sums with decay, momentum twice, and rate
-	case "conv2d.nhwc.dw.sgd":
-		y := shape(2)
-		return y[0]*y[1]*y[2] + 10
 	case "mean":
-		return shape(1)[0] + 1 // and the division
+		return c.Spec.Operands[1].Shape[0] + 1 // and the division
 	case "rowsum":
-		return shape(1)[1]
+		return c.Spec.Operands[1].Shape[1]
 	}
-	return 0
+	if c.Kernel.PerPoint != 2 {
+		return 0
+	}
+	space, err := kernels.SpaceOf(&c.Spec)
+	if err != nil {
+		panic("kerneltest: " + err.Error())
+	}
+	if strings.HasSuffix(c.Kernel.Op, ".sgd") {
+		return space.Terms() + 10 // and products and sums with decay, momentum twice, and rate
+	}
+	return space.Terms() + 2 // and the bias and the old contents
 }
 
 // Magnitudes returns the case in float64 with the absolute values of all reals. The sign of a

@@ -45,7 +45,7 @@ const noMaximum = 255
 // passesNothing are the operands that hold positions in pooling windows. [noMaximum] stands for
 // none there.
 var passesNothing = map[string]bool{
-	"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
+	"maxpool.dx index": true, "maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
 }
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
@@ -75,7 +75,9 @@ func (c *Case) indexLimit(i int) int {
 		return shape("images")[0]
 	case "load.labels index":
 		return shape("labels")[0]
-	case "maxpool.dx index", "maxpool.nhwc.dx index", "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index":
+	case "maxpool.dx index", "maxpool.nhwc.dx index":
+		return int(c.Spec.Param("height") * c.Spec.Param("width"))
+	case "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index":
 		size := int(c.Spec.Param("size"))
 		return size * size
 	case "softmax_xent y", "softmax_xent.eval y", "xent y":

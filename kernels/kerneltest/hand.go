@@ -67,7 +67,7 @@ var handCases = []HandCase{
 		//     4 5 6       1 1 1   (-1,1): rows 0,1 columns 1,2: 2+3+5+6 = 16
 		//     7 8 9       1 1 1   (1,-1): 4+5+7+8 = 24, (1,1): 5+6+8+9 = 28
 		Name: "padding and stride", Op: "conv2d",
-		Params: dag.Params{{Name: "pad", Value: 1}, {Name: "stride", Value: 2}},
+		Params: ConvParams(1, 2),
 		Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 3, 3}, {1, 1, 3, 3}},
 		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
 		Want:   [][]float64{{12, 16, 24, 28}, nil, nil},

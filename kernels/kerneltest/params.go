@@ -14,9 +14,11 @@ func FirstModes(k *kernels.Kernel) []dag.Mode {
 	return modes
 }
 
-// ConvParams are the parameters of a convolution.
-func ConvParams(pad, stride float64) dag.Params {
-	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: stride}}
+// ConvParams are the parameters of a convolution with the same padding above and to the left.
+func ConvParams(pad, stride float64) dag.Params { return slidingParams(stride, pad, pad) }
+
+func slidingParams(stride, top, left float64) dag.Params {
+	return dag.Params{{Name: "stride", Value: stride}, {Name: "top", Value: top}, {Name: "left", Value: left}}
 }
 
 // ConvReLUParams are the parameters of a channels-last convolution.
@@ -29,9 +31,12 @@ func ConvPoolParams(pad, stride, size, step float64) dag.Params {
 	return append(ConvParams(pad, stride), dag.Param{Name: "size", Value: size}, dag.Param{Name: "step", Value: step})
 }
 
-// PoolParams are the parameters of a pooling.
-func PoolParams(size, stride float64) dag.Params {
-	return dag.Params{{Name: "size", Value: size}, {Name: "stride", Value: stride}}
+// PoolParams are the parameters of a pooling by squares without padding.
+func PoolParams(size, stride float64) dag.Params { return PoolWindowParams(stride, 0, 0, size, size) }
+
+// PoolWindowParams are the parameters of any pooling.
+func PoolWindowParams(stride, top, left, height, width float64) dag.Params {
+	return append(slidingParams(stride, top, left), dag.Param{Name: "height", Value: height}, dag.Param{Name: "width", Value: width})
 }
 
 // SGDParams are the parameters of sgd and dense.dw.sgd, and the last parameters of other

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,8 +35,8 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 }
 
 // Cases yields random cases of an operation: extents of 1 and pairwise different primes,
-// whole buffers and regions of larger ones, both element types, all modes, padding 0 to 3
-// and stride 1 to 3. The same come every time, whatever other operations there are.
+// whole buffers and regions of larger ones, both element types, all modes, padding up to 3 that
+// may differ from side to side, and stride 1 to 3. The same come every time, whatever other operations there are.
 func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		seed := fnv.New64a()
@@ -56,15 +55,25 @@ func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 	}
 }
 
-// Random draws shapes, modes and parameters of a case. Data are zero. Optional operands are
-// left out of half of the cases that are valid without them.
+// Random draws shapes, modes and parameters of a valid call from the statement of the operation.
+// Data are zero. Optional operands are left out of half of the cases that are valid without them.
 func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
+	for {
+		c := draw(k, rng, real)
+		if k.Validate(&c.Spec) == nil {
+			return c
+		}
+	}
+}
+
+// draw draws a call that may be invalid where parameters and modes exclude each other.
+func draw(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 	d := newDrawing(k, rng)
 	var shapes [][]int
 	var modes []dag.Mode
 	required := 0
-	for _, o := range k.Operands {
-		shapes, modes = append(shapes, d.shape(o.Dims)), append(modes, o.Modes[rng.IntN(len(o.Modes))])
+	for i, o := range k.Operands {
+		shapes, modes = append(shapes, d.shape(d.indices[i])), append(modes, o.Modes[rng.IntN(len(o.Modes))])
 		if !o.Optional {
 			required++
 		}
@@ -75,27 +84,41 @@ func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 	}
 	margin := rng.IntN(3)
 	if required < len(shapes) && rng.IntN(2) == 0 {
-		if c := New(k, real, shapes[:required], modes[:required], params, margin); kernels.Validate(&c.Spec) == nil {
+		if c := New(k, real, shapes[:required], modes[:required], params, margin); k.Validate(&c.Spec) == nil {
 			return c
 		}
 	}
 	return New(k, real, shapes, modes, params, margin)
 }
 
-// drawing is one call while it is drawn. A name of an extent or a parameter means the same in all
-// operations. Its value is drawn when it is first needed, since some values follow from others.
+// drawing is one call while it is drawn. A loop or a parameter means the same in all operands. Its
+// value is drawn when it is first needed, since some values follow from others.
 type drawing struct {
-	kernel  *kernels.Kernel
-	rng     *rand.Rand
-	free    []int  // extents that no name has yet
-	wide    string // the name whose extent is longer than two vectors; "": none is
-	extents map[string]int
-	rest    []int // the extents of "..."
-	params  map[string]float64
+	kernel    *kernels.Kernel
+	rng       *rand.Rand
+	indices   [][]kernels.Subscript
+	sizes     map[string]string // of loops by parameter
+	free      []int             // extents that no loop has yet
+	wide      string            // the loop whose extent is longer than two vectors; "": none is
+	symmetric bool              // windows have the same padding on all sides
+	extents   map[string]int    // of loops by name, of windows' indices by text
+	rest      []int             // the extents of "..."
+	params    map[string]float64
 }
 
 func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
-	d := &drawing{kernel: k, rng: rng, extents: map[string]int{}, params: map[string]float64{}}
+	d := &drawing{
+		kernel: k, rng: rng, symmetric: rng.IntN(2) == 0,
+		sizes: map[string]string{}, extents: map[string]int{}, params: map[string]float64{},
+	}
+	for _, text := range strings.Fields(k.Sizes) {
+		loop, param, _ := strings.Cut(text, "=")
+		d.sizes[loop] = param
+	}
+	var err error
+	if d.indices, err = k.Subscripts(); err != nil {
+		panic("kerneltest: " + k.Op + ": " + err.Error())
+	}
 	for _, p := range rng.Perm(len(primes)) {
 		e := primes[p]
 		if rng.IntN(6) == 0 {
@@ -103,100 +126,145 @@ func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
 		}
 		d.free = append(d.free, e)
 	}
-	if names := rowNames(k); len(names) > 0 && rng.IntN(3) == 0 {
-		d.wide = names[rng.IntN(len(names))]
+	if loops := d.rows(); len(loops) > 0 && rng.IntN(3) == 0 {
+		d.wide = loops[rng.IntN(len(loops))]
 	}
 	return d
 }
 
-// derived are the extents that follow from others, see drawExtent, and "...", which is no name.
-var derived = []string{"k", "oh", "ow", "ph", "pw", "..."}
-
-// rowNames are the names of extents that are rows of an operand and may be of any length.
-func rowNames(k *kernels.Kernel) []string {
-	var names []string
-	for _, o := range k.Operands {
-		dims := strings.Fields(o.Dims)
-		if last := dims[len(dims)-1]; len(dims) > 1 && !slices.Contains(derived, last) {
-			names = append(names, last)
+// rows are the loops over rows of an operand that may be of any length.
+func (d *drawing) rows() []string {
+	var loops []string
+	for _, indices := range d.indices {
+		if last := indices[len(indices)-1]; len(indices) > 1 && len(last.Terms) == 1 && last.Offset == "" {
+			if loop := last.Terms[0].Loop; d.windowOf(loop) == nil {
+				loops = append(loops, loop)
+			}
 		}
 	}
-	return names
+	return loops
 }
 
-// next is an extent that no name has taken.
+// windowOf is the index of windows that has a loop; nil: none has it.
+func (d *drawing) windowOf(loop string) *kernels.Subscript {
+	for _, indices := range d.indices {
+		for i := range indices {
+			x := &indices[i]
+			if x.Offset != "" && slices.ContainsFunc(x.Terms, func(t kernels.Term) bool { return t.Loop == loop }) {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// next is an extent that no loop has taken.
 func (d *drawing) next() int {
 	e := d.free[0]
 	d.free = d.free[1:]
 	return e
 }
 
-// shape is the shape of an operand by its [kernels.Operand] Dims.
-func (d *drawing) shape(dims string) []int {
+// shape is the shape of an operand.
+func (d *drawing) shape(indices []kernels.Subscript) []int {
 	var shape []int
-	for _, name := range strings.Fields(dims) {
-		if name == "..." {
+	for i := range indices {
+		switch x := &indices[i]; {
+		case x.Extent > 0:
+			shape = append(shape, x.Extent)
+		case len(x.Terms) == 0: // "..."
 			if d.rest == nil {
 				n := 1 + d.rng.IntN(4)
 				d.rest, d.free = d.free[:n], d.free[n:]
 			}
 			shape = append(shape, d.rest...)
-			continue
+		case x.Offset != "":
+			d.window(x)
+			shape = append(shape, d.extents[x.Text])
+		default:
+			shape = append(shape, d.extent(x.Terms[0].Loop))
 		}
-		shape = append(shape, d.extent(name))
 	}
 	return shape
 }
 
-func (d *drawing) extent(name string) int {
-	if n, err := strconv.Atoi(name); err == nil {
-		return n
+// extent is that of a loop.
+func (d *drawing) extent(loop string) int {
+	if x := d.windowOf(loop); x != nil {
+		d.window(x)
 	}
-	e, ok := d.extents[name]
+	e, ok := d.extents[loop]
 	if !ok {
-		e = d.drawExtent(name)
-		d.extents[name] = e
+		e = d.next()
+		if loop == d.wide {
+			e += wider
+		}
+		d.extents[loop] = e
 	}
 	return e
 }
 
-// drawExtent draws a free extent, or derives one. A window of k×k slides over an image of h×w and
-// gives oh×ow. Over that a window of size×size slides at distance step and gives ph×pw. Without
-// step, size is the window over the image.
-func (d *drawing) drawExtent(name string) int {
-	switch name {
-	case "k":
-		return 1 + d.rng.IntN(min(5, d.extent("h")+2*d.integer("pad"), d.extent("w")+2*d.integer("pad")))
-	case "oh":
-		return d.slide("h")
-	case "ow":
-		return d.slide("w")
-	case "ph":
-		return windows(d.extent("oh"), d.integer("size"), 0, d.integer("step"))
-	case "pw":
-		return windows(d.extent("ow"), d.integer("size"), 0, d.integer("step"))
-	case d.wide:
-		return d.next() + wider
+// window draws the extents of an index of windows: of what they slide over, of the windows, and
+// then how many there are. In poolings each window holds an element.
+func (d *drawing) window(x *kernels.Subscript) {
+	if _, ok := d.extents[x.Text]; ok {
+		return
 	}
-	return d.next()
+	over, before, after := d.next(), d.padding(), d.padding()
+	if top, ok := d.params["top"]; ok && d.symmetric {
+		before = int(top)
+	}
+	if d.symmetric {
+		after = before
+	} else if d.rng.IntN(6) == 0 {
+		before = -d.rng.IntN(d.factor(x.Terms[0]))
+	}
+	room, maxima := over+before+after, slices.Contains(d.kernel.Params, "height")
+	if maxima {
+		room = over
+	}
+	span := 1
+	for _, t := range x.Terms[1:] {
+		f := d.factor(t)
+		e := d.position(t.Loop, max(1, (room-span)/f+1))
+		span += f * (e - 1)
+		d.extents[t.Loop] = e
+	}
+	if maxima {
+		before, after = min(before, span-1), min(after, span-1)
+	}
+	d.params[x.Offset] = float64(before)
+	d.extents[x.Text] = over
+	d.extents[x.Terms[0].Loop] = max(1, (over+before+after-span)/d.factor(x.Terms[0])+1)
 }
 
-// slide is the number of windows over an extent of the image.
-func (d *drawing) slide(over string) int {
-	if d.has("size") && !d.has("step") {
-		return windows(d.extent(over), d.integer("size"), 0, d.integer("stride"))
+func (d *drawing) padding() int { return d.rng.IntN(4) }
+
+// factor is the product of a term's parameters.
+func (d *drawing) factor(t kernels.Term) int {
+	f := 1
+	for _, name := range t.Factors {
+		f *= int(d.param(name))
 	}
-	return windows(d.extent(over), d.extent("k"), d.integer("pad"), d.integer("stride"))
+	return f
 }
 
-func (d *drawing) has(param string) bool { return slices.Contains(d.kernel.Params, param) }
-
-// integer is an integer parameter, 0 if the operation does not have it.
-func (d *drawing) integer(param string) int {
-	if !d.has(param) {
-		return 0
+// position draws the extent of a loop over positions in a window, at most so many.
+func (d *drawing) position(loop string, most int) int {
+	param, ok := d.sizes[loop]
+	if v, drawn := d.params[param]; drawn {
+		return int(v)
 	}
-	return int(d.param(param))
+	e := 1 + d.rng.IntN(min(5, most))
+	if i, drawn := d.extents["i"]; drawn && d.rng.IntN(3) > 0 {
+		e = min(i, most) // a square
+	} else if ok && d.rng.IntN(2) == 0 {
+		e = min(2, most) // the window of the fast variants
+	}
+	if ok {
+		d.params[param] = float64(e)
+	}
+	return e
 }
 
 func (d *drawing) param(name string) float64 {
@@ -211,19 +279,8 @@ func (d *drawing) param(name string) float64 {
 // drawParam draws a parameter. It knows every name in a kernel's Params.
 func (d *drawing) drawParam(name string) float64 {
 	switch name {
-	case "pad":
-		return float64(d.rng.IntN(4))
 	case "stride", "step":
 		return float64(1 + d.rng.IntN(3))
-	case "size":
-		over := min(d.extent("h"), d.extent("w"))
-		if d.has("step") {
-			over = min(d.extent("oh"), d.extent("ow"))
-		}
-		if d.rng.IntN(2) == 0 {
-			return float64(min(2, over)) // the window of the fast variants
-		}
-		return float64(1 + d.rng.IntN(min(4, over)))
 	case "relu":
 		return float64(d.rng.IntN(2))
 	case "divisor":
@@ -247,13 +304,4 @@ func (d *drawing) drawParam(name string) float64 {
 		return 1e-8
 	}
 	panic(fmt.Sprintf("kerneltest: %s has a parameter %s, for which drawParam has no values", d.kernel.Op, name))
-}
-
-// windows is the number of windows of size k at distance stride in an extent with
-// padding on both sides, or 0 if none fits.
-func windows(extent, k, pad, stride int) int {
-	if extent+2*pad < k {
-		return 0
-	}
-	return (extent+2*pad-k)/stride + 1
 }

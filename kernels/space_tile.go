@@ -1,0 +1,298 @@
+package kernels
+
+import (
+	"slices"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Tile is a part of a call that is a call itself.
+type Tile struct {
+	// Boxes are what the tile touches of each operand. None is empty: of an operand of which the
+	// tile touches nothing, because its windows lie beside it, the box is one element of the
+	// dimension, and the parameters are such that windows lie before it. An optional operand that
+	// the tile does not have is nil.
+	Boxes  []dag.Box
+	Params dag.Params
+	// First says that the tile has the first index of every loop that is reduced. It may write
+	// its results; those of the other tiles are added to them.
+	First bool
+}
+
+// Loop is a dimension of the iteration space.
+type Loop struct {
+	Name   string
+	Extent int
+}
+
+// Cuttable reports whether the operation may be cut along a dimension of the written operand. Then
+// each other operand that must be written has the same dimension.
+func (p *Space) Cuttable(dim int) bool {
+	text := p.text(0, dim)
+	if p.isWhole(text) {
+		return false
+	}
+	for i := range p.kernel.Operands[:p.kernel.required()] {
+		o := &p.kernel.Operands[i]
+		if o.writes() && !slices.ContainsFunc(p.dims(i), func(d int) bool { return p.text(i, d) == text }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Reduced lists the loops along which the operation may be cut although the written operand does
+// not have them: the result of such a tile can be added to that of others. There are none unless
+// the operation may write and add, and with this call's parameters and operands adds, too.
+func (p *Space) Reduced() []Loop {
+	added := *p.spec
+	added.Operands = slices.Clone(added.Operands)
+	added.Operands[0].Mode = dag.ReadWrite
+	if len(p.kernel.Operands[0].Modes) < 2 || Validate(&added) != nil {
+		return nil
+	}
+	var all []Loop
+	for _, e := range p.extents {
+		if e.dim >= 0 && e.index == nil && !p.has(0, e.name) && !p.isWhole(e.name) {
+			all = append(all, Loop{e.name, e.value})
+		}
+	}
+	return all
+}
+
+// isWhole reports whether the table says that tiles have all of a loop.
+func (p *Space) isWhole(loop string) bool {
+	return slices.Contains(strings.Fields(p.kernel.Whole), loop)
+}
+
+func (o *Operand) writes() bool { return o.Modes[0] != dag.Read }
+
+// dims are the dimensions of an operand that are not numbers.
+func (p *Space) dims(i int) []int {
+	var all []int
+	for d := range p.spec.Operands[i].Shape {
+		if x := p.index(i, d); x == nil || x.Extent == 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// index is that of a dimension of an operand; nil in "...".
+func (p *Space) index(i, d int) *Subscript {
+	indices := p.operands[i]
+	if d >= len(indices) || indices[d].Text == restText {
+		return nil
+	}
+	return &indices[d]
+}
+
+// text is the index as a text, by which equal ones are known.
+func (p *Space) text(i, d int) string {
+	if x := p.index(i, d); x != nil {
+		return x.Text
+	}
+	return restName(len(p.spec.Operands[i].Shape) - d)
+}
+
+// has reports whether an operand depends on a loop.
+func (p *Space) has(i int, loop string) bool {
+	for _, d := range p.dims(i) {
+		if x := p.index(i, d); x == nil && p.text(i, d) == loop || x != nil && x.has(loop) {
+			return true
+		}
+	}
+	return false
+}
+
+// tiling is a tile while its ranges are found: those of loops by name, and those of the operands'
+// indices by text.
+type tiling struct {
+	*Space
+	ranges map[string]dag.Range
+	shifts dag.Params // what is added to the offsets of the call
+}
+
+// Tile is the tile that writes a box of the first operand (nil: all of it) from ranges of loops
+// that are reduced. A loop without a range is whole.
+func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
+	t := tiling{Space: p, ranges: map[string]dag.Range{}}
+	for loop, r := range reduced {
+		t.ranges[loop] = r
+	}
+	if written == nil {
+		written = dag.Whole(p.spec.Operands[0].Shape)
+	}
+	for d, r := range written {
+		t.write(d, r)
+	}
+	tile := &Tile{First: true}
+	for _, e := range p.extents {
+		if e.index == nil && !p.has(0, e.name) && e.name != restText && t.loop(e.name).Lo > 0 {
+			tile.First = false
+		}
+	}
+	for i := range p.spec.Operands {
+		var box dag.Box
+		if t.keeps(i) {
+			for d, e := range p.spec.Operands[i].Shape {
+				box = append(box, t.box(i, d, e))
+			}
+		}
+		tile.Boxes = append(tile.Boxes, box)
+	}
+	for _, q := range p.spec.Params {
+		shift, _ := t.shifts.Get(q.Name)
+		tile.Params = append(tile.Params, dag.Param{Name: q.Name, Value: q.Value + shift})
+	}
+	return tile
+}
+
+// loop is the range of a loop.
+func (t *tiling) loop(name string) dag.Range {
+	if r, ok := t.ranges[name]; ok {
+		return r
+	}
+	return dag.Range{Lo: 0, Hi: t.extent(name)}
+}
+
+// reversed is a range of a loop counted from its end.
+func (t *tiling) reversed(loop string, r dag.Range) dag.Range {
+	n := t.extent(loop)
+	return dag.Range{Lo: n - r.Hi, Hi: n - r.Lo}
+}
+
+// write sets the range of a dimension of the written operand, and those of its loops.
+func (t *tiling) write(d int, r dag.Range) {
+	x := t.index(0, d)
+	switch {
+	case x == nil:
+		t.ranges[t.text(0, d)] = r
+	case x.Extent > 0:
+	case x.Reversed:
+		t.ranges[x.Terms[0].Loop] = t.reversed(x.Terms[0].Loop, r)
+	case x.isLoop():
+		t.ranges[x.Terms[0].Loop] = r
+	default:
+		out := x.Terms[0].Loop
+		windows := t.preimage(x, r)
+		t.ranges[out], t.ranges[x.Text] = atLeastOne(windows, t.extent(out)), r
+		t.shift(x, r, windows.Len() == 0)
+	}
+}
+
+// positions is the least and the greatest distance of an element of a window from its beginning.
+func (t *tiling) positions(x *Subscript) (least, most int) {
+	for i := range x.Terms[1:] {
+		term := &x.Terms[1+i]
+		r, f := t.loop(term.Loop), t.factor(term)
+		least, most = least+f*r.Lo, most+f*(r.Hi-1)
+	}
+	return least, most
+}
+
+// preimage is the windows that touch a range of what they slide over.
+func (t *tiling) preimage(x *Subscript, r dag.Range) dag.Range {
+	stride, before := t.factor(&x.Terms[0]), t.offset(x)
+	least, most := t.positions(x)
+	lo, hi := -floorDiv(most-r.Lo-before, stride), floorDiv(r.Hi-1+before-least, stride)+1
+	return within(lo, hi, t.loop(x.Terms[0].Loop))
+}
+
+// image is what windows touch of what they slide over. Windows beside it are left out first, since
+// there may be gaps between them.
+func (t *tiling) image(x *Subscript, extent int) dag.Range {
+	whole := dag.Range{Lo: 0, Hi: extent}
+	r, stride, before := t.preimage(x, whole), t.factor(&x.Terms[0]), t.offset(x)
+	if r.Len() == 0 {
+		return r
+	}
+	least, most := t.positions(x)
+	return within(r.Lo*stride+least-before, (r.Hi-1)*stride+most-before+1, whole)
+}
+
+// within is the part of lo to hi in a range; it may be empty.
+func within(lo, hi int, r dag.Range) dag.Range {
+	lo = min(max(lo, r.Lo), r.Hi)
+	return dag.Range{Lo: lo, Hi: max(lo, min(hi, r.Hi))}
+}
+
+// atLeastOne is a range below an extent, with one index if it has none.
+func atLeastOne(r dag.Range, extent int) dag.Range {
+	if r.Len() > 0 {
+		return r
+	}
+	lo := min(r.Lo, extent-1)
+	return dag.Range{Lo: lo, Hi: lo + 1}
+}
+
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func floorMod(a, b int) int { return a - b*floorDiv(a, b) }
+
+// shift notes how the offset of a subscript differs in the tile, which has the box r of the
+// dimension. Where the windows touch nothing, they lie before the box, so far that the next one
+// would not lie in it either.
+func (t *tiling) shift(x *Subscript, r dag.Range, nothing bool) {
+	by, span := r.Lo, 1
+	for i := range x.Terms {
+		l, f := t.loop(x.Terms[i].Loop), t.factor(&x.Terms[i])
+		by -= f * l.Lo
+		if i > 0 {
+			span += f * (l.Len() - 1)
+		}
+	}
+	if nothing {
+		n, stride := t.loop(x.Terms[0].Loop).Len(), t.factor(&x.Terms[0])
+		by = max(n*stride+1, (n-1)*stride+span) - t.offset(x)
+	}
+	t.shifts = append(t.shifts, dag.Param{Name: x.Offset, Value: float64(by)})
+}
+
+// keeps reports whether the tile has an operand. An optional one that is read enters a sum once,
+// and one that is written gets its value once.
+func (t *tiling) keeps(i int) bool {
+	o := &t.kernel.Operands[i]
+	if !o.Optional {
+		return true
+	}
+	for _, e := range t.extents {
+		if e.index != nil || e.name == restText || t.has(i, e.name) {
+			continue
+		}
+		if o.writes() == t.has(0, e.name) && t.loop(e.name).Lo > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// box is the range of a dimension of an operand.
+func (t *tiling) box(i, d, extent int) dag.Range {
+	x := t.index(i, d)
+	switch {
+	case x == nil:
+		return t.loop(t.text(i, d))
+	case x.Extent > 0:
+		return dag.Range{Lo: 0, Hi: extent}
+	case x.Reversed:
+		return t.reversed(x.Terms[0].Loop, t.loop(x.Terms[0].Loop))
+	case x.isLoop():
+		return t.loop(x.Terms[0].Loop)
+	}
+	r, ok := t.ranges[x.Text]
+	if !ok {
+		touched := t.image(x, extent)
+		r = atLeastOne(touched, extent)
+		t.ranges[x.Text] = r
+		t.shift(x, r, touched.Len() == 0)
+	}
+	return r
+}
