@@ -7,11 +7,7 @@ import (
 )
 
 // table is the table of operations. Nothing changes it.
-<<<<<<< HEAD
-var table = append([]Kernel{
-=======
-var table = stated([]Kernel{
->>>>>>> h-A
+var table = stated(append([]Kernel{
 	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
@@ -27,11 +23,7 @@ var table = stated([]Kernel{
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mean, count, add, sum, copied,
 	sgd, adam,
-<<<<<<< HEAD
-}, functionKernels()...)
-=======
-})
->>>>>>> h-A
+}, functionKernels()...))
 
 // Kernels is the table of operations, as a copy.
 func Kernels() []Kernel {

@@ -100,12 +100,12 @@ func functionKernels() (all []Kernel) {
 		all = append(all, Kernel{
 			Op: f.Name, Doc: "y = " + f.Name + "(x): " + f.Doc,
 			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
-			Work:     perElement(f.Flops, 0),
+			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value)),
 		}, Kernel{
 			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + v,
 			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), reads(v, Real, "...")},
-			Work:     perElement(f.Flops, 0),
+			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope)),
 		})
 	}

@@ -244,22 +244,10 @@ func withRef(doc string, run32, run64 func(*Call), others ...[]Variant) []Varian
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.
-<<<<<<< HEAD
 func Validate(s *Spec) error { return (*Table)(nil).Validate(s) }
-
-func (k *Kernel) validate(s *Spec) error {
-=======
-func Validate(s *Spec) error {
-	k, ok := lookup(s.Op)
-	if !ok {
-		return fmt.Errorf("unknown operation %q", s.Op)
-	}
-	return k.Validate(s)
-}
 
 // Validate is [Validate] of a call of the operation.
 func (k *Kernel) Validate(s *Spec) error {
->>>>>>> h-A
 	if s.Type != dag.Float32 && s.Type != dag.Float64 {
 		return fmt.Errorf("%s: type %v; float32 and float64 are supported", s.Op, s.Type)
 	}

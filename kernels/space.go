@@ -222,11 +222,7 @@ type Space struct {
 
 // SpaceOf returns the iteration space of a call, or what is wrong with its shapes.
 func SpaceOf(s *Spec) (*Space, error) {
-	k, ok := lookup(s.Op)
-	if !ok {
-		return nil, fmt.Errorf("unknown operation %q", s.Op)
-	}
-	return k.space(s)
+	return (*Table)(nil).SpaceOf(s)
 }
 
 // space compares the operands' shapes with the statement.

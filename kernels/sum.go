@@ -12,7 +12,7 @@ var sum = Kernel{
 		reads("a", Real, "..."),
 		reads("b", Real, "..."),
 	},
-	Work: perElement(1, 0),
+	Flops: perElement(1, 0),
 	Variants: withRef("element by element", sumRef[float32], sumRef[float64],
 		atLevels("copied and added in parts that stay in the first-level cache", sumAt[float32], sumAt[float64], nil)),
 }
@@ -20,7 +20,6 @@ var sum = Kernel{
 var copied = Kernel{
 	Op: "copy", Doc: "y = x",
 	Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
-	Work:     perElement(0, 0),
 	Variants: withRef("run by run", copyRef[float32], copyRef[float64]),
 }
 

@@ -15,7 +15,7 @@ type Table struct {
 }
 
 // NewTable is the operations of this package and others. Each of these has a name of its own,
-// operands, its Work, and a first variant "ref" for both float types.
+// operands, and a first variant "ref" for both float types.
 func NewTable(others ...Kernel) (*Table, error) {
 	t := &Table{kernels: Kernels(), byOp: map[string]*Kernel{}}
 	for i := range others {
@@ -23,12 +23,17 @@ func NewTable(others ...Kernel) (*Table, error) {
 		switch {
 		case k.Op == "":
 			return nil, fmt.Errorf("operation %d has no name", i+1)
-		case len(k.Operands) == 0 || k.Work == nil || len(k.Variants) == 0:
-			return nil, fmt.Errorf("operation %q lacks operands, Work or variants", k.Op)
+		case len(k.Operands) == 0 || len(k.Variants) == 0:
+			return nil, fmt.Errorf("operation %q lacks operands or variants", k.Op)
 		case k.Variants[0].Name != "ref" || k.Variants[0].Run32 == nil || k.Variants[0].Run64 == nil:
 			return nil, fmt.Errorf("operation %q: the first variant is %q, want \"ref\" with Run32 and Run64", k.Op, k.Variants[0].Name)
 		}
-		t.kernels = append(t.kernels, k.clone())
+		c := k.clone()
+		var err error
+		if c.statement, err = k.parse(); err != nil {
+			return nil, fmt.Errorf("operation %q: %w", k.Op, err)
+		}
+		t.kernels = append(t.kernels, c)
 	}
 	for i := range t.kernels {
 		k := &t.kernels[i]
@@ -63,7 +68,17 @@ func (t *Table) Validate(s *Spec) error {
 	if !ok {
 		return fmt.Errorf("unknown operation %q", s.Op)
 	}
-	return k.validate(s)
+	return k.Validate(s)
+}
+
+// SpaceOf is the iteration space of a call of an operation of the table, or what is wrong with its
+// shapes.
+func (t *Table) SpaceOf(s *Spec) (*Space, error) {
+	k, ok := t.find(s.Op)
+	if !ok {
+		return nil, fmt.Errorf("unknown operation %q", s.Op)
+	}
+	return k.space(s)
 }
 
 // Add is [Add] for the operations of the table.

@@ -24,8 +24,7 @@ func (softplus) Backward(n *nn.Node) { n.Tiles("softplus.dx", nil, n.InputGrad(0
 
 func (softplus) Kernels() []kernels.Kernel {
 	kernel := func(op string, run32, run64 func(*kernels.Call), operands ...string) kernels.Kernel {
-		k := kernels.Kernel{Op: op, Variants: []kernels.Variant{{Name: "ref", Run32: run32, Run64: run64}}}
-		k.Work = func(s *kernels.Spec) (float64, int64) { return float64(s.Bytes()), s.Bytes() }
+		k := kernels.Kernel{Op: op, PerPoint: 4, Variants: []kernels.Variant{{Name: "ref", Run32: run32, Run64: run64}}}
 		for i, name := range operands {
 			mode := dag.Read
 			if i == 0 {
