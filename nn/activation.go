@@ -1,11 +1,17 @@
 package nn
 
-import "dahl/kernels"
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
 
 // Activation applies one of [kernels.Functions] to every element, such as "tanh" or "gelu".
 type Activation struct {
 	Elementwise
 	Function string
+	Setting  float64 // of a function that has one
 }
 
 // Kind implements [Layer].
@@ -13,32 +19,54 @@ func (a Activation) Kind() string { return a.Function }
 
 // Output implements [Layer].
 func (a Activation) Output(in [][]int) ([]int, error) {
-	if _, err := kernels.FunctionByName(a.Function); err != nil {
+	f, err := kernels.FunctionByName(a.Function)
+	if err != nil {
 		return nil, err
+	}
+	if f.Setting != "" && !(a.Setting >= 0 && a.Setting <= f.Most) {
+		return nil, fmt.Errorf("%s %g; want a number from 0 to %g", f.Setting, a.Setting, f.Most)
 	}
 	return a.Elementwise.Output(in)
 }
 
 // Forward implements [Layer].
-func (a Activation) Forward(n *Node) { n.Tiles(a.Function, nil, n.Output(), n.Input(0)) }
+func (a Activation) Forward(n *Node) {
+	if f := a.function(); f.Setting != "" {
+		n.params = dag.Params{{Name: f.Setting, Value: a.Setting}}
+	}
+	n.Tiles(a.Function, n.params, n.Output(), n.Input(0))
+}
 
 // Backward implements [Layer].
 func (a Activation) Backward(n *Node) {
 	at := n.Input(0)
-	if f, err := kernels.FunctionByName(a.Function); err == nil && f.OfOutput {
+	if a.function().OfOutput {
 		at = n.Output()
 	}
-	n.Tiles(a.Function+".dx", nil, n.InputGrad(0), n.OutputGrad(), at)
+	n.Tiles(a.Function+".dx", n.params, n.InputGrad(0), n.OutputGrad(), at)
+}
+
+// function is the function, which Output has found before.
+func (a Activation) function() *kernels.Function {
+	f, err := kernels.FunctionByName(a.Function)
+	if err != nil {
+		panic("nn: " + err.Error())
+	}
+	return f
 }
 
 // activations are the lines of the table of layers for all functions.
 func activations() (all []LayerKind) {
 	for _, f := range kernels.Functions() {
-		all = append(all, LayerKind{
+		kind := LayerKind{
 			Kind: f.Name, Prefix: f.Name, Doc: f.Doc,
-			New:   func(Settings) Layer { return Activation{Function: f.Name} },
+			New:   func(s Settings) Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
 			Curve: Curve{Slope: f.Steepest, Bend: f.Bend, AtZero: f.AtZero},
-		})
+		}
+		if f.Setting != "" {
+			kind.Keys = []Key{{Name: f.Setting, Max: f.Most, Default: f.Default, Fraction: true, Doc: f.Doc}}
+		}
+		all = append(all, kind)
 	}
 	return all
 }

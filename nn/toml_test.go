@@ -107,6 +107,7 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = -3\n", "f.toml:5: layer 1: outputs = -3: want a whole number from 1 to"},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 2.5\n", "f.toml:5: layer 1: outputs = 2.5: want a whole number"},
 		{ok + "[[layer]]\nkind = \"dense\"\n", "f.toml:3: layer 1: outputs is missing; write outputs = a whole number from 1 to"},
+		{ok + "[[layer]]\nkind = \"leaky_relu\"\nslope = 1.5\n", "f.toml:5: layer 1: slope = 1.5: want a number from 0 to 1"},
 		{ok + "[[layer]]\nkind = \"relu\"\nsize = 2\n", "f.toml:5: layer 1: size: unknown key; known are kind, name, input"},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 3\n", "layer \"fc1\" (dense) of input 1×8×8: a dense layer needs a vector; put a flatten before it"},
 		{ok + "[[layer]]\nkind = \"conv2d\"\nfilters = 2\nkernel = 9\n", "layer \"conv1\" (conv2d) of input 1×8×8: window 9 is larger than the input, 8 with padding"},

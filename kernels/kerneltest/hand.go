@@ -437,6 +437,14 @@ var handCases = []HandCase{
 		In: [][]float64{nil, {2, 3, 4}, {0, 64, -64}}, Want: [][]float64{{1, 3, 0}, nil, nil},
 	},
 	{
+		Name: "a quarter below 0", Op: "leaky_relu", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, 3, -8}}, Want: [][]float64{{0, 3, -2}, nil},
+	},
+	{
+		Name: "a quarter below 0 and at it", Op: "leaky_relu.dx", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {4, 3, 8}, {0, 3, -8}}, Want: [][]float64{{1, 3, 2}, nil, nil},
+	},
+	{
 		Name: "plain", Op: "sgd", Params: SGDParams(0, 0, 0), // 2 - 0.5·4
 		Shapes: [][]int{{1}, {1}, {2}},
 		In:     [][]float64{{2}, {4}, {0.5, 1}},

@@ -283,6 +283,8 @@ func (d *drawing) drawParam(name string) float64 {
 		return float64(1 + d.rng.IntN(3))
 	case "relu":
 		return float64(d.rng.IntN(2))
+	case "slope":
+		return 0.25 * float64(d.rng.IntN(4))
 	case "divisor":
 		return 255
 	case "batch": // of which the call has some samples
