@@ -8,21 +8,21 @@ import "dahl/kernels/simd"
 var globalavgpool = Kernel{
 	Op: "globalavgpool", Doc: "y[n,c] = mean of x[n,c,h,w] over h and w",
 	Operands: []Operand{writes("y", Real, "n c 1 1"), reads("x", Real, "n c h w")},
-	Flops:    perElement(1, 1),
+	PerPoint: 1,
 	Variants: withRef("channel by channel", meanPixels[float32](1), meanPixels[float64](1)),
 }
 
 var globalavgpoolDx = Kernel{
 	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/(h·w)",
 	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
-	Flops:    perElement(1, 0),
+	Whole:    "h w", PerPoint: 1,
 	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1)),
 }
 
 var globalavgpoolNHWC = Kernel{
 	Op: "globalavgpool.nhwc", Doc: "y[n,c] = mean of x[n,h,w,c] over h and w",
 	Operands: []Operand{writes("y", Real, "n 1 1 c"), reads("x", Real, "n h w c")},
-	Flops:    perElement(1, 1),
+	PerPoint: 1,
 	Variants: withRef("channel by channel", meanPixels[float32](3), meanPixels[float64](3),
 		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil)),
 }
@@ -30,7 +30,7 @@ var globalavgpoolNHWC = Kernel{
 var globalavgpoolNHWCDx = Kernel{
 	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/(h·w)",
 	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
-	Flops:    perElement(1, 0),
+	Whole:    "h w", PerPoint: 1,
 	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3)),
 }
 

@@ -42,10 +42,10 @@ func TestRandomFollowsDims(t *testing.T) {
 // TestRandomAsksForValues: a parameter of a new name needs values.
 func TestRandomAsksForValues(t *testing.T) {
 	defer func() {
-		if text, _ := recover().(string); !strings.Contains(text, "new has a parameter slope") {
+		if text, _ := recover().(string); !strings.Contains(text, "new has a parameter angle") {
 			t.Errorf("panics with %q", text)
 		}
 	}()
-	k := &kernels.Kernel{Op: "new", Params: []string{"slope"}, Operands: []kernels.Operand{{Name: "x", Modes: []dag.Mode{dag.Read}, Dims: "..."}}}
+	k := &kernels.Kernel{Op: "new", Params: []string{"angle"}, Operands: []kernels.Operand{{Name: "x", Modes: []dag.Mode{dag.Read}, Dims: "..."}}}
 	Random(k, rand.New(rand.NewPCG(1, 2)), dag.Float32)
 }
