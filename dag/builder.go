@@ -297,6 +297,15 @@ func (b *Builder) checkAccess(t *Task, a Access) {
 // BufferAt returns the buffer with an ID, for callers that build on shapes.
 func (b *Builder) BufferAt(id BufferID) Buffer { return b.graph.Buffers[id] }
 
+// Accumulate sets into how many private accumulators Expand spreads the contributors of a Reduce of a
+// buffer, see [Buffer].
+func (b *Builder) Accumulate(id BufferID, accumulators int) {
+	for b.graph.Buffers[id].ViewOf != None {
+		id = b.graph.Buffers[id].ViewOf
+	}
+	b.graph.Buffers[id].Accumulators = accumulators
+}
+
 // BufferNamed finds a buffer that was added before.
 func (b *Builder) BufferNamed(name string) (BufferID, bool) {
 	id, ok := b.bufferIDs[name]

@@ -10,10 +10,10 @@ package kernels
 var dense = Kernel{
 	Op: "dense", Doc: "y = x·wᵀ + b",
 	Operands: []Operand{
-		sums("y", "n o"),
-		reads("x", Real, "n i"),
-		reads("w", Real, "o i"),
-		optional(reads("b", Real, "o")),
+		sums("y", "n f"),
+		reads("x", Real, "n c"),
+		reads("w", Real, "f c"),
+		optional(reads("b", Real, "f")),
 	},
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 0) },
@@ -25,9 +25,9 @@ var dense = Kernel{
 var denseDx = Kernel{
 	Op: "dense.dx", Doc: "dx = dy·w",
 	Operands: []Operand{
-		sums("dx", "n i"),
-		reads("dy", Real, "n o"),
-		reads("w", Real, "o i"),
+		sums("dx", "n c"),
+		reads("dy", Real, "n f"),
+		reads("w", Real, "f c"),
 	},
 	PerPoint: 2,
 	Variants: withRef("the sum as written", denseDxRef[float32], denseDxRef[float64],
@@ -38,10 +38,10 @@ var denseDx = Kernel{
 var denseDw = Kernel{
 	Op: "dense.dw", Doc: "dw = dyᵀ·x, db = column sums of dy",
 	Operands: []Operand{
-		sums("dw", "o i"),
-		reads("dy", Real, "n o"),
-		reads("x", Real, "n i"),
-		optional(sums("db", "o")),
+		sums("dw", "f c"),
+		reads("dy", Real, "n f"),
+		reads("x", Real, "n c"),
+		optional(sums("db", "f")),
 	},
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },

@@ -16,13 +16,13 @@ import "dahl/kernels/simd"
 var denseNHWCDwSGD = Kernel{
 	Op: "dense.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of dense.dw; x is a map with channels last",
 	Operands: []Operand{
-		updates("w", "o c h w"),
-		updates("b", "o"),
-		reads("dy", Real, "n o"),
+		updates("w", "f c h w"),
+		updates("b", "f"),
+		reads("dy", Real, "n f"),
 		reads("x", Real, "n h w c"),
 		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "o c h w")),
-		optional(updates("vb", "o")),
+		optional(updates("vw", "f c h w")),
+		optional(updates("vb", "f")),
 	},
 	Params:   sgdParamNames,
 	Check:    func(s *Spec) error { return checkVelocities(s, 7) },

@@ -11,10 +11,10 @@ package kernels
 var denseReLU = Kernel{
 	Op: "dense.relu", Doc: "y = max(0, x·wᵀ + b)",
 	Operands: []Operand{
-		writes("y", Real, "n o"),
-		reads("x", Real, "n i"),
-		reads("w", Real, "o i"),
-		optional(reads("b", Real, "o")),
+		writes("y", Real, "n f"),
+		reads("x", Real, "n c"),
+		reads("w", Real, "f c"),
+		optional(reads("b", Real, "f")),
 	},
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return s.volume(0) + biasFlops(s, 3, 0) },
@@ -26,10 +26,10 @@ var denseReLU = Kernel{
 var denseDxReLU = Kernel{
 	Op: "dense.dx.relu", Doc: "dx = dy·w where x > 0, else 0",
 	Operands: []Operand{
-		writes("dx", Real, "n i"),
-		reads("dy", Real, "n o"),
-		reads("w", Real, "o i"),
-		reads("x", Real, "n i"),
+		writes("dx", Real, "n c"),
+		reads("dy", Real, "n f"),
+		reads("w", Real, "f c"),
+		reads("x", Real, "n c"),
 	},
 	PerPoint: 2,
 	Flops:    perElement(1, 0),

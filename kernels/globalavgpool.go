@@ -13,9 +13,9 @@ var globalavgpool = Kernel{
 }
 
 var globalavgpoolDx = Kernel{
-	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/(h·w)",
+	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
-	Whole:    "h w", PerPoint: 1,
+	Params:   []string{"pixels"}, PerPoint: 1,
 	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1)),
 }
 
@@ -28,9 +28,9 @@ var globalavgpoolNHWC = Kernel{
 }
 
 var globalavgpoolNHWCDx = Kernel{
-	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/(h·w)",
+	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
-	Whole:    "h w", PerPoint: 1,
+	Params:   []string{"pixels"}, PerPoint: 1,
 	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3)),
 }
 
@@ -60,8 +60,9 @@ func meanPixels[T Float](channels int) func(*Call) {
 func spreadPixels[T Float](channels int) func(*Call) {
 	return func(call *Call) {
 		dx, dy := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
+		pixels := T(call.Params[0]) // of the whole image
 		dx.each(func(n, c, h, w int) {
-			dx.elems[dx.at(n, c, h, w)] = dy.elems[dy.at(n, c, 0, 0)] / T(dx.extent[2]*dx.extent[3])
+			dx.elems[dx.at(n, c, h, w)] = dy.elems[dy.at(n, c, 0, 0)] / pixels
 		})
 	}
 }

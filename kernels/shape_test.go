@@ -39,7 +39,7 @@ func TestShapeErrors(t *testing.T) {
 		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over x[3] = 9"},
 		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 2), "parameter relu is 2, want an integer from 0 to 1"},
 		{"dense", [][]int{{2, 5}, {2, 7}, {7, 5}}, nil, "extent o is 5 in y[1] and 7 in w[0]"},
-		{"dense", [][]int{{2, 5}, {2, 7, 1}, {5, 7}}, nil, "operand x has shape [2 7 1], want dimensions (n i)"},
+		{"dense", [][]int{{2, 5}, {2, 7, 1}, {5, 7}}, nil, "operand x has shape [2 7 1], want dimensions (n c)"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 5}}, nil, "is 3 in y[1] and 5 in x[1]"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3, 1}}, nil, "y"},
 		{"maxpool", [][]int{{2, 3, 4, 4}, {2, 3, 4, 4}, {2, 3, 8, 9}}, kerneltest.PoolParams(16, 2), "parameter height is 16, want an integer from 1 to 15"},

@@ -42,23 +42,28 @@ func (p *Space) Cuttable(dim int) bool {
 	return true
 }
 
-// Reduced lists the loops along which the operation may be cut although the written operand does
-// not have them: the result of such a tile can be added to that of others. There are none unless
-// the operation may write and add, and with this call's parameters and operands adds, too.
-func (p *Space) Reduced() []Loop {
-	added := *p.spec
-	added.Operands = slices.Clone(added.Operands)
-	added.Operands[0].Mode = dag.ReadWrite
-	if len(p.kernel.Operands[0].Modes) < 2 || Validate(&added) != nil {
-		return nil
-	}
+// Summed lists the loops that the written operand does not have.
+func (p *Space) Summed() []Loop {
 	var all []Loop
 	for _, e := range p.extents {
-		if e.dim >= 0 && e.index == nil && !p.has(0, e.name) && !p.isWhole(e.name) {
+		if e.dim >= 0 && e.index == nil && !p.has(0, e.name) {
 			all = append(all, Loop{e.name, e.value})
 		}
 	}
 	return all
+}
+
+// Reduced lists those of the summed loops along which the operation may be cut: the result of such a tile can be
+// added to that of others. There are none unless the operation may write and add, and with this
+// call's parameters and operands adds, too.
+func (p *Space) Reduced() []Loop {
+	added := *p.spec
+	added.Operands = slices.Clone(added.Operands)
+	added.Operands[0].Mode = dag.ReadWrite
+	if len(p.kernel.Operands[0].Modes) < 2 || p.kernel.Validate(&added) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(p.Summed(), func(l Loop) bool { return p.isWhole(l.Name) })
 }
 
 // isWhole reports whether the table says that tiles have all of a loop.

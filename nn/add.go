@@ -40,7 +40,7 @@ func (Add) Layout(_, in string) string { return in }
 func (Add) Forward(n *Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
 	for i := range n.ins[2:] {
-		n.Tiles("add", nil, func(t tile) dag.Access { return updates(n.out.at(t)) }, n.Input(i+2))
+		n.Tiles("add", nil, Operand{updates(n.out.at(n.out.all())), n.out.axes(dag.AlongOutputs)}, n.Input(i+2))
 	}
 }
 

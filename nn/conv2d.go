@@ -115,7 +115,7 @@ func (n *Node) withPool() dag.Params {
 func (c Conv2D) Backward(n *Node) {
 	l := n.l
 	if n.out.layout != dag.NHWC {
-		l.weightGradients(n, "conv2d.dw", n.params, n.out.gradient)
+		l.weightGradients(n, "conv2d.dw", n.params, n.out.gradient())
 		if n.in.grad != none {
 			l.inputGradient(n, "conv2d.dx", &n.out, &n.weight)
 		}
@@ -125,15 +125,15 @@ func (c Conv2D) Backward(n *Node) {
 	if n.pool != nil && n.in.grad != none {
 		dy = l.unpool(n)
 	}
-	gradient := dy.gradient
+	gradient := []Operand{dy.gradient()}
 	if n.pool != nil && n.in.grad == none {
 		// The gradient before pooling is never needed as a whole.
 		op, params = "conv2d.nhwc.pool.dw", n.withPool()
-		gradient = func(t tile) []dag.Access { return append(dy.gradient(t), reads(n.saved, dy.box(t))) }
+		gradient = append(gradient, Operand{Access: reads(n.saved, nil)})
 	}
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
-		l.weightGradients(n, op, params, gradient)
+		l.weightGradients(n, op, params, gradient...)
 	}
 	if n.in.grad != none {
 		if n.turned == nil {
@@ -142,7 +142,7 @@ func (c Conv2D) Backward(n *Node) {
 		l.inputGradient(n, "conv2d.nhwc.dx", &dy, n.turned)
 	}
 	if atOnce {
-		l.gradientUpdates(n, op+".sgd", params, gradient)
+		l.gradientUpdates(n, op+".sgd", params, gradient...)
 	}
 }
 
@@ -151,10 +151,10 @@ func (l *lowerer) unpool(n *Node) tensor {
 	dy := l.tensor(n.Name+".out", n.Out, n.out.layout)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
 	p := n.pool.Layer.(MaxPool)
-	n.eachTile(&n.out, func(t tile) {
-		l.task(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), t,
-			writes(dy.gradAt(t)), reads(n.out.gradAt(t)), reads(n.saved, n.out.box(t)))
-	})
+	cut := mirrored(n.tiles.Forward, n.last().Out, n.Out)
+	cut.Outputs = n.tiles.Forward.Outputs
+	written := Operand{writes(dy.gradAt(dy.all())), dy.axes(dag.AlongOutputs)}
+	l.tiles(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), cut, written, n.out.gradient(), Operand{Access: reads(n.saved, nil)})
 	return dy
 }
 

@@ -48,29 +48,35 @@ func checkGranularity(layer string, ll dag.LayerLowering) error {
 	return nil
 }
 
-// granularity replaces what a lowering leaves out by numbers: zeros by the full extents of a layer with
-// samples of these shapes, and the cut of its input gradient by that of its forward pass.
+// granularity replaces what a lowering leaves out by numbers: the samples, outputs and inputs of a layer with samples of these
+// shapes, and the cut of its input gradient by that of its forward pass. Rows and columns stay 0, since operations of
+// one layer may have other numbers of them.
 func granularity(l dag.LayerLowering, batch int, in, out []int) dag.LayerLowering {
-	i, o := extents(in), extents(out)
-	f := clipped(l.Forward, [...]int{batch, o[0], i[0], o[1], o[2]})
-	g := l.InputGradient
+	clipped := func(c dag.Cut) dag.Cut {
+		c.Samples, c.Outputs, c.Inputs = clip(c.Samples, batch), clip(c.Outputs, out[0]), clip(c.Inputs, in[0])
+		c.Accumulators = max(c.Accumulators, 1)
+		return c
+	}
+	f, g := clipped(l.Forward), l.InputGradient
 	if g == (dag.Cut{}) {
-		as := func(extent, of, tile int) int {
-			if extent == of {
-				return tile
-			}
-			return parts(extent, parts(of, tile))
-		}
-		g = dag.Cut{
-			Samples: f.Samples, Inputs: as(i[0], o[0], f.Outputs), Outputs: as(o[0], i[0], f.Inputs),
-			Rows: as(i[1], o[1], f.Rows), Columns: as(i[2], o[2], f.Columns),
-		}
+		g = mirrored(f, out, in)
 	}
-	return dag.LayerLowering{
-		Forward:        f,
-		InputGradient:  clipped(g, [...]int{batch, o[0], i[0], i[1], i[2]}),
-		WeightGradient: clipped(l.WeightGradient, [...]int{batch, o[0], i[0], o[1], o[2]}),
+	return dag.LayerLowering{Forward: f, InputGradient: clipped(g), WeightGradient: clipped(l.WeightGradient)}
+}
+
+// mirrored is the cut of a gradient of an input of one shape, where that of the forward pass has an output of another: with as
+// many parts.
+func mirrored(f dag.Cut, out, in []int) dag.Cut {
+	as := func(d, of, tile int) int {
+		if tile == 0 || d == of {
+			return tile
+		}
+		return parts(d, parts(of, tile))
 	}
+	g := dag.Cut{Samples: f.Samples, Inputs: as(in[0], out[0], f.Outputs), Outputs: as(out[0], in[0], f.Inputs)}
+	i, o := extents(in), extents(out)
+	g.Rows, g.Columns = as(i[1], o[1], f.Rows), as(i[2], o[2], f.Columns)
+	return g
 }
 
 // extents are the channels, rows and columns of a sample.
@@ -79,14 +85,4 @@ func extents(sample []int) [3]int {
 		return [3]int(sample)
 	}
 	return [3]int{sample[0], 1, 1}
-}
-
-// clipped limits a cut to the extents of its dimensions.
-func clipped(c dag.Cut, extents [dag.NumDimensions]int) dag.Cut {
-	for d, extent := range extents {
-		tile := c.Of(dag.Dimension(d))
-		*tile = clip(*tile, extent)
-	}
-	c.Accumulators = max(c.Accumulators, 1)
-	return c
 }

@@ -69,7 +69,7 @@ func (d Dense) Backward(n *Node) {
 	l := n.l
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
-		l.weightGradients(n, "dense.dw", nil, n.out.gradient)
+		l.weightGradients(n, "dense.dw", nil, n.out.gradient())
 	}
 	if n.in.grad != none {
 		op := "dense.dx"
@@ -83,6 +83,6 @@ func (d Dense) Backward(n *Node) {
 		if n.packing != nil {
 			op = "dense.nhwc.dw.sgd"
 		}
-		l.gradientUpdates(n, op, nil, n.out.gradient)
+		l.gradientUpdates(n, op, nil, n.out.gradient())
 	}
 }

@@ -44,5 +44,6 @@ func (p GlobalAvgPool) Forward(n *Node) { n.Tiles(p.op(n.layout), nil, n.Output(
 
 // Backward implements [Layer].
 func (p GlobalAvgPool) Backward(n *Node) {
-	n.Tiles(p.op(n.layout)+".dx", nil, n.InputGrad(0), n.OutputGrad())
+	pixels := n.In[0][1] * n.In[0][2]
+	n.Tiles(p.op(n.layout)+".dx", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.InputGrad(0), n.OutputGrad())
 }

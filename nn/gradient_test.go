@@ -139,8 +139,21 @@ func TestLoweringsAgree(t *testing.T) {
 }
 
 func randomLowering(m *Model, rng *rand.Rand) dag.Lowering {
+	cut := func() dag.Cut {
+		c := dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5), Accumulators: rng.IntN(5)}
+		for _, tile := range []*int{&c.Inputs, &c.Rows, &c.Columns} {
+			if rng.IntN(2) == 0 {
+				*tile = 1 + rng.IntN(5)
+			}
+		}
+		return c
+	}
 	draw := func() dag.LayerLowering {
-		return dag.LayerLowering{Forward: dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5)}, WeightGradient: dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5), Accumulators: rng.IntN(5)}}
+		l := dag.LayerLowering{Forward: cut(), WeightGradient: cut()}
+		if rng.IntN(2) == 0 {
+			l.InputGradient = cut()
+		}
+		return l
 	}
 	l := dag.Lowering{Default: draw(), Layers: map[string]dag.LayerLowering{"input": draw(), "loss": draw()}}
 	for _, s := range m.Stages {

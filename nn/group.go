@@ -106,14 +106,29 @@ func (m *Model) inputLayout(chosen string) string {
 // match lists the stages of the first pattern that begins at a stage, or the stage alone.
 func (m *Model) match(first int, l *dag.Lowering) []int {
 	for _, p := range patterns {
-		if stages := m.along(first, p.kinds); l.Fused && stages != nil && (p.layout == "" || p.layout == l.Layout) {
-			last := &m.Stages[stages[len(stages)-1]]
-			if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) }) {
-				return stages
-			}
+		stages := m.along(first, p.kinds)
+		if stages == nil || !l.Fused || p.layout != "" && p.layout != l.Layout || m.Stages[first].sumsInputs(l) {
+			continue
+		}
+		last := &m.Stages[stages[len(stages)-1]]
+		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {
+			return stages
 		}
 	}
 	return []int{first}
+}
+
+// sumsInputs reports whether tasks of the layer have some of its inputs each. What follows it is not linear, and comes
+// when their sum is complete.
+func (s *Stage) sumsInputs(l *dag.Lowering) bool {
+	tile := l.Of(s.Name).Forward.Inputs
+	return clip(tile, s.In[0][0]) < s.In[0][0]
+}
+
+// sumsOutputs reports whether tasks of the input gradient have some of the layer's outputs each. They stop no gradient.
+func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
+	ll := granularity(l.Of(s.Name), 1, s.In[0], s.Out)
+	return ll.InputGradient.Outputs < s.Out[0]
 }
 
 // along lists the stages of these kinds from a stage on, each the only reader of the one before;

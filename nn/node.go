@@ -7,8 +7,7 @@ import (
 )
 
 // Node is a group of layers while it is lowered. Its methods are what layers of other modules need
-// to add their tasks: one per tile of samples × channels, which reads and writes this tile of its
-// operands.
+// to add their tasks.
 type Node struct {
 	group
 	l      *lowerer
@@ -30,20 +29,16 @@ type Node struct {
 	steps int    // of the phase so far, as Tiles counts them
 }
 
-// Operand is a tensor as the tasks of a layer access it.
-type Operand func(t tile) dag.Access
-
 // Input is the values of an input, which tasks read.
 func (n *Node) Input(input int) Operand {
-	return func(t tile) dag.Access { return reads(n.ins[input].at(t)) }
+	x := &n.ins[input]
+	return Operand{reads(x.at(x.all())), x.axes(dag.AlongInputs)}
 }
 
 // Output is the values of the output. The forward pass writes them, the backward pass reads them.
 func (n *Node) Output() Operand {
-	return func(t tile) dag.Access {
-		id, box := n.out.at(t)
-		return access(id, box, n.mode())
-	}
+	id, box := n.out.at(n.out.all())
+	return Operand{access(id, box, n.mode()), n.out.axes(dag.AlongOutputs)}
 }
 
 // Saved is a buffer of the output's shape beside it, such as a mask, which the forward pass writes
@@ -52,17 +47,18 @@ func (n *Node) Saved(name string, kind dag.DType) Operand {
 	if n.saved == none {
 		n.saved = n.l.buffer(n.Name+"."+name, kind, dag.Activation, n.out.shape)
 	}
-	return func(t tile) dag.Access { return access(n.saved, n.out.box(t), n.mode()) }
+	return Operand{access(n.saved, nil, n.mode()), n.out.axes(dag.AlongOutputs)}
 }
 
 // OutputGrad is the gradient of the output, which the backward pass reads.
 func (n *Node) OutputGrad() Operand {
-	return func(t tile) dag.Access { return reads(n.out.gradAt(t)) }
+	return Operand{reads(n.out.gradAt(n.out.all())), n.out.axes(dag.AlongOutputs)}
 }
 
 // InputGrad is the gradient of an input, which the backward pass writes if the input Needs it.
 func (n *Node) InputGrad(input int) Operand {
-	return func(t tile) dag.Access { return writes(n.ins[input].gradAt(t)) }
+	x := &n.ins[input]
+	return Operand{writes(x.gradAt(x.all())), x.axes(dag.AlongInputs)}
 }
 
 // Needs reports whether an input has a gradient.
@@ -75,18 +71,15 @@ func (n *Node) mode() dag.Mode {
 	return dag.Read
 }
 
-// Tiles adds a task of an operation for each tile of the output. The operands are in the order of
-// the operation's.
+// Tiles adds the tasks of an operation, which writes the first operand. The operands are in the order of
+// the operation's. The cut is that of the layer's forward pass or of its input gradient.
 func (n *Node) Tiles(op string, params dag.Params, operands ...Operand) {
-	step := n.phase
+	step, cut := n.phase, n.tiles.Forward
+	if n.phase == phaseBackward {
+		cut = n.tiles.InputGradient
+	}
 	if n.steps++; n.steps > 1 {
 		step += "." + strconv.Itoa(n.steps)
 	}
-	n.eachTile(&n.out, func(t tile) {
-		accesses := make([]dag.Access, len(operands))
-		for i, o := range operands {
-			accesses[i] = o(t)
-		}
-		n.l.task(n, step, op, params, t, accesses...)
-	})
+	n.l.tiles(n, step, op, params, cut, operands...)
 }

@@ -78,8 +78,19 @@ func (x *tensor) boxIn(p part, t tile) dag.Box {
 	return boxOf(p.shape, t.samples, channels)
 }
 
-// gradient is the access of a task that reads the tensor's gradient.
-func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.gradAt(t))} }
+// all is the whole tensor.
+func (x *tensor) all() tile { return x.samples(dag.Range{Hi: x.shape[0]}) }
+
+// axes are what the dimensions of the tensor are of a layer, which has its channels as inputs or outputs.
+func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
+	if x.layout == dag.NHWC {
+		return []dag.Dimension{dag.AlongSamples, dag.AlongRows, dag.AlongColumns, channels}
+	}
+	return []dag.Dimension{dag.AlongSamples, channels, dag.AlongRows, dag.AlongColumns}[:len(x.shape)]
+}
+
+// gradient is the tensor's gradient, which tasks read.
+func (x *tensor) gradient() Operand { return Operand{Access: reads(x.gradAt(x.all()))} }
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {

@@ -62,35 +62,36 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 	return l.b.View(name, id, want...)
 }
 
-// weightedForward adds the tasks of a layer with weights: each reads all input
-// channels of its samples, and the weights of its output channels.
-func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
-	n.eachTile(&n.out, func(t tile) {
-		accesses := []dag.Access{writes(n.out.at(t))}
-		if n.pool != nil {
-			accesses = append(accesses, writes(n.saved, n.out.box(t)))
-		}
-		accesses = append(accesses, reads(n.in.at(n.in.samples(t.samples))), reads(n.weight.id, n.weight.outputsBox(t.channels)))
-		if len(n.weights) > 1 {
-			accesses = append(accesses, reads(n.weights[1], boxOf(n.Params[1].Shape, t.channels)))
-		}
-		l.task(n, phaseForward, op, params, t, accesses...)
-	})
+// axes are what the dimensions of the weight are of its layer.
+func (w *weight) axes() []dag.Dimension {
+	axes := slices.Repeat([]dag.Dimension{noAxis}, len(w.shape))
+	axes[w.outputs], axes[w.inputs] = dag.AlongOutputs, dag.AlongInputs
+	return axes
 }
 
-// weightGradients adds the gradients of weight and bias, in parts of outputs, each
-// summed over tiles of samples. dy returns a task's accesses to the gradient of the layer's
-// output.
-func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
+// weightedForward adds the tasks of a layer with weights.
+func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
+	operands := []Operand{n.Output()}
+	if n.pool != nil {
+		operands = append(operands, Operand{Access: writes(n.saved, nil)})
+	}
+	operands = append(operands, n.Input(0), Operand{Access: reads(n.weight.id, nil)})
+	if len(n.weights) > 1 {
+		operands = append(operands, Operand{Access: reads(n.weights[1], nil)})
+	}
+	l.tiles(n, phaseForward, op, params, n.tiles.Forward, operands...)
+}
+
+// weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over
+// tiles of samples, rows and columns. dy is the operands that say the gradient of the layer's output.
+func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy ...Operand) {
 	sums := l.gradients(n)
-	n.out.eachTile(n.tiles.WeightGradient.Samples, n.tiles.WeightGradient.Outputs, func(t tile) {
-		accesses := append([]dag.Access{reduces(sums, n.weight.outputsBox(t.channels))}, dy(t)...)
-		accesses = append(accesses, reads(n.in.at(n.in.samples(t.samples))))
-		if len(n.grads) > 1 {
-			accesses = append(accesses, reduces(n.grads[1], boxOf(n.Params[1].Shape, t.channels)))
-		}
-		l.task(n, phaseBackward+".weight", op, params, t, accesses...)
-	})
+	operands := append([]Operand{{reduces(sums, nil), n.weight.axes()}}, dy...)
+	operands = append(operands, n.Input(0))
+	if len(n.grads) > 1 {
+		operands = append(operands, Operand{Access: reduces(n.grads[1], nil)})
+	}
+	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
 	if p := n.packing; p != nil {
 		name := "grad." + n.Params[0].Name
 		to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
@@ -123,17 +124,13 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 }
 
 // inputGradient adds the gradient of a weighted layer's input, from the gradient of its output
-// and a weight. It sums over all outputs, so it is split by samples and inputs. It has as many
-// parts of inputs as the forward pass has parts of outputs. If the input comes out of a fused
-// ReLU, the task reads it to stop the gradient at zeros.
+// and a weight. If the input comes out of a fused ReLU, the task reads it to stop the gradient at zeros.
 func (l *lowerer) inputGradient(n *Node, op string, dy *tensor, w *weight) {
-	n.in.eachTile(n.tiles.InputGradient.Samples, n.tiles.InputGradient.Inputs, func(t tile) {
-		accesses := []dag.Access{writes(n.in.gradAt(t)), reads(dy.gradAt(dy.samples(t.samples))), reads(w.id, w.inputsBox(t.channels))}
-		if n.in.rectified {
-			accesses = append(accesses, reads(n.in.at(t)))
-		}
-		l.task(n, phaseBackward+".input", op, n.params, t, accesses...)
-	})
+	operands := []Operand{n.InputGrad(0), dy.gradient(), {Access: reads(w.id, nil)}}
+	if n.in.rectified {
+		operands = append(operands, n.Input(0))
+	}
+	l.tiles(n, phaseBackward+".input", op, n.params, n.tiles.InputGradient, operands...)
 }
 
 // states adds the buffers of the optimiser's state of a parameter.
@@ -179,20 +176,25 @@ func (l *lowerer) updates(n *Node) {
 // gradient is summed over several tasks.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.WeightGradient.Samples >= l.opt.Batch
+	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.gradientWhole()
+}
+
+// gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.
+func (n *Node) gradientWhole() bool {
+	g, of := n.tiles.WeightGradient, extents(n.last().Out)
+	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
 // gradientUpdates adds these tasks, in parts of outputs. params and dy are those of the
 // gradient by itself. The tasks see packed weights in the packed dimensions, and features that
 // were flattened channels last as the map that they are.
-func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy func(tile) []dag.Access) {
+func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...Operand) {
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	var states [2][]dag.BufferID
 	for i := range states {
 		states[i] = l.states(&n.Params[i])
 	}
-	w := n.parameter()
-	x := func() (dag.BufferID, dag.Box) { return n.in.at(n.in.samples(dag.Range{Hi: l.opt.Batch})) }
+	w, x := n.parameter(), n.Input(0)
 	if p := n.packing; p != nil {
 		for j, s := range states[0] {
 			states[0][j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
@@ -200,17 +202,13 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy func
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		image := l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...)
-		x = func() (dag.BufferID, dag.Box) { return image, nil }
+		x.Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...), nil)
 	}
-	n.out.eachTile(l.opt.Batch, n.tiles.WeightGradient.Outputs, func(t tile) {
-		weight, bias := w.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
-		accesses := []dag.Access{updates(w.id, weight), updates(n.weights[1], bias)}
-		accesses = append(accesses, dy(t)...)
-		accesses = append(accesses, reads(x()), reads(l.hyper, nil))
-		for j := range states[0] {
-			accesses = append(accesses, updates(states[0][j], weight), updates(states[1][j], bias))
-		}
-		l.task(n, phaseBackward+".weight", op, params, t, accesses...)
-	})
+	operands := []Operand{{updates(w.id, nil), w.axes()}, {Access: updates(n.weights[1], nil)}}
+	operands = append(operands, dy...)
+	operands = append(operands, x, Operand{Access: reads(l.hyper, nil)})
+	for j := range states[0] {
+		operands = append(operands, Operand{Access: updates(states[0][j], nil)}, Operand{Access: updates(states[1][j], nil)})
+	}
+	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
 }

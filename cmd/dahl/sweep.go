@@ -66,7 +66,7 @@ func vectorGrid() []sweepExtents {
 
 // sweepParams are the parameters of all operations; those not named are zero. The padding
 // follows from the window.
-var sweepParams = map[string]float64{"stride": 1, "height": 2, "width": 2, "size": 2, "step": 2, "relu": 1, "divisor": 255, "batch": 256,
+var sweepParams = map[string]float64{"stride": 1, "height": 2, "width": 2, "size": 2, "step": 2, "relu": 1, "divisor": 255, "pixels": 64, "batch": 256,
 	"momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 // sweep measures every operation over its grid.

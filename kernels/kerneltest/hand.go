@@ -392,13 +392,13 @@ var handCases = []HandCase{
 		Want:   [][]float64{{3, 10}, nil},
 	},
 	{
-		Name: "a quarter to each pixel", Op: "globalavgpool.dx",
+		Name: "a quarter to each pixel", Op: "globalavgpool.dx", Params: dag.Params{{Name: "pixels", Value: 4}},
 		Shapes: [][]int{{1, 2, 2, 2}, {1, 2, 1, 1}},
 		In:     [][]float64{nil, {4, 8}},
 		Want:   [][]float64{{1, 1, 1, 1, 2, 2, 2, 2}, nil},
 	},
 	{
-		Name: "a quarter to each pixel, channels last", Op: "globalavgpool.nhwc.dx",
+		Name: "a quarter to each pixel, channels last", Op: "globalavgpool.nhwc.dx", Params: dag.Params{{Name: "pixels", Value: 4}},
 		Shapes: [][]int{{1, 2, 2, 2}, {1, 1, 1, 2}},
 		In:     [][]float64{nil, {4, 8}},
 		Want:   [][]float64{{1, 2, 1, 2, 1, 2, 1, 2}, nil},

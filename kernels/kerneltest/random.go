@@ -287,6 +287,8 @@ func (d *drawing) drawParam(name string) float64 {
 		return 0.25 * float64(d.rng.IntN(4))
 	case "divisor":
 		return 255
+	case "pixels":
+		return float64(1 + d.rng.IntN(50))
 	case "batch": // of which the call has some samples
 		return float64(d.extent("n") + d.rng.IntN(20))
 	case "momentum":

@@ -1,0 +1,171 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// Operand is what an operation accesses of a layer. Each of its tasks accesses a part.
+type Operand struct {
+	dag.Access
+	axes []dag.Dimension // what each dimension of the region is of the layer; noAxis: a tile has all of it
+}
+
+const noAxis = dag.NumDimensions
+
+// side is a dimension along which an operation is cut: one of the operand that it writes, or one over which it sums.
+type side struct {
+	along        dag.Dimension
+	dim          int    // of the written operand; -1: summed over
+	loop         string // over which it sums
+	extent, size int
+}
+
+func (s *side) isCut() bool { return s.size < s.extent }
+
+// summed are the dimensions of a layer behind the loops over which operations sum.
+var summed = map[string]dag.Dimension{
+	"n": dag.AlongSamples, "f": dag.AlongOutputs, "c": dag.AlongInputs,
+	"oh": dag.AlongRows, "ph": dag.AlongRows, "ow": dag.AlongColumns, "pw": dag.AlongColumns,
+}
+
+// tiles adds the tasks of an operation. The operation says by its statement ([kernels.Space]) which part of each operand
+// a tile touches, halos among them, so that no layer has code for a particular cut. Tasks that
+// sum over a dimension that is cut add to the first operand; [dag.Expand] gives their sums an order.
+func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) {
+	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
+	for _, o := range operands {
+		whole.Accesses = append(whole.Accesses, o.Access)
+	}
+	space, err := l.m.kernels.SpaceOf(kernels.SpecOf(&whole, l.b.BufferAt))
+	var sides []side
+	if err == nil {
+		sides, err = l.sidesOf(n, space, &cut, operands[0])
+	}
+	if err != nil {
+		l.b.Fail(fmt.Errorf("layer %q: operation %s: %w", n.Name, op, err))
+		return
+	}
+	if slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() }) {
+		whole.Accesses[0].Mode = dag.Reduce
+		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
+	}
+	phase, _, _ := strings.Cut(step, ".")
+	eachPart(sides, func(ranges []dag.Range) {
+		box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
+		for i, s := range sides {
+			if s.dim >= 0 {
+				box[s.dim] = ranges[i]
+			} else if s.isCut() {
+				sums[s.loop] = ranges[i]
+			}
+		}
+		tile := space.Tile(box, sums)
+		t := whole
+		t.Params, t.Accesses = tile.Params, nil
+		for i, a := range whole.Accesses {
+			if tile.Boxes[i] != nil {
+				a.Box = l.within(a.Region, tile.Boxes[i])
+				t.Accesses = append(t.Accesses, a)
+			}
+		}
+		t.Name = n.Name + "." + step + "[" + l.partText(sides, ranges, operands[0].axes) + "]"
+		t.Labels = labelsOf(n.Name, phase)
+		l.add(t)
+	})
+}
+
+// sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. It has all of
+// a dimension along which it cannot be cut; where the lowering names the layer, that is an error.
+func (l *lowerer) sidesOf(n *Node, space *kernels.Space, cut *dag.Cut, written Operand) ([]side, error) {
+	_, named := l.opt.Lowering.Layers[n.Name]
+	shape := l.shapeOf(written)
+	var sides []side
+	var err error
+	add := func(s side, can bool) {
+		if s.size = clip(*cut.Of(s.along), s.extent); s.isCut() && !can {
+			s.size = s.extent
+			if named {
+				err = fmt.Errorf("it cannot be cut in %s", s.along)
+			}
+		}
+		sides = append(sides, s)
+	}
+	for dim, along := range written.axes {
+		if along != noAxis {
+			add(side{along: along, dim: dim, extent: shape[dim]}, space.Cuttable(dim))
+		}
+	}
+	reduced := space.Reduced()
+	for _, loop := range space.Summed() {
+		if along, ok := summed[loop.Name]; ok {
+			add(side{along: along, dim: -1, loop: loop.Name, extent: loop.Extent}, slices.Contains(reduced, loop))
+		}
+	}
+	slices.SortFunc(sides, func(a, b side) int { return int(a.along - b.along) })
+	return sides, err
+}
+
+// eachPart visits the parts of all sides, the first one outermost.
+func eachPart(sides []side, visit func([]dag.Range)) {
+	ranges := make([]dag.Range, len(sides))
+	var along func(i int)
+	along = func(i int) {
+		if i == len(sides) {
+			visit(ranges)
+			return
+		}
+		eachRange(sides[i].extent, sides[i].size, func(r dag.Range) {
+			ranges[i] = r
+			along(i + 1)
+		})
+	}
+	along(0)
+}
+
+// partText names a part by its samples, its channels and what else is cut.
+func (l *lowerer) partText(sides []side, ranges []dag.Range, axes []dag.Dimension) string {
+	channels := dag.AlongInputs
+	if slices.Contains(axes, dag.AlongOutputs) {
+		channels = dag.AlongOutputs
+	}
+	samples, rest := dag.Range{Lo: 0, Hi: l.opt.Batch}, ""
+	var of dag.Range
+	for i := range sides {
+		switch s := &sides[i]; {
+		case s.along == dag.AlongSamples:
+			samples = ranges[i]
+		case s.along == channels:
+			of = ranges[i]
+		case s.isCut():
+			rest += "," + s.along.String() + "=" + rangeText(ranges[i])
+		}
+	}
+	return rangeText(samples) + "," + rangeText(of) + rest
+}
+
+// shapeOf is the extents of an operand.
+func (l *lowerer) shapeOf(o Operand) []int {
+	if o.Box == nil {
+		return l.b.BufferAt(o.Buffer).Shape
+	}
+	shape := make([]int, len(o.Box))
+	for d, r := range o.Box {
+		shape[d] = r.Len()
+	}
+	return shape
+}
+
+// within is a box of a region as one of its buffer; nil for the whole buffer.
+func (l *lowerer) within(of dag.Region, box dag.Box) dag.Box {
+	box = slices.Clone(box)
+	for d := range of.Box {
+		box[d].Lo += of.Box[d].Lo
+		box[d].Hi += of.Box[d].Lo
+	}
+	return boxOf(l.b.BufferAt(of.Buffer).Shape, box...)
+}
