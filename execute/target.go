@@ -52,7 +52,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 		return o
 	}
-	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok {
+	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok && (!valid || asked.Takes == nil || asked.Takes(spec) == nil) {
 		return []schedule.Offer{offer(asked)}
 	}
 	offers := []schedule.Offer{{}}

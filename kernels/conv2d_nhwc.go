@@ -47,7 +47,7 @@ var conv2dNHWCDx = Kernel{
 	},
 	Params: slidingParams,
 	Check: func(s *Spec) error {
-		if len(s.Operands) > 3 && s.Operands[0].Mode == dag.ReadWrite {
+		if len(s.Operands) > 3 && s.Operands[0].Mode != dag.Write {
 			return fmt.Errorf("dx is added to, so that x, by which the sum is cut off, must come later")
 		}
 		return nil
@@ -79,7 +79,7 @@ var conv2dNHWCDw = Kernel{
 // checkReLU refuses the positive part of a sum that is not complete.
 func checkReLU(s *Spec) error {
 	relu, err := intParam(s, "relu", 0, 1)
-	if err == nil && relu == 1 && s.Operands[0].Mode == dag.ReadWrite {
+	if err == nil && relu == 1 && s.Operands[0].Mode != dag.Write {
 		return fmt.Errorf("y is added to, so that relu must be 0")
 	}
 	return err

@@ -58,6 +58,43 @@ func TestBindDevice(t *testing.T) {
 	}
 }
 
+// TestTakes: cuDNN pads all sides alike, slides squares, and does not add to a result.
+func TestTakes(t *testing.T) {
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		mode   dag.Mode
+		geometry
+		fits bool
+	}{
+		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 1, 0, 0}, true},
+		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, false},
+		{"conv2d", [][]int{{2, 7, 6, 6}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 0, 0, 0}, false},
+		{"conv2d", [][]int{{2, 7, 7, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 1, 0, 0}, false}, // 3 below
+		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 2}}, dag.Write, geometry{2, 1, 1, 0, 0}, false},
+		{"conv2d.dx", [][]int{{2, 5, 4, 13}, {2, 7, 3, 7}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, -1, -1, 0, 0}, false},
+		{"conv2d.dx", [][]int{{2, 5, 11, 13}, {2, 7, 6, 7}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, true},
+		// 6×7 pixels have 3×3 windows of 2×2, and not 4×3.
+		{"conv2d.nhwc.pool", [][]int{{2, 3, 3, 7}, {2, 3, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, true},
+		{"conv2d.nhwc.pool", [][]int{{2, 4, 3, 7}, {2, 4, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, false},
+	} {
+		s := &Spec{Op: c.op, Type: dag.Float32, Params: dag.Params{
+			{Name: "stride", Value: c.stride}, {Name: "top", Value: c.top}, {Name: "left", Value: c.left}, {Name: "size", Value: c.size}, {Name: "step", Value: c.step},
+		}}
+		for i, shape := range c.shapes {
+			s.Operands = append(s.Operands, OperandSpec{Type: s.Type, Mode: []dag.Mode{c.mode, dag.Read}[min(i, 1)], Shape: shape})
+		}
+		k, _ := lookup(c.op)
+		v, _ := k.Variant("cudnn")
+		if err := v.Fits(s); (err == nil) != c.fits {
+			t.Errorf("%s: error %v", s.Key(), err)
+		}
+	}
+}
+
+// geometry is the parameters of windows.
+type geometry struct{ stride, top, left, size, step float64 }
+
 // TestFits: a product on a GPU counts elements in 32 bits, of which 8 are left for a tap of
 // ones and for rounding; on CPUs there is no bound.
 func TestFits(t *testing.T) {

@@ -248,32 +248,45 @@ func Validate(s *Spec) error { return (*Table)(nil).Validate(s) }
 
 // Validate is [Validate] of a call of the operation.
 func (k *Kernel) Validate(s *Spec) error {
+	_, err := k.validSpace(s)
+	return err
+}
+
+// validSpace returns the iteration space of a valid call.
+func (k *Kernel) validSpace(s *Spec) (*Space, error) {
+	if err := k.checkOperands(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Op, err)
+	}
+	p, err := k.space(s)
+	if err == nil && k.Check != nil {
+		err = k.Check(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
+	}
+	return p, nil
+}
+
+// checkOperands checks all but shapes and the values of parameters.
+func (k *Kernel) checkOperands(s *Spec) error {
 	if s.Type != dag.Float32 && s.Type != dag.Float64 {
-		return fmt.Errorf("%s: type %v; float32 and float64 are supported", s.Op, s.Type)
+		return fmt.Errorf("type %v; float32 and float64 are supported", s.Type)
 	}
 	if n := len(s.Operands); n != len(k.Operands) && n != k.required() {
-		return fmt.Errorf("%s: %d operands, want %s", s.Op, n, k.signature())
+		return fmt.Errorf("%d operands, want %s", n, k.signature())
 	}
 	for i, o := range s.Operands {
 		want := k.Operands[i]
 		if t := want.Kind.DType(s.Type); o.Type != t {
-			return fmt.Errorf("%s: operand %s is %v, want %v", s.Op, want.Name, o.Type, t)
+			return fmt.Errorf("operand %s is %v, want %v", want.Name, o.Type, t)
 		}
 		if !want.allows(o.Mode) {
-			return fmt.Errorf("%s: operand %s has mode %v, want one of %v", s.Op, want.Name, o.Mode, want.Modes)
+			return fmt.Errorf("operand %s has mode %v, want one of %v", want.Name, o.Mode, want.Modes)
 		}
 	}
 	for _, name := range k.Params {
 		if _, ok := s.Params.Get(name); !ok {
-			return fmt.Errorf("%s: parameter %s is missing", s.Op, name)
-		}
-	}
-	if _, err := k.space(s); err != nil {
-		return fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
-	}
-	if k.Check != nil {
-		if err := k.Check(s); err != nil {
-			return fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
+			return fmt.Errorf("parameter %s is missing", name)
 		}
 	}
 	return nil
@@ -318,8 +331,17 @@ func (k *Kernel) signature() string {
 	return strings.Join(names, ", ")
 }
 
-// Work returns floating-point operations and bytes moved of a call.
+// Work returns floating-point operations and bytes moved of a valid call.
 func (k *Kernel) Work(s *Spec) (flops float64, bytes int64) {
+	p, err := k.space(s)
+	if err != nil {
+		panic("kernels: work of an invalid call: " + err.Error())
+	}
+	return p.work()
+}
+
+func (p *Space) work() (flops float64, bytes int64) {
+	k, s := p.kernel, p.spec
 	bytes = s.Bytes()
 	if k.Moved != nil {
 		bytes = k.Moved(s)
@@ -327,14 +349,7 @@ func (k *Kernel) Work(s *Spec) (flops float64, bytes int64) {
 	if k.Flops != nil {
 		flops = k.Flops(s)
 	}
-	if k.PerPoint > 0 {
-		p, err := k.space(s)
-		if err != nil {
-			panic("kernels: work of an invalid call: " + err.Error())
-		}
-		flops += k.PerPoint * p.Points()
-	}
-	return flops, bytes
+	return flops + float64(k.PerPoint*p.Points()), bytes
 }
 
 // Add validates a task, fills in its shape key and work, and appends it to a builder. The caller

@@ -60,9 +60,10 @@ func checkMaxima(s *Spec, rows int) error {
 	return nil
 }
 
-// pooling is maps and windows of a call. rows is the dimension of rows, followed by columns: 2, or
+// pooling is maps and windows of a call, and the pooling of one map by vectors. rows is the dimension of rows, followed by columns: 2, or
 // 1 where channels are last.
 type pooling[T Float] struct {
+	simd.Pooling[T]
 	windowing
 	height, width int
 	y             map4[T]     // or dy
@@ -121,6 +122,13 @@ func (p *pooling[T]) inner() (inner pooling[T], a area) {
 func insideWindows(count, size, before, stride, extent int) dag.Range {
 	lo := max(0, ceilDiv(before, stride))
 	return dag.Range{Lo: lo, Hi: max(lo, min(count, floorDiv(extent-size+before, stride)+1))}
+}
+
+// within reports whether all windows lie in the image, from its first pixel on.
+func (p *pooling[T]) within() bool {
+	return p.top == 0 && p.left == 0 &&
+		covered(p.y.extent[p.rows], p.height, p.stride) <= p.x.extent[p.rows] &&
+		covered(p.y.extent[p.rows+1], p.width, p.stride) <= p.x.extent[p.rows+1]
 }
 
 // all reports whether an area has all windows.
@@ -191,8 +199,7 @@ func maxpoolAt[T Float](level simd.Level, call *Call) {
 			inner.maximaGo()
 			return
 		}
-		pools := inner.pools()
-		pools.each(func() { pools.Max(level) })
+		inner.eachMap(func() { inner.Max(level) })
 	})
 }
 
@@ -211,6 +218,10 @@ func maxpoolDxAt[T Float](level simd.Level, call *Call) {
 // most does the windows that lie in the image by a fast variant for squares, and the others by the
 // reference.
 func (p *pooling[T]) most(fast func(inner pooling[T])) {
+	if p.square() && p.within() {
+		fast(*p)
+		return
+	}
 	var done area
 	if p.square() {
 		var inner pooling[T]
@@ -227,12 +238,12 @@ func (p *pooling[T]) most(fast func(inner pooling[T])) {
 // on. Where windows overlap and not all lie in the image, the reference does all of them, since
 // the order of additions is that of dy.
 func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
-	inner, done := p.inner()
-	if p.square() && p.all(done) && p.top == 0 && p.left == 0 {
-		fast(inner)
+	if p.square() && p.within() {
+		fast(*p)
 		return
 	}
 	p.x.clear()
+	inner, done := p.inner()
 	if !p.square() || done == (area{}) || p.stride < p.height {
 		done = area{}
 	} else {
@@ -246,9 +257,9 @@ func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 // spreadAt writes the pixels of all windows, and zeros beyond them; windows that overlap or
 // leave pixels between them are added to zeros. All windows lie in the image.
 func (p *pooling[T]) spreadAt(level simd.Level) {
-	pools, rows := p.pools(), p.rows
+	rows := p.rows
 	height, width := p.stride*p.y.extent[rows], p.stride*p.y.extent[rows+1] // that are written
-	if pools.Accumulate = p.height != p.stride; pools.Accumulate {
+	if p.Accumulate = p.height != p.stride; p.Accumulate {
 		height, width = 0, 0
 	}
 	if height < p.x.extent[rows] || width < p.x.extent[rows+1] {
@@ -257,42 +268,35 @@ func (p *pooling[T]) spreadAt(level simd.Level) {
 		below.clear()
 		beside.clear()
 	}
-	pools.each(func() { pools.Spread(level) })
+	p.eachMap(func() { p.Spread(level) })
 }
 
-// pools are the poolings of a call, map by map: a map is a sample where channels are last,
-// else a channel of one, as a map of pixels with one channel. Maps whose windows follow each
-// other as rows of windows do are one.
-type pools[T Float] struct {
-	simd.Pooling[T]
-	y             map4[T]
-	index         map4[uint8]
-	x             map4[T]
-	samples, maps int
-}
-
-// pools are those of windows that lie in the image, from its first pixel on.
-func (q *pooling[T]) pools() pools[T] {
-	p, rows := pools[T]{y: q.y, index: q.index, x: q.x}, q.rows
-	p.samples, p.maps, p.Channels = p.y.extent[0], p.y.extent[1], 1
-	together := &p.maps
+// maps prepares the embedded pooling, which does one map after the other: a map is a sample where
+// channels are last, else a channel of one, as a map of pixels with one channel. Maps whose
+// windows follow each other as rows of windows do are one. All windows lie in the image, from its
+// first pixel on.
+func (p *pooling[T]) maps() (samples, maps int) {
+	rows := p.rows
+	samples, maps, p.Channels = p.y.extent[0], p.y.extent[1], 1
+	together := &maps
 	if rows == 1 {
-		p.maps, p.Channels, together = 1, p.y.extent[3], &p.samples
+		maps, p.Channels, together = 1, p.y.extent[3], &samples
 	}
-	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[rows], p.y.extent[rows+1], q.height, q.stride
+	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[rows], p.y.extent[rows+1], p.height, p.stride
 	p.YRow, p.YPixel = p.y.stride[rows], p.y.stride[rows+1]
 	p.IndexRow, p.IndexPixel = p.index.stride[rows], p.index.stride[rows+1]
 	p.XRow, p.XPixel = p.x.stride[rows], p.x.stride[rows+1]
 	if p.y.stride[rows-1] == p.Rows*p.YRow && p.index.stride[rows-1] == p.Rows*p.IndexRow && p.x.stride[rows-1] == p.Rows*p.Step*p.XRow {
 		p.Rows, *together = p.Rows**together, 1
 	}
-	return p
+	return samples, maps
 }
 
-// each does the pooling of each map.
-func (p *pools[T]) each(pool func()) {
-	for n := range p.samples {
-		for c := range p.maps {
+// eachMap does the embedded pooling of each map.
+func (p *pooling[T]) eachMap(pool func()) {
+	samples, maps := p.maps()
+	for n := range samples {
+		for c := range maps {
 			p.Y, p.Index, p.X = p.y.elems[p.y.at(n, c, 0, 0):], p.index.elems[p.index.at(n, c, 0, 0):], p.x.elems[p.x.at(n, c, 0, 0):]
 			pool()
 		}

@@ -49,8 +49,7 @@ func maxpoolNHWCDxRef[T Float](call *Call) {
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
 	p := poolingOf[T](call, 0, 1, 2, 1)
 	p.most(func(inner pooling[T]) {
-		pools := inner.pools()
-		pools.each(func() { pools.Max(level) })
+		inner.eachMap(func() { inner.Max(level) })
 	})
 }
 

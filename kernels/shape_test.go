@@ -83,6 +83,30 @@ func TestShapeErrors(t *testing.T) {
 	}
 }
 
+// TestSumsAreComplete: what is not linear comes after all of a sum.
+func TestSumsAreComplete(t *testing.T) {
+	conv := [][]int{{2, 6, 7, 5}, {2, 7, 8, 3}, {2, 2, 3, 5}}
+	dx := [][]int{{2, 7, 8, 3}, {2, 6, 7, 5}, {2, 2, 5, 3}, {2, 7, 8, 3}}
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		params dag.Params
+		want   string // "": may be added to
+	}{
+		{"conv2d.nhwc", conv, kerneltest.ConvReLUParams(0, 1, 1), "y is added to, so that relu must be 0"},
+		{"conv2d.nhwc", conv, kerneltest.ConvReLUParams(0, 1, 0), ""},
+		{"conv2d.nhwc.dx", dx, kerneltest.ConvParams(0, 1), "dx is added to, so that x"},
+		{"conv2d.nhwc.dx", dx[:3], kerneltest.ConvParams(0, 1), ""},
+		{"dense.relu", [][]int{{2, 5}, {2, 7}, {5, 7}}, nil, "operand y has mode readwrite, want one of [write]"},
+	} {
+		s := specOf(t, c.op, c.shapes, c.params)
+		s.Operands[0].Mode = dag.ReadWrite
+		if err := kernels.Validate(s); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.op, err, c.want)
+		}
+	}
+}
+
 // TestAddReportsTask checks that a graph's builder gets type and mode mistakes with
 // the name of the task, and that a right task gets key and work.
 func TestAddReportsTask(t *testing.T) {

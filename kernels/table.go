@@ -64,11 +64,16 @@ func (t *Table) find(op string) (*Kernel, bool) {
 
 // Validate is [Validate] for the operations of the table.
 func (t *Table) Validate(s *Spec) error {
+	_, err := t.validSpace(s)
+	return err
+}
+
+func (t *Table) validSpace(s *Spec) (*Space, error) {
 	k, ok := t.find(s.Op)
 	if !ok {
-		return fmt.Errorf("unknown operation %q", s.Op)
+		return nil, fmt.Errorf("unknown operation %q", s.Op)
 	}
-	return k.Validate(s)
+	return k.validSpace(s)
 }
 
 // SpaceOf is the iteration space of a call of an operation of the table, or what is wrong with its
@@ -86,13 +91,12 @@ func (t *Table) Add(b *dag.Builder, task dag.Task) dag.TaskID {
 	if b.Err() != nil {
 		return 0
 	}
-	s := SpecOf(&task, b.BufferAt)
-	if err := t.Validate(s); err != nil {
+	p, err := t.validSpace(SpecOf(&task, b.BufferAt))
+	if err != nil {
 		b.Fail(fmt.Errorf("task %q: %w", task.Name, err))
 		return 0
 	}
-	k, _ := t.find(task.Op)
-	task.Flops, task.MovedBytes = k.Work(s)
-	task.Shape = unique.Make(s.Key()).Value() // so that equal keys of a big graph are one string
+	task.Flops, task.MovedBytes = p.work()
+	task.Shape = unique.Make(p.spec.Key()).Value() // so that equal keys of a big graph are one string
 	return b.Task(task)
 }
