@@ -56,6 +56,8 @@ type Parameter struct {
 	Name  string // the key in PyTorch's state_dict: "conv1.weight"
 	Shape []int  // weights (f,c,k,k) or (out,in), biases (f) or (out)
 	FanIn int    // number of inputs of one output, for PyTorch's initialisation
+
+	values []float64 // of a model file with weights; nil: Init draws them
 }
 
 // Elems is the number of elements of the parameter.
@@ -63,8 +65,12 @@ func (p *Parameter) Elems() int { return elems(p.Shape) }
 
 // Init fills dst, which holds the parameter, with PyTorch's default distribution: U(-b, b) with b
 // = 1/√fan_in, for weights and biases. The numbers depend on the seed and the parameter's name
-// only.
+// only. A parameter of a model file with weights begins with those of the file instead.
 func (p *Parameter) Init(dst []float64, seed uint64) {
+	if p.values != nil {
+		copy(dst, p.values)
+		return
+	}
 	bound := 1 / math.Sqrt(float64(p.FanIn))
 	InitBetween(dst, seed, p.Name, -bound, bound)
 }
@@ -107,6 +113,15 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 		return nil, fmt.Errorf("model %q has %d outputs, the data %d classes", m.Name, got, classes)
 	}
 	other.Defaults = m.Defaults
+	for i := range other.Stages {
+		for j := range other.Stages[i].Params {
+			if p, of := &other.Stages[i].Params[j], &m.Stages[i].Params[j]; slices.Equal(p.Shape, of.Shape) {
+				p.values = of.values
+			} else if of.values != nil {
+				return nil, fmt.Errorf("model %q: parameter %q of the file has shape %v, and %v is wanted", m.Name, p.Name, of.Shape, p.Shape)
+			}
+		}
+	}
 	return other, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,8 +14,11 @@ import (
 	"dahl/platform/tomlfile"
 )
 
-// LoadModel reads a model file; see [ParseModel].
+// LoadModel reads a model file; see [ParseModel], and [ParseONNX] for a name that ends in .onnx.
 func LoadModel(path string) (*Model, error) {
+	if strings.EqualFold(filepath.Ext(path), ".onnx") {
+		return loadONNX(path)
+	}
 	src, err := tomlfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)

@@ -143,7 +143,12 @@ func FuzzParseModel(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	branches, err := os.ReadFile("examples/residual.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Add(string(example))
+	f.Add(string(branches))
 	f.Add("name = \"m\"\ninput = [7]\n[[layer]]\nkind = \"dense\"\noutputs = 3\n")
 	f.Add("name = \"m\"\ninput = [16777216, 16777216, 16777216]\n[[layer]]\nkind = \"flatten\"\n")
 	f.Add("name = \"m\"\ninput = [1, 2, 3]\nlayer = [{kind = \"relu\"}, 3]\n")

@@ -56,7 +56,26 @@ class DahlCNN(nn.Module):
         return self.fc1(F.max_pool2d(F.relu(self.conv1(x)), 2).flatten(1))
 
 
-MODELS = {"lenet5": LeNet5, "dahl-cnn": DahlCNN}
+class Residual(nn.Module):
+    """nn/examples/residual.toml."""
+
+    defaults = {"lr": 0.1, "batch": 32}
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 3, padding=1)
+        self.conv2 = nn.Conv2d(8, 8, 3, padding=1)
+        self.conv3 = nn.Conv2d(8, 16, 3, padding=1)
+        self.fc1 = nn.Linear(24, 10)
+
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = F.max_pool2d(F.gelu(x + self.conv2(x)), 2)
+        x = torch.cat([x, F.relu(self.conv3(x))], 1)
+        return self.fc1(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+MODELS = {"lenet5": LeNet5, "dahl-cnn": DahlCNN, "residual": Residual}
 
 
 def read_idx(directory, prefixes, kind, rank):

@@ -78,7 +78,7 @@ func PolicyNames() (names []string) {
 
 // foreignModels are the files of other programs, by extension.
 var foreignModels = map[string]string{
-	".onnx": "ONNX", ".py": "Python", ".pt": "PyTorch", ".pth": "PyTorch", ".pt2": "PyTorch", ".h5": "Keras", ".keras": "Keras",
+	".py": "Python", ".pt": "PyTorch", ".pth": "PyTorch", ".pt2": "PyTorch", ".h5": "Keras", ".keras": "Keras",
 	".pb": "TensorFlow", ".tflite": "TensorFlow Lite", ".safetensors": "safetensors", ".npz": "weights",
 }
 
@@ -105,7 +105,7 @@ func LoadModel(name string) (*nn.Model, error) {
 		if ext == ".npz" {
 			hint = "; weights are read with --init"
 		}
-		return nil, InputErrorf("--model %s: files of %s cannot be read as a network; write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)
+		return nil, InputErrorf("--model %s: files of %s cannot be read as a network; export it as .onnx, or write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)
 	}
 	if IsModelFile(name) {
 		if err := CheckWhole(name); err != nil {
@@ -117,12 +117,12 @@ func LoadModel(name string) (*nn.Model, error) {
 	m, err := nn.ModelByName(name)
 	if err != nil {
 		builtIn := Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
-		return nil, InputErrorf("%v, and no model file (.toml)%s", err, DidYouMean(name, builtIn))
+		return nil, InputErrorf("%v, and no model file (.toml or .onnx)%s", err, DidYouMean(name, builtIn))
 	}
 	return m, nil
 }
 
 // IsModelFile tells the name of a model file from that of a built-in model.
 func IsModelFile(model string) bool {
-	return strings.HasSuffix(model, ".toml") || strings.ContainsRune(model, os.PathSeparator)
+	return strings.HasSuffix(model, ".toml") || strings.EqualFold(filepath.Ext(model), ".onnx") || strings.ContainsRune(model, os.PathSeparator)
 }

@@ -134,7 +134,8 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --policy nope", "heft"},
 	{"simulate --platform laptop --model mlp --policy replay", "want one of best, eager, dmda, dmdar, heft, data-parallel; a plan is replayed with --plan; see"},
 	{"simulate --platform laptop --model mlp --policy hfet", "did you mean heft; see"},
-	{"simulate --platform laptop --model net.onnx", "files of ONNX cannot be read as a network; write its layers as a .toml file"},
+	{"simulate --platform laptop --model net.pt", "files of PyTorch cannot be read as a network; export it as .onnx, or write its layers as a .toml file"},
+	{"simulate --platform laptop --model net.onnx", "net.onnx: it holds no graph; this is not an ONNX file"},
 	{"execute --model src/Net.PY", "files of Python cannot be read"},
 	{"execute --model w.npz", "weights are read with --init"},
 	{"simulate --platform laptop --model lenet", "did you mean lenet5"},
@@ -309,6 +310,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	writeTestFile(t, "seven.toml", strings.Replace(smallNetwork, "outputs = 10", "outputs = 7", 1))
+	writeTestFile(t, "net.onnx", "")
 	writeTestFile(t, "unread.toml", strings.Replace(smallNetwork, `kind = "flatten"`, "kind = \"flatten\"\ninput = [\"input\"]", 1))
 	writeTestFile(t, "later.toml", strings.Replace(smallNetwork, `kind = "flatten"`, "kind = \"flatten\"\ninput = [\"fc1\"]", 1))
 	writeTestFile(t, "tanh.toml", strings.Replace(smallNetwork, `kind = "flatten"`, "kind = \"tanh\"\n[[layer]]\nkind = \"flatten\"", 1))

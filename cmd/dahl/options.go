@@ -108,7 +108,7 @@ func (o *options) checkData() error {
 func addGraphFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
-	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
+	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file with weights")
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
 	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")

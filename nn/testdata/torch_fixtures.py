@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Writes torch_fixtures.json, what PyTorch computes for the tests of package nn.
 
+Networks of EXPORTED are also written as NAME.onnx, which needs packages onnx and onnxscript.
+
 All of it, or only the fixtures that are named; the others stay as they are:
 
     cd nn/testdata && python3 torch_fixtures.py [NAME...]
@@ -47,6 +49,14 @@ LAYERS = {
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
+    # A layer for every operator of ONNX files.
+    "exchange": [{"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2},
+                 {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1, "bias": 0}, {"kind": "add", "input": ["pool1", "conv2"]},
+                 {"kind": "leaky_relu", "slope": 0.125}, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1, "stride": 2}, {"kind": "gelu"},
+                 {"kind": "avgpool", "size": 2, "stride": 1}, {"kind": "flatten"},
+                 {"kind": "conv2d", "filters": 7, "kernel": 2, "input": ["leaky_relu1"]}, {"kind": "gelu_tanh"}, {"kind": "globalavgpool"},
+                 {"kind": "flatten"}, {"kind": "concat", "input": ["flatten1", "flatten2"]}, {"kind": "dense", "outputs": 11}, {"kind": "tanh"},
+                 {"kind": "dense", "outputs": 19}, {"kind": "sigmoid"}, {"kind": "dense", "outputs": CLASSES, "bias": 0}],
     # Two residual blocks: a rectified value that a convolution and a sum read, one that two
     # convolutions read, a sum of three, and a value that is added to itself.
     "residual": [FIRST_SMALL, {"kind": "relu"},
@@ -68,6 +78,8 @@ LAYERS = {
                   {"kind": "dense", "outputs": 11}, {"kind": "relu"},
                   {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
+
+EXPORTED = ["exchange"]
 
 OPTIMIZERS = {
     "sgd": {"kind": "sgd", "lr": 0.5},
@@ -155,11 +167,16 @@ def parameters(draw, layers):
     return params
 
 
-def layer_case(name, layers):
+def drawn(name, layers):
+    """Images, labels and parameters of a fixture."""
     draw = stream(name)
     images = torch.randint(0, 256, [BATCH] + INPUT, dtype=torch.uint8, generator=draw)
     labels = torch.randint(0, CLASSES, [BATCH], generator=draw)
-    params = parameters(draw, layers)
+    return images, labels, parameters(draw, layers)
+
+
+def layer_case(name, layers):
+    images, labels, params = drawn(name, layers)
     for p in params.values():
         p.requires_grad_()
     values, outputs = {"input": images.to(torch.float64) / 255}, []
@@ -178,6 +195,30 @@ def layer_case(name, layers):
         "grads": {k: coded(v.grad) for k, v in params.items()},
         "loss": loss.item(), "correct": int((x.argmax(1) == labels).sum()),
     }
+
+
+class Network(torch.nn.Module):
+    """A fixture's network, whose parameters have the names of the state_dict."""
+
+    def __init__(self, layers, params):
+        super().__init__()
+        self.layers = layers
+        for key, value in params.items():
+            name, kind = key.split(".")
+            if not hasattr(self, name):
+                self.add_module(name, torch.nn.Module())
+            getattr(self, name).register_parameter(kind, torch.nn.Parameter(value.to(torch.float32)))
+
+    def forward(self, x):
+        values, params = {"input": x}, dict(self.named_parameters())
+        for layer, name in named(self.layers):
+            values[name] = apply(layer, name, inputs(layer, values), params)
+        return values[name]
+
+
+def export(name, layers):
+    net = Network(layers, drawn(name, layers)[2])
+    torch.onnx.export(net, (torch.zeros([1] + INPUT, dtype=torch.float32),), name + ".onnx", opset_version=20, dynamo=False)
 
 
 def optimizer_case(name, spec):
@@ -223,6 +264,9 @@ def main(names):
         return [kept.get(name) or make(name, spec) for name, spec in specs.items()]
 
     fixtures = {"layers": cases(layer_case, LAYERS), "optimizers": cases(optimizer_case, OPTIMIZERS)}
+    for name in EXPORTED:
+        if not names or name in names:
+            export(name, LAYERS[name])
     with open(FILE, "w") as f:
         json.dump(fixtures, f, indent=1)
         f.write("\n")

@@ -1,0 +1,108 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Messages are written here from the numbers of onnx.proto: number writes a whole number, block a
+// text or a message within.
+
+func number(id, v uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, id<<3), v)
+}
+
+func block(id uint64, parts ...[]byte) []byte {
+	var inner []byte
+	for _, p := range parts {
+		inner = append(inner, p...)
+	}
+	return append(binary.AppendUvarint(binary.AppendUvarint(nil, id<<3|2), uint64(len(inner))), inner...)
+}
+
+func text(id uint64, s string) []byte { return block(id, []byte(s)) }
+
+func float32s(values ...float32) (raw []byte) {
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return raw
+}
+
+func float64s(values ...float64) (raw []byte) {
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+	}
+	return raw
+}
+
+// file is a graph with every encoding that a file may choose: numbers packed and one by one, as
+// raw bytes and in fields of their own.
+func file() []byte {
+	minus := binary.AppendUvarint(nil, ^uint64(0)) // -1
+	shape := block(2, block(1, text(2, "batch")), block(1, number(1, 3)))
+	return slices.Concat(number(1, 8), block(7,
+		block(1, text(1, "x"), text(1, "w"), text(2, "y"), text(3, "node"), text(4, "Gemm"),
+			block(5, text(1, "alpha"), append([]byte{2<<3 | 5}, float32s(0.5)...)),
+			block(5, text(1, "axis"), number(3, 7)),
+			block(5, text(1, "mode"), text(4, "up")),
+			block(5, text(1, "pads"), number(8, 1), number(8, 2))),
+		block(1, text(2, "z"), text(4, "Odd"), text(7, "com.example"), block(5, text(1, "t"), block(5, text(8, "inner"), block(1, []byte{2}), number(2, typeInt64), block(7, []byte{5}, minus)))),
+		block(5, text(8, "w"), number(1, 2), number(1, 1), number(2, typeFloat), block(9, float32s(1.5, -2))),
+		block(5, text(8, "v"), block(1, []byte{3}), number(2, typeFloat), block(4, float32s(1, 2)), append([]byte{4<<3 | 5}, float32s(3)...)),
+		block(5, text(8, "d"), block(1, []byte{1}), number(2, typeDouble), block(10, float64s(0.1))),
+		block(5, text(8, "i"), number(1, 1), number(2, typeInt64), block(9, binary.LittleEndian.AppendUint64(nil, 9))),
+		block(11, text(1, "x"), block(2, block(1, number(1, 1), shape))),
+		block(12, text(1, "y"))))
+}
+
+func TestDecode(t *testing.T) {
+	got, err := Decode(file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Graph{
+		Nodes: []Node{
+			{Name: "node", Op: "Gemm", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: map[string]Attribute{
+				"alpha": {Float: 0.5}, "axis": {Int: 7}, "mode": {Text: "up"}, "pads": {Ints: []int64{1, 2}}}},
+			{Op: "com.example.Odd", Outputs: []string{"z"}, Attributes: map[string]Attribute{
+				"t": {Tensor: &Tensor{Name: "inner", Shape: []int{2}, Ints: []int64{5, -1}}}}},
+		},
+		Tensors: map[string]*Tensor{
+			"w": {Name: "w", Shape: []int{2, 1}, Floats: []float64{1.5, -2}},
+			"v": {Name: "v", Shape: []int{3}, Floats: []float64{1, 2, 3}},
+			"d": {Name: "d", Shape: []int{1}, Floats: []float64{0.1}},
+			"i": {Name: "i", Shape: []int{1}, Ints: []int64{9}},
+		},
+		Inputs:  []Value{{Name: "x", Shape: []int{0, 3}}},
+		Outputs: []Value{{Name: "y"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestBadFiles: a file that ends early or holds something else is an error.
+func TestBadFiles(t *testing.T) {
+	whole := file()
+	for n := range whole {
+		if _, err := Decode(whole[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes are accepted", n, len(whole))
+		}
+	}
+	for want, message := range map[string][]byte{
+		"it holds no graph":             nil,
+		"a field has the encoding 3":    {1<<3 | 3},
+		"has 1 elements":                block(7, block(5, number(1, 2), number(2, typeFloat), block(9, float32s(1)))),
+		`tensor "w" is in another file`: block(7, block(5, text(8, "w"), block(13))),
+		"has an extent of":              block(7, block(5, number(1, 1<<31), number(1, 2))),
+	} {
+		if _, err := Decode(message); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
