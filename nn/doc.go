@@ -11,16 +11,19 @@
 //
 // # Partition
 //
-// A partition consists of regions only. Each layer computes its output in tiles of samples ×
-// output channels (or features), as [dag.LayerLowering] says. Each task reads exactly the box that
-// it needs of its producer's buffer: a convolution all channels of its samples, a pooling or ReLU
-// its own channels, a dense layer all features of its samples. No task gathers or scatters, and a
-// flatten is another view of the same storage. So a task waits for the tiles that it reads, and
-// for nothing else.
+// A partition consists of regions only. [dag.LayerLowering] says how much of each dimension a task of a layer has:
+// samples, outputs (channels or features), inputs, rows and columns, each for the forward pass, the
+// gradient of the input and that of the weight. Every operation states its iteration space ([kernels.Space]), and
+// from that follows which box a task reads of each operand: rows of an image with their halo, some
+// channels of a weight. No layer has code for a particular cut. No task gathers or scatters, and a flatten is another view
+// of the same storage. So a task waits for the tiles that it reads, and for nothing else.
 //
-// Weight gradients are split by filters or features and summed over tiles of samples
-// in accumulators. They are dag.Reduce accesses, which [dag.Expand] turns into
-// chains and a merge tree. The update of a weight is split like its gradient, so an update waits
+// Where the dimension that is cut is summed over, as the inputs of a dense layer or the samples of a weight
+// gradient, tasks add to accumulators. They are dag.Reduce accesses, which [dag.Expand] turns into
+// chains and a merge tree. The bias comes with the first term. A ReLU or a pooling is not linear, so that in
+// a fused lowering it comes behind the sum, as a layer of its own.
+//
+// The update of a weight is split like its gradient in outputs, so an update waits
 // only for its own part. A bias is updated at once.
 //
 // # Branches

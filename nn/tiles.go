@@ -42,14 +42,11 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		whole.Accesses = append(whole.Accesses, o.Access)
 	}
 	space, err := l.m.kernels.SpaceOf(kernels.SpecOf(&whole, l.b.BufferAt))
-	var sides []side
-	if err == nil {
-		sides, err = l.sidesOf(n, space, &cut, operands[0])
-	}
 	if err != nil {
 		l.b.Fail(fmt.Errorf("layer %q: operation %s: %w", n.Name, op, err))
 		return
 	}
+	sides := l.sidesOf(space, &cut, operands[0])
 	if slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() }) {
 		whole.Accesses[0].Mode = dag.Reduce
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
@@ -79,19 +76,14 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 	})
 }
 
-// sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. It has all of
-// a dimension along which it cannot be cut; where the lowering names the layer, that is an error.
-func (l *lowerer) sidesOf(n *Node, space *kernels.Space, cut *dag.Cut, written Operand) ([]side, error) {
-	_, named := l.opt.Lowering.Layers[n.Name]
+// sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
+// a dimension along which it cannot be cut, such as the classes of a maximum.
+func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) []side {
 	shape := l.shapeOf(written)
 	var sides []side
-	var err error
 	add := func(s side, can bool) {
-		if s.size = clip(*cut.Of(s.along), s.extent); s.isCut() && !can {
-			s.size = s.extent
-			if named {
-				err = fmt.Errorf("it cannot be cut in %s", s.along)
-			}
+		if s.size = s.extent; can {
+			s.size = clip(*cut.Of(s.along), s.extent)
 		}
 		sides = append(sides, s)
 	}
@@ -107,7 +99,7 @@ func (l *lowerer) sidesOf(n *Node, space *kernels.Space, cut *dag.Cut, written O
 		}
 	}
 	slices.SortFunc(sides, func(a, b side) int { return int(a.along - b.along) })
-	return sides, err
+	return sides
 }
 
 // eachPart visits the parts of all sides, the first one outermost.
