@@ -12,7 +12,8 @@ type Tile struct {
 	// Boxes are what the tile touches of each operand. None is empty: of an operand of which the
 	// tile touches nothing, because its windows lie beside it, the box is one element of the
 	// dimension, and the parameters are such that windows lie before it. An optional operand that
-	// the tile does not have is nil.
+	// the tile does not have is nil. Rows of an image that no window reaches are in no box, not even
+	// in that of the whole call.
 	Boxes  []dag.Box
 	Params dag.Params
 	// First says that the tile has the first index of every loop that is reduced. It may write
