@@ -98,26 +98,31 @@ func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 	return plans
 }
 
-// TestSplitsOverDevices trains a convolutional network, split by samples, by filters
+// TestSplitsOverDevices trains convolutional networks, one with branches, split by samples, by filters
 // and by stages between two cores and one or two emulated GPUs, through two epochs with
 // short last batches and evaluations. The weights and losses are those of one core to the last bit, in
 // every form of lowering, in both types, and with an optimiser that keeps two states per weight.
 func TestSplitsOverDevices(t *testing.T) {
 	adam := nn.DefaultAdam()
 	for _, c := range []struct {
+		model     string
 		form      int
 		dtype     dag.DType
 		optimizer nn.Optimizer
 		epochs    int
-	}{{0, dag.Float32, nil, 1}, {1, dag.Float32, adam, 1}, {2, dag.Float64, nil, 1}, {3, dag.Float32, nil, 2}, {3, dag.Float64, adam, 1}} {
+	}{
+		{"digits-cnn", 0, dag.Float32, nil, 1}, {"digits-cnn", 1, dag.Float32, adam, 1}, {"digits-cnn", 2, dag.Float64, nil, 1},
+		{"digits-cnn", 3, dag.Float32, nil, 2}, {"digits-cnn", 3, dag.Float64, adam, 1},
+		{branching, 0, dag.Float64, adam, 1}, {branching, 3, dag.Float32, nil, 1},
+	} {
 		form := forms[c.form]
-		n := newNetwork(t, "digits-cnn", c.dtype, false, c.epochs)
+		n := newNetwork(t, c.model, c.dtype, false, c.epochs)
 		n.optimizer = c.optimizer
 		n.lower(t, fixtureLowering(form.layout, form.fused))
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
 			for split := range deviceSplits {
-				t.Run(fmt.Sprintf("%s fused %v %v %v, %d GPUs, %s", form.layout, form.fused, c.dtype, c.optimizer, gpus, deviceSplits[split].name), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %s fused %v %v %v, %d GPUs, %s", c.model, form.layout, form.fused, c.dtype, c.optimizer, gpus, deviceSplits[split].name), func(t *testing.T) {
 					got := n.execute(t, how{platform: emulatedNode(t, gpus), plans: n.splitPlans(2+gpus, split)})
 					if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
 						t.Error("weights or losses differ from those of one core")
@@ -191,8 +196,8 @@ func onEngine(t *testing.T, d *schedule.Decision, plan *schedule.Plan) *schedule
 func TestPredictionMovesWhatIsMoved(t *testing.T) {
 	const steps = 3
 	for gpus := 1; gpus <= 2; gpus++ {
-		for _, dtype := range []dag.DType{dag.Float32, dag.Float64}[:gpus] {
-			n := newNetwork(t, "digits-cnn", dtype, true, 1)
+		for i, dtype := range []dag.DType{dag.Float32, dag.Float64}[:gpus] {
+			n := newNetwork(t, []string{"digits-cnn", branching}[i], dtype, true, 1)
 			for split := range deviceSplits {
 				plans := n.splitPlans(2+gpus, split)
 				executed, d := n.steps(t, how{platform: emulatedNode(t, gpus), plans: plans}, steps)

@@ -20,7 +20,7 @@ import (
 // that), and what the measured schedule keeps live never exceeds the layout.
 func TestReplayIsExact(t *testing.T) {
 	var scratch int64
-	for _, model := range []string{"digits-cnn", "lenet5"} {
+	for _, model := range []string{"digits-cnn", "lenet5", branching} {
 		for _, fused := range []bool{true, false} {
 			n := newNetwork(t, model, dag.Float32, fused, 2)
 			for workers := 1; workers <= 3; workers++ {

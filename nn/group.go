@@ -25,11 +25,13 @@ type pattern struct {
 	kinds   []string
 	layout  string   // of the lowering; "": any
 	readers []string // kinds that may read the output; nil: any
+
+	fits func(last Layer) bool // whether there is an operation for the last layer; nil: always
 }
 
 // patterns are tried in order.
 var patterns = []pattern{
-	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC},
+	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC, fits: func(pool Layer) bool { return pool.(MaxPool).Pad == 0 }},
 	{kinds: []string{"conv2d", "relu"}, layout: dag.NHWC, readers: []string{"conv2d", "dense"}},
 	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
 }
@@ -111,6 +113,9 @@ func (m *Model) match(first int, l *dag.Lowering) []int {
 			continue
 		}
 		last := &m.Stages[stages[len(stages)-1]]
+		if p.fits != nil && !p.fits(last.Layer) {
+			continue
+		}
 		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {
 			return stages
 		}

@@ -121,12 +121,16 @@ func Layers() []LayerKind {
 		{
 			Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return MaxPool{Size: s.count("size"), Stride: s.count("stride")} },
+			New: func(s Settings) Layer {
+				return MaxPool{Size: s.count("size"), Stride: s.count("stride"), Pad: s.count("pad")}
+			},
 		},
 		{
 			Kind: "avgpool", Prefix: "pool", Doc: "average of square windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return AvgPool{Size: s.count("size"), Stride: s.count("stride")} },
+			New: func(s Settings) Layer {
+				return AvgPool{Size: s.count("size"), Stride: s.count("stride"), Pad: s.count("pad")}
+			},
 		},
 		{
 			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
@@ -151,6 +155,7 @@ func poolKeys() []Key {
 	return []Key{
 		{Name: "size", Min: 1, Max: maxExtent, Needed: true, Doc: "height and width of the window"},
 		{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Doc: "distance between neighbouring windows; 0: size"},
+		{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "on each side, at most half of the window; of a maximum nothing, of an average zeros"},
 	}
 }
 

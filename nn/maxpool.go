@@ -7,8 +7,9 @@ import (
 )
 
 // MaxPool is the maximum of square windows. A byte per output remembers the position of the
-// maximum in the window, the first among equals. A Stride of 0 means Size.
-type MaxPool struct{ Size, Stride int }
+// maximum in the window, the first among equals. A Stride of 0 means Size. Pad is the rows and
+// columns on each side that windows may cover beyond the image, where no maximum is.
+type MaxPool struct{ Size, Stride, Pad int }
 
 // Kind implements [Layer].
 func (MaxPool) Kind() string { return "maxpool" }
@@ -35,7 +36,7 @@ func (MaxPool) Layout(chosen, _ string) string { return chosen }
 
 func (p MaxPool) params() dag.Params {
 	size := float64(p.Size)
-	return append(sliding(p.stride(), 0), dag.Param{Name: "height", Value: size}, dag.Param{Name: "width", Value: size})
+	return append(sliding(p.stride(), p.Pad), dag.Param{Name: "height", Value: size}, dag.Param{Name: "width", Value: size})
 }
 
 func (p MaxPool) stride() int {
@@ -72,10 +73,13 @@ func (p MaxPool) pooled(inputs [][]int) ([]int, error) {
 	if len(in) != 3 {
 		return nil, fmt.Errorf("pooling needs C×H×W")
 	}
-	h, err := windows(in[1], p.Size, 0, p.stride())
+	if p.Pad < 0 || 2*p.Pad > p.Size {
+		return nil, fmt.Errorf("pad %d; want 0 to %d, half of the window", p.Pad, p.Size/2)
+	}
+	h, err := windows(in[1], p.Size, p.Pad, p.stride())
 	if err != nil {
 		return nil, err
 	}
-	w, err := windows(in[2], p.Size, 0, p.stride())
+	w, err := windows(in[2], p.Size, p.Pad, p.stride())
 	return []int{in[0], h, w}, err
 }

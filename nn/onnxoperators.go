@@ -29,8 +29,14 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 		"LeakyRelu": func(n *onnxNode) Layer {
 			return Activation{Function: "leaky_relu", Setting: n.take("alpha", onnx.Attribute{Float: 0.01}).Float}
 		},
-		"MaxPool":           func(n *onnxNode) Layer { return MaxPool(n.window()) },
-		"AveragePool":       func(n *onnxNode) Layer { return n.window() },
+		"MaxPool": func(n *onnxNode) Layer { return MaxPool(n.window()) },
+		"AveragePool": func(n *onnxNode) Layer {
+			included, w := n.take("count_include_pad", onnx.Attribute{}).Int, n.window()
+			if w.Pad > 0 {
+				n.want("count_include_pad", included, 1)
+			}
+			return w
+		},
 		"GlobalAveragePool": func(*onnxNode) Layer { return GlobalAvgPool{} },
 		"Flatten": func(n *onnxNode) Layer {
 			n.want("axis", n.take("axis", onnx.Attribute{Int: 1}).Int, 1)
@@ -173,12 +179,10 @@ func (n *onnxNode) window() AvgPool {
 	if n.text("auto_pad", "NOTSET") != "NOTSET" {
 		n.fail("auto_pad; write the padding")
 	}
-	n.want("pads", int64(n.same("pads", 0)), 0)
 	n.want("dilations", int64(n.same("dilations", 1)), 1)
 	n.want("ceil_mode", n.take("ceil_mode", onnx.Attribute{}).Int, 0)
 	n.want("storage_order", n.take("storage_order", onnx.Attribute{}).Int, 0)
-	n.take("count_include_pad", onnx.Attribute{}) // there is no padding
-	return AvgPool{Size: n.same("kernel_shape", 0), Stride: n.same("strides", 1)}
+	return AvgPool{Size: n.same("kernel_shape", 0), Stride: n.same("strides", 1), Pad: n.same("pads", 0)}
 }
 
 // reshape is a flatten where it keeps the batch and joins the rest.

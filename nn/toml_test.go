@@ -111,6 +111,7 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"relu\"\nsize = 2\n", "f.toml:5: layer 1: size: unknown key; known are kind, name, input"},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 3\n", "layer \"fc1\" (dense) of input 1×8×8: a dense layer needs a vector; put a flatten before it"},
 		{ok + "[[layer]]\nkind = \"conv2d\"\nfilters = 2\nkernel = 9\n", "layer \"conv1\" (conv2d) of input 1×8×8: window 9 is larger than the input, 8 with padding"},
+		{ok + "[[layer]]\nkind = \"maxpool\"\nsize = 3\npad = 2\n", "f.toml:3: model \"m\": layer \"pool1\" (maxpool) of input 1×8×8: pad 2; want 0 to 1, half of the window"},
 		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train: lr = NaN: write a number of at least 0"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},

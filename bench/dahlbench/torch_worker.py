@@ -46,9 +46,9 @@ def build_layer(layer):
     if kind == "relu":
         return nn.ReLU(inplace=True)
     if kind == "maxpool":
-        return nn.MaxPool2d(settings["Size"], settings["Stride"] or None)
+        return nn.MaxPool2d(settings["Size"], settings["Stride"] or None, settings["Pad"])
     if kind == "avgpool":
-        return nn.AvgPool2d(settings["Size"], settings["Stride"] or None)
+        return nn.AvgPool2d(settings["Size"], settings["Stride"] or None, settings["Pad"])
     if kind == "flatten":
         return nn.Flatten()
     raise ValueError(f"layer kind {kind} has no PyTorch twin here")
