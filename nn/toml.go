@@ -155,7 +155,18 @@ func training(t *tomlfile.Table) *Defaults {
 		}
 		return x
 	}
-	known := "batch, optimizer, lr, weight_decay, "
+	if _, ok := t.Keys["schedule"]; ok {
+		text := t.Text("schedule")
+		if d.Schedule, err = ParseSchedule(text); err != nil {
+			t.Fail("schedule", text, err.Error())
+		}
+	}
+	d.Loss = Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0)}
+	if err := d.Loss.Check(); err != nil {
+		t.File.FailAt(t.Path, t.Owner, err.Error())
+	}
+	d.ClipNorm = number("clip_norm", 0)
+	known := "batch, optimizer, schedule, loss, label_smoothing, clip_norm, lr, weight_decay, "
 	switch o := info.New().(type) {
 	case SGD:
 		d.Optimizer = SGD{
@@ -166,7 +177,7 @@ func training(t *tomlfile.Table) *Defaults {
 	case Adam:
 		d.Optimizer = Adam{
 			LearningRate: number("lr", o.LearningRate), Beta1: number("beta1", o.Beta1), Beta2: number("beta2", o.Beta2),
-			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", 0),
+			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", o.WeightDecay), Decoupled: o.Decoupled,
 		}
 		t.Done(known + "beta1, beta2, eps")
 	}

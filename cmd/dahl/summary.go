@@ -112,6 +112,7 @@ type trainedSummary struct {
 	Images        int    `json:"images"`
 	FirstLoss     number `json:"first_loss"`
 	WeightsSHA256 string `json:"weights_sha256"`
+	Method        string `json:"method"` // optimiser, schedule, loss and clipping
 
 	// ResumedAfterStep is the step after which the training went on last, where it was
 	// interrupted: times and joules are of what came then.
