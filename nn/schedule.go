@@ -68,21 +68,23 @@ func (s *Schedule) info() (ScheduleInfo, error) {
 	return byName("schedule", s.Kind, Schedules())
 }
 
-// Rate is the learning rate of a training step, counted from 0, where an epoch has perEpoch steps
-// and the optimiser's rate is r.
-func (s *Schedule) Rate(r float64, step, perEpoch int) float64 {
-	t := step
-	if !s.PerStep {
-		t /= perEpoch
-	}
-	if t < s.Warmup {
-		return r * (s.From + float64((1-s.From)*float64(t)/float64(s.Warmup)))
-	}
+// Rates is the learning rate by training step, counted from 0, where an epoch has perEpoch steps and
+// the optimiser's rate is r. The schedule has to pass Check.
+func (s Schedule) Rates(r float64, perEpoch int) func(step int) float64 {
 	info, err := s.info()
 	if err != nil {
 		panic("nn: " + err.Error())
 	}
-	return info.rate(s, r, t-s.Warmup)
+	return func(step int) float64 {
+		t := step
+		if !s.PerStep {
+			t /= perEpoch
+		}
+		if t < s.Warmup {
+			return r * (s.From + float64((1-s.From)*float64(t)/float64(s.Warmup)))
+		}
+		return info.rate(&s, r, t-s.Warmup)
+	}
 }
 
 // scheduleSetting is what the text of a schedule may say after its name: a number, or periods. The

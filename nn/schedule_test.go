@@ -33,14 +33,14 @@ func TestScheduleRates(t *testing.T) {
 		}
 		for step, rate := range want {
 			// Some five roundings of numbers of at most 8, and a cosine that is off by one.
-			for what, s := range map[string]*Schedule{"": &s, " read back": &again} {
-				if got := s.Rate(r, step, perEpoch); !(math.Abs(got-rate) <= 8*8*0x1p-53) {
+			for what, s := range map[string]Schedule{"": s, " read back": again} {
+				if got := s.Rates(r, perEpoch)(step); !(math.Abs(got-rate) <= 8*8*0x1p-53) {
 					t.Errorf("%s%s: rate %v of step %d, want %v", text, what, got, step, rate)
 				}
 			}
 		}
 	}
-	if got := (&Schedule{}).Rate(r, 3, 1); got != r {
+	if got := (Schedule{}).Rates(r, 1)(3); got != r {
 		t.Errorf("the zero value has rate %v", got)
 	}
 }
@@ -75,7 +75,7 @@ func FuzzParseSchedule(f *testing.F) {
 		if err != nil || again.String() != s.String() {
 			t.Fatalf("%q is read as %q, and that as %q: %v", text, s, again, err)
 		}
-		if rate := s.Rate(1, 1000, 7); math.IsNaN(rate) || rate < 0 {
+		if rate := s.Rates(1, 7)(1000); math.IsNaN(rate) || rate < 0 {
 			t.Fatalf("%q: rate %v", s, rate)
 		}
 	})

@@ -66,10 +66,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	if err := method.Schedule.Check(); err != nil {
 		return nil, asInput(err)
 	}
-	perEpoch := w.stepsPerEpoch()
-	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: func(step int) float64 {
-		return method.Schedule.Rate(method.Optimizer.Rate(), step, perEpoch)
-	}}}
+	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	if err := t.open(w); err != nil {
 		return nil, asInput(err)
 	}

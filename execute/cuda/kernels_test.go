@@ -97,6 +97,10 @@ func TestKernelShapes(t *testing.T) {
 		{"softmax_xent.dx", [][]int{{3, 1031}, {3, 1031}, {3}, {3}}, kerneltest.LossParams(3, 0.25), 1},
 		{"mse", [][]int{{3, 1031}, {3}, {3}, {3, 1031}, {3}}, dag.Params{{Name: "batch", Value: 5}}, 1},
 		{"mean", [][]int{{1}, {2053}}, nil, 0},
+		{"squares", [][]int{{1}, {67, 131}}, nil, 0},
+		{"squares", [][]int{{1}, {3, 5, 11, 131}}, nil, 1},
+		{"squares", [][]int{{1}, {3, 2, 5, 7, 37}}, nil, 1},
+		{"clip", [][]int{{3}, {2}, {1031}}, kerneltest.ClipParams(0.25), 1},
 		{"count", [][]int{{1}, {2053}}, nil, 0},
 	} {
 		k, _ := kernels.KernelByName(c.op)
