@@ -323,7 +323,7 @@ func (t *trainer) summarize() *summary {
 		images += step.Images
 	}
 	if len(t.Steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, Method: t.w.Model.Defaults.String()}
+		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter}
 		if c := t.Saving; c.Count > 0 {
 			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
 		}

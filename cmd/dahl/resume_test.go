@@ -137,8 +137,8 @@ func TestResumeSchedule(t *testing.T) {
 	s, err := readJSON[summary](filepath.Join("whole", summaryFile))
 	const method = "adamw lr=0.001 beta1=0.9 beta2=0.999 eps=1e-08 weight_decay=0.01 decoupled=1; " +
 		"schedule cosine over=13steps min=0 warmup=4steps from=0.25; loss cross_entropy label_smoothing=0.125; clip_norm=0.5"
-	if err != nil || s.Trained.Method != method {
-		t.Errorf("summary.json says %q, want %q: %v", s.Trained.Method, method, err)
+	if err != nil || s.Method != method {
+		t.Errorf("summary.json says %q, want %q: %v", s.Method, method, err)
 	}
 	for i := 0; i < len(flags); i += 2 {
 		mustRun(t, append(append(strings.Fields(shortTraining), "--out", "without"), slices.Concat(flags[:i], flags[i+2:])...)...)
