@@ -232,17 +232,19 @@ func TestOptimizersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Optimizers {
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range updateLowerings {
-				t.Run(fmt.Sprintf("%+v/%v/%d samples", f.Optimizer, real, l.Default.WeightGradient.Samples), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
+				t.Run(fmt.Sprintf("%+v/%v/fused %v, %d samples", f.Optimizer, real, l.Fused, l.Default.WeightGradient.Samples), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
 			}
 		}
 	}
 }
 
 // updateLowerings split the updates, so that parts of a parameter are updated by tasks of
-// their own: behind gradients summed over tiles of samples, and at once with them.
+// their own: behind gradients summed over tiles of samples, and at once with them. The last one
+// has the loss as a chain.
 var updateLowerings = []dag.Lowering{
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 2, Outputs: 2}}},
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
+	{},
 }
 
 func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {

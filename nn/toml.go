@@ -33,7 +33,8 @@ func LoadLowering(path string) (dag.Lowering, error) {
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
 // [[layer]] per layer with its kind and the keys that [Layers] lists, and
-// optionally [train] with batch, optimizer and its numbers. The file's name is for
+// optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
+// clip_norm. The file's name is for
 // errors, which say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*Model, error) {
 	f, root, err := tomlfile.Parse(src, file)
