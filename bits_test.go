@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/schedule"
 )
 
@@ -34,6 +35,19 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBitsOfClippedSteps does the same with steps that wait for the norm of all gradients.
+func TestBitsOfClippedSteps(t *testing.T) {
+	for i, form := range forms {
+		t.Run(fmt.Sprintf("%s,fused=%v", form.layout, form.fused), func(t *testing.T) {
+			n := newNetwork(t, "digits-cnn", []dag.DType{dag.Float32, dag.Float64}[i%2], form.fused, 1)
+			n.optimizer = nn.DefaultAdamW()
+			n.model.Defaults.Loss, n.model.Defaults.ClipNorm = nn.Loss{LabelSmoothing: 0.125}, 0.5
+			n.lower(t, fixtureLowering(form.layout, form.fused))
+			n.checkBits(t, "")
+		})
 	}
 }
 

@@ -110,19 +110,22 @@ func TestSplitsOverDevices(t *testing.T) {
 		dtype     dag.DType
 		optimizer nn.Optimizer
 		epochs    int
+		loss      nn.Loss
+		clip      float64
 	}{
-		{"digits-cnn", 0, dag.Float32, nil, 1}, {"digits-cnn", 1, dag.Float32, adam, 1}, {"digits-cnn", 2, dag.Float64, nil, 1},
-		{"digits-cnn", 3, dag.Float32, nil, 2}, {"digits-cnn", 3, dag.Float64, adam, 1},
-		{branching, 0, dag.Float64, adam, 1}, {branching, 3, dag.Float32, nil, 1},
+		{"digits-cnn", 0, dag.Float32, nil, 1, nn.Loss{}, 0}, {"digits-cnn", 1, dag.Float32, adam, 1, nn.Loss{}, 0}, {"digits-cnn", 2, dag.Float64, nil, 1, nn.Loss{}, 0},
+		{"digits-cnn", 3, dag.Float32, nil, 2, nn.Loss{}, 0}, {"digits-cnn", 3, dag.Float64, adam, 1, nn.Loss{}, 0},
+		{"digits-cnn", 3, dag.Float32, nn.DefaultAdamW(), 1, nn.Loss{LabelSmoothing: 0.125}, 0.5}, {"digits-cnn", 0, dag.Float64, nil, 1, nn.Loss{Name: "mse"}, 0.25},
+		{branching, 0, dag.Float64, adam, 1, nn.Loss{}, 0}, {branching, 3, dag.Float32, nil, 1, nn.Loss{}, 0},
 	} {
 		form := forms[c.form]
 		n := newNetwork(t, c.model, c.dtype, false, c.epochs)
-		n.optimizer = c.optimizer
+		n.optimizer, n.model.Defaults.Loss, n.model.Defaults.ClipNorm = c.optimizer, c.loss, c.clip
 		n.lower(t, fixtureLowering(form.layout, form.fused))
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
 			for split := range deviceSplits {
-				t.Run(fmt.Sprintf("%s %s fused %v %v %v, %d GPUs, %s", c.model, form.layout, form.fused, c.dtype, c.optimizer, gpus, deviceSplits[split].name), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %s fused %v %v %v, %v, clipped at %v, %d GPUs, %s", c.model, form.layout, form.fused, c.dtype, c.optimizer, c.loss, c.clip, gpus, deviceSplits[split].name), func(t *testing.T) {
 					got := n.execute(t, how{platform: emulatedNode(t, gpus), plans: n.splitPlans(2+gpus, split)})
 					if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
 						t.Error("weights or losses differ from those of one core")

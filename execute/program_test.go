@@ -118,7 +118,7 @@ func trainGraph(t testing.TB) *dag.Graph {
 	tiles(func(lo, hi int) {
 		at := fmt.Sprintf("[%d:%d]", lo, hi)
 		n.forward(lo, hi)
-		n.task("softmax_xent", "xent"+at, dag.Params{{Name: "batch", Value: testBatch}}, n.access(w, "g.z", lo, hi), n.access(w, "losses", lo, hi),
+		n.task("softmax_xent", "xent"+at, dag.Params{{Name: "batch", Value: testBatch}, {Name: "smoothing", Value: 0}}, n.access(w, "g.z", lo, hi), n.access(w, "losses", lo, hi),
 			n.access(w, "hits", lo, hi), n.access(r, "z", lo, hi), n.access(r, "y", lo, hi))
 		n.task("dense.dx", "fc2.dx"+at, nil, n.access(w, "g.a", lo, hi), n.access(r, "g.z", lo, hi), n.access(r, "w2"))
 		n.task("relu.dx", "relu1.dx"+at, nil, n.access(w, "g.h", lo, hi), n.access(r, "g.a", lo, hi), n.access(r, "mask", lo, hi))
@@ -147,7 +147,7 @@ func evalGraph(t testing.TB) *dag.Graph {
 	n.data()
 	n.task("feed", "feed", nil, n.access(dag.Write, "index"))
 	n.forward(0, testBatch)
-	n.task("softmax_xent.eval", "xent", nil, n.access(dag.Write, "losses"), n.access(dag.Write, "hits"), n.access(dag.Read, "z"), n.access(dag.Read, "y"))
+	n.task("softmax_xent.eval", "xent", dag.Params{{Name: "smoothing", Value: 0}}, n.access(dag.Write, "losses"), n.access(dag.Write, "hits"), n.access(dag.Read, "z"), n.access(dag.Read, "y"))
 	n.report()
 	g, err := n.b.Build()
 	if err != nil {

@@ -21,8 +21,9 @@ var table = stated(append([]Kernel{
 	globalavgpool, globalavgpoolDx, globalavgpoolNHWC, globalavgpoolNHWCDx,
 	softmaxXent, softmaxXentEval,
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
+	mse, mseEval,
 	mean, count, add, sum, copied,
-	sgd, adam,
+	squares, clipNorm, sgd, adam,
 }, functionKernels()...))
 
 // Kernels is the table of operations, as a copy.

@@ -42,6 +42,7 @@ type sgdParams struct {
 	Hyper           uint64
 	Momentum, Decay float64
 	Nesterov        int32
+	Clipped         int32
 }
 
 func sgdOnCUDA(c *DeviceCall) []cuda.Launch {
@@ -52,10 +53,13 @@ func sgdOnCUDA(c *DeviceCall) []cuda.Launch {
 	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
 		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("sgd"), Params: cuda.Params(sgdParams{
 			Rows: r, W: o[0], G: o[1], V: o[2], Hyper: c.Args[2].Addr,
-			Momentum: c.Params[0], Nesterov: c.param(1), Decay: c.Params[2],
+			Momentum: c.Params[0], Nesterov: c.param(1), Decay: c.Params[2], Clipped: hasFactor(&c.Args[2]),
 		})}
 	})
 }
+
+// hasFactor is 1 where hyper has the factor of a clipped gradient.
+func hasFactor(hyper *DeviceArg) int32 { return int32(hyper.Shape[0] - 2) }
 
 // adamParams mirrors AdamParams of cuda/elementwise.cu.
 type adamParams struct {
@@ -63,6 +67,7 @@ type adamParams struct {
 	W, G, M, V               stridedParams
 	Hyper                    uint64
 	Beta1, Beta2, Eps, Decay float64
+	Decoupled, Clipped       int32
 }
 
 func adamOnCUDA(c *DeviceCall) []cuda.Launch {
@@ -70,7 +75,7 @@ func adamOnCUDA(c *DeviceCall) []cuda.Launch {
 	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
 		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("adam"), Params: cuda.Params(adamParams{
 			Rows: r, W: o[0], G: o[1], M: o[2], V: o[3], Hyper: c.Args[2].Addr,
-			Beta1: c.Params[0], Beta2: c.Params[1], Eps: c.Params[2], Decay: c.Params[3],
+			Beta1: c.Params[0], Beta2: c.Params[1], Eps: c.Params[2], Decay: c.Params[3], Decoupled: c.param(4), Clipped: hasFactor(&c.Args[2]),
 		})}
 	})
 }

@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -180,18 +181,27 @@ func compareWithDifferences(t *testing.T, f *kerneltest.Case, gradient []float64
 	}
 }
 
-// TestSoftmaxGradient compares softmax_xent with the central difference of the mean
-// loss. The loss of a sample is log Σ exp(z) - z_y; with p the softmax its third
+// TestLossGradients compares losses of one kernel with the central difference of the mean
+// loss. The cross-entropy of a sample is log Σ exp(z) and a linear function; with p the softmax its third
 // derivative is p(1-p)(1-2p), at most 1/(6√3) < 0.1 in size, so the quotient's
 // truncation error is at most h²/6·0.1/B. A loss of c classes with |z| ≤ 1 is below
 // log c + 2 ≤ 5 and errs by at most 2c+10 roundings of numbers below that (c
 // exponentials within 1 ulp and their sum, log, two subtractions), so the quotient by
-// (2c+10)·u·5/h/B. h = 2⁻¹³.
-func TestSoftmaxGradient(t *testing.T) {
+// (2c+10)·u·5/h/B. h = 2⁻¹³. Label smoothing adds c differences of at most 2, and their mean. The
+// squared error has no third derivative, and is the mean of c squares of at most 4.
+func TestLossGradients(t *testing.T) {
+	for op, smoothing := range map[string][]float64{"softmax_xent": {0, 0.25}, "mse": {0}} {
+		for _, s := range smoothing {
+			t.Run(fmt.Sprint(op, s), func(t *testing.T) { checkLossGradient(t, op, s) })
+		}
+	}
+}
+
+func checkLossGradient(t *testing.T, op string, smoothing float64) {
 	const n, c, batch, h = 3, 7, 5, 0x1p-13
-	fused, _ := kernels.KernelByName("softmax_xent")
+	fused, _ := kernels.KernelByName(op)
 	shapes := [][]int{{n, c}, {n}, {n}, {n, c}, {n}}
-	s := kerneltest.New(fused, dag.Float64, shapes, kerneltest.FirstModes(fused), dag.Params{{Name: "batch", Value: batch}}, 1)
+	s := kerneltest.New(fused, dag.Float64, shapes, kerneltest.FirstModes(fused), kerneltest.LossParams(batch, smoothing), 1)
 	s.Fill(rand.New(rand.NewPCG(7, 11)))
 	total := func(j int, by float64) float64 {
 		moved := s.Clone()
@@ -205,7 +215,7 @@ func TestSoftmaxGradient(t *testing.T) {
 		}
 		return sum / batch
 	}
-	bound := (h*h/60 + (2*c+10)*0x1p-53*5*n/h) / batch
+	bound := (h*h/60 + (3*c+12)*0x1p-53*5*n/h) / batch
 	s.Run(&fused.Variants[0])
 	for j, got := range s.Values(0) {
 		want := (total(j, h) - total(j, -h)) / (2 * h)

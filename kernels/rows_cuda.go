@@ -116,9 +116,12 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 	r.Groups, r.Extent1, r.Extent2 = divideBy(perRow), divideBy(extent[1]), divideBy(extent[2])
 	l := launch(r, operands)
 	l.Block = [3]uint32{cudaThreads, 1, 1}
-	l.Grid = [3]uint32{uint32(min(cudaBlocks, (groups+cudaThreads-1)/cudaThreads)), 1, 1}
+	l.Grid = [3]uint32{uint32(gridOf(groups)), 1, 1}
 	return []cuda.Launch{l}
 }
+
+// gridOf is the number of blocks for some groups of elements.
+func gridOf(groups int) int { return min(cudaBlocks, (groups+cudaThreads-1)/cudaThreads) }
 
 // splitRows is one launch for each index of the first dimension that need not be kept.
 func splitRows(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {

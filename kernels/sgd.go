@@ -11,12 +11,13 @@ import (
 // Stochastic gradient descent as PyTorch 1.13 defines it (torch.optim.SGD with
 // dampening 0), element by element:
 //
+//	g ← factor·g                       if the gradient is clipped
 //	g ← g + weight_decay·w
 //	v ← momentum·v + g                 if momentum is not 0; v starts at 0
 //	g ← g + momentum·v  (nesterov)  or  v
 //	w ← w - lr·g
 //
-// hyper is {lr, step}; the step is not used. The operand g does not change. Every product is
+// hyper is {lr, step}, or {lr, step, factor} as clip writes it; the step is not used. The operand g does not change. Every product is
 // rounded before it is added, so that all variants give equal bits in any build.
 
 // sgdParamNames are the parameters of sgd. They are also the last ones of operations that compute
@@ -29,15 +30,16 @@ func withSGD(names ...string) []string { return slices.Concat(names, sgdParamNam
 var sgd = Kernel{
 	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
 	Operands: []Operand{
-		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "2"),
+		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "hyper"),
 		optional(updates("v", "...")),
 	},
 	Params: sgdParamNames,
+	Whole:  "hyper",
 	Check: func(s *Spec) error {
 		if s.Param("momentum") != 0 && len(s.Operands) < 4 {
 			return errors.New("momentum needs the operand v")
 		}
-		return checkSGD(s)
+		return errors.Join(checkHyper(s, 2), checkSGD(s))
 	},
 	Flops: func(s *Spec) float64 { return sgdFlops(s) * s.volume(0) },
 	Variants: withRef("element by element", sgdRef[float32], sgdRef[float64],
@@ -90,7 +92,7 @@ func descentFlops(s *Spec, dy int) float64 {
 func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
 	params := call.Params[len(call.Params)-len(sgdParamNames):]
 	return simd.SGD[T]{
-		Rate:     T(Data[float64](&call.Args[hyper])[0]),
+		Rate: T(Data[float64](&call.Args[hyper])[0]), Factor: T(stepFactor(&call.Args[hyper])),
 		Momentum: T(params[0]), Nesterov: params[1] != 0, Decay: T(params[2]),
 	}
 }
@@ -114,6 +116,7 @@ func velocity(call *Call) *Arg {
 
 // sgdElement is the step of one element. Without momentum it does not look at v.
 func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
+	g = T(s.Factor * g)
 	if s.Decay != 0 {
 		g += T(s.Decay * *w)
 	}

@@ -16,7 +16,6 @@ import (
 // TestShapeErrors checks that a wrong call is refused with a message that names the
 // operation, the operands and the extents.
 func TestShapeErrors(t *testing.T) {
-	batch := func(b float64) dag.Params { return dag.Params{{Name: "batch", Value: b}} }
 	for _, c := range []struct {
 		op     string
 		shapes [][]int
@@ -47,15 +46,19 @@ func TestShapeErrors(t *testing.T) {
 		{"maxpool", [][]int{{2, 3, 4, 3}, {2, 3, 4, 3}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 3, want at least 4"},
 		{"maxpool.dx", [][]int{{2, 3, 8, 9}, {2, 3, 4, 4}, {2, 3, 4, 3}}, kerneltest.PoolParams(2, 2), "extent ow is 4 in dy[3] and 3 in index[3]"},
 		{"avgpool", [][]int{{2, 3, 4, 3}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 3, want at least 4"},
-		{"softmax_xent", [][]int{{5, 7}, {5}, {5}, {5, 7}, {5}}, batch(3), "parameter batch is 3, less than the 5 samples"},
-		{"softmax_xent", [][]int{{5, 7}, {7}, {5}, {5, 7}, {5}}, batch(5), "extent n is 5 in dz[0] and 7 in loss[0]"},
+		{"softmax_xent", [][]int{{5, 7}, {5}, {5}, {5, 7}, {5}}, kerneltest.LossParams(3, 0), "parameter batch is 3, less than the 5 samples"},
+		{"softmax_xent", [][]int{{5, 7}, {7}, {5}, {5, 7}, {5}}, kerneltest.LossParams(5, 0), "extent n is 5 in dz[0] and 7 in loss[0]"},
 		{"mean", [][]int{{2}, {5}}, nil, "m[0] is 2, want 1"},
 		{"load", [][]int{{5, 1, 28, 28}, {60, 1, 28, 27}, {5}}, dag.Params{{Name: "divisor", Value: 255}}, "is 28 in x[3] and 27 in images[3]"},
 		{"load", [][]int{{5, 1, 28, 28}, {60, 28, 28}, {5}}, dag.Params{{Name: "divisor", Value: 255}}, "x and images differ in their number of dimensions"},
 		{"load", [][]int{{5, 2}, {60, 2}, {5}}, dag.Params{{Name: "divisor", Value: 0}}, "parameter divisor is 0"},
+		{"softmax_xent", [][]int{{5, 7}, {5}, {5}, {5, 7}, {5}}, kerneltest.LossParams(5, 1), "parameter smoothing is 1, want at least 0 and less than 1"},
+		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, kerneltest.AdamParams(0, 2), "parameter decoupled is 2, want an integer from 0 to 1"},
 		{"sgd", [][]int{{5}, {5}, {2}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs the operand v"},
 		{"sgd", [][]int{{5}, {5}, {2}, {5}}, kerneltest.SGDParams(0, 1, 0), "nesterov needs a momentum"},
-		{"sgd", [][]int{{5}, {5}, {3}, {5}}, kerneltest.SGDParams(0, 0, 0), "hyper[0] is 3, want 2"},
+		{"sgd", [][]int{{5}, {5}, {4}, {5}}, kerneltest.SGDParams(0, 0, 0), "hyper[0] is 4, want 2, or 3"},
+		{"adam", [][]int{{5}, {5}, {1}, {5}, {5}}, kerneltest.AdamParams(0, 0), "hyper[0] is 1, want 2, or 3"},
+		{"clip", [][]int{{3}, {2}, {7}}, kerneltest.ClipParams(0), "parameter max_norm is 0"},
 		{"sgd", [][]int{{5}, {5}, {2}}, kerneltest.SGDParams(0, 0, -1), "parameter weight_decay is -1"},
 		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs the operands vw and vb"},
 		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...), "momentum needs the operands vw and vb"},
@@ -66,7 +69,7 @@ func TestShapeErrors(t *testing.T) {
 		{"hwio", [][]int{{2, 2, 3, 5}, {5, 3, 2, 2}, {2, 2, 3, 5}}, nil, "extent f is 5 in y[3] and 3 in turned[2]"},
 		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0, 2, 0), "nesterov is neither 0 nor 1"},
 		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent o is 5 in w[0] and 7 in vw[0]"},
-		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
+		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}, {Name: "decoupled", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
 		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
 		k, _ := kernels.KernelByName(c.op)

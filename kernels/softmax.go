@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -14,6 +15,14 @@ import (
 //	loss = log s - (z_y - m)          per sample, not divided by B
 //	dz_c = (exp(z_c - m)/s - [c = y]) / B
 //
+// Label smoothing (Szegedy et al., 2016, arXiv:1512.00567) by σ puts a share of σ/C on each of the C
+// classes, and the rest on y, as PyTorch's CrossEntropyLoss does:
+//
+//	loss = log s - ((1-σ)·(z_y - m) + σ/C·Σ_c (z_c - m))
+//	dz_c = (exp(z_c - m)/s - σ/C - (1-σ)·[c = y]) / B
+//
+// Its products are rounded before they are added, so σ = 0 gives the bits of the formulas above.
+//
 // Subtracting the row's true maximum keeps every exponent at most 0, so nothing overflows, and s
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
 // c); the code that loads them checks that.
@@ -22,29 +31,31 @@ import (
 // are the same as a chain of small operations. exp and log are computed in float64.
 
 var softmaxXent = Kernel{
-	Op: "softmax_xent", Doc: "dz = (softmax(z) - onehot(y))/batch, loss = -log softmax(z)[y], correct = (argmax z = y)",
+	Op: "softmax_xent", Doc: "dz = (softmax(z) - q)/batch, loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("dz", Real, "n c"), writes("loss", Real, "n"), writes("correct", Mask, "n"),
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
-	Params: []string{"batch"},
-	Check:  checkBatch,
+	Params: []string{"batch", "smoothing"},
+	Check:  checkSmoothedBatch,
 	Flops:  perElement(6, 0),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		softmaxOnCUDA("softmax_xent", "dz", "loss", "correct", "z", "y")),
+		softmaxOnCUDA("softmax_xent", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch", "smoothing"})),
 }
 
 var softmaxXentEval = Kernel{
-	Op: "softmax_xent.eval", Doc: "loss = -log softmax(z)[y], correct = (argmax z = y)",
+	Op: "softmax_xent.eval", Doc: "loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
-	Flops: perElement(4, 2),
+	Params: []string{"smoothing"},
+	Check:  checkSmoothing,
+	Flops:  perElement(4, 2),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		softmaxOnCUDA("softmax_xent", "loss", "correct", "z", "y")),
+		softmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y"}, []string{"smoothing"})),
 }
 
 var rowmax = Kernel{
@@ -52,7 +63,7 @@ var rowmax = Kernel{
 	Operands: []Operand{writes("m", Real, "n"), reads("z", Real, "n c")},
 	Flops:    perElement(1, 1),
 	Variants: withRef("a scan", rowmaxRef[float32], rowmaxRef[float64],
-		softmaxOnCUDA("rowmax", "m", "z")),
+		softmaxOnCUDA("rowmax", []string{"m", "z"}, nil)),
 }
 
 var expSub = Kernel{
@@ -60,7 +71,7 @@ var expSub = Kernel{
 	Operands: []Operand{writes("e", Real, "n c"), reads("z", Real, "n c"), reads("m", Real, "n")},
 	Flops:    perElement(2, 0),
 	Variants: withRef("exp in float64", expSubRef[float32], expSubRef[float64],
-		softmaxOnCUDA("exp_sub", "e", "z", "m")),
+		softmaxOnCUDA("exp_sub", []string{"e", "z", "m"}, nil)),
 }
 
 var rowsum = Kernel{
@@ -68,31 +79,33 @@ var rowsum = Kernel{
 	Operands: []Operand{writes("s", Real, "n"), reads("e", Real, "n c")},
 	Flops:    perElement(1, 1),
 	Variants: withRef("in the order of the row", rowsumRef[float32], rowsumRef[float64],
-		softmaxOnCUDA("rowsum", "s", "e")),
+		softmaxOnCUDA("rowsum", []string{"s", "e"}, nil)),
 }
 
 var xent = Kernel{
-	Op: "xent", Doc: "loss = log s - (z[y] - m), correct = (argmax z = y)",
+	Op: "xent", Doc: "loss = log s - Σ q·(z - m), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
 		reads("z", Real, "n c"), reads("m", Real, "n"), reads("s", Real, "n"), reads("y", Index, "n"),
 	},
-	Flops: perElement(1, 2),
+	Params: []string{"smoothing"},
+	Check:  checkSmoothing,
+	Flops:  perElement(1, 2),
 	Variants: withRef("row by row", xentRef[float32], xentRef[float64],
-		softmaxOnCUDA("xent", "loss", "correct", "z", "m", "s", "y")),
+		softmaxOnCUDA("xent", []string{"loss", "correct", "z", "m", "s", "y"}, []string{"smoothing"})),
 }
 
 var softmaxXentDx = Kernel{
-	Op: "softmax_xent.dx", Doc: "dz = (e/s - onehot(y))/batch",
+	Op: "softmax_xent.dx", Doc: "dz = (e/s - q)/batch; q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("dz", Real, "n c"), reads("e", Real, "n c"), reads("s", Real, "n"), reads("y", Index, "n"),
 	},
-	Params: []string{"batch"},
-	Check:  checkBatch,
+	Params: []string{"batch", "smoothing"},
+	Check:  checkSmoothedBatch,
 	Flops:  perElement(2, 0),
 	Whole:  "c", // since y is counted from the first
 	Variants: withRef("row by row", softmaxXentDxRef[float32], softmaxXentDxRef[float64],
-		softmaxOnCUDA("softmax_xent.dx", "dz", "e", "s", "y")),
+		softmaxOnCUDA("softmax_xent.dx", []string{"dz", "e", "s", "y"}, []string{"batch", "smoothing"})),
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
@@ -102,6 +115,17 @@ func checkBatch(s *Spec) error {
 		return fmt.Errorf("parameter batch is %d, less than the %d samples of the call", batch, n)
 	}
 	return err
+}
+
+func checkSmoothing(s *Spec) error { return realParam(s, "smoothing", 0, 1) }
+
+func checkSmoothedBatch(s *Spec) error { return errors.Join(checkBatch(s), checkSmoothing(s)) }
+
+// target is how much of a sample belongs to its class beside share, which belongs to every class.
+type target[T Float] struct{ keep, share T }
+
+func targetOf[T Float](smoothing float64, classes int) target[T] {
+	return target[T]{keep: T(1 - smoothing), share: T(smoothing / float64(classes))}
 }
 
 // rowMaximum returns the first maximum of a row and its index; NaN wins.
@@ -118,8 +142,19 @@ func rowMaximum[T Float](row []T) (most T, at int) {
 // expShifted is exp(z-m), computed in float64 from the difference in T.
 func expShifted[T Float](z, m T) T { return T(math.Exp(float64(z - m))) }
 
-// sampleLoss is log s - (z - m).
-func sampleLoss[T Float](s, z, m T) T { return T(math.Log(float64(s))) - (z - m) }
+// loss is that of a sample by its logits, their maximum m and the sum s. Without smoothing it does not
+// look at other classes, which may be infinite.
+func (q target[T]) loss(z []T, class int32, m, s T) T {
+	near := T(q.keep * (z[class] - m))
+	if q.share != 0 {
+		var sum T
+		for _, v := range z {
+			sum += v - m
+		}
+		near += T(q.share * sum)
+	}
+	return T(math.Log(float64(s))) - near
+}
 
 // hit is 1 where the prediction is the class.
 func hit(predicted int, class int32) uint8 {
@@ -136,6 +171,7 @@ type softmaxCall[T Float] struct {
 	correct []uint8
 	y       []int32
 	batch   T
+	target  target[T]
 }
 
 func softmaxCallOf[T Float](call *Call) softmaxCall[T] {
@@ -145,6 +181,7 @@ func softmaxCallOf[T Float](call *Call) softmaxCall[T] {
 		s.dz, s.batch, args = map2Of[T](&args[0]), T(call.Params[0]), args[1:]
 	}
 	s.loss, s.correct, s.z, s.y = Data[T](&args[0]), Data[uint8](&args[1]), map2Of[T](&args[2]), Data[int32](&args[3])
+	s.target = targetOf[T](call.Params[len(call.Params)-1], s.z.columns)
 	return s
 }
 
@@ -165,18 +202,18 @@ func softmaxXentRef[T Float](call *Call) {
 				out[c] = e
 			}
 		}
-		x.loss[n] = sampleLoss(s, row[y], m)
+		x.loss[n] = x.target.loss(row, y, m, s)
 		x.correct[n] = hit(predicted, y)
-		softmaxGradient(out, out, s, y, x.batch)
+		x.target.gradient(out, out, s, y, x.batch)
 	}
 }
 
-// softmaxGradient sets dz = (e/s - onehot(class))/batch for one row; dz may be e.
-func softmaxGradient[T Float](dz, e []T, s T, class int32, batch T) {
+// gradient sets dz = (e/s - target)/batch for one row; dz may be e.
+func (q target[T]) gradient(dz, e []T, s T, class int32, batch T) {
 	for c, v := range e {
-		p := v / s
+		p := v/s - q.share
 		if c == int(class) {
-			p -= 1
+			p -= q.keep
 		}
 		dz[c] = p / batch
 	}
@@ -214,9 +251,10 @@ func xentRef[T Float](call *Call) {
 	z := map2Of[T](&call.Args[2])
 	loss, correct := Data[T](&call.Args[0]), Data[uint8](&call.Args[1])
 	m, s, y := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[int32](&call.Args[5])
+	q := targetOf[T](call.Params[0], z.columns)
 	for n := range z.rows {
 		_, predicted := rowMaximum(z.row(n))
-		loss[n] = sampleLoss(s[n], z.row(n)[y[n]], m[n])
+		loss[n] = q.loss(z.row(n), y[n], m[n], s[n])
 		correct[n] = hit(predicted, y[n])
 	}
 }
@@ -224,8 +262,9 @@ func xentRef[T Float](call *Call) {
 func softmaxXentDxRef[T Float](call *Call) {
 	dz, e := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1])
 	s, y := Data[T](&call.Args[2]), Data[int32](&call.Args[3])
+	q := targetOf[T](call.Params[1], e.columns)
 	for n := range e.rows {
-		softmaxGradient(dz.row(n), e.row(n), s[n], y[n], T(call.Params[0]))
+		q.gradient(dz.row(n), e.row(n), s[n], y[n], T(call.Params[0]))
 	}
 }
 
@@ -246,7 +285,7 @@ func softmaxWorkspace(s *Spec) int64 {
 // softmaxXentAt computes as many rows at a time as a vector has elements.
 func softmaxXentAt[T Float](level simd.Level, call *Call) {
 	x := softmaxCallOf[T](call)
-	s := simd.Softmax[T]{Classes: x.z.columns, ZRow: x.z.stride, DZRow: x.dz.stride, Batch: x.batch}
+	s := simd.Softmax[T]{Classes: x.z.columns, ZRow: x.z.stride, DZRow: x.dz.stride, Batch: x.batch, Keep: x.target.keep, Share: x.target.share}
 	s.Work, _ = scratch[T](call.Work, simd.SoftmaxWork[T](x.z.columns))
 	var out []T
 	rows := simd.SoftmaxRows[T](level)
@@ -257,7 +296,7 @@ func softmaxXentAt[T Float](level simd.Level, call *Call) {
 		}
 		most, class, sum := s.Block(level, out, x.z.elems[n*x.z.stride:], labels)
 		for i, label := range labels {
-			x.loss[n+i] = sampleLoss(sum[i], x.z.row(n + i)[label], most[i])
+			x.loss[n+i] = x.target.loss(x.z.row(n+i), label, most[i], sum[i])
 			x.correct[n+i] = hit(int(class[i]), label)
 		}
 	}

@@ -10,7 +10,7 @@ type softmaxParams struct {
 	ZRow, DzRow, ERow int64
 	Y, Loss, Correct  uint64
 	M, S              uint64
-	Batch             float64
+	Batch, Smoothing  float64
 	Rows, Classes     int32
 }
 
@@ -18,13 +18,14 @@ type softmaxParams struct {
 const wideClasses = 1024
 
 // softmaxOnCUDA is the variant of an operation on rows of classes. operands are the names of its
-// operands in its line of the table.
-func softmaxOnCUDA(symbol string, operands ...string) []Variant {
+// operands in its line of the table, and params those of its parameters.
+func softmaxOnCUDA(symbol string, operands, params []string) []Variant {
 	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
 		var p softmaxParams
 		address := map[string]*uint64{
 			"z": &p.Z, "dz": &p.Dz, "e": &p.E, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct, "m": &p.M, "s": &p.S,
 		}
+		setting := map[string]*float64{"batch": &p.Batch, "smoothing": &p.Smoothing}
 		row := map[string]*int64{"z": &p.ZRow, "dz": &p.DzRow, "e": &p.ERow}
 		for i, name := range operands {
 			a := &c.Args[i]
@@ -33,8 +34,8 @@ func softmaxOnCUDA(symbol string, operands ...string) []Variant {
 				*row[name], p.Rows, p.Classes = int64(a.Stride[0]), int32(a.Shape[0]), int32(a.Shape[1])
 			}
 		}
-		if len(c.Params) > 0 {
-			p.Batch = c.Params[0]
+		for i, name := range params {
+			*setting[name] = c.Params[i]
 		}
 		l := cuda.Launch{
 			Module: "softmax", Symbol: c.symbol(symbol), Params: cuda.Params(p),

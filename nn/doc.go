@@ -72,7 +72,7 @@
 //	                          gradient where the input needs none
 //	conv2d + relu             channels last, before a convolution or a dense layer
 //	dense + relu              in both layouts, before a dense layer
-//	softmax + cross-entropy   the loss
+//	softmax + cross-entropy   the loss; the squared error is one task in any lowering
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
 //
@@ -84,11 +84,18 @@
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
 // The tasks of the gradient also update weight and bias if the layer has a bias and each has all samples of
-// the batch, so that no other task adds to the sums. Such a task is
+// the batch, so that no other task adds to the sums, and gradients are not clipped. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
 // "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
 // except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of
 // the input, which reads the weight before.
+//
+// # Training
+//
+// [Defaults] say how a model is trained: optimiser, [Schedule] of its rate, [Loss] and clipping of
+// gradients, each as PyTorch defines it. A schedule is no part of the graph: who runs a step hands it the
+// rate in "step.hyper". Gradients that are clipped have their squares summed part by part in
+// "clip.squares". The task "clip" makes the factor of these, and updates read it in "clip.hyper".
 //
 // # Names
 //

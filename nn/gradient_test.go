@@ -45,6 +45,20 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	}
 }
 
+// TestLossesAgainstFiniteDifferences does the same with other losses. Label smoothing changes no bound,
+// since the parts of a target add up to 1. The squared error is steeper in an output z by 2(|z|+1).
+func TestLossesAgainstFiniteDifferences(t *testing.T) {
+	for _, loss := range []Loss{{LabelSmoothing: 0.25}, {Name: "mse"}} {
+		for _, l := range wholeLowerings {
+			t.Run(fmt.Sprintf("%v/%s,fused=%v", loss, l.Layout, l.Fused), func(t *testing.T) {
+				m := mustNew(t, "one dense layer", []int{7}, Dense{Outputs: 5})
+				m.Defaults.Loss = loss
+				checkGradients(t, m, l)
+			})
+		}
+	}
+}
+
 func checkGradients(t *testing.T, m *Model, l dag.Lowering) {
 	const batch, h = 3, 0x1p-15
 	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l, Optimizer: keepsGradients})
@@ -53,6 +67,10 @@ func checkGradients(t *testing.T, m *Model, l dag.Lowering) {
 	index := indices(0, batch)
 	in.step(index, 0, 1) // rate 0: the weights stay
 	mag := magnitudesOf(t, m, in, batch, batch, index, dag.Float64)
+	steep := 1.0
+	if m.Defaults.Loss.name() == squaredError {
+		steep = 2 * mag.m["loss"][0]
+	}
 	grads := map[string][]float64{}
 	for _, p := range m.Parameters() {
 		grads[p.Name] = in.floats("grad." + p.Name)
@@ -73,7 +91,7 @@ func checkGradients(t *testing.T, m *Model, l dag.Lowering) {
 		}
 		for _, i := range drawn(len(w), 40) {
 			d1, d2 := slope(i, h), slope(i, 2*h)
-			limit := math.Abs(d2-d1) + 3*mag.bound("loss", 0)/h
+			limit := math.Abs(d2-d1) + 3*steep*mag.bound("loss", 0)/h
 			if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {
 				t.Errorf("grad.%s[%d] is %g, central difference %g ± %.2g", p.Name, i, got, d1, limit)
 			} else if limit > 1e-3 {

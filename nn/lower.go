@@ -1,7 +1,9 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -100,8 +102,11 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if opt.Optimizer == nil {
 		opt.Optimizer = m.Defaults.Optimizer
 	}
+	if err := m.Defaults.Loss.Check(); err != nil {
+		return err
+	}
 	if opt.Train {
-		if err := opt.Optimizer.Check(); err != nil {
+		if err := cmp.Or(opt.Optimizer.Check(), checkNumbers("clipping", []number{{"norm", m.Defaults.ClipNorm, math.MaxFloat64}})); err != nil {
 			return err
 		}
 	}
@@ -196,6 +201,7 @@ func (l *lowerer) forward(n *Node) {
 
 // backward adds gradients and updates, from the last layer to the first.
 func (l *lowerer) backward() {
+	var clipped []*Node
 	for _, n := range slices.Backward(l.nodes) {
 		if !n.last().learns {
 			continue
@@ -210,7 +216,14 @@ func (l *lowerer) backward() {
 			n.Layer.Backward(n)
 		}
 		l.convertBack(n)
-		l.updates(n)
+		if l.m.Defaults.ClipNorm > 0 {
+			clipped = append(clipped, n)
+		} else {
+			l.updates(n)
+		}
+	}
+	if len(clipped) > 0 {
+		l.clippedUpdates(clipped)
 	}
 }
 

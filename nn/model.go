@@ -12,8 +12,8 @@ import (
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
-// the shapes between them. The loss is softmax cross-entropy, the mean over the batch. [New],
-// [ModelByName] and [ParseModel] build it. It does not change afterwards.
+// the shapes between them. [New], [ModelByName] and [ParseModel] build it. It does not change
+// afterwards, but for its Defaults.
 type Model struct {
 	Name     string
 	Input    []int // shape of one sample, C×H×W or a number of features
@@ -75,14 +75,35 @@ func (p *Parameter) Init(dst []float64, seed uint64) {
 	InitBetween(dst, seed, p.Name, -bound, bound)
 }
 
-// Defaults is the way a model is trained if the user says nothing.
+// Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no
+// others.
 type Defaults struct {
 	Batch     int
 	Optimizer Optimizer
+	Schedule  Schedule // of the optimiser's rate
+	Loss      Loss
+	// ClipNorm is the most that the norm of all gradients together may be, as PyTorch's
+	// clip_grad_norm_ has it; 0: any.
+	ClipNorm float64
+}
+
+// String is all that decides a step beside its batch.
+func (d Defaults) String() string {
+	text := fmt.Sprintf("%s lr=%v", d.Optimizer.Name(), d.Optimizer.Rate())
+	for _, p := range d.Optimizer.params() {
+		if p.Value != 0 {
+			text += fmt.Sprintf(" %s=%v", p.Name, p.Value)
+		}
+	}
+	text += fmt.Sprintf("; schedule %s; loss %s", d.Schedule, d.Loss)
+	if d.ClipNorm > 0 {
+		text += fmt.Sprintf("; clip_norm=%v", d.ClipNorm)
+	}
+	return text
 }
 
 // reserved are the first parts of names that buffers and tasks use, so that no layer may.
-var reserved = []string{"correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
+var reserved = []string{"clip", "correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
 // New checks that the layers fit together and names those that are not [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.

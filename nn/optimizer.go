@@ -11,15 +11,16 @@ import (
 // Every step reads the learning rate and the step number from "step.hyper". The graph fixes the
 // other numbers.
 type Optimizer interface {
-	// Name is the optimiser's name in Optimizers, and its operation.
+	// Name is the optimiser's name in Optimizers.
 	Name() string
 	// Rate is the learning rate.
 	Rate() float64
 	// Check reports numbers outside their range.
 	Check() error
 
-	states() []string // the buffers it keeps per parameter
-	params() dag.Params
+	operation() string
+	params() dag.Params // of the operation
+	states() []string   // the buffers it keeps per parameter
 }
 
 // OptimizerInfo is a line of the table of optimisers.
@@ -33,6 +34,7 @@ func Optimizers() []OptimizerInfo {
 	return []OptimizerInfo{
 		{"sgd", "stochastic gradient descent, with momentum and Nesterov's step", func() Optimizer { return DefaultSGD() }},
 		{"adam", "the method of Kingma and Ba", func() Optimizer { return DefaultAdam() }},
+		{"adamw", "Adam with the weight decay beside the gradient, of Loshchilov and Hutter", func() Optimizer { return DefaultAdamW() }},
 	}
 }
 
@@ -70,6 +72,8 @@ func (o SGD) Check() error {
 	})
 }
 
+func (SGD) operation() string { return "sgd" }
+
 func (o SGD) states() []string {
 	if o.Momentum == 0 {
 		return nil
@@ -78,46 +82,67 @@ func (o SGD) states() []string {
 }
 
 func (o SGD) params() dag.Params {
-	nesterov := 0.0
-	if o.Nesterov {
-		nesterov = 1
-	}
-	return dag.Params{{Name: "momentum", Value: o.Momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: o.WeightDecay}}
+	return dag.Params{{Name: "momentum", Value: o.Momentum}, {Name: "nesterov", Value: flag(o.Nesterov)}, {Name: "weight_decay", Value: o.WeightDecay}}
 }
 
-// Adam is the method of Kingma and Ba, "Adam: a method for stochastic
-// optimization", ICLR 2015, with the weight decay added to the gradient. It keeps
-// two moments per weight.
+// Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015,
+// with the weight decay added to the gradient. Decoupled makes it AdamW, of Loshchilov and
+// Hutter, "Decoupled weight decay regularization", ICLR 2019: each step multiplies the weight by 1
+// minus rate times decay, and the gradient has no part in that. Both keep two moments per weight.
 type Adam struct {
 	LearningRate float64
 	Beta1, Beta2 float64
 	Eps          float64
 	WeightDecay  float64
+	Decoupled    bool
 }
 
-// DefaultAdam has PyTorch's defaults.
+// DefaultAdam has the defaults of PyTorch's Adam.
 func DefaultAdam() Adam { return Adam{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8} }
 
+// DefaultAdamW has the defaults of PyTorch's AdamW.
+func DefaultAdamW() Adam {
+	o := DefaultAdam()
+	o.WeightDecay, o.Decoupled = 1e-2, true
+	return o
+}
+
 // Name implements [Optimizer].
-func (Adam) Name() string { return "adam" }
+func (o Adam) Name() string {
+	if o.Decoupled {
+		return "adamw"
+	}
+	return "adam"
+}
 
 // Rate implements [Optimizer].
 func (o Adam) Rate() float64 { return o.LearningRate }
 
 // Check implements [Optimizer].
 func (o Adam) Check() error {
-	return checkNumbers("adam", []number{
+	return checkNumbers(o.Name(), []number{
 		{"learning rate", o.LearningRate, math.MaxFloat64}, {"beta1", o.Beta1, 1}, {"beta2", o.Beta2, 1},
 		{"eps", o.Eps, math.MaxFloat64}, {"weight decay", o.WeightDecay, math.MaxFloat64},
 	})
 }
 
+func (Adam) operation() string { return "adam" }
+
 func (Adam) states() []string { return []string{"m", "v"} }
 
 func (o Adam) params() dag.Params {
 	return dag.Params{
-		{Name: "beta1", Value: o.Beta1}, {Name: "beta2", Value: o.Beta2}, {Name: "eps", Value: o.Eps}, {Name: "weight_decay", Value: o.WeightDecay},
+		{Name: "beta1", Value: o.Beta1}, {Name: "beta2", Value: o.Beta2}, {Name: "eps", Value: o.Eps},
+		{Name: "weight_decay", Value: o.WeightDecay}, {Name: "decoupled", Value: flag(o.Decoupled)},
 	}
+}
+
+// flag is a truth value as a parameter of an operation.
+func flag(set bool) float64 {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 type number struct {

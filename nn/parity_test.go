@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -38,12 +39,16 @@ type optimizerFixture struct {
 		Kind                                      string
 		LR, Momentum, Nesterov, Beta1, Beta2, Eps float64
 		WeightDecay                               float64 `json:"weight_decay"`
+
+		Schedule, Loss string
+		LabelSmoothing float64 `json:"label_smoothing"`
+		ClipNorm       float64 `json:"clip_norm"`
 	}
 	Batch, Features, Classes, Samples int
 	Images                            []byte
 	Labels                            []int32
 	Params                            map[string]coded
-	Rates, Loss                       []float64
+	Rates, Loss, Norms                []float64
 	After                             []map[string]coded
 }
 
@@ -174,21 +179,50 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 
 func (f *optimizerFixture) optimizer() Optimizer {
 	o := f.Optimizer
-	if o.Kind == "adam" {
-		return Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay}
+	if o.Kind != "sgd" {
+		return Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Decoupled: o.Kind == "adamw"}
 	}
 	return SGD{LearningRate: o.LR, Momentum: o.Momentum, WeightDecay: o.WeightDecay, Nesterov: o.Nesterov != 0}
 }
 
-// TestOptimizersMatchPyTorch trains one dense layer for five steps whose rate
+// TestSchedulesMatchPyTorch compares the rates of schedules with those of PyTorch's schedulers, where an
+// epoch has three steps. PyTorch computes a rate from the one before, in at most four roundings: after
+// 20 steps they differ by at most 100 roundings of the largest rate.
+func TestSchedulesMatchPyTorch(t *testing.T) {
+	compared := 0
+	for _, f := range readFixtures(t).Optimizers {
+		if f.Optimizer.Schedule == "" {
+			continue
+		}
+		s, err := ParseSchedule(f.Optimizer.Schedule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate := s.Rates(f.Optimizer.LR, 3)
+		for step, want := range f.Rates {
+			if got := rate(step); !(math.Abs(got-want) <= 100*0x1p-53*f.Optimizer.LR) {
+				t.Errorf("%s: rate %.17g of step %d, want %.17g", f.Optimizer.Schedule, got, step, want)
+			}
+			compared++
+		}
+	}
+	if compared < 80 {
+		t.Errorf("%d rates are no test", compared)
+	}
+}
+
+// TestOptimizersMatchPyTorch trains one dense layer for some steps whose rate
 // changes, and compares weights and losses after each with PyTorch's.
 //
-// Bound. With pixels in [0,1], a batch of n, and weights that differ by at most d,
-// logits differ by at most (features+1)·d, softmax probabilities by half of that, and
-// so does the mean gradient of a weight: a gradient errs by
-// e = (features+1)/2·d + K·eps·M with K, M as in magnitudes (K = 2·features + n +
-// classes + 12, M ≤ 1 + max|z| ≤ 1 + features+1 times the largest weight), plus
-// weight_decay·d. SGD then adds at most rate·e to d, or with momentum rate·Σ of the
+// Bound. All differences are norms (of Frobenius) over the N weights, in which a rounding of each is
+// √N roundings. With pixels in [0,1], a batch of n, and weights that differ by at most d, logits of
+// a sample differ by at most √(features+1)·d, softmax probabilities by half of that, and the mean
+// gradient of the weights by √(features+1) times that: a gradient errs by
+// e = (features+1)/2·d + √N·K·eps·M with K, M as in magnitudes (K = 2·features + n +
+// 2·classes + 20, M ≤ 1 + max|z| ≤ 1 + features+1 times the largest weight), plus
+// weight_decay·d. Label smoothing takes constants from the probabilities. The squared error has
+// 2/classes in place of ½, which is less, and the loss is steeper by M. Clipping maps gradients
+// into a ball and brings no two of them farther apart. SGD then adds at most rate·e to d, or with momentum rate·Σ of the
 // e so far (velocities err by the sum; Nesterov counts the last one twice), and eps
 // times the numbers added. In Adam, m/(√v+eps') has in each moment the errors of the
 // gradients so far, relative to √v+eps': with r the smallest √v̂+eps' (as recomputed
@@ -198,21 +232,28 @@ func TestOptimizersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Optimizers {
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range updateLowerings {
-				t.Run(fmt.Sprintf("%+v/%v/%d samples", f.Optimizer, real, l.Default.WeightGradient.Samples), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
+				t.Run(fmt.Sprintf("%+v/%v/fused %v, %d samples", f.Optimizer, real, l.Fused, l.Default.WeightGradient.Samples), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
 			}
 		}
 	}
 }
 
 // updateLowerings split the updates, so that parts of a parameter are updated by tasks of
-// their own: behind gradients summed over tiles of samples, and at once with them.
+// their own: behind gradients summed over tiles of samples, and at once with them. The last one
+// has the loss as a chain.
 var updateLowerings = []dag.Lowering{
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 2, Outputs: 2}}},
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
+	{},
 }
 
 func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {
 	m := mustNew(t, "one dense layer", []int{f.Features}, Dense{Outputs: f.Classes})
+	m.Defaults.Loss = Loss{Name: f.Optimizer.Loss, LabelSmoothing: f.Optimizer.LabelSmoothing}
+	m.Defaults.ClipNorm = f.Optimizer.ClipNorm
+	if len(f.Norms) > 0 && (slices.Min(f.Norms) > m.Defaults.ClipNorm || slices.Max(f.Norms) < m.Defaults.ClipNorm) {
+		t.Fatalf("norms %v are all on one side of %v, which is no test", f.Norms, m.Defaults.ClipNorm)
+	}
 	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Samples, Optimizer: f.optimizer(), Lowering: lowering})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	copy(in.bytes("data.train.images"), f.Images)
@@ -237,22 +278,27 @@ func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering 
 				top = max(top, math.Abs(w))
 			}
 		}
-		k := float64(2*f.Features + f.Batch + f.Classes + 12)
+		k := float64(2*f.Features + f.Batch + 2*f.Classes + 20)
 		mag := 1 + float64(f.Features+1)*(top+1)
-		e := float64(f.Features+1)/2*d + k*eps*mag + f.Optimizer.WeightDecay*d
+		root := math.Sqrt(float64((f.Features + 1) * f.Classes))
+		e := float64(f.Features+1)/2*d + root*k*eps*mag + f.Optimizer.WeightDecay*d
 		sumErr += e
-		if loss := in.floats("loss")[0]; !(math.Abs(loss-f.Loss[step]) <= 2*(k*eps*mag+2*float64(f.Features+1)*d)) {
+		steep := 1.0
+		if m.Defaults.Loss.name() == squaredError {
+			steep = mag
+		}
+		if loss := in.floats("loss")[0]; !(math.Abs(loss-f.Loss[step]) <= 2*steep*(k*eps*mag+2*float64(f.Features+1)*d)) {
 			t.Fatalf("step %d: loss %.17g, want %.17g", step+1, loss, f.Loss[step])
 		}
 		switch o := f.Optimizer; {
-		case o.Kind == "adam":
-			d += rate * (2*2*sumErr/smallestRoot(in, m, f, step+1) + 8*eps)
+		case o.Kind != "sgd":
+			d += rate * (2*2*sumErr/smallestRoot(in, m, f, step+1) + root*8*eps)
 		case o.Momentum > 0:
-			d += rate * (sumErr + e + 4*eps*mag)
+			d += rate * (sumErr + e + root*4*eps*mag)
 		default:
-			d += rate * (e + 2*eps*mag)
+			d += rate * (e + root*2*eps*mag)
 		}
-		d += 4 * eps * top
+		d += root * 4 * eps * top
 		for name, want := range f.After[step] {
 			for i, got := range in.floats(name) {
 				if !(math.Abs(got-want[i]) <= 2*d) {

@@ -37,7 +37,8 @@ func LoadLowering(path string) (dag.Lowering, error) {
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
 // [[layer]] per layer with its kind and the keys that [Layers] lists, and
-// optionally [train] with batch, optimizer and its numbers. The file's name is for
+// optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
+// clip_norm. The file's name is for
 // errors, which say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*Model, error) {
 	f, root, err := tomlfile.Parse(src, file)
@@ -159,7 +160,18 @@ func training(t *tomlfile.Table) *Defaults {
 		}
 		return x
 	}
-	known := "batch, optimizer, lr, weight_decay, "
+	if _, ok := t.Keys["schedule"]; ok {
+		text := t.Text("schedule")
+		if d.Schedule, err = ParseSchedule(text); err != nil {
+			t.Fail("schedule", text, err.Error())
+		}
+	}
+	d.Loss = Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0)}
+	if err := d.Loss.Check(); err != nil {
+		t.File.FailAt(t.Path, t.Owner, err.Error())
+	}
+	d.ClipNorm = number("clip_norm", 0)
+	known := "batch, optimizer, schedule, loss, label_smoothing, clip_norm, lr, weight_decay, "
 	switch o := info.New().(type) {
 	case SGD:
 		d.Optimizer = SGD{
@@ -170,7 +182,7 @@ func training(t *tomlfile.Table) *Defaults {
 	case Adam:
 		d.Optimizer = Adam{
 			LearningRate: number("lr", o.LearningRate), Beta1: number("beta1", o.Beta1), Beta2: number("beta2", o.Beta2),
-			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", 0),
+			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", o.WeightDecay), Decoupled: o.Decoupled,
 		}
 		t.Done(known + "beta1, beta2, eps")
 	}

@@ -27,7 +27,7 @@ func TestExampleModel(t *testing.T) {
 	if !reflect.DeepEqual(got.Tasks, wanted.Tasks) || !reflect.DeepEqual(got.Buffers, wanted.Buffers) {
 		t.Error("examples/model.toml lowers to another graph than lenet5")
 	}
-	if m.Name != want.Name || !reflect.DeepEqual(m.Defaults, want.Defaults) {
+	if m.Name != want.Name || m.Defaults.Batch != want.Defaults.Batch || m.Defaults.String() != want.Defaults.String() {
 		t.Errorf("defaults are %+v, want %+v", m.Defaults, want.Defaults)
 	}
 }
@@ -115,7 +115,11 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train: lr = NaN: write a number of at least 0"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},
-		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train: optimizer = "lbfgs": write one of sgd, adam`},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train: optimizer = "lbfgs": write one of sgd, adam, adamw`},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nloss = \"hinge\"\n", `f.toml:5: train: loss "hinge" is not one of cross_entropy, mse`},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nloss = \"mse\"\nlabel_smoothing = 0.1\n", "f.toml:5: train: label smoothing belongs to cross_entropy; the loss is mse"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nclip_norm = -1\n", "f.toml:6: train: clip_norm = -1: write a number of at least 0"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nschedule = \"step\"\n", `f.toml:6: train: schedule = "step": schedule step: every=: write a number of epochs`},
 		{ok + "x = = 3\n", "f.toml:3: "},
 	} {
 		_, err := ParseModel([]byte(c.src), "f.toml")

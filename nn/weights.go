@@ -152,31 +152,38 @@ func (l *lowerer) updates(n *Node) {
 	for i, grad := range n.grads {
 		p := &n.Params[i]
 		states := l.states(p)
-		short := p.Name[len(n.Name)+1:]
-		size := n.tiles.WeightGradient.Outputs
-		if len(p.Shape) == 1 {
-			size = p.Shape[0]
-		}
-		eachRange(p.Shape[0], size, func(r dag.Range) {
+		n.eachUpdate(i, func(r dag.Range) {
 			box := boxOf(p.Shape, r)
 			accesses := []dag.Access{updates(n.weights[i], box), reads(grad, box), reads(l.hyper, nil)}
 			for _, s := range states {
 				accesses = append(accesses, updates(s, box))
 			}
 			l.add(dag.Task{
-				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.Name(), Params: params,
+				Name: n.Name + ".update." + n.short(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
 				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
 			})
 		})
 	}
 }
 
+// eachUpdate visits the rows of a parameter that a task updates.
+func (n *Node) eachUpdate(param int, visit func(dag.Range)) {
+	shape, size := n.Params[param].Shape, n.tiles.WeightGradient.Outputs
+	if len(shape) == 1 {
+		size = shape[0]
+	}
+	eachRange(shape[0], size, visit)
+}
+
+// short is the name of a parameter within its layer.
+func (n *Node) short(p *Parameter) string { return p.Name[len(n.Name)+1:] }
+
 // updatesAtOnce reports whether the tasks that compute the gradients of a layer's weight and bias
 // also update them. The layer has an operation for that under stochastic gradient descent, if no
-// gradient is summed over several tasks.
+// gradient is summed over several tasks, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.gradientWhole()
+	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && len(n.weights) == 2 && n.gradientWhole()
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.

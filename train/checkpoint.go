@@ -21,6 +21,7 @@ import (
 // since they count: the order of an epoch follows from the seed and the epoch alone.
 type Checkpoint struct {
 	Progress
+	Method string `json:"method"` // [nn.Defaults] of the training as text
 	// Note is the caller's, such as the lengths of files that grow with the training.
 	Note json.RawMessage `json:"note,omitempty"`
 
@@ -148,6 +149,9 @@ func (w *Workload) follows(c *Checkpoint) error {
 	if len(want) != len(c.state) {
 		return fmt.Errorf("it has %d arrays, and the network and its optimiser carry %d; they are others", len(c.state), len(want))
 	}
+	if method := w.method().String(); c.Method != method {
+		return fmt.Errorf("it is of a training by %q, and this one is by %q", c.Method, method)
+	}
 	return w.reaches(&c.Progress)
 }
 
@@ -186,7 +190,7 @@ func (t *Trainer) save() error {
 		return nil
 	}
 	begin := time.Now()
-	c := &Checkpoint{Progress: t.at, state: stateOf(t.Workload.Program)}
+	c := &Checkpoint{Progress: t.at, Method: t.Workload.method().String(), state: stateOf(t.Workload.Program)}
 	c.Steps, c.Diverged, c.Losses = t.feed.stepsDone, t.Diverged, slices.Concat(t.at.Losses, t.Losses)
 	for i := range c.state {
 		c.state[i].Data = stateIn(t.Runner, c.state[i].Name)

@@ -21,10 +21,17 @@ import (
 // images, one of 4, and as many batches of the test as fit.
 func trainable(t testing.TB, p *platform.Platform, o Options) *Workload {
 	t.Helper()
+	return trainableAs(t, p, o, nn.Defaults{})
+}
+
+// trainableAs is trainable with a schedule, a loss and clipping.
+func trainableAs(t testing.TB, p *platform.Platform, o Options, as nn.Defaults) *Workload {
+	t.Helper()
 	m, err := nn.ModelByName("digits-cnn")
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Defaults.Schedule, m.Defaults.Loss, m.Defaults.ClipNorm = as.Schedule, as.Loss, as.ClipNorm
 	d, err := OpenData("digits", 53, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -104,17 +111,21 @@ func TestResume(t *testing.T) {
 	}
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
 	for name, c := range map[string]struct {
-		p *platform.Platform
-		o Options
+		p  *platform.Platform
+		o  Options
+		as nn.Defaults
 	}{
-		"cores, momentum":            {cores, Options{Optimizer: momentum}},
-		"cores, Adam, by a policy":   {cores, Options{Optimizer: adam.New(), Policy: policy("dmda")}},
-		"GPU, Adam":                  {emulated, Options{Optimizer: adam.New(), Record: 1}},
-		"GPU, momentum, by a policy": {emulated, Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}},
+		"cores, momentum":            {cores, Options{Optimizer: momentum}, nn.Defaults{}},
+		"cores, Adam, by a policy":   {cores, Options{Optimizer: adam.New(), Policy: policy("dmda")}, nn.Defaults{}},
+		"GPU, Adam":                  {emulated, Options{Optimizer: adam.New(), Record: 1}, nn.Defaults{}},
+		"GPU, momentum, by a policy": {emulated, Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}, nn.Defaults{}},
+		"GPU, a cosine over epochs":  {emulated, Options{Record: 1}, nn.Defaults{Schedule: nn.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
+		"cores, all that changes steps": {cores, Options{Optimizer: nn.DefaultAdamW(), Policy: policy("eager")}, nn.Defaults{
+			Schedule: nn.Schedule{Kind: "cosine", Over: 17, PerStep: true, Warmup: 3, From: 0.25}, Loss: nn.Loss{LabelSmoothing: 0.125}, ClipNorm: 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Checkpoint = CheckpointEvery{Steps: 5}
-			w := trainable(t, c.p, c.o)
+			w := trainableAs(t, c.p, c.o, c.as)
 			whole, _, err := runFrom(t, w, nil, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -223,6 +234,7 @@ func TestResumeRefuses(t *testing.T) {
 		"is in epoch 8, and the training has 3":      func(c *Checkpoint, _ *Workload) { c.Epoch, c.Within = 7, 0 },
 		"has no":                                     func(c *Checkpoint, _ *Workload) { c.state = c.state[1:] },
 		"the network and its optimiser carry":        func(c *Checkpoint, _ *Workload) { c.state = append(c.state, nn.Array{Name: "more"}) },
+		`it is of a training by "sgd lr=7`:           func(c *Checkpoint, _ *Workload) { c.Method = "sgd lr=7" },
 		"of shape [7]":                               func(c *Checkpoint, _ *Workload) { c.state[0].Shape = []int{7} },
 	} {
 		c := decoded(t, last)
@@ -260,7 +272,7 @@ func TestCheckpointEvery(t *testing.T) {
 func FuzzResume(f *testing.F) {
 	w := trainable(f, load(f, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5}})
 	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
-	whole := &Checkpoint{Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
+	whole := &Checkpoint{Method: w.method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
 	for i := range whole.state {
 		a := &whole.state[i]
 		n := int(a.Type.SizeBytes())

@@ -13,7 +13,7 @@ import (
 // sets what the next one is.
 type feeder struct {
 	dtype dag.DType
-	rate  float64
+	rate  func(step int) float64 // of training steps, from 0
 
 	ctx       context.Context // of the running segment
 	data      *nn.Dataset     // of its samples
@@ -83,7 +83,8 @@ func (f *feeder) feedImages(step int, args []kernels.Arg) error {
 func (f *feeder) feedHyper(step int, args []kernels.Arg) {
 	if len(args) > 0 {
 		hyper := kernels.Data[float64](&args[0])
-		hyper[0], hyper[1] = f.rate, float64(f.stepsDone+step+1)
+		done := f.stepsDone + step
+		hyper[0], hyper[1] = f.rate(done), float64(done+1)
 	}
 }
 

@@ -62,11 +62,11 @@ func (w *Workload) Start() (*Trainer, error) {
 	if w.Options.Elsewhere {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
-	opt := w.Options.Optimizer
-	if opt == nil {
-		opt = w.Model.Defaults.Optimizer
+	method := w.method()
+	if err := method.Schedule.Check(); err != nil {
+		return nil, asInput(err)
 	}
-	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: opt.Rate()}}
+	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	if err := t.open(w); err != nil {
 		return nil, asInput(err)
 	}
@@ -75,6 +75,25 @@ func (w *Workload) Start() (*Trainer, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// method is the way in which the model is trained.
+func (w *Workload) method() nn.Defaults {
+	d := w.Model.Defaults
+	if w.Options.Optimizer != nil {
+		d.Optimizer = w.Options.Optimizer
+	}
+	return d
+}
+
+// stepsPerEpoch is the number of training steps in an epoch.
+func (w *Workload) stepsPerEpoch() (steps int) {
+	for _, s := range w.epochOrder() {
+		if nn.IsTraining(w.Program.Graphs[s.Graph]) {
+			steps += s.Steps
+		}
+	}
+	return steps
 }
 
 // Train starts a training, runs it beside the meters of this machine, and closes it. With an

@@ -293,7 +293,7 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 
 // calibrate measures what one training needs.
 func calibrate(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
-	to, err := o.training(m)
+	to, err := o.training()
 	if err != nil {
 		return nil, err
 	}

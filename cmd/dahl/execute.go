@@ -58,6 +58,12 @@ beside what each kind alone is predicted to take, in time and joules, and with
 
 ` + bestPolicyHelp + `
 
+How it is trained is the model's, in [train] of a model file, or what flags of the same names
+say, as PyTorch defines it: the optimiser, a schedule of its rate, the loss, label smoothing and
+clipping of gradients. The rate of a schedule depends on the step alone. So a training that goes on
+with more epochs has the rates that it would have had from the begin, and a cosine rises again
+once the periods of over have passed.
+
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
 it. Data that do not fit are read while the run goes on, a few batches ahead, with the
@@ -334,6 +340,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	}
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))

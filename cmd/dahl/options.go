@@ -58,6 +58,11 @@ type options struct {
 	Momentum    *float64 `json:"momentum,omitempty"`
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
 	Nesterov    bool     `json:"nesterov,omitempty"`
+	Schedule    string   `json:"schedule,omitempty"`
+
+	Loss           string   `json:"loss,omitempty"`
+	LabelSmoothing *float64 `json:"label_smoothing,omitempty"`
+	ClipNorm       *float64 `json:"clip_norm,omitempty"`
 
 	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
 
@@ -221,8 +226,12 @@ func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Optimizer, "optimizer", "", cli.OneOf(optimizerNames())+" (default: the model's)")
 	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
 	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
-	f.Func("weight-decay", "L2 `penalty` (default: the model's)", optional(&o.WeightDecay))
+	f.Func("weight-decay", "`penalty` on the weights: L2, or with adamw decoupled from the gradient (default: the model's)", optional(&o.WeightDecay))
 	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
+	f.StringVar(&o.Loss, "loss", "", cli.OneOf(lossNames())+" (default: the model's)")
+	f.Func("label-smoothing", "`share` of each label that all classes have in equal parts, from 0 to 1; with cross_entropy (default: the model's)", optional(&o.LabelSmoothing))
+	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))
+	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+cli.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 (default: the model's)")
 }
 
 // optional reads a number whose flag may be missing: it is nil then.
@@ -235,6 +244,14 @@ func optional(value **float64) func(string) error {
 		*value = &x
 		return nil
 	}
+}
+
+func lossNames() []string {
+	return cli.Texts(nn.Losses(), func(l nn.LossInfo) string { return l.Name })
+}
+
+func scheduleNames() []string {
+	return cli.Texts(nn.Schedules(), func(s nn.ScheduleInfo) string { return s.Name })
 }
 
 func optimizerNames() []string {

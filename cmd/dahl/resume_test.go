@@ -118,6 +118,36 @@ func TestResumeFinishedRun(t *testing.T) {
 	wantVerified(t, "run")
 }
 
+// TestResumeSchedule trains with all that changes a step, and goes on for more epochs: the rates and
+// weights are those of a training that was to have so many from the begin. Each setting counts.
+func TestResumeSchedule(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flags := []string{"--optimizer", "adamw", "--schedule", "cosine over=13steps warmup=4steps from=0.25", "--label-smoothing", "0.125", "--clip-norm", "0.5"}
+	start := append(strings.Fields(shortTraining), flags...)
+	mustRun(t, append(start, "--out", "whole")...)
+	mustRun(t, append(start, "--out", "run", "--epochs", "3")...)
+	wantRefused(t, "execute --resume run --epochs 4 --schedule constant", "--schedule is fixed from the begin of a training")
+	mustRun(t, "execute", "--resume", "run", "--epochs", "4")
+	whole := manifestOf(t, "whole")
+	if a := manifestOf(t, "run"); a.WeightsHash != whole.WeightsHash {
+		t.Errorf("weights %.12s, want %.12s", a.WeightsHash, whole.WeightsHash)
+	}
+	sameFiles(t, stepsFile, "run", "whole")
+	mustRun(t, "rerun", "run")
+	s, err := readJSON[summary](filepath.Join("whole", summaryFile))
+	const method = "adamw lr=0.001 beta1=0.9 beta2=0.999 eps=1e-08 weight_decay=0.01 decoupled=1; " +
+		"schedule cosine over=13steps min=0 warmup=4steps from=0.25; loss cross_entropy label_smoothing=0.125; clip_norm=0.5"
+	if err != nil || s.Method != method {
+		t.Errorf("summary.json says %q, want %q: %v", s.Method, method, err)
+	}
+	for i := 0; i < len(flags); i += 2 {
+		mustRun(t, append(append(strings.Fields(shortTraining), "--out", "without"), slices.Concat(flags[:i], flags[i+2:])...)...)
+		if manifestOf(t, "without").WeightsHash == whole.WeightsHash {
+			t.Errorf("%s changes nothing", flags[i])
+		}
+	}
+}
+
 // TestResumeOtherwise goes on with other tiles, which is said, and is kept in the manifest.
 func TestResumeOtherwise(t *testing.T) {
 	t.Chdir(t.TempDir())

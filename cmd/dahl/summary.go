@@ -50,6 +50,7 @@ func (w *workload) memoryText(o *plan.Totals) string {
 type summary struct {
 	World      schedule.World `json:"world"`
 	Graph      string         `json:"graph"`
+	Method     string         `json:"method,omitempty"` // of the training of a network: optimiser, schedule, loss and clipping
 	Policy     string         `json:"policy"`
 	Chosen     *chosenDevices `json:"chosen_devices,omitempty"`
 	Clocks     []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
@@ -138,6 +139,9 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
+	}
+	if w.Model != nil {
+		s.Method = w.Model.Defaults.String()
 	}
 	if f := w.figures(o, readings...); f.ImagesPerS > 0 {
 		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage

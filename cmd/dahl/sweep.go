@@ -58,7 +58,7 @@ func vectorGrid() []sweepExtents {
 	var grid []sweepExtents
 	for _, n := range []int{8, 64, 256} {
 		for _, rest := range []int{10, 1 << 8, 1 << 12} {
-			grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": rest, "...": rest})
+			grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": rest, "...": rest, "hyper": 2})
 		}
 	}
 	return grid
@@ -67,7 +67,7 @@ func vectorGrid() []sweepExtents {
 // sweepParams are the parameters of all operations; those not named are zero. The padding
 // follows from the window.
 var sweepParams = map[string]float64{"stride": 1, "height": 2, "width": 2, "size": 2, "step": 2, "relu": 1, "divisor": 255, "pixels": 64, "batch": 256,
-	"momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+	"momentum": 0.9, "max_norm": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 // sweep measures every operation over its grid.
 func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execute.Calibration, error) {

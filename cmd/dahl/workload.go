@@ -135,11 +135,6 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		}
 		opt = info.New()
 	}
-	set := func(dst, v *float64) {
-		if v != nil {
-			*dst = *v
-		}
-	}
 	switch q := opt.(type) {
 	case nn.SGD:
 		set(&q.LearningRate, o.LR)
@@ -149,13 +144,41 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		opt = q
 	case nn.Adam:
 		if o.Momentum != nil || o.Nesterov {
-			return nil, cli.InputErrorf("--momentum and --nesterov belong to sgd; the optimiser is adam")
+			return nil, cli.InputErrorf("--momentum and --nesterov belong to sgd; the optimiser is %s", q.Name())
 		}
 		set(&q.LearningRate, o.LR)
 		set(&q.WeightDecay, o.WeightDecay)
 		opt = q
 	}
 	return opt, cli.AsInput(opt.Check())
+}
+
+// set takes a number that is given.
+func set(dst, v *float64) {
+	if v != nil {
+		*dst = *v
+	}
+}
+
+// trained is the model with the way of training that the flags ask for.
+func (o *options) trained(m *nn.Model) (*nn.Model, error) {
+	next := *m
+	d := &next.Defaults
+	var err error
+	if d.Optimizer, err = o.optimizer(m); err != nil {
+		return nil, err
+	}
+	if o.Schedule != "" {
+		if d.Schedule, err = nn.ParseSchedule(o.Schedule); err != nil {
+			return nil, cli.InputErrorf("--schedule: %w", err)
+		}
+	}
+	if o.Loss != "" && o.Loss != d.Loss.Name {
+		d.Loss = nn.Loss{Name: o.Loss}
+	}
+	set(&d.Loss.LabelSmoothing, o.LabelSmoothing)
+	set(&d.ClipNorm, o.ClipNorm)
+	return &next, cli.AsInput(d.Loss.Check())
 }
 
 // newWorkload loads everything the options name and makes the decisions for a run on this
@@ -209,10 +232,15 @@ func (w *workload) buildProgram(n train.Samples) error {
 		w.Options.Devices, err = o.devices()
 		return cli.AsInput(err)
 	}
-	options, err := o.training(w.Model)
+	options, err := o.training()
 	if err != nil {
 		return err
 	}
+	m, err := o.trained(w.Model)
+	if err != nil {
+		return err
+	}
+	w.Model = m
 	options.Elsewhere = w.Options.Elsewhere
 	w.Options = options
 	if err := w.CheckVariant(); err != nil {
@@ -227,7 +255,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 }
 
 // training is what the flags say of the training of a network, but for the decisions.
-func (o *options) training(m *nn.Model) (t train.Options, err error) {
+func (o *options) training() (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
 		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.anyClock}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
@@ -241,9 +269,6 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 		return t, cli.AsInput(err)
 	}
 	if t.Type, err = cli.RealType(o.DType); err != nil {
-		return t, err
-	}
-	if t.Optimizer, err = o.optimizer(m); err != nil {
 		return t, err
 	}
 	t.Lowering, err = o.lowering()

@@ -72,7 +72,8 @@ func TestKernelShapes(t *testing.T) {
 		{"add", [][]int{{1024*1024 + 2053}, {1024*1024 + 2053}}, nil, 0},
 		{"sgd", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}}, kerneltest.SGDParams(0.9, 1, 0.01), 4},
 		{"sgd", [][]int{{3, 1, 5, 2, 7}, {3, 1, 5, 2, 7}, {2}}, kerneltest.SGDParams(0, 0, 0.01), 1},
-		{"adam", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}, {11, 16}}, kerneltest.AdamParams(0.01), 4},
+		{"adam", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}, {11, 16}}, kerneltest.AdamParams(0.01, 0), 4},
+		{"adam", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}, {11, 16}}, kerneltest.AdamParams(0.01, 1), 4},
 		{"load", [][]int{{5, 3, 2, 7, 11}, {13, 3, 2, 7, 11}, {5}}, divisor, 1},
 		{"load", [][]int{{5, 28, 28}, {13, 28, 28}, {5}}, divisor, 0},
 		{"load", [][]int{{5, 3, 12}, {13, 3, 12}, {5}}, divisor, 4},
@@ -87,14 +88,19 @@ func TestKernelShapes(t *testing.T) {
 		{"hwio", [][]int{{3, 3, 67, 37}, {37, 67, 3, 3}, {3, 3, 37, 67}}, nil, 1},
 		{"hwoi", [][]int{{3, 3, 5, 67}, {5, 67, 3, 3}}, nil, 0},
 		{"oihw", [][]int{{37, 13, 3, 3}, {3, 3, 13, 37}}, nil, 1},
-		{"softmax_xent", [][]int{{3, 1031}, {3}, {3}, {3, 1031}, {3}}, dag.Params{{Name: "batch", Value: 5}}, 1},
-		{"softmax_xent.eval", [][]int{{3}, {3}, {3, 1031}, {3}}, nil, 0},
+		{"softmax_xent", [][]int{{3, 1031}, {3}, {3}, {3, 1031}, {3}}, kerneltest.LossParams(5, 0.25), 1},
+		{"softmax_xent.eval", [][]int{{3}, {3}, {3, 1031}, {3}}, kerneltest.SmoothingParams(0.25), 0},
 		{"rowmax", [][]int{{3}, {3, 1031}}, nil, 1},
 		{"exp_sub", [][]int{{3, 1031}, {3, 1031}, {3}}, nil, 1},
 		{"rowsum", [][]int{{3}, {3, 1031}}, nil, 1},
-		{"xent", [][]int{{3}, {3}, {3, 1031}, {3}, {3}, {3}}, nil, 1},
-		{"softmax_xent.dx", [][]int{{3, 1031}, {3, 1031}, {3}, {3}}, dag.Params{{Name: "batch", Value: 3}}, 1},
+		{"xent", [][]int{{3}, {3}, {3, 1031}, {3}, {3}, {3}}, kerneltest.SmoothingParams(0.25), 1},
+		{"softmax_xent.dx", [][]int{{3, 1031}, {3, 1031}, {3}, {3}}, kerneltest.LossParams(3, 0.25), 1},
+		{"mse", [][]int{{3, 1031}, {3}, {3}, {3, 1031}, {3}}, dag.Params{{Name: "batch", Value: 5}}, 1},
 		{"mean", [][]int{{1}, {2053}}, nil, 0},
+		{"squares", [][]int{{1}, {67, 131}}, nil, 0},
+		{"squares", [][]int{{1}, {3, 5, 11, 131}}, nil, 1},
+		{"squares", [][]int{{1}, {3, 2, 5, 7, 37}}, nil, 1},
+		{"clip", [][]int{{3}, {2}, {1031}}, kerneltest.ClipParams(0.25), 1},
 		{"count", [][]int{{1}, {2053}}, nil, 0},
 	} {
 		k, _ := kernels.KernelByName(c.op)
@@ -117,7 +123,7 @@ func TestAdamSteps(t *testing.T) {
 	k, _ := kernels.KernelByName("adam")
 	for _, step := range []float64{1, 2, 7, 1000, 123_457, 10_000_019} {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
-			c := kerneltest.New(k, real, [][]int{{13}, {13}, {2}, {13}, {13}}, kerneltest.FirstModes(k), kerneltest.AdamParams(0), 0)
+			c := kerneltest.New(k, real, [][]int{{13}, {13}, {2}, {13}, {13}}, kerneltest.FirstModes(k), kerneltest.AdamParams(0, 0), 0)
 			c.Fill(rand.New(rand.NewPCG(5, 11)))
 			c.Set(2, func(j int) float64 { return []float64{0.001, step}[j] })
 			d.compare(c)

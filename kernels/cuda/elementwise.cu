@@ -2,6 +2,7 @@
 // optimisers. Every operation is rounded by itself, in the order of the reference, so that
 // bits are those of any CPU variant; the build forbids the compiler to fuse products with
 // sums.
+#include "reduce.h"
 #include "rows.h"
 
 namespace dahl {
@@ -70,22 +71,45 @@ DEVICE void add(const AddParams& p) {
 ENTRY(add_f32, AddParams, 256) { add<float>(p); }
 ENTRY(add_f64, AddParams, 256) { add<double>(p); }
 
+struct SquaresParams {
+  Rows rows;
+  Strided g;
+  uint64_t partial;  // of each block, float64
+};
+
+template <class T>
+DEVICE void squares(const SquaresParams& p) {
+  T s = 0;
+  each_group(p.rows, [&](auto at) {
+    const Group<T> g = load<T>(p.g, at);
+#pragma unroll
+    for (int i = 0; i < kGroup; i++) s += g[i] * g[i];
+  });
+  s = sum<256>(s);
+  if (threadIdx.x == 0) global<double>(p.partial)[blockIdx.x] = double(s);
+}
+
+ENTRY(squares_f32, SquaresParams, 256) { squares<float>(p); }
+ENTRY(squares_f64, SquaresParams, 256) { squares<double>(p); }
+
 struct SGDParams {
   Rows rows;
   Strided w, g, v;  // v is looked at only where there is a momentum
-  uint64_t hyper;   // {learning rate, step}, float64
+  uint64_t hyper;   // {learning rate, step, factor}, float64
   double momentum, decay;
-  int32_t nesterov;
+  int32_t nesterov, clipped;  // clipped: whether there is the factor
 };
 
 template <class T>
 DEVICE void sgd(const SGDParams& p) {
-  const T rate = T(global<const double>(p.hyper)[0]), momentum = T(p.momentum), decay = T(p.decay);
+  const double* hyper = global<const double>(p.hyper);
+  const T rate = T(hyper[0]), factor = p.clipped ? T(hyper[2]) : T(1), momentum = T(p.momentum), decay = T(p.decay);
   each_group(p.rows, [&](auto at) {
     Group<T> w = load<T>(p.w, at), g = load<T>(p.g, at), v = {};
     if (momentum != T(0)) v = load<T>(p.v, at);
 #pragma unroll
     for (int i = 0; i < kGroup; i++) {
+      g[i] *= factor;
       if (decay != T(0)) g[i] += decay * w[i];
       if (momentum != T(0)) {
         v[i] = momentum * v[i] + g[i];
@@ -104,32 +128,37 @@ ENTRY(sgd_f64, SGDParams, 256) { sgd<double>(p); }
 struct AdamParams {
   Rows rows;
   Strided w, g, m, v;
-  uint64_t hyper;  // {learning rate, step from 1}, float64
+  uint64_t hyper;  // {learning rate, step from 1, factor}, float64
   double beta1, beta2, eps, decay;
+  int32_t decoupled;  // whether the decay shrinks the weight, beside the gradient
+  int32_t clipped;    // whether there is the factor
 };
 
 // What depends on the step only, two powers of some twenty products in float64, is computed
 // by one thread of each block.
 template <class T>
 DEVICE void adam(const AdamParams& p) {
-  SHARED(T, step, [2]);
+  SHARED(T, step, [4]);
   if (threadIdx.x == 0) {
     const double* hyper = global<const double>(p.hyper);
     const uint32_t t = uint32_t(hyper[1]);
     step[0] = T(hyper[0] / (1. - power(p.beta1, t)));
     step[1] = T(sqrt(1. - power(p.beta2, t)));
+    step[3] = p.clipped ? T(hyper[2]) : T(1);
+    step[2] = p.decoupled ? T(1. - hyper[0] * p.decay) : T(1);
   }
   sync();
-  const T rate = step[0], root = step[1], eps = T(p.eps), decay = T(p.decay);
+  const T rate = step[0], root = step[1], keep = step[2], factor = step[3], eps = T(p.eps), decay = p.decoupled ? T(0) : T(p.decay);
   const T beta1 = T(p.beta1), beta2 = T(p.beta2), gain1 = T(1. - p.beta1), gain2 = T(1. - p.beta2);
   each_group(p.rows, [&](auto at) {
     Group<T> w = load<T>(p.w, at), g = load<T>(p.g, at), m = load<T>(p.m, at), v = load<T>(p.v, at);
 #pragma unroll
     for (int i = 0; i < kGroup; i++) {
+      g[i] *= factor;
       if (decay != T(0)) g[i] += decay * w[i];
       m[i] = beta1 * m[i] + gain1 * g[i];
       v[i] = beta2 * v[i] + gain2 * g[i] * g[i];
-      w[i] -= rate * m[i] / (sqrt(v[i]) / root + eps);
+      w[i] = keep * w[i] - rate * m[i] / (sqrt(v[i]) / root + eps);
     }
     store(p.m, at, m);
     store(p.v, at, v);

@@ -1,4 +1,4 @@
-// The mean and the number of hits of a batch. There are as many numbers as samples, a few
+// The mean and the number of hits of a batch, and sums of squares and what follows from them. There are as many numbers as samples, a few
 // thousand at most, so one block does it: each of its threads adds every 1024th, then a tree.
 #include "reduce.h"
 
@@ -22,6 +22,42 @@ DEVICE void mean(const ReduceParams& p) {
 
 ENTRY(mean_f32, ReduceParams, kThreads) { mean<float>(p); }
 ENTRY(mean_f64, ReduceParams, kThreads) { mean<double>(p); }
+
+// total adds float64 numbers, whatever the type of the task.
+DEVICE double total(uint64_t from, int32_t count) {
+  const double* values = global<const double>(from);
+  double s = 0;
+  for (int64_t i = threadIdx.x; i < count; i += kThreads) s += values[i];
+  return sum<kThreads>(s);
+}
+
+DEVICE void total(const ReduceParams& p) {
+  const double s = total(p.values, p.count);
+  if (threadIdx.x == 0) *global<double>(p.result) = s;
+}
+
+ENTRY(total_f32, ReduceParams, kThreads) { total(p); }
+ENTRY(total_f64, ReduceParams, kThreads) { total(p); }
+
+struct ClipParams {
+  uint64_t clipped, hyper, values;
+  double max_norm;
+  int32_t count;
+};
+
+// clip writes {learning rate, step, factor} where hyper has the first two. 1e-6 is PyTorch's.
+DEVICE void clip(const ClipParams& p) {
+  const double factor = p.max_norm / (sqrt(total(p.values, p.count)) + 1e-6);
+  if (threadIdx.x != 0) return;
+  const double* hyper = global<const double>(p.hyper);
+  double* clipped = global<double>(p.clipped);
+  clipped[0] = hyper[0];
+  clipped[1] = hyper[1];
+  clipped[2] = factor > 1. ? 1. : factor;
+}
+
+ENTRY(clip_f32, ClipParams, kThreads) { clip(p); }
+ENTRY(clip_f64, ClipParams, kThreads) { clip(p); }
 
 // The type is that of the task, not of the data.
 DEVICE void count(const ReduceParams& p) {

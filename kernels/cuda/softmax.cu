@@ -1,4 +1,4 @@
-// Softmax cross-entropy, at once and as a chain of small operations. A team computes a row:
+// Softmax cross-entropy, at once and as a chain of small operations, and the squared error. A team computes a row:
 // a warp where classes are few, so that nothing but shuffles joins the threads, and a block
 // ("wide") where there are more than 1024, so that enough loads are under way. A thread takes
 // every 32nd or 256th class; rows are read twice or three times, after the first time from
@@ -12,7 +12,7 @@ struct SoftmaxParams {
   uint64_t z, dz, e;           // rows×classes
   int64_t z_row, dz_row, e_row;
   uint64_t y, loss, correct, m, s;
-  double batch;
+  double batch, smoothing;
   int32_t rows, classes;
 };
 
@@ -49,19 +49,38 @@ DEVICE Class<T> class_of(const SoftmaxParams& p, const Row& r, const T* z) {
   return {y, z[y]};
 }
 
+// Target is how much of a sample belongs to its class beside share, which belongs to every class.
 template <class T>
-DEVICE void report(const SoftmaxParams& p, const Row& r, const Class<T>& c, T m, T s, int32_t predicted) {
+struct Target {
+  T keep, share;
+};
+
+template <class T>
+DEVICE Target<T> target_of(const SoftmaxParams& p) {
+  return {T(1. - p.smoothing), T(p.smoothing / double(p.classes))};
+}
+
+// report needs all threads of a team: with smoothing they add up the logits of their classes.
+template <int threads, class T>
+DEVICE void report(const SoftmaxParams& p, const Row& r, const T* z, const Class<T>& c, T m, T s, int32_t predicted) {
+  const Target<T> q = target_of<T>(p);
+  T near = q.keep * (c.z - m);
+  if (q.share != T(0)) {
+    T all = 0;
+    for (int32_t k = r.rank; k < p.classes; k += threads) all += z[k] - m;
+    near += q.share * sum<threads>(all);
+  }
   if (r.rank != 0) return;
-  global<T>(p.loss)[r.row] = log(s) - (c.z - m);
+  global<T>(p.loss)[r.row] = log(s) - near;
   global<uint8_t>(p.correct)[r.row] = predicted == c.y;
 }
 
-// gradient is (e/s - [class = y])/batch.
+// gradient is (e/s - target)/batch.
 template <class T>
-DEVICE T gradient(T e, T s, bool is_y, T batch) {
-  T q = e / s;
-  if (is_y) q -= T(1);
-  return q / batch;
+DEVICE T gradient(T e, T s, bool is_y, const Target<T>& q, T batch) {
+  T p = e / s - q.share;
+  if (is_y) p -= q.keep;
+  return p / batch;
 }
 
 template <int threads, class T>
@@ -74,11 +93,12 @@ DEVICE void softmax(const SoftmaxParams& p) {
   T s = 0;
   for (int32_t c = r.rank; c < p.classes; c += threads) s += exp(z[c] - most.value);
   s = sum<threads>(s);
-  report(p, r, its, most.value, s, most.where);
+  report<threads>(p, r, z, its, most.value, s, most.where);
   if (!p.dz) return;
   T* dz = global<T>(p.dz) + p.dz_row * r.row;
+  const Target<T> q = target_of<T>(p);
   for (int32_t c = r.rank; c < p.classes; c += threads)
-    dz[c] = gradient(exp(z[c] - most.value), s, c == its.y, T(p.batch));
+    dz[c] = gradient(exp(z[c] - most.value), s, c == its.y, q, T(p.batch));
 }
 
 template <int threads, class T>
@@ -117,7 +137,7 @@ DEVICE void xent(const SoftmaxParams& p) {
   const T* z = global<const T>(p.z) + p.z_row * r.row;
   const Class<T> its = class_of(p, r, z);
   const T m = global<const T>(p.m)[r.row], s = global<const T>(p.s)[r.row];
-  report(p, r, its, m, s, maximum<threads>(z, p.classes, r.rank).where);
+  report<threads>(p, r, z, its, m, s, maximum<threads>(z, p.classes, r.rank).where);
 }
 
 template <int threads, class T>
@@ -128,7 +148,31 @@ DEVICE void softmax_gradient(const SoftmaxParams& p) {
   T* dz = global<T>(p.dz) + p.dz_row * r.row;
   const T s = global<const T>(p.s)[r.row];
   const int32_t y = global<const int32_t>(p.y)[r.row];
-  for (int32_t c = r.rank; c < p.classes; c += threads) dz[c] = gradient(e[c], s, c == y, T(p.batch));
+  const Target<T> q = target_of<T>(p);
+  for (int32_t c = r.rank; c < p.classes; c += threads) dz[c] = gradient(e[c], s, c == y, q, T(p.batch));
+}
+
+// squared_error is Σ(z - t)²/classes, and 2·(z - t)/(batch·classes), where t is 1 for the class and
+// else 0.
+template <int threads, class T>
+DEVICE void squared_error(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const T* z = global<const T>(p.z) + p.z_row * r.row;
+  T* dz = p.dz ? global<T>(p.dz) + p.dz_row * r.row : nullptr;
+  const int32_t y = global<const int32_t>(p.y)[r.row];
+  const T classes = T(p.classes), all = T(p.batch) * classes;
+  T s = 0;
+  for (int32_t c = r.rank; c < p.classes; c += threads) {
+    const T d = z[c] - (c == y ? T(1) : T(0));
+    s += d * d;
+    if (dz) dz[c] = T(2) * d / all;
+  }
+  s = sum<threads>(s);
+  const Best<T> most = maximum<threads>(z, p.classes, r.rank);
+  if (r.rank != 0) return;
+  global<T>(p.loss)[r.row] = s / classes;
+  global<uint8_t>(p.correct)[r.row] = most.where == y;
 }
 
 // Four warps, or one block of 256, in both types.
@@ -144,5 +188,6 @@ TEAMS(exp_sub, exp_sub)
 TEAMS(rowsum, rowsum)
 TEAMS(xent, xent)
 TEAMS(softmax_xent_dx, softmax_gradient)
+TEAMS(mse, squared_error)
 
 }  // namespace dahl

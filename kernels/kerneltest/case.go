@@ -202,8 +202,8 @@ func (c *Case) Fill(rng *rand.Rand) {
 		for at := range c.Buffers[i].Elems() {
 			c.put(i, int(at), value())
 		}
-		if c.Kernel.Operands[i].Kind == kernels.Scalar { // learning rate and step
-			c.Set(i, func(j int) float64 { return []float64{0.1, 3}[j] })
+		if c.Kernel.Operands[i].Name == "hyper" { // learning rate, step, and factor
+			c.Set(i, func(j int) float64 { return []float64{0.1, 3, 0.75}[j] })
 		}
 	}
 }

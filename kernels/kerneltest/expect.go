@@ -122,6 +122,12 @@ func Terms(c *Case) int {
 	switch c.Kernel.Op {
 	case "mean":
 		return c.Spec.Operands[1].Shape[0] + 1 // and the division
+	case "squares":
+		terms := 1
+		for _, e := range c.Spec.Operands[1].Shape {
+			terms *= e
+		}
+		return terms
 	case "rowsum":
 		return c.Spec.Operands[1].Shape[1]
 	}

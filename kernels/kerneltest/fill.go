@@ -55,7 +55,7 @@ var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "so
 // their elements are one of a few values, so that many are equal, or zero of either sign.
 var compared = map[string][]float64{
 	"maxpool x": ties, "maxpool.nhwc x": ties, "rowmax z": ties,
-	"softmax_xent z": ties, "softmax_xent.eval z": ties, "xent z": ties,
+	"softmax_xent z": ties, "softmax_xent.eval z": ties, "xent z": ties, "mse z": ties, "mse.eval z": ties,
 	"relu x": {0, math.Copysign(0, -1)},
 }
 
@@ -80,7 +80,7 @@ func (c *Case) indexLimit(i int) int {
 	case "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index":
 		size := int(c.Spec.Param("size"))
 		return size * size
-	case "softmax_xent y", "softmax_xent.eval y", "xent y":
+	case "softmax_xent y", "softmax_xent.eval y", "xent y", "mse y", "mse.eval y":
 		return shape("z")[1]
 	case "softmax_xent.dx y":
 		return shape("e")[1]

@@ -332,14 +332,14 @@ var handCases = []HandCase{
 	},
 	{
 		// s = 1: log s = 0 and loss = m - z_y. The first of two equal maxima is the prediction.
-		Name: "loss and prediction", Op: "xent",
+		Name: "loss and prediction", Op: "xent", Params: SmoothingParams(0),
 		Shapes: [][]int{{3}, {3}, {3, 2}, {3}, {3}, {3}},
 		In:     [][]float64{nil, nil, {5, 5, 5, 5, 1, 7}, {5, 5, 7}, {1, 1, 1}, {0, 1, 0}},
 		Want:   [][]float64{{0, 0, 6}, {1, 0, 0}, nil, nil, nil, nil},
 	},
 	{
 		// p = 1/4, 3/4, class 1, B = 8: (1/4)/8, (3/4-1)/8. Only two samples are in this call.
-		Name: "divided by the whole batch once", Op: "softmax_xent.dx", Params: dag.Params{{Name: "batch", Value: 8}},
+		Name: "divided by the whole batch once", Op: "softmax_xent.dx", Params: LossParams(8, 0),
 		Shapes: [][]int{{2, 2}, {2, 2}, {2}, {2}},
 		In:     [][]float64{nil, {1, 3, 1, 1}, {4, 2}, {1, 0}},
 		Want:   [][]float64{{0.03125, -0.03125, -0.0625, 0.0625}, nil, nil, nil},
@@ -347,16 +347,59 @@ var handCases = []HandCase{
 	{
 		// Two infinitely unequal logits: e = 0, 1, s = 1, loss of the winner 0, gradient 0;
 		// for the loser the loss is 2000 and the gradient ∓1/B. 1000 alone would overflow exp.
-		Name: "no overflow at large logits", Op: "softmax_xent", Params: dag.Params{{Name: "batch", Value: 2}},
+		Name: "no overflow at large logits", Op: "softmax_xent", Params: LossParams(2, 0),
 		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
 		In:     [][]float64{nil, nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
 		Want:   [][]float64{{0, 0, -0.5, 0.5}, {0, 2000}, {1, 0}, nil, nil},
 	},
 	{
-		Name: "evaluation", Op: "softmax_xent.eval",
+		Name: "evaluation", Op: "softmax_xent.eval", Params: SmoothingParams(0),
 		Shapes: [][]int{{2}, {2}, {2, 2}, {2}},
 		In:     [][]float64{nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
 		Want:   [][]float64{{0, 2000}, {1, 0}, nil, nil},
+	},
+	{
+		// A half of each sample belongs to its class, and a quarter to each of two classes. Of the
+		// first ½·0 + ¼·(0 - 4) = -1 is taken from log s = 0, of the second ½·(-4) + ¼·(0 - 4) = -3.
+		Name: "smoothed loss", Op: "xent", Params: SmoothingParams(0.5),
+		Shapes: [][]int{{2}, {2}, {2, 2}, {2}, {2}, {2}},
+		In:     [][]float64{nil, nil, {5, 1, 5, 1}, {5, 5}, {1, 1}, {0, 1}},
+		Want:   [][]float64{{1, 3}, {1, 0}, nil, nil, nil, nil},
+	},
+	{
+		// Targets (¾ ¼) and (¼ ¾), p = (½ ½) and (¼ ¾), B = 8.
+		Name: "smoothed gradient", Op: "softmax_xent.dx", Params: LossParams(8, 0.5),
+		Shapes: [][]int{{2, 2}, {2, 2}, {2}, {2}},
+		In:     [][]float64{nil, {1, 1, 1, 3}, {2, 4}, {0, 1}},
+		Want:   [][]float64{{-0.03125, 0.03125, 0, 0}, nil, nil, nil},
+	},
+	{
+		// p = (0 1) of both samples, targets (¼ ¾) and (¾ ¼), B = 2. The losses are those of the
+		// class, 0 and 2000, halved, and a quarter of 2000 more.
+		Name: "smoothed at large logits", Op: "softmax_xent", Params: LossParams(2, 0.5),
+		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		Want:   [][]float64{{-0.125, 0.125, -0.375, 0.375}, {500, 1500}, {1, 0}, nil, nil},
+	},
+	{
+		Name: "smoothed evaluation", Op: "softmax_xent.eval", Params: SmoothingParams(0.5),
+		Shapes: [][]int{{2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		Want:   [][]float64{{500, 1500}, {1, 0}, nil, nil},
+	},
+	{
+		// Off by (2 1), then by (1 0); losses (4+1)/2 and (1+0)/2; dz = 2·off/(4·2). The first of two
+		// equal maxima is the prediction.
+		Name: "squared error", Op: "mse", Params: dag.Params{{Name: "batch", Value: 4}},
+		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, nil, {3, 1, 1, 1}, {0, 1}},
+		Want:   [][]float64{{0.5, 0.25, 0.25, 0}, {2.5, 0.5}, {1, 0}, nil, nil},
+	},
+	{
+		Name: "evaluation by the squared error", Op: "mse.eval",
+		Shapes: [][]int{{2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, {3, 1, 1, 1}, {0, 1}},
+		Want:   [][]float64{{2.5, 0.5}, {1, 0}, nil, nil},
 	},
 	{
 		Name: "mean", Op: "mean", Shapes: [][]int{{1}, {4}},
@@ -445,6 +488,34 @@ var handCases = []HandCase{
 		In: [][]float64{nil, {4, 3, 8}, {0, 3, -8}}, Want: [][]float64{{1, 3, 2}, nil, nil},
 	},
 	{
+		Name: "sum of squares", Op: "squares", Shapes: [][]int{{1}, {2, 2}},
+		In: [][]float64{nil, {1, -2, 3, 0.5}}, Want: [][]float64{{14.25}, nil},
+	},
+	{
+		// The sums are 9 and the norm is 3: max_norm is the half of 3 + 10⁻⁶.
+		Name: "clipped to the half", Op: "clip", Params: ClipParams(1.5 + 5e-7), Shapes: [][]int{{3}, {2}, {2}},
+		In: [][]float64{nil, {0.5, 7}, {5, 4}}, Want: [][]float64{{0.5, 7, 0.5}, nil, nil},
+	},
+	{
+		Name: "below the norm", Op: "clip", Params: ClipParams(4), Shapes: [][]int{{3}, {2}, {2}},
+		In: [][]float64{nil, {0.5, 7}, {5, 4}}, Want: [][]float64{{0.5, 7, 1}, nil, nil},
+	},
+	{
+		// g = ¼·4 + 2·2 = 5; w = 2 - 0.5·5
+		Name: "clipped before the decay", Op: "sgd", Params: SGDParams(0, 0, 2),
+		Shapes: [][]int{{1}, {1}, {3}},
+		In:     [][]float64{{2}, {4}, {0.5, 1, 0.25}},
+		Want:   [][]float64{{-0.5}, nil, nil},
+	},
+	{
+		// As the last one, of twice the gradient and half of the factor.
+		Name: "clipped moments", Op: "adam",
+		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}, {Name: "decoupled", Value: 1}},
+		Shapes: [][]int{{1}, {1}, {3}, {1}, {1}},
+		In:     [][]float64{{8}, {8}, {0.5, 5, 0.5}, {9}, {9}},
+		Want:   [][]float64{{6.75}, nil, nil, {4}, {16}},
+	},
+	{
 		Name: "plain", Op: "sgd", Params: SGDParams(0, 0, 0), // 2 - 0.5·4
 		Shapes: [][]int{{1}, {1}, {2}},
 		In:     [][]float64{{2}, {4}, {0.5, 1}},
@@ -512,7 +583,7 @@ var handCases = []HandCase{
 		// m = ½·0+½·4 = 2, v = ¾·0+¼·16 = 4; √v/√¼ = 4, + eps 4 = 8; rate = 1/½ = 2;
 		// w = 8 - 2·2/8 = 7.5.
 		Name: "first step", Op: "adam",
-		Params: dag.Params{{Name: "beta1", Value: 0.5}, {Name: "beta2", Value: 0.75}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0}},
+		Params: dag.Params{{Name: "beta1", Value: 0.5}, {Name: "beta2", Value: 0.75}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0}, {Name: "decoupled", Value: 0}},
 		Shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
 		In:     [][]float64{{8}, {4}, {1, 1}, {0}, {0}},
 		Want:   [][]float64{{7.5}, nil, nil, {2}, {4}},
@@ -521,9 +592,18 @@ var handCases = []HandCase{
 		// beta1 = beta2 = 0: no memory and no correction, at any t. g = 2 + ¼·8 = 4: m = 4,
 		// v = 16, w = 8 - 1·4/(4+4) = 7.5.
 		Name: "weight decay enters the gradient", Op: "adam",
-		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}},
+		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}, {Name: "decoupled", Value: 0}},
 		Shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
 		In:     [][]float64{{8}, {2}, {1, 5}, {9}, {9}},
 		Want:   [][]float64{{7.5}, nil, nil, {4}, {16}},
+	},
+	{
+		// The same without memory, rate ½ and decay ¼ beside the gradient: m = 4, v = 16,
+		// w = (1 - ½·¼)·8 - ½·4/(4+4) = 7 - 0.25.
+		Name: "decoupled weight decay shrinks the weight", Op: "adam",
+		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}, {Name: "decoupled", Value: 1}},
+		Shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
+		In:     [][]float64{{8}, {4}, {0.5, 5}, {9}, {9}},
+		Want:   [][]float64{{6.75}, nil, nil, {4}, {16}},
 	},
 }

@@ -45,7 +45,23 @@ func SGDParams(momentum, nesterov, decay float64) dag.Params {
 	return dag.Params{{Name: "momentum", Value: momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: decay}}
 }
 
-// AdamParams are PyTorch's defaults with a weight decay.
-func AdamParams(decay float64) dag.Params {
-	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: decay}}
+// ClipParams are the parameters of clip.
+func ClipParams(maxNorm float64) dag.Params {
+	return dag.Params{{Name: "max_norm", Value: maxNorm}}
+}
+
+// SmoothingParams are the parameters of losses that know no batch.
+func SmoothingParams(smoothing float64) dag.Params {
+	return dag.Params{{Name: "smoothing", Value: smoothing}}
+}
+
+// LossParams are the parameters of gradients of the loss.
+func LossParams(batch, smoothing float64) dag.Params {
+	return append(dag.Params{{Name: "batch", Value: batch}}, SmoothingParams(smoothing)...)
+}
+
+// AdamParams are PyTorch's defaults with a weight decay, which 1 decouples from the gradient.
+func AdamParams(decay, decoupled float64) dag.Params {
+	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8},
+		{Name: "weight_decay", Value: decay}, {Name: "decoupled", Value: decoupled}}
 }

@@ -196,8 +196,11 @@ func (d *drawing) extent(loop string) int {
 	e, ok := d.extents[loop]
 	if !ok {
 		e = d.next()
-		if loop == d.wide {
+		switch loop {
+		case d.wide:
 			e += wider
+		case "hyper": // with the factor of a clipped gradient, or without
+			e = 2 + d.rng.IntN(2)
 		}
 		d.extents[loop] = e
 	}
@@ -300,6 +303,12 @@ func (d *drawing) drawParam(name string) float64 {
 		return float64(d.rng.IntN(2))
 	case "weight_decay":
 		return 0.01 * float64(d.rng.IntN(2))
+	case "max_norm": // of some to some fifty sums of 0.1 or 3: below the norm, or above
+		return []float64{0.25, 25}[d.rng.IntN(2)]
+	case "smoothing":
+		return 0.25 * float64(d.rng.IntN(2))
+	case "decoupled":
+		return float64(d.rng.IntN(2))
 	case "beta1":
 		return 0.9
 	case "beta2":

@@ -50,8 +50,8 @@ type bandwidthCase struct {
 // together are about as large for each.
 func bandwidthCases(a [4][]float32, bytes []uint8, n int) []bandwidthCase {
 	q := n / 4
-	sgd := SGD[float32]{Rate: 1e-9, Momentum: 0.5}
-	adam := Adam[float32]{0.9, 0.1, 0.999, 0.001, 1e-9, 0.3, 1e-8, 0}
+	sgd := SGD[float32]{Rate: 1e-9, Momentum: 0.5, Factor: 1}
+	adam := Adam[float32]{0.9, 0.1, 0.999, 0.001, 1e-9, 0.3, 1e-8, 0, 1, 1}
 	cases := []bandwidthCase{
 		{"copy", 8 * n / 2, func(Level) { copy(a[0][:n/2], a[1]) }},
 		{"relu", 9 * q, func(l Level) { ReLU(l, a[0], bytes, a[1][:q]) }},

@@ -12,7 +12,7 @@ type runArgs struct {
 	vectors, tail int // whole vectors, and elements beyond them
 	mask          uintptr
 	flags         uint64
-	scalars       [8]uint64 // bits of scalars of the elements' type
+	scalars       [10]uint64 // bits of scalars of the elements' type
 }
 
 // loop is one of the loops over runs of elements.

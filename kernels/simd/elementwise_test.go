@@ -52,14 +52,20 @@ func testElementwise[T Float](t *testing.T) {
 			{"gradient of relu", func(l Level, dx, dy, _, _ []T, mask []uint8) { ReLUGradient(l, dx, dy[:n], mask) }},
 			{"add", func(l Level, dst, src, _, _ []T, _ []uint8) { Add(l, dst, src[:n]) }},
 			{"bytes", func(l Level, y, _, _, _ []T, bytes []uint8) { DivideBytes(l, y, bytes[:n], 255) }},
-			{"sgd", func(l Level, w, g, v, _ []T, _ []uint8) { (&SGD[T]{Rate: 0.1}).Step(l, w, g[:n], v) }},
-			{"sgd with momentum", func(l Level, w, g, v, _ []T, _ []uint8) { (&SGD[T]{Rate: 0.1, Momentum: 0.9}).Step(l, w, g[:n], v) }},
-			{"sgd with decay", func(l Level, w, g, v, _ []T, _ []uint8) { (&SGD[T]{Rate: 0.1, Decay: 0.01}).Step(l, w, g[:n], v) }},
-			{"sgd of Nesterov with decay", func(l Level, w, g, v, _ []T, _ []uint8) {
-				(&SGD[T]{Rate: 0.1, Momentum: 0.9, Decay: 0.01, Nesterov: true}).Step(l, w, g[:n], v)
+			{"sgd", func(l Level, w, g, v, _ []T, _ []uint8) { (&SGD[T]{Factor: 1, Rate: 0.1}).Step(l, w, g[:n], v) }},
+			{"sgd of a clipped gradient", func(l Level, w, g, v, _ []T, _ []uint8) { (&SGD[T]{Factor: 0.3, Rate: 0.1}).Step(l, w, g[:n], v) }},
+			{"sgd with momentum", func(l Level, w, g, v, _ []T, _ []uint8) {
+				(&SGD[T]{Factor: 1, Rate: 0.1, Momentum: 0.9}).Step(l, w, g[:n], v)
 			}},
-			{"adam", func(l Level, w, g, m, v []T, _ []uint8) { adamStep(l, 0, w, g[:n], m, v) }},
-			{"adam with decay", func(l Level, w, g, m, v []T, _ []uint8) { adamStep(l, 0.01, w, g[:n], m, v) }},
+			{"sgd with decay", func(l Level, w, g, v, _ []T, _ []uint8) {
+				(&SGD[T]{Factor: 1, Rate: 0.1, Decay: 0.01}).Step(l, w, g[:n], v)
+			}},
+			{"sgd of Nesterov with decay", func(l Level, w, g, v, _ []T, _ []uint8) {
+				(&SGD[T]{Factor: 1, Rate: 0.1, Momentum: 0.9, Decay: 0.01, Nesterov: true}).Step(l, w, g[:n], v)
+			}},
+			{"adam", func(l Level, w, g, m, v []T, _ []uint8) { adamStep(l, 0, 1, w, g[:n], m, v) }},
+			{"adam with decay", func(l Level, w, g, m, v []T, _ []uint8) { adamStep(l, 0.01, 1, w, g[:n], m, v) }},
+			{"adam with decoupled decay", func(l Level, w, g, m, v []T, _ []uint8) { adamStep(l, 0, 0.99, w, g[:n], m, v) }},
 		} {
 			draw := uniform[T]
 			if c.name != "bytes" && n%2 == 0 {
@@ -79,11 +85,11 @@ func testElementwise[T Float](t *testing.T) {
 	}
 }
 
-func adamStep[T Float](l Level, decay T, w, g, m, v []T) {
+func adamStep[T Float](l Level, decay, keep T, w, g, m, v []T) {
 	for i := range v { // a sum of squares
 		v[i] = max(v[i], -v[i])
 	}
-	(&Adam[T]{0.9, 0.1, 0.999, 0.001, 0.01, 0.3, 1e-8, decay}).Step(l, w, g, m, v)
+	(&Adam[T]{0.9, 0.1, 0.999, 0.001, 0.01, 0.3, 1e-8, decay, keep, 0.75}).Step(l, w, g, m, v)
 }
 
 func compareLevels[T Float](t *testing.T, name string, n int, operands [4][]T, mask []uint8, run func(l Level, a, b, c, d []T, mask []uint8)) {

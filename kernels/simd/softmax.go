@@ -2,7 +2,7 @@ package simd
 
 // Softmax computes softmax of rows of logits, as kernels.softmaxXent defines it. It takes some
 // rows at a time, one in each element of a vector. It gives the first maximum m and its class,
-// the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - [class = label])/Batch.
+// the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - Share - Keep·[class = label])/Batch.
 //
 // Exponentials are computed in float64, with a relative error below 3 units of 2⁻⁵³
 // before they are rounded to T: the argument is reduced by n·ln 2 in two parts, the
@@ -13,6 +13,7 @@ type Softmax[T Float] struct {
 	Classes     int
 	ZRow, DZRow int // from a row to the next
 	Batch       T
+	Keep, Share T   // of the target: 1 and 0 without label smoothing
 	Work        []T // of SoftmaxWork elements
 }
 

@@ -9,6 +9,7 @@ type softmaxArgs struct {
 	classes     int
 	gradient    int
 	batch, one  uint64
+	keep, share uint64
 	constants   *[21][8]float64
 }
 
@@ -25,7 +26,7 @@ func SoftmaxRows[T Float](l Level) int {
 func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
 	a := softmaxArgs{
 		block: pointer(block), rest: pointer(rest), classes: s.Classes,
-		batch: bits(s.Batch), one: bits(T(1)), constants: &expConstants,
+		batch: bits(s.Batch), one: bits(T(1)), keep: bits(s.Keep), share: bits(s.Share), constants: &expConstants,
 	}
 	if gradient {
 		a.gradient = 1

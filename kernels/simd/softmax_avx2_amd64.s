@@ -7,7 +7,7 @@
 TEXT ·softmaxAVX2F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	MOVQ         8(DI), R8
-	MOVQ         48(DI), R9
+	MOVQ         64(DI), R9
 	MOVQ         (DI), SI
 	VMOVUPS      (SI), Y0
 	VXORPS       Y1, Y1, Y1
@@ -119,6 +119,8 @@ exponential:
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS 40(DI), Y6
 	VBROADCASTSS 32(DI), Y9
+	VBROADCASTSS 48(DI), Y11
+	VBROADCASTSS 56(DI), Y12
 	VMOVUPS      64(R8), Y8
 	VMOVUPS      96(R8), Y10
 	MOVQ         (DI), SI
@@ -127,7 +129,8 @@ exponential:
 gradient:
 	VMOVUPS   (SI), Y0
 	VDIVPS    Y8, Y0, Y0
-	VSUBPS    Y6, Y0, Y1
+	VSUBPS    Y12, Y0, Y0
+	VSUBPS    Y11, Y0, Y1
 	VCMPPS    $0x00, Y10, Y5, Y3
 	VBLENDVPS Y3, Y1, Y0, Y0
 	VDIVPS    Y9, Y0, Y0
@@ -146,7 +149,7 @@ done:
 TEXT ·softmaxAVX2F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	MOVQ         8(DI), R8
-	MOVQ         48(DI), R9
+	MOVQ         64(DI), R9
 	MOVQ         (DI), SI
 	VMOVUPD      (SI), Y0
 	VXORPS       Y1, Y1, Y1
@@ -222,6 +225,8 @@ exponential:
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSD 40(DI), Y6
 	VBROADCASTSD 32(DI), Y9
+	VBROADCASTSD 48(DI), Y11
+	VBROADCASTSD 56(DI), Y12
 	VMOVUPD      64(R8), Y8
 	VMOVUPD      96(R8), Y10
 	MOVQ         (DI), SI
@@ -230,7 +235,8 @@ exponential:
 gradient:
 	VMOVUPD   (SI), Y0
 	VDIVPD    Y8, Y0, Y0
-	VSUBPD    Y6, Y0, Y1
+	VSUBPD    Y12, Y0, Y0
+	VSUBPD    Y11, Y0, Y1
 	VCMPPD    $0x00, Y10, Y5, Y3
 	VBLENDVPD Y3, Y1, Y0, Y0
 	VDIVPD    Y9, Y0, Y0

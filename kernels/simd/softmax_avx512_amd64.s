@@ -7,7 +7,7 @@
 TEXT ·softmaxAVX512F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	MOVQ         8(DI), R8
-	MOVQ         48(DI), R9
+	MOVQ         64(DI), R9
 	MOVQ         (DI), SI
 	VMOVUPS      (SI), Z0
 	VPXORD       Z1, Z1, Z1
@@ -118,6 +118,8 @@ exponential:
 	VPXORD        Z5, Z5, Z5
 	VBROADCASTSS  40(DI), Z6
 	VBROADCASTSS  32(DI), Z9
+	VBROADCASTSS  48(DI), Z11
+	VBROADCASTSS  56(DI), Z12
 	VMOVUPS       128(R8), Z8
 	VMOVUPS       192(R8), Z10
 	MOVQ          (DI), SI
@@ -126,7 +128,8 @@ exponential:
 gradient:
 	VMOVUPS (SI), Z0
 	VDIVPS  Z8, Z0, Z0
-	VSUBPS  Z6, Z0, Z1
+	VSUBPS  Z12, Z0, Z0
+	VSUBPS  Z11, Z0, Z1
 	VCMPPS  $0x00, Z10, Z5, K2
 	VMOVAPS Z1, K2, Z0
 	VDIVPS  Z9, Z0, Z0
@@ -145,7 +148,7 @@ done:
 TEXT ·softmaxAVX512F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	MOVQ         8(DI), R8
-	MOVQ         48(DI), R9
+	MOVQ         64(DI), R9
 	MOVQ         (DI), SI
 	VMOVUPD      (SI), Z0
 	VPXORD       Z1, Z1, Z1
@@ -220,6 +223,8 @@ exponential:
 	VPXORD       Z5, Z5, Z5
 	VBROADCASTSD 40(DI), Z6
 	VBROADCASTSD 32(DI), Z9
+	VBROADCASTSD 48(DI), Z11
+	VBROADCASTSD 56(DI), Z12
 	VMOVUPD      128(R8), Z8
 	VMOVUPD      192(R8), Z10
 	MOVQ         (DI), SI
@@ -228,7 +233,8 @@ exponential:
 gradient:
 	VMOVUPD (SI), Z0
 	VDIVPD  Z8, Z0, Z0
-	VSUBPD  Z6, Z0, Z1
+	VSUBPD  Z12, Z0, Z0
+	VSUBPD  Z11, Z0, Z1
 	VCMPPD  $0x00, Z10, Z5, K2
 	VMOVAPD Z1, K2, Z0
 	VDIVPD  Z9, Z0, Z0

@@ -31,7 +31,7 @@ func testSoftmaxOfTwo[T Float](t *testing.T) {
 		if lanes == 0 {
 			continue
 		}
-		s := Softmax[T]{Classes: 2, ZRow: 3, DZRow: 2, Batch: 1, Work: make([]T, SoftmaxWork[T](2))}
+		s := Softmax[T]{Classes: 2, ZRow: 3, DZRow: 2, Batch: 1, Keep: 1, Work: make([]T, SoftmaxWork[T](2))}
 		for i := 0; i < len(xs); i += lanes {
 			row := xs[i:min(i+lanes, len(xs))]
 			z, dz := make([]T, 3*lanes), make([]T, 2*lanes)
@@ -60,7 +60,7 @@ func TestSoftmaxNaN(t *testing.T) {
 		if SoftmaxRows[float64](l) == 0 {
 			continue
 		}
-		s := Softmax[float64]{Classes: 3, ZRow: 3, DZRow: 3, Batch: 1, Work: make([]float64, SoftmaxWork[float64](3))}
+		s := Softmax[float64]{Classes: 3, ZRow: 3, DZRow: 3, Batch: 1, Keep: 1, Work: make([]float64, SoftmaxWork[float64](3))}
 		dz := make([]float64, 6)
 		most, class, sum := s.Block(l, dz, []float64{1, math.NaN(), 2, 5, 5, 5}, []int32{0, 2})
 		for j, v := range dz {

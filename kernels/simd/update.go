@@ -9,6 +9,7 @@ import (
 // sums are rounded one by one, so that all levels give equal bits.
 type SGD[T Float] struct {
 	Rate, Momentum, Decay T
+	Factor                T // of the gradient; 1: it stays
 	Nesterov              bool
 }
 
@@ -35,7 +36,7 @@ func (s *SGD[T]) Step(l Level, w, g, v []T) {
 	if s.Decay != 0 {
 		a.flags |= flagDecay
 	}
-	for i, c := range [...]T{s.Rate, s.Momentum, s.Decay} {
+	for i, c := range [...]T{s.Rate, s.Momentum, s.Decay, s.Factor} {
 		a.scalars[i] = bits(c)
 	}
 	if !a.run(sgdLoop, l, len(g), size(g)) {
@@ -46,6 +47,7 @@ func (s *SGD[T]) Step(l Level, w, g, v []T) {
 func (s *SGD[T]) stepGo(w, g, v []T) {
 	rate, momentum, decay := s.Rate, s.Momentum, s.Decay
 	for i, step := range g {
+		step = T(s.Factor * step)
 		if decay != 0 {
 			step += T(decay * w[i])
 		}
@@ -66,12 +68,13 @@ func (s *SGD[T]) stepGo(w, g, v []T) {
 //
 //	m = Beta1·m + Gain1·g
 //	v = Beta2·v + Gain2·g·g
-//	w -= Rate·m/(√v/Root + Eps)
+//	w = Keep·w - Rate·m/(√v/Root + Eps)
 //
-// with g + Decay·w for g. Every operation is rounded, so that all levels give equal bits.
+// with Factor·g + Decay·w for g, where at most one of Decay ≠ 0 and Keep ≠ 1 holds. Every operation is rounded, so that all levels give equal bits.
 type Adam[T Float] struct {
 	Beta1, Gain1, Beta2, Gain2 T
-	Rate, Root, Eps, Decay     T
+	Rate, Root, Eps            T
+	Decay, Keep, Factor        T
 }
 
 // Step updates w, m and v by the gradient g; they are at least as long as g.
@@ -81,18 +84,20 @@ func (s *Adam[T]) Step(l Level, w, g, m, v []T) {
 	if s.Decay != 0 {
 		a.flags |= flagDecay
 	}
-	for i, c := range [...]T{s.Beta1, s.Gain1, s.Beta2, s.Gain2, s.Rate, s.Root, s.Eps, s.Decay} {
+	for i, c := range [...]T{s.Beta1, s.Gain1, s.Beta2, s.Gain2, s.Rate, s.Root, s.Eps, s.Decay, s.Keep, s.Factor} {
 		a.scalars[i] = bits(c)
 	}
 	if a.run(adamLoop, l, len(g), size(g)) {
 		return
 	}
 	for i, grad := range g {
+		grad = T(s.Factor * grad)
 		if s.Decay != 0 {
 			grad += T(s.Decay * w[i])
 		}
 		m[i] = T(s.Beta1*m[i]) + T(s.Gain1*grad)
 		v[i] = T(s.Beta2*v[i]) + T(T(s.Gain2*grad)*grad)
+		w[i] = T(s.Keep * w[i])
 		w[i] -= T(s.Rate*m[i]) / (T(math.Sqrt(float64(v[i])))/s.Root + s.Eps)
 	}
 }

@@ -90,8 +90,20 @@ OPTIMIZERS = {
     "nesterov-decay": {"kind": "sgd", "lr": 0.25, "momentum": 0.75, "weight_decay": 0.0625, "nesterov": 1},
     "adam": {"kind": "adam", "lr": 0.125, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
     "adam-decay": {"kind": "adam", "lr": 0.0625, "beta1": 0.75, "beta2": 0.875, "eps": 0.0078125, "weight_decay": 0.03125},
+    "adamw": {"kind": "adamw", "lr": 0.125, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.125},
+    "adamw-long": {"kind": "adamw", "lr": 0.03125, "beta1": 0.9, "beta2": 0.99, "eps": 0.5, "weight_decay": 0.25, "steps": 20},
+    "smoothing": {"kind": "sgd", "lr": 0.25, "steps": 20, "label_smoothing": 0.125},
+    "mse": {"kind": "sgd", "lr": 0.25, "steps": 20, "loss": "mse"},
+    "clipping": {"kind": "sgd", "lr": 0.25, "steps": 20, "clip_norm": 0.75},
+    "clipping-decay": {"kind": "adam", "lr": 0.03125, "beta1": 0.75, "beta2": 0.875, "eps": 0.5, "weight_decay": 0.0625, "steps": 20, "clip_norm": 0.75},
+    "warm-up": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "constant warmup=7steps"},
+    "step": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "step every=2epochs gamma=0.5 warmup=2epochs from=0.125"},
+    "cosine": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "cosine over=13steps min=0.03125"},
+    "everything": {"kind": "adamw", "lr": 0.03125, "beta1": 0.9, "beta2": 0.99, "eps": 0.5, "weight_decay": 0.25, "steps": 20,
+                   "label_smoothing": 0.125, "clip_norm": 0.75, "schedule": "cosine over=11steps min=0.001 warmup=5steps from=0.25"},
 }
 STEPS, SAMPLES, FEATURES, OPT_CLASSES = 5, 11, 7, 5
+STEPS_PER_EPOCH = 3  # of schedules
 
 
 def coded(values, dtype="<f8"):
@@ -223,33 +235,70 @@ def export(name, layers):
     torch.onnx.export(net, (torch.zeros([1] + INPUT, dtype=torch.float32),), name + ".onnx", opset_version=20, dynamo=False)
 
 
+def optimizer_of(spec, params):
+    decay = spec.get("weight_decay", 0)
+    if spec["kind"] == "sgd":
+        return torch.optim.SGD(params, lr=spec["lr"], momentum=spec.get("momentum", 0), weight_decay=decay, nesterov=bool(spec.get("nesterov", 0)))
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[spec["kind"]]
+    return kind(params, lr=spec["lr"], betas=(spec["beta1"], spec["beta2"]), eps=spec["eps"], weight_decay=decay)
+
+
+def rates_of(spec, steps):
+    """The rate of each step: of the schedule, else one that changes from step to step."""
+    if "schedule" not in spec:
+        return [spec["lr"] / (1 + step % 2) for step in range(steps)]
+    kind, *settings = spec["schedule"].split()
+    s = dict(word.split("=") for word in settings)
+    per_step = spec["schedule"].count("steps") > 0
+    periods = {k: int(v.rstrip("epochst")) for k, v in s.items() if k in ("every", "over", "warmup")}
+    opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=spec["lr"])
+    lr = torch.optim.lr_scheduler
+    scheduler = {
+        "constant": lambda: lr.ConstantLR(opt, factor=1),
+        "step": lambda: lr.StepLR(opt, periods["every"], gamma=float(s["gamma"])),
+        "cosine": lambda: lr.CosineAnnealingLR(opt, periods["over"], eta_min=float(s["min"])),
+    }[kind]()
+    if "warmup" in periods:
+        warmup = lr.LinearLR(opt, total_iters=periods["warmup"], **({"start_factor": float(s["from"])} if "from" in s else {}))
+        scheduler = lr.SequentialLR(opt, [warmup, scheduler], milestones=[periods["warmup"]])
+    rates = []
+    for step in range(steps):
+        rates.append(opt.param_groups[0]["lr"])
+        opt.step()
+        if per_step or step % STEPS_PER_EPOCH == STEPS_PER_EPOCH - 1:
+            scheduler.step()
+    return rates
+
+
+def loss_of(spec, z, labels):
+    if spec.get("loss") == "mse":
+        return F.mse_loss(z, F.one_hot(labels, OPT_CLASSES).to(z.dtype))
+    return F.cross_entropy(z, labels, label_smoothing=spec.get("label_smoothing", 0))
+
+
 def optimizer_case(name, spec):
     draw = stream(name)
     images = torch.randint(0, 256, [SAMPLES, FEATURES], dtype=torch.uint8, generator=draw)
     labels = torch.randint(0, OPT_CLASSES, [SAMPLES], generator=draw)
     w, b = weights(draw, OPT_CLASSES, FEATURES).requires_grad_(), weights(draw, OPT_CLASSES).requires_grad_()
     start = {"fc1.weight": coded(w), "fc1.bias": coded(b)}
-    if spec["kind"] == "sgd":
-        opt = torch.optim.SGD([w, b], lr=spec["lr"], momentum=spec.get("momentum", 0),
-                              weight_decay=spec.get("weight_decay", 0), nesterov=bool(spec.get("nesterov", 0)))
-    else:
-        opt = torch.optim.Adam([w, b], lr=spec["lr"], betas=(spec["beta1"], spec["beta2"]), eps=spec["eps"],
-                               weight_decay=spec.get("weight_decay", 0))
-    after, rates, losses = [], [], []
-    for step in range(STEPS):
+    opt, rates = optimizer_of(spec, [w, b]), rates_of(spec, spec.get("steps", STEPS))
+    after, norms, losses = [], [], []
+    for step, rate in enumerate(rates):
         index = [(BATCH * step + i) % SAMPLES for i in range(BATCH)]
-        rates.append(spec["lr"] / (1 + step % 2))  # the rate changes from step to step
         for group in opt.param_groups:
-            group["lr"] = rates[-1]
+            group["lr"] = rate
         opt.zero_grad()
-        loss = F.cross_entropy(F.linear(images[index].to(torch.float64) / 255, w, b), labels[index])
+        loss = loss_of(spec, F.linear(images[index].to(torch.float64) / 255, w, b), labels[index])
         loss.backward()
+        if "clip_norm" in spec:
+            norms.append(torch.nn.utils.clip_grad_norm_([w, b], spec["clip_norm"]).item())
         opt.step()
         losses.append(loss.item())
         after.append({"fc1.weight": coded(w), "fc1.bias": coded(b)})
     return {"name": name, "torch": torch.__version__, "optimizer": spec, "batch": BATCH, "features": FEATURES, "classes": OPT_CLASSES, "samples": SAMPLES,
             "images": coded(images, "u1"), "labels": labels.tolist(), "params": start, "rates": rates,
-            "loss": losses, "after": after}
+            "loss": losses, "norms": norms, "after": after}
 
 
 def main(names):

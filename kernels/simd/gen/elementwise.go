@@ -45,7 +45,7 @@ var elementwiseLoops = []struct {
 // runFields are those of simd.runArgs.
 var runFields = []string{
 	"p0", "p1", "p2", "p3", "vectors", "tail", "mask", "flags",
-	"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7",
+	"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9",
 }
 
 var (
@@ -254,14 +254,15 @@ const (
 	flagNesterov = 2
 )
 
-func (l *runLoop) sgdConstants() { l.scalars(8, 3) }
+func (l *runLoop) sgdConstants() { l.scalars(8, 4) }
 
 // sgd multiplies and adds in the order of the reference, each rounded.
 func (l *runLoop) sgd(masked bool) {
 	w, step, product := l.v(0), l.v(1), l.v(2)
-	rate, momentum, decay := l.v(8), l.v(9), l.v(10)
+	rate, momentum, decay, factor := l.v(8), l.v(9), l.v(10), l.v(11)
 	l.get(masked, "w", w)
 	l.get(masked, "g", step)
+	l.times(step, factor, step)
 	l.when(flagDecay, func() {
 		l.times(w, decay, product)
 		l.plus(step, product, step)
@@ -287,14 +288,16 @@ func (l *runLoop) sgd(masked bool) {
 	l.put(masked, w, "w")
 }
 
-func (l *runLoop) adamConstants() { l.scalars(6, 8) }
+// adamConstants uses the register of selections too, since nothing is selected.
+func (l *runLoop) adamConstants() { l.scalars(5, 10) }
 
 // adam multiplies and adds in the order of the reference, each rounded.
 func (l *runLoop) adam(masked bool) {
 	w, g, m, v, t := l.v(0), l.v(1), l.v(2), l.v(3), l.v(4)
-	b1, c1, b2, c2, rate, root, eps, decay := l.v(6), l.v(7), l.v(8), l.v(9), l.v(10), l.v(11), l.v(12), l.v(13)
+	b1, c1, b2, c2, rate, root, eps, decay, keep, factor := l.v(5), l.v(6), l.v(7), l.v(8), l.v(9), l.v(10), l.v(11), l.v(12), l.v(13), l.v(14)
 	l.get(masked, "w", w)
 	l.get(masked, "g", g)
+	l.times(g, factor, g)
 	l.when(flagDecay, func() {
 		l.times(w, decay, t)
 		l.plus(g, t, g)
@@ -315,6 +318,7 @@ func (l *runLoop) adam(masked bool) {
 	l.plus(v, eps, v)
 	l.times(m, rate, m)
 	l.over(m, v, m)
+	l.times(w, keep, w)
 	l.minus(w, m, w)
 	l.put(masked, w, "w")
 }

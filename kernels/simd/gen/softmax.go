@@ -16,7 +16,7 @@ func softmax(c *build.Context, wide bool) {
 	for _, m := range machines(c, wide) {
 		l := softmaxLoop{poolLoop{machine: m}}
 		l.function("softmax"+m.name(), "softmaxArgs", "computes softmax and gradient of some samples.", args)
-		l.field = fields(args, "block", "rest", "classes", "gradient", "batch", "one", "constants")
+		l.field = fields(args, "block", "rest", "classes", "gradient", "batch", "one", "keep", "share", "constants")
 		l.MOVQ(l.field("rest"), softmaxRest)
 		l.MOVQ(l.field("constants"), softmaxConstants)
 		l.maxima()
@@ -179,10 +179,10 @@ func (l *softmaxLoop) exp(x, to reg.Register) {
 	l.VMULPD(n, to, to)
 }
 
-// gradients replaces e by (e/sum - [class is the label])/batch.
+// gradients replaces e by (e/sum - share - keep·[class is the label])/batch.
 func (l *softmaxLoop) gradients() {
 	class, one, sum, batch, label := l.v(5), l.v(6), l.v(8), l.v(9), l.v(10)
-	p, less := l.v(0), l.v(1)
+	p, less, keep, share := l.v(0), l.v(1), l.v(11), l.v(12)
 	selected := reg.Register(reg.K2)
 	if !l.wide {
 		selected = l.v(3)
@@ -190,12 +190,15 @@ func (l *softmaxLoop) gradients() {
 	l.zero(class)
 	l.broadcast(l.field("one"), one)
 	l.broadcast(l.field("batch"), batch)
+	l.broadcast(l.field("keep"), keep)
+	l.broadcast(l.field("share"), share)
 	l.move(l.rest(restSum), sum)
 	l.move(l.rest(restLabel), label)
 	l.classes("gradient", 0, func(at operand.Mem) {
 		l.move(at, p)
 		l.over(p, sum, p)
-		l.minus(p, one, less)
+		l.minus(p, share, p)
+		l.minus(p, keep, less)
 		l.compare(equal, class, label, selected)
 		l.replace(selected, less, p)
 		l.over(p, batch, p)

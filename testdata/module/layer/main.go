@@ -18,9 +18,11 @@ import (
 // softplus is y = log(1 + exp(x)).
 type softplus struct{ nn.Elementwise }
 
-func (softplus) Kind() string        { return "softplus" }
-func (softplus) Forward(n *nn.Node)  { n.Tiles("softplus", nil, n.Output(), n.Input(0)) }
-func (softplus) Backward(n *nn.Node) { n.Tiles("softplus.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Input(0)) }
+func (softplus) Kind() string       { return "softplus" }
+func (softplus) Forward(n *nn.Node) { n.Tiles("softplus", nil, n.Output(), n.Input(0)) }
+func (softplus) Backward(n *nn.Node) {
+	n.Tiles("softplus.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Input(0))
+}
 
 func (softplus) Kernels() []kernels.Kernel {
 	kernel := func(op string, run32, run64 func(*kernels.Call), operands ...string) kernels.Kernel {

@@ -1,0 +1,164 @@
+package nn
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// Loss is what a training makes small, the mean over the batch. The last layer's outputs are z, the
+// classes are c, and y is the class of a sample:
+//
+//	cross_entropy   -Σ_c q_c·log softmax(z)_c                   CrossEntropyLoss
+//	mse             Σ_c (z_c - t_c)²/classes                    MSELoss
+//
+// The target of mse is t_c = 1 for the class y and 0 for all others. That of cross_entropy is
+//
+//	q_c = (1 - smoothing)·[c = y] + smoothing/classes
+//
+// The same loss is reported for the test set. A sample is correct where the greatest output is that
+// of its class, whatever the loss.
+type Loss struct {
+	Name           string  // a name in Losses; "": cross_entropy
+	LabelSmoothing float64 // of cross_entropy: from 0 to 1
+}
+
+// LossInfo is a line of the table of losses.
+type LossInfo struct{ Name, Doc string }
+
+const (
+	crossEntropy = "cross_entropy"
+	squaredError = "mse"
+)
+
+// Losses is the table of losses.
+func Losses() []LossInfo {
+	return []LossInfo{
+		{crossEntropy, "softmax cross-entropy, with label smoothing"},
+		{squaredError, "mean squared error of the outputs from 1 for the class and 0 for the others"},
+	}
+}
+
+func (i LossInfo) name() string { return i.Name }
+
+// Check reports a name that no loss has, and a label smoothing outside its range.
+func (o Loss) Check() error {
+	_, err := byName("loss", o.name(), Losses())
+	switch {
+	case err != nil:
+		return err
+	case !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1):
+		return fmt.Errorf("label smoothing %g; want at least 0 and below 1", o.LabelSmoothing)
+	case o.LabelSmoothing > 0 && o.name() != crossEntropy:
+		return fmt.Errorf("label smoothing belongs to %s; the loss is %s", crossEntropy, o.name())
+	}
+	return nil
+}
+
+func (o Loss) name() string { return cmp.Or(o.Name, crossEntropy) }
+
+// String is the loss and its setting.
+func (o Loss) String() string {
+	if o.LabelSmoothing > 0 {
+		return fmt.Sprintf("%s label_smoothing=%v", o.name(), o.LabelSmoothing)
+	}
+	return o.name()
+}
+
+// loss adds the loss of the samples and the results for reports. The mean loss and the number of
+// correct samples are sinks: no other task waits for them.
+//
+// The fused form of the cross-entropy is one kernel per tile. Without label smoothing the chain has
+// these parts:
+//
+//	m = rowmax(z), e = exp(z - m), s = rowsum(e), loss = log s - (z_y - m), dz = (e/s - onehot(y))/batch
+//
+// The squared error is one kernel in both forms.
+func (l *lowerer) loss(z tensor) {
+	batch := []int{l.opt.Batch}
+	y, _ := l.b.BufferNamed("labels")
+	of := l.m.Defaults.Loss
+	f := lossBuffers{
+		z: z, y: y, batch: batch,
+		sample:    l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
+		correct:   l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
+		divisor:   dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
+		smoothing: dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}},
+	}
+	add := l.chainLoss
+	switch {
+	case of.name() == squaredError:
+		add = l.squaredError
+	case l.opt.Lowering.Fused:
+		add = l.fusedLoss
+	default:
+		f.max = l.buffer("loss.max", l.opt.Type, dag.Activation, batch)
+		f.exp = l.buffer("loss.exp", l.opt.Type, dag.Activation, z.shape)
+		f.sum = l.buffer("loss.sum", l.opt.Type, dag.Activation, batch)
+	}
+	eachRange(l.opt.Batch, clip(l.opt.Lowering.Of("loss").Forward.Samples, l.opt.Batch), func(r dag.Range) { add(&f, r) })
+	l.metrics(&f)
+}
+
+type lossBuffers struct {
+	z                  tensor
+	y                  dag.BufferID
+	sample, correct    dag.BufferID
+	max, exp, sum      dag.BufferID // of the chain
+	batch              []int
+	divisor, smoothing dag.Params
+}
+
+func (l *lowerer) fusedLoss(f *lossBuffers, r dag.Range) {
+	l.wholeLoss(f, r, "softmax_xent", f.smoothing)
+}
+
+func (l *lowerer) squaredError(f *lossBuffers, r dag.Range) { l.wholeLoss(f, r, "mse", nil) }
+
+// wholeLoss adds a task that computes losses, and where they are needed gradients, by an operation
+// that has a form for evaluations beside it.
+func (l *lowerer) wholeLoss(f *lossBuffers, r dag.Range, op string, params dag.Params) {
+	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
+	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
+	if f.z.grad == none {
+		l.lossTask(op+".eval", r, params, accesses...)
+		return
+	}
+	l.lossTask(op, r, slices.Concat(f.divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)...)
+}
+
+func (l *lowerer) chainLoss(f *lossBuffers, r dag.Range) {
+	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
+	l.lossTask("rowmax", r, nil, writes(f.max, row), reads(f.z.value, z))
+	l.lossTask("exp_sub", r, nil, writes(f.exp, z), reads(f.z.value, z), reads(f.max, row))
+	l.lossTask("rowsum", r, nil, writes(f.sum, row), reads(f.exp, z))
+	l.lossTask("xent", r, f.smoothing, writes(f.sample, row), writes(f.correct, row),
+		reads(f.z.value, z), reads(f.max, row), reads(f.sum, row), reads(f.y, row))
+	if f.z.grad != none {
+		l.lossTask("softmax_xent.dx", r, slices.Concat(f.divisor, f.smoothing),
+			writes(f.z.grad, z), reads(f.exp, z), reads(f.sum, row), reads(f.y, row))
+	}
+}
+
+func (l *lowerer) lossTask(op string, r dag.Range, params dag.Params, accesses ...dag.Access) {
+	l.add(dag.Task{
+		Name: "loss." + op + "[" + rangeText(r) + "]", Op: op, Params: params,
+		Labels: labelsOf("loss", phaseLoss), Accesses: accesses,
+	})
+}
+
+// metrics reduces the losses of the samples to the step's results and hands them over.
+func (l *lowerer) metrics(f *lossBuffers) {
+	loss := l.buffer("loss", l.opt.Type, dag.Activation, []int{1})
+	correct := l.buffer("correct", dag.Int32, dag.Activation, []int{1})
+	for _, t := range []dag.Task{
+		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{writes(loss, nil), reads(f.sample, nil)}},
+		{Name: "metrics.count", Op: "count", Accesses: []dag.Access{writes(correct, nil), reads(f.correct, nil)}},
+		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{reads(loss, nil), reads(correct, nil)}, Placement: onHost()},
+	} {
+		t.Labels = labelsOf("metrics", phaseMetrics)
+		l.add(t)
+	}
+}
