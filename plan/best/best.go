@@ -7,8 +7,8 @@
 // are compared by one policy before that. From the best choices the
 // search goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
 // choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
-// the linear relaxation of package relax proves a bound for each
-// choice that may still have a better plan, and the certificate keeps the proofs.
+// the linear relaxation of package relax proves bounds of the
+// choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
 //
 // A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
 // devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.

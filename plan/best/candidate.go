@@ -36,10 +36,13 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 // tryAll keeps the best of what all policies plan.
 func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	c.planned = true
+	var known [][][]dag.TaskID
 	for _, policy := range schedule.Policies() {
-		if err := c.try(ctx, f.Options, policy); err != nil {
+		order, err := c.try(ctx, f.Options, policy, known)
+		if err != nil {
 			return err
 		}
+		known = append(known, order)
 	}
 	return nil
 }
@@ -50,7 +53,8 @@ func (c *candidate) tryBy(ctx context.Context, f *finder, name string) error {
 	if err != nil {
 		panic("best: " + err.Error())
 	}
-	return c.try(ctx, f.Options, policy)
+	_, err = c.try(ctx, f.Options, policy, nil)
+	return err
 }
 
 // isSmall reports whether branch and bound can look at all plans.
@@ -97,15 +101,17 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best. A policy that cannot is left out, and so is an order that was
-// simulated before.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo) error {
+// try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
+// an order that is known.
+func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := planOf(ctx, c.priced, policy, o.Steady)
 	if err != nil || made == nil {
-		return err
+		return nil, err
 	}
-	if slices.ContainsFunc(c.tries, func(t Try) bool { return slices.EqualFunc(t.Plan.Order, made.Order, slices.Equal) }) {
-		return nil
+	if slices.ContainsFunc(known, func(order [][]dag.TaskID) bool {
+		return slices.EqualFunc(order, made.Order, slices.Equal)
+	}) {
+		return nil, nil
 	}
 	before := c.Try
 	c.Policy = policy.Name
@@ -113,12 +119,12 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 		if c.Try = before; ctx.Err() == nil {
 			c.err = err // the plan cannot run
 		}
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
-	return nil
+	return made.Order, nil
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.

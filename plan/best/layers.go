@@ -71,7 +71,8 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 		if err != nil || c.isSmall(f.Options) {
 			return c.first(ctx, f)
 		}
-		return c.try(ctx, f.Options, policy)
+		_, err = c.try(ctx, f.Options, policy, nil)
+		return err
 	})
 	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
 }

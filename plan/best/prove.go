@@ -3,6 +3,7 @@ package best
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"dahl/plan/certificate"
@@ -59,18 +60,38 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	})
 }
 
+// boundTogether bounds by their work the choices for which there was no time yet, all with one program together: one relaxation
+// of hundreds of sets of devices takes a few times as long as that of one.
+func (f *finder) boundTogether(ctx context.Context) error {
+	var groups []*proving
+	at := map[[2]string]*proving{}
+	for _, c := range f.candidates {
+		if c.proven || c.lost || c.leaf != nil {
+			continue
+		}
+		key := [2]string{c.Tiles, c.graph}
+		if at[key] == nil {
+			at[key] = &proving{by: work}
+			groups = append(groups, at[key])
+		}
+		at[key].group = append(at[key].group, c)
+	}
+	return inParallel(ctx, len(groups), func(i int) error { return f.bound(ctx, groups[i]) })
+}
+
 // How the bound of a choice was found, from weak to strong.
 const (
-	byWork   = iota
-	byJoined // by one relaxation for choices that differ in numbers of units only
-	byRelaxation
+	byWork       = iota
+	byProgram    // by one relaxation for all choices with equal programs,
+	byOctave     // for those of them with about as many units,
+	byRelaxation // and by one for each
 	byParts
 )
 
 // prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
 // be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
-	if err := f.boundEach(ctx, f.candidates); err != nil { // those for which there was no time
+	if err := f.boundTogether(ctx); err != nil {
 		return err
 	}
 	for {
@@ -147,9 +168,9 @@ func (f *finder) lowest() (next []*proving) {
 			continue
 		}
 		p := &proving{group: []*candidate{c}, by: whole}
-		if c.by = min(c.by+1, last); c.by == byJoined {
-			if p.group = f.like(c); len(p.group) == 1 {
-				c.by++
+		for c.by = min(c.by+1, last); c.by < byRelaxation; c.by++ {
+			if p.group = f.like(c); len(p.group) > 1 {
+				break
 			}
 		}
 		if c.by == byParts {
@@ -201,16 +222,30 @@ func (f *finder) lastStep(c *candidate) int {
 	return byRelaxation
 }
 
-// like are the choices that differ from one in numbers of units only, itself first.
+// like are the choices whose bounds are raised together with that of one, itself first: those with its program, and after that those
+// of its octave. One relaxation of all numbers of units has the most units, and the time that a task takes where few units
+// share the bandwidth of a memory. Numbers that differ by a factor below two have bounds almost as high together as each by itself.
 func (f *finder) like(of *candidate) []*candidate {
 	group := []*candidate{of}
 	for _, c := range f.candidates {
-		if c != of && c.by < byJoined && c.Tiles == of.Tiles && c.graph == of.graph && slices.Equal(c.names(), of.names()) {
-			c.by = byJoined
+		open := c != of && !c.lost && c.by < of.by && c.bound < f.best.Value
+		if open && c.Tiles == of.Tiles && c.graph == of.graph && (of.by == byProgram || c.octave() == of.octave()) {
+			c.by = of.by
 			group = append(group, c)
 		}
 	}
 	return group
+}
+
+// octave is the number of digits that the units of the largest device have as a binary number.
+func (c *candidate) octave() (digits int) {
+	p := c.priced.Platform
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly {
+			digits = max(digits, bits.Len(uint(d.Count)))
+		}
+	}
+	return digits
 }
 
 // names are those of the devices that may run any task.

@@ -98,8 +98,12 @@ func (m *Model) moreAwake(other *Model, d, of int) float64 {
 	return max(0, below(m.Devices[d].AwakeWatts)-below(other.Devices[of].AwakeWatts))
 }
 
-// commonEdges are the edges of both of two lists, with the lesser of their times. The lists are sorted.
+// commonEdges are the edges of both of two lists, with the lesser of their times. The lists are sorted. Models that [Models]
+// makes of one graph have one list in common.
 func commonEdges(a, b []Edge) (both []Edge) {
+	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
+		return a
+	}
 	for len(a) > 0 && len(b) > 0 {
 		switch order := compareEdges(&a[0], &b[0]); {
 		case order < 0:
