@@ -189,6 +189,9 @@ func (l *lowerer) updatesAtOnce(n *Node) bool {
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.
 func (n *Node) gradientWhole() bool {
 	g, of := n.tiles.WeightGradient, extents(n.last().Out)
+	if n.pool != nil && n.in.grad != none { // the gradient before the pooling is in memory
+		of = extents(n.Out)
+	}
 	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 

@@ -69,9 +69,9 @@ func TestUpdatesAtOnce(t *testing.T) {
 
 // sumAtOnce makes every gradient one of the whole batch.
 func sumAtOnce(l *dag.Lowering) {
-	l.Default.WeightGradient.Samples = 0
+	l.Default.WeightGradient = dag.Cut{Outputs: l.Default.WeightGradient.Outputs}
 	for name, ll := range l.Layers {
-		ll.WeightGradient.Samples = 0
+		ll.WeightGradient = dag.Cut{Outputs: ll.WeightGradient.Outputs}
 		l.Layers[name] = ll
 	}
 }
