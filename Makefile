@@ -218,6 +218,12 @@ parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
 
+# LeNet-5's final accuracies by both programs, from the weights and in the orders of both: an hour.
+# bench/parity/seeds/README.md keeps what came out.
+.PHONY: parity-seeds
+parity-seeds: bin/dahl
+	@sh bench/parity/seeds/run.sh "$(PYTHON)" "$(DATA)"
+
 # Training and inference beside PyTorch, layer by layer: about 20 s for each of 36 cells.
 bench-peers: bin/dahl-bench
 	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md

@@ -129,6 +129,22 @@ def evaluate(model, x, y, batch):
     return loss / len(y), correct / len(y)
 
 
+def epoch_steps(model, optimizer, x, y, batch, reorder=None):
+    """Trains on all images as they lie. After each step it yields the number of images, their mean loss before the
+    update, and how many were classified right. reorder draws another order of summation for each batch."""
+    for i in range(0, len(y), batch):
+        images, target = x[i : i + batch], y[i : i + batch]
+        if reorder is not None:
+            order = torch.from_numpy(reorder.permutation(len(target)))
+            images, target = images[order], target[order]
+        z = model(images)
+        loss = F.cross_entropy(z, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        yield len(target), loss.item(), int((z.argmax(1) == target).sum())
+
+
 def train(args):
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -138,7 +154,7 @@ def train(args):
     init = np.load(args.init)
     model.load_state_dict({k: torch.from_numpy(init[k]).to(dtype) for k in init.files})
     batch = args.batch or model.defaults["batch"]
-    shuffle = np.random.default_rng(args.order)
+    reorder = None if args.order is None else np.random.default_rng(args.order)
     print(f"torch {torch.__version__}, numpy {np.__version__}")
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr or model.defaults["lr"])
     x, y = load(args.data, ["train", "train10k"], dtype)
@@ -153,21 +169,11 @@ def train(args):
         step = 0
         for epoch in range(1, args.epochs + 1):
             start, loss_sum, correct_sum = time.monotonic(), 0.0, 0
-            for i in range(0, len(y), batch):
+            for images, loss, correct in epoch_steps(model, optimizer, x, y, batch, reorder):
                 step += 1
-                images, target = x[i : i + batch], y[i : i + batch]
-                if args.order is not None:
-                    order = torch.from_numpy(shuffle.permutation(len(target)))
-                    images, target = images[order], target[order]
-                z = model(images)
-                loss = F.cross_entropy(z, target)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                correct = int((z.argmax(1) == target).sum())
-                loss_sum += loss.item() * len(target)
+                loss_sum += loss * images
                 correct_sum += correct
-                steps.writerow([epoch, step, len(target), f"{loss.item():.17g}", correct])
+                steps.writerow([epoch, step, images, f"{loss:.17g}", correct])
             seconds = time.monotonic() - start
             test_loss, test_accuracy = evaluate(model, test_x, test_y, 1000)
             epochs.writerow([epoch, f"{loss_sum / len(y):.17g}", f"{correct_sum / len(y):.17g}",

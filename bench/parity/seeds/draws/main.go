@@ -1,0 +1,75 @@
+// Draws writes what dahl draws before it trains LeNet-5: initial weights and orders of the images.
+//
+//	draws DIR SEEDS EPOCHS IMAGES
+//
+// For each seed from 1 to SEEDS it writes DIR/dahl.SEED.weights.npz, with the names of PyTorch's
+// state_dict, and DIR/dahl.SEED.order.npz, whose array "order" has for each epoch the index of the
+// image at each place (EPOCHS × IMAGES, int32).
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "draws:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("usage: draws DIR SEEDS EPOCHS IMAGES")
+	}
+	var counts [3]int // seeds, epochs, images
+	for i := range counts {
+		n, err := strconv.Atoi(args[i+1])
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q: want a number from 1", args[i+1])
+		}
+		counts[i] = n
+	}
+	m, err := nn.ModelByName("lenet5")
+	if err != nil {
+		return err
+	}
+	for seed := uint64(1); seed <= uint64(counts[0]); seed++ {
+		prefix := filepath.Join(args[0], fmt.Sprintf("dahl.%d.", seed))
+		if err := nn.WriteNPZ(prefix+"weights.npz", weights(m, seed)); err != nil {
+			return err
+		}
+		if err := nn.WriteNPZ(prefix+"order.npz", []nn.Array{orders(seed, counts[1], counts[2])}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func weights(m *nn.Model, seed uint64) (arrays []nn.Array) {
+	for _, p := range m.Parameters() {
+		values := make([]float64, p.Elems())
+		p.Init(values, seed)
+		arrays = append(arrays, nn.NewArray(p.Name, dag.Float64, p.Shape, values))
+	}
+	return arrays
+}
+
+func orders(seed uint64, epochs, images int) nn.Array {
+	a := nn.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, images}}
+	order := make([]int32, images)
+	for epoch := range epochs {
+		nn.Shuffle(order, seed, epoch)
+		for _, index := range order {
+			a.Data = binary.LittleEndian.AppendUint32(a.Data, uint32(index))
+		}
+	}
+	return a
+}
