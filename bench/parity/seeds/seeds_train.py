@@ -50,7 +50,7 @@ def train(args):
     torch.set_num_threads(1)
     trainer = Dahl(args) if args.program == "dahl" else Torch(args)
     for dtype, seeds in ("float32", SEEDS), ("float64", EXACT_SEEDS):
-        for seed, weights, order in itertools.product(seeds, PROGRAMS, PROGRAMS):
+        for weights, order, seed in itertools.product(PROGRAMS, PROGRAMS, seeds):
             path = f"{args.out}/{dtype}.{seed}.{weights}.{order}.{args.program}.npz"
             if os.path.exists(path):
                 continue
@@ -58,8 +58,9 @@ def train(args):
             losses, correct, tested = trainer.train(f"{args.out}/{weights}.{seed}.weights.npz", orders, dtype)
             if args.program == weights == order == "dahl":
                 trainer.check(seed, dtype, losses, tested)
-            np.savez(path + ".new.npz", losses=losses, correct=correct, tested=tested)
-            os.rename(path + ".new.npz", path)
+            unfinished = f"{path}.{os.getpid()}.npz"
+            np.savez(unfinished, losses=losses, correct=correct, tested=tested)
+            os.rename(unfinished, path)
             print(f"{path}: {[int(n) for n in tested]} of the test images", flush=True)
 
 
