@@ -11,7 +11,7 @@ out=$here/out
 	{ echo "parity-seeds: $python has no PyTorch or no scipy; name one that has: make parity-seeds PYTHON=..." >&2; exit 1; }
 
 mkdir -p $out
-go run ./$here/draws $out 30 5 10000
+go run ./$here/draws $out 60 5 10000
 "$python" $here/seeds_train.py draw --out $out
 "$python" $here/seeds_train.py train --program torch --data "$data" --out $out >&2 &
 torch=$!

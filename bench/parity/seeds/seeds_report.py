@@ -21,18 +21,18 @@ CLOSE = 1e-5  # relative difference of a loss in float32
 
 
 def read(path):
-    """The accuracies in percent: an array by seed, weights, order, program and epoch."""
+    """The accuracies in percent: of the crossed seeds an array by seed, weights, order, program and epoch, and of each
+    other seed's own trainings an array by seed, program and epoch."""
     with open(path) as f:
         rows = list(csv.DictReader(f))
-    seeds = sorted({int(row["seed"]) for row in rows})
-    epochs = sum(name.startswith("epoch") for name in rows[0])
-    accuracies = np.full((len(seeds), 2, 2, 2, epochs), np.nan)
-    for row in rows:
-        cell = [LEVELS.index(row[f]) for f in FACTORS]
-        accuracies[(seeds.index(int(row["seed"])), *cell)] = [int(row[f"epoch{e + 1}"]) / 100 for e in range(epochs)]
-    if np.isnan(accuracies).any():
-        raise SystemExit(f"{path}: a training is missing")
-    return accuracies
+    epochs = [name for name in rows[0] if name.startswith("epoch")]
+    runs = {(int(row["seed"]), *(row[f] for f in FACTORS)): [int(row[e]) / 100 for e in epochs] for row in rows}
+    seeds = sorted({seed for seed, *_ in runs})
+    crossed = [seed for seed in seeds if (seed, *LEVELS, LEVELS[0]) in runs]
+    cells = itertools.product(crossed, LEVELS, LEVELS, LEVELS)
+    fresh = itertools.product([seed for seed in seeds if seed not in crossed], LEVELS)
+    return (np.array([runs[cell] for cell in cells]).reshape(len(crossed), 2, 2, 2, len(epochs)),
+            np.array([runs[seed, own, own, own] for seed, own in fresh]).reshape(-1, 2, len(epochs)))
 
 
 def walsh(d):
@@ -70,18 +70,19 @@ def write_cells(final):
         x = final[(slice(None), *cell)]
         numbers = [*np.percentile(x, [0, 25, 50, 75, 100]), x.mean(), x.std(ddof=1)]
         print("|", " | ".join([LEVELS[c] for c in cell] + [f"{n:.2f}" for n in numbers]), "|")
+    print()
 
 
-def write_users(accuracies):
+def write_users(name, ours, theirs):
     """Question 1, after every epoch; the last is the one that was asked about."""
-    print("| epoch | median of dahl | median of PyTorch | shift | 95 % interval | Mann–Whitney p | Kolmogorov–Smirnov p |")
+    print(f"| {name}: epoch | median of dahl | median of PyTorch | shift | 95 % interval | Mann–Whitney p | Kolmogorov–Smirnov p |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
-    for e in range(accuracies.shape[-1]):
-        ours, theirs = accuracies[:, 0, 0, 0, e], accuracies[:, 1, 1, 1, e]
-        shift, (low, high) = shift_of_samples(ours, theirs)
-        rank = stats.mannwhitneyu(ours, theirs, alternative="two-sided").pvalue
-        distance = stats.ks_2samp(ours, theirs, alternative="two-sided").pvalue
-        print(f"| {e + 1} | {np.median(ours):.2f} | {np.median(theirs):.2f} | {shift:+.2f} | {low:+.2f} to {high:+.2f} | {rank:.2f} | {distance:.2f} |")
+    for e, (x, y) in enumerate(zip(ours.T, theirs.T)):
+        shift, (low, high) = shift_of_samples(x, y)
+        rank = stats.mannwhitneyu(x, y, alternative="two-sided").pvalue
+        distance = stats.ks_2samp(x, y, alternative="two-sided").pvalue
+        print(f"| {e + 1} | {np.median(x):.2f} | {np.median(y):.2f} | {shift:+.2f} | {low:+.2f} to {high:+.2f} | {rank:.2f} | {distance:.2f} |")
+    print()
 
 
 def write_factors(final):
@@ -93,6 +94,7 @@ def write_factors(final):
         d = np.round(means[:, 0] - means[:, 1], 6)  # sums of whole images, so equal means are equal
         shift, (low, high) = shift_of_pairs(d)
         print(f"| {factor} | {np.sum(d > 0)}, {np.sum(d < 0)}, {np.sum(d == 0)} | {shift:+.3f} | {low:+.3f} to {high:+.3f} | {stats.wilcoxon(d).pvalue:.2f} |")
+    print()
 
 
 def write_losses(directory):
@@ -118,11 +120,12 @@ def write_losses(directory):
 def main():
     if len(sys.argv) not in (2, 3):
         raise SystemExit(__doc__)
-    accuracies = read(sys.argv[1])
-    final = accuracies[..., -1]
-    for write, value in (write_cells, final), (write_users, accuracies), (write_factors, final):
-        write(value)
-        print()
+    crossed, fresh = read(sys.argv[1])
+    final = crossed[..., -1]
+    write_cells(final)
+    write_users("crossed seeds", crossed[:, 0, 0, 0], crossed[:, 1, 1, 1])
+    write_users("fresh seeds", fresh[:, 0], fresh[:, 1])
+    write_factors(final)
     if len(sys.argv) == 3:
         write_losses(sys.argv[2])
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Trains LeNet-5 with dahl or PyTorch from the weights and in the orders that both programs draw.
 
-    go run ./bench/parity/seeds/draws OUT 30 5 10000   # what dahl draws
+    go run ./bench/parity/seeds/draws OUT 60 5 10000   # what dahl draws
     seeds_train.py draw --out OUT                      # what PyTorch draws
     seeds_train.py train --program dahl --dahl bin/dahl --data DIR --out OUT
     seeds_train.py train --program torch --data DIR --out OUT
@@ -27,8 +27,9 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import torch_parity as twin
 
-SEEDS = range(1, 31)
+CROSSED_SEEDS = range(1, 31)
 EXACT_SEEDS = range(1, 4)  # those that are also trained in float64
+FRESH_SEEDS = range(31, 61)  # those that each program trains from its own weights in its own order
 EPOCHS, IMAGES, BATCH, RATE = 5, 10_000, 32, 0.1
 PROGRAMS = "dahl", "torch"
 TYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -36,7 +37,7 @@ TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 def draw(args):
     """Writes the weights and orders that a PyTorch program with a seed has: the modules draw first, then the loader."""
-    for seed in SEEDS:
+    for seed in *CROSSED_SEEDS, *FRESH_SEEDS:
         torch.manual_seed(seed)
         weights = twin.LeNet5().state_dict()
         np.savez(f"{args.out}/torch.{seed}.weights.npz", **{name: w.numpy() for name, w in weights.items()})
@@ -46,22 +47,30 @@ def draw(args):
         np.savez(f"{args.out}/torch.{seed}.order.npz", order=np.array(orders, np.int32))
 
 
+def plan(program):
+    """The type, seed, weights and order of each training of a program."""
+    for dtype, seeds in ("float32", CROSSED_SEEDS), ("float64", EXACT_SEEDS):
+        for weights, order, seed in itertools.product(PROGRAMS, PROGRAMS, seeds):
+            yield dtype, seed, weights, order
+    for seed in FRESH_SEEDS:
+        yield "float32", seed, program, program
+
+
 def train(args):
     torch.set_num_threads(1)
     trainer = Dahl(args) if args.program == "dahl" else Torch(args)
-    for dtype, seeds in ("float32", SEEDS), ("float64", EXACT_SEEDS):
-        for weights, order, seed in itertools.product(PROGRAMS, PROGRAMS, seeds):
-            path = f"{args.out}/{dtype}.{seed}.{weights}.{order}.{args.program}.npz"
-            if os.path.exists(path):
-                continue
-            orders = np.load(f"{args.out}/{order}.{seed}.order.npz")["order"]
-            losses, correct, tested = trainer.train(f"{args.out}/{weights}.{seed}.weights.npz", orders, dtype)
-            if args.program == weights == order == "dahl":
-                trainer.check(seed, dtype, losses, tested)
-            unfinished = f"{path}.{os.getpid()}.npz"
-            np.savez(unfinished, losses=losses, correct=correct, tested=tested)
-            os.rename(unfinished, path)
-            print(f"{path}: {[int(n) for n in tested]} of the test images", flush=True)
+    for dtype, seed, weights, order in plan(args.program):
+        path = f"{args.out}/{dtype}.{seed}.{weights}.{order}.{args.program}.npz"
+        if os.path.exists(path):
+            continue
+        orders = np.load(f"{args.out}/{order}.{seed}.order.npz")["order"]
+        losses, correct, tested = trainer.train(f"{args.out}/{weights}.{seed}.weights.npz", orders, dtype)
+        if args.program == weights == order == "dahl":
+            trainer.check(seed, dtype, losses, tested)
+        unfinished = f"{path}.{os.getpid()}.npz"
+        np.savez(unfinished, losses=losses, correct=correct, tested=tested)
+        os.rename(unfinished, path)
+        print(f"{path}: {[int(n) for n in tested]} of the test images", flush=True)
 
 
 class Torch:
@@ -140,7 +149,9 @@ def collect(args):
     """Writes how many of the 10,000 test images were classified right after each epoch of every training in float32."""
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["seed", "weights", "order", "program"] + [f"epoch{e + 1}" for e in range(EPOCHS)])
-    for seed, *cell in itertools.product(SEEDS, PROGRAMS, PROGRAMS, PROGRAMS):
+    done = [(seed, weights, order, program) for program in PROGRAMS
+            for dtype, seed, weights, order in plan(program) if dtype == "float32"]
+    for seed, *cell in sorted(done):
         run = np.load(f"{args.out}/float32.{seed}.{'.'.join(cell)}.npz")
         table.writerow([seed, *cell, *run["tested"]])
 
