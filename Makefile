@@ -218,7 +218,7 @@ parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
 
-# LeNet-5's final accuracies by both programs, from the weights and in the orders of both: an hour.
+# LeNet-5's final accuracies by both programs, from the weights and in the orders of both: an hour on two busy cores.
 # bench/parity/seeds/README.md keeps what came out.
 .PHONY: parity-seeds
 parity-seeds: bin/dahl
