@@ -86,9 +86,8 @@ class Torch:
 
     def train(self, weights, orders, dtype):
         (x, y), (test_x, test_y) = self.load(dtype)
-        model = twin.LeNet5()
+        model = twin.LeNet5().to(TYPES[dtype])  # before it takes the weights, which float32 would round
         model.load_state_dict({name: torch.from_numpy(w) for name, w in np.load(weights).items()})
-        model.to(TYPES[dtype])
         optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
         steps, tested = [], []
         for order in torch.from_numpy(orders.astype(np.int64)):
