@@ -37,7 +37,7 @@ func TestShapeErrors(t *testing.T) {
 		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over dx[3] = 9"},
 		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over x[3] = 9"},
 		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 2), "parameter relu is 2, want an integer from 0 to 1"},
-		{"dense", [][]int{{2, 5}, {2, 7}, {7, 5}}, nil, "extent o is 5 in y[1] and 7 in w[0]"},
+		{"dense", [][]int{{2, 5}, {2, 7}, {7, 5}}, nil, "extent f is 5 in y[1] and 7 in w[0]"},
 		{"dense", [][]int{{2, 5}, {2, 7, 1}, {5, 7}}, nil, "operand x has shape [2 7 1], want dimensions (n c)"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 5}}, nil, "is 3 in y[1] and 5 in x[1]"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3, 1}}, nil, "y"},
@@ -68,7 +68,7 @@ func TestShapeErrors(t *testing.T) {
 		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {5}, {2, 5}, {2, 7, 2, 3}, {2}}, kerneltest.SGDParams(0, 0, 0), "extent h is 2 in w[2] and 7 in x[1]"},
 		{"hwio", [][]int{{2, 2, 3, 5}, {5, 3, 2, 2}, {2, 2, 3, 5}}, nil, "extent f is 5 in y[3] and 3 in turned[2]"},
 		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0, 2, 0), "nesterov is neither 0 nor 1"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent o is 5 in w[0] and 7 in vw[0]"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent f is 5 in w[0] and 7 in vw[0]"},
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}, {Name: "decoupled", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
 		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}

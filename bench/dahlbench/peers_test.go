@@ -178,7 +178,7 @@ func TestTwinRequest(t *testing.T) {
 	for _, want := range []string{
 		`{"name":"conv1","kind":"conv2d","in":[1,28,28],"settings":{"Filters":6,"Kernel":5,"Pad":2,"Stride":0,"NoBias":false}}`,
 		`{"name":"fc1","kind":"dense","in":[400],"settings":{"Outputs":120,"NoBias":false}}`,
-		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0}}`,
+		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0,"Pad":0}}`,
 		`"optimizer":{"LearningRate":0.1,"Momentum":0,"WeightDecay":0,"Nesterov":false}`,
 	} {
 		if !bytes.Contains(line, []byte(want)) {

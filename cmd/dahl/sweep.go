@@ -24,18 +24,18 @@ var sweepGrids = []struct {
 	grid func() []sweepExtents
 }{
 	{[]string{"h", "j"}, imageGrid},
-	{[]string{"i"}, matrixGrid},
+	{[]string{"f"}, matrixGrid},
 	{nil, vectorGrid},
 }
 
 // imageGrid has convolutions that keep the size of the image, pools that halve it, and dense
-// layers of ten outputs over all of it.
+// layers over all of it.
 func imageGrid() []sweepExtents {
 	var grid []sweepExtents
 	for _, size := range []struct{ c, f, h int }{{1, 8, 28}, {3, 32, 32}, {16, 16, 28}, {32, 32, 16}, {64, 64, 16}, {128, 128, 8}} {
 		for _, n := range []int{1, 8} {
 			for _, k := range []int{3, 5} {
-				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "i": k, "j": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2, "o": 10})
+				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "i": k, "j": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2})
 			}
 		}
 	}
@@ -45,9 +45,9 @@ func imageGrid() []sweepExtents {
 func matrixGrid() []sweepExtents {
 	var grid []sweepExtents
 	for _, n := range []int{1, 8, 64} {
-		for _, i := range []int{64, 512, 4096} {
-			for _, o := range []int{10, 128, 512} {
-				grid = append(grid, sweepExtents{"n": n, "i": i, "o": o})
+		for _, c := range []int{64, 512, 4096} {
+			for _, f := range []int{10, 128, 512} {
+				grid = append(grid, sweepExtents{"n": n, "c": c, "f": f})
 			}
 		}
 	}
