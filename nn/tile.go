@@ -66,9 +66,6 @@ func (x *tensor) at(t tile) (dag.BufferID, dag.Box) { return x.value, x.boxIn(x.
 // gradAt is where a tile of the gradient is.
 func (x *tensor) gradAt(t tile) (dag.BufferID, dag.Box) { return x.grad, x.boxIn(x.gradIn, t) }
 
-// box is a tile of a buffer of the tensor's shape; nil for the whole buffer.
-func (x *tensor) box(t tile) dag.Box { return x.boxIn(part{}, t) }
-
 func (x *tensor) boxIn(p part, t tile) dag.Box {
 	p = p.from(x, 0)
 	channels := dag.Range{Lo: p.first + t.channels.Lo, Hi: p.first + t.channels.Hi}

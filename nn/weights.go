@@ -13,9 +13,6 @@ type weight struct {
 	outputs, inputs int // indices of these dimensions
 }
 
-// outputsBox is the part of the weight that some outputs need; nil for the whole.
-func (w *weight) outputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.outputs, r) }
-
 // inputsBox is the part of the weight that some inputs need; nil for the whole.
 func (w *weight) inputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.inputs, r) }
 
