@@ -100,6 +100,22 @@ func (m *Model) groups(l *dag.Lowering) []group {
 	return all
 }
 
+// Unfused names the layers that a fused lowering leaves by themselves because the layer before them, or one that
+// reads them, is cut along a dimension over which it sums.
+func (m *Model) Unfused(l *dag.Lowering) (names []string) {
+	uncut := dag.Lowering{Layout: l.Layout, Fused: l.Fused}
+	heads := map[string]bool{}
+	for _, g := range m.groups(&uncut) {
+		heads[g.Name] = true
+	}
+	for _, g := range m.groups(l) {
+		if !heads[g.Name] {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
 // inputLayout is the layout in which the first reader of the model's input wants it.
 func (m *Model) inputLayout(chosen string) string {
 	return m.Stages[m.inputReaders[0].stage].Layer.Layout(chosen, "")

@@ -97,6 +97,9 @@ func TestSumsOverInputs(t *testing.T) {
 	if !maps.Equal(operands, want) {
 		t.Errorf("operands by task are %v, want %v", operands, want)
 	}
+	if unfused := m.Unfused(&l); !slices.Equal(unfused, []string{"relu1"}) {
+		t.Errorf("unfused are %v", unfused)
+	}
 	if preds := predNames(g, "relu1.forward[0:3,0:7]"); !slices.Equal(preds, []string{"fc1.forward[0:3,0:7,inputs=8:11]"}) {
 		t.Errorf("the ReLU waits for %v", preds)
 	}

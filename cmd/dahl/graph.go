@@ -192,6 +192,9 @@ func describeGraph(w *workload) (*graphReport, error) {
 			form = "fused"
 		}
 		r.Lowering = cmp.Or(l.Layout, dag.NCHW) + ", " + form
+		if unfused := w.Model.Unfused(l); len(unfused) > 0 {
+			r.Lowering += "; by themselves, behind sums that are cut: " + strings.Join(unfused, ", ")
+		}
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {
