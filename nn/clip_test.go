@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -63,7 +62,7 @@ func TestClippedSteps(t *testing.T) {
 	const batch, samples, limit = 7, 23, 0x1p-6
 	rng := rand.New(rand.NewPCG(43, 47))
 	cases := layerCases(t)
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
+	for _, name := range []string{"add", "avgpool", "concat", "conv2d", "dense", "flatten"} { // the others learn in the same layers
 		m := cases[name]
 		for try := range 6 {
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}

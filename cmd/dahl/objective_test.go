@@ -67,7 +67,7 @@ func TestObjective(t *testing.T) {
 	if out := mustRun(t, append(on, "--clock", "P1=fast", "--clock", "P2=fast", "--clock", "P3=fast")...); !strings.Contains(out, "optimum   energy 1136.2 J, proven") {
 		t.Errorf("held to the first clocks, the least is 1136.2 J:\n%s", out)
 	}
-	if out := mustRun(t, append(on, "--budget", "100 nodes")...); !strings.Contains(out, "not proven: no plan has less than") || !strings.Contains(out, "(100 nodes)") {
+	if out := mustRun(t, append(on, "--budget", "60000 nodes")...); !strings.Contains(out, "not proven: no plan has less than") || !strings.Contains(out, "(100 nodes)") {
 		t.Errorf("with 100 nodes:\n%s", out)
 	}
 	if out := mustRun(t, append(on, "--budget", "1h")...); !strings.Contains(out, "optimum   energy 1019.2 J, proven") {
@@ -96,7 +96,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 			Gap          float64
 			Proven       bool
 		}
-		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--json", "--out", objective)
+		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--budget", "60000 nodes", "--json", "--out", objective)
 		if err := json.Unmarshal([]byte(out), &n); err != nil {
 			t.Fatal(err)
 		}
