@@ -22,7 +22,7 @@ var maxpool = Kernel{
 		reads("x", Real, "n c "+windowIndices),
 	},
 	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 2) }, PerPoint: 1,
-	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
+	Variants: withRef("a scan of each window", maxpoolRef[float32](2), maxpoolRef[float64](2),
 		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
 		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2))),
 }
@@ -35,7 +35,7 @@ var maxpoolDx = Kernel{
 		reads("index", Mask, "n c oh ow"),
 	},
 	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
-	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
+	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32](2), maxpoolDxRef[float64](2),
 		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
 		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
 }
@@ -136,15 +136,20 @@ func (p *pooling[T]) all(a area) bool {
 	return a.rows.Len() == p.y.extent[p.rows] && a.columns.Len() == p.y.extent[p.rows+1]
 }
 
-func maxpoolRef[T Float](call *Call) {
-	p := poolingOf[T](call, 0, 1, 2, 2)
-	p.maxima(area{})
+// maxpoolRef scans all windows; rows is the dimension of the rows of an image.
+func maxpoolRef[T Float](rows int) func(*Call) {
+	return func(call *Call) {
+		p := poolingOf[T](call, 0, 1, 2, rows)
+		p.maxima(area{})
+	}
 }
 
-func maxpoolDxRef[T Float](call *Call) {
-	p := poolingOf[T](call, 1, 2, 0, 2)
-	p.x.clear()
-	p.spread(area{})
+func maxpoolDxRef[T Float](rows int) func(*Call) {
+	return func(call *Call) {
+		p := poolingOf[T](call, 1, 2, 0, rows)
+		p.x.clear()
+		p.spread(area{})
+	}
 }
 
 // maxima scans each window outside an area.

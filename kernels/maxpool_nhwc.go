@@ -13,7 +13,7 @@ var maxpoolNHWC = Kernel{
 		reads("x", Real, "n "+windowIndices+" c"),
 	},
 	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 1) }, PerPoint: 1,
-	Variants: withRef("a scan of each window", maxpoolNHWCRef[float32], maxpoolNHWCRef[float64],
+	Variants: withRef("a scan of each window", maxpoolRef[float32](1), maxpoolRef[float64](1),
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
 		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1))),
 }
@@ -26,7 +26,7 @@ var maxpoolNHWCDx = Kernel{
 		reads("index", Mask, "n oh ow c"),
 	},
 	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
-	Variants: withRef("zero, then add in the order of dy", maxpoolNHWCDxRef[float32], maxpoolNHWCDxRef[float64],
+	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32](1), maxpoolDxRef[float64](1),
 		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
 		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),
 }
@@ -34,17 +34,6 @@ var maxpoolNHWCDx = Kernel{
 // noMaximum is the index of a window through which no gradient passes, because a
 // ReLU after the pooling was not positive there.
 const noMaximum = simd.NoMaximum
-
-func maxpoolNHWCRef[T Float](call *Call) {
-	p := poolingOf[T](call, 0, 1, 2, 1)
-	p.maxima(area{})
-}
-
-func maxpoolNHWCDxRef[T Float](call *Call) {
-	p := poolingOf[T](call, 1, 2, 0, 1)
-	p.x.clear()
-	p.spread(area{})
-}
 
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
 	p := poolingOf[T](call, 0, 1, 2, 1)

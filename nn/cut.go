@@ -6,7 +6,8 @@ import (
 	"dahl/dag"
 )
 
-// The cuts of a layer as lowering files name them: that of the forward pass has no name of its own there.
+// layerCuts are the cuts of a layer, by the names of their tables in lowering files. The numbers of the forward pass stand in the
+// layer's own table.
 var layerCuts = []struct {
 	name string
 	of   func(*dag.LayerLowering) *dag.Cut
@@ -48,9 +49,9 @@ func checkGranularity(layer string, ll dag.LayerLowering) error {
 	return nil
 }
 
-// granularity replaces what a lowering leaves out by numbers: the samples, outputs and inputs of a layer with samples of these
-// shapes, and the cut of its input gradient by that of its forward pass. Rows and columns stay 0, since operations of
-// one layer may have other numbers of them.
+// granularity replaces what a lowering leaves out. Samples, outputs and inputs become the extents of a layer that turns samples
+// of the shape in into those of the shape out, and the cut of the input gradient follows that of the forward pass. Rows and
+// columns stay 0, since the operations of one layer may differ in them.
 func granularity(l dag.LayerLowering, batch int, in, out []int) dag.LayerLowering {
 	clipped := func(c dag.Cut) dag.Cut {
 		c.Samples, c.Outputs, c.Inputs = clip(c.Samples, batch), clip(c.Outputs, out[0]), clip(c.Inputs, in[0])
@@ -64,8 +65,8 @@ func granularity(l dag.LayerLowering, batch int, in, out []int) dag.LayerLowerin
 	return dag.LayerLowering{Forward: f, InputGradient: clipped(g), WeightGradient: clipped(l.WeightGradient)}
 }
 
-// mirrored is the cut of a gradient of an input of one shape, where that of the forward pass has an output of another: with as
-// many parts.
+// mirrored is the cut of an input gradient that has as many parts as the forward pass: out and in are the shapes of a sample
+// after and before the layer.
 func mirrored(f dag.Cut, out, in []int) dag.Cut {
 	as := func(d, of, tile int) int {
 		if tile == 0 || d == of {

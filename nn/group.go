@@ -139,14 +139,14 @@ func (m *Model) match(first int, l *dag.Lowering) []int {
 	return []int{first}
 }
 
-// sumsInputs reports whether tasks of the layer have some of its inputs each. What follows it is not linear, and comes
-// when their sum is complete.
+// sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.
 func (s *Stage) sumsInputs(l *dag.Lowering) bool {
 	tile := l.Of(s.Name).Forward.Inputs
 	return clip(tile, s.In[0][0]) < s.In[0][0]
 }
 
-// sumsOutputs reports whether tasks of the input gradient have some of the layer's outputs each. They stop no gradient.
+// sumsOutputs reports whether tasks of the input gradient have some of the layer's outputs each. Such tasks cannot stop the
+// gradient at the zeros of a ReLU before the layer.
 func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	ll := granularity(l.Of(s.Name), 1, s.In[0], s.Out)
 	return ll.InputGradient.Outputs < s.Out[0]

@@ -29,10 +29,10 @@ func loadONNX(path string) (*Model, error) {
 	return ParseONNX(src, path)
 }
 
-// ParseONNX reads a network with its weights, each operator of which is a layer. The output is the logits; the loss is not part of the file. A layer whose weight is
-// called "conv1.weight" is called conv1, as PyTorch exports them, and other layers have automatic
-// names. Whatever else a file holds is refused in one line, which names the operator. The file's
-// name is for errors.
+// ParseONNX reads a network with its weights. Each operator is a layer, and the output is the logits:
+// the loss is not part of the file. A layer whose weight is called "conv1.weight" is called conv1, as
+// PyTorch exports them, and other layers have automatic names. Whatever else a file holds is refused in
+// one line, which names the operator. The file's name is for errors.
 func ParseONNX(src []byte, file string) (*Model, error) {
 	g, err := onnx.Decode(src)
 	if err != nil {
