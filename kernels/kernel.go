@@ -139,7 +139,7 @@ type OperandSpec struct {
 
 // SpecOf returns the spec of a task; buffer looks its buffers up.
 func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec {
-	s := &Spec{Op: t.Op, Type: t.Type, Params: t.Params}
+	s := &Spec{Op: t.Op, Type: t.Type, Params: t.Params, Operands: make([]OperandSpec, 0, len(t.Accesses))}
 	for _, a := range t.Accesses {
 		b := buffer(a.Buffer)
 		o := OperandSpec{Type: b.Type, Mode: a.Mode, Shape: b.Shape}

@@ -296,7 +296,15 @@ func (p *Space) bindOperand(i int) error {
 }
 
 // restName names a dimension of "..." by its distance from the end.
-func restName(fromEnd int) string { return "-" + strconv.Itoa(fromEnd) + " of ..." }
+func restName(fromEnd int) string {
+	if fromEnd < len(restNames) {
+		return restNames[fromEnd]
+	}
+	return fmt.Sprintf("-%d of ...", fromEnd)
+}
+
+// restNames are those of images and whatever has no more dimensions: a graph asks for millions.
+var restNames = [...]string{"", "-1 of ...", "-2 of ...", "-3 of ...", "-4 of ..."}
 
 // bind compares an extent with the one bound to its name, or binds it.
 func (p *Space) bind(e extent) error {

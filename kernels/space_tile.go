@@ -104,7 +104,7 @@ func (p *Space) text(i, d int) string {
 
 // has reports whether an operand depends on a loop.
 func (p *Space) has(i int, loop string) bool {
-	for _, d := range p.dims(i) {
+	for d := range p.spec.Operands[i].Shape {
 		if x := p.index(i, d); x == nil && p.text(i, d) == loop || x != nil && x.has(loop) {
 			return true
 		}
@@ -133,7 +133,7 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	for d, r := range written {
 		t.write(d, r)
 	}
-	tile := &Tile{First: true}
+	tile := &Tile{First: true, Boxes: make([]dag.Box, 0, len(p.spec.Operands)), Params: make(dag.Params, 0, len(p.spec.Params))}
 	for _, e := range p.extents {
 		if e.index == nil && !p.has(0, e.name) && e.name != restText && t.loop(e.name).Lo > 0 {
 			tile.First = false
@@ -142,8 +142,9 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	for i := range p.spec.Operands {
 		var box dag.Box
 		if t.keeps(i) {
+			box = make(dag.Box, len(p.spec.Operands[i].Shape))
 			for d, e := range p.spec.Operands[i].Shape {
-				box = append(box, t.box(i, d, e))
+				box[d] = t.box(i, d, e)
 			}
 		}
 		tile.Boxes = append(tile.Boxes, box)

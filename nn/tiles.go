@@ -63,7 +63,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		}
 		tile := space.Tile(box, sums)
 		t := whole
-		t.Params, t.Accesses = tile.Params, nil
+		t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(whole.Accesses))
 		for i, a := range whole.Accesses {
 			if tile.Boxes[i] != nil {
 				a.Box = l.within(a.Region, tile.Boxes[i])
