@@ -64,25 +64,15 @@ func (c *colouring) hatch(category int) hatch {
 	return plain
 }
 
-// newColouring gives colours to the labels in the order in which they first appear in the graph.
-// If there are more labels than colours, the labels with the most time in the schedule keep
+// newColouring gives colours to the tasks of one run.
+func newColouring(r *Run) *colouring { return colourings(r)[0] }
+
+// colourings give colours to the tasks of several runs, equal labels the same. Labels are in the order in which they
+// first appear in the graphs. If there are more labels than colours, those with the most time in the schedules keep
 // theirs, and the rest share grey.
-func newColouring(r *Run) *colouring {
-	g := r.Problem.Graph
-	c := &colouring{by: r.colourBy(), ofTask: make([]int, len(g.Tasks))}
-	var labels []string
-	busy := map[string]time.Duration{}
-	for t := range g.Tasks {
-		name := c.by.label(&g.Tasks[t])
-		if _, known := busy[name]; !known {
-			labels = append(labels, name)
-			busy[name] = 0
-		}
-	}
-	for i := range r.Schedule.Spans {
-		s := &r.Schedule.Spans[i]
-		busy[c.by.label(&g.Tasks[s.Task])] += s.End - s.Start
-	}
+func colourings(runs ...*Run) []*colouring {
+	c := colouring{by: runs[0].colourBy()}
+	labels, busy := c.by.labels(runs)
 	var others []string
 	if len(labels) > len(palette) {
 		others = slices.Clone(labels)
@@ -104,15 +94,40 @@ func newColouring(r *Run) *colouring {
 		c.names = append(c.names, plural(len(others), "other "+string(c.by)))
 		c.fills = append(c.fills, otherGrey)
 	}
-	for t := range g.Tasks {
-		c.ofTask[t] = category[c.by.label(&g.Tasks[t])]
-	}
 	c.fills = append(c.fills, moveGrey, roomBrown, white, pathBlack)
 	c.fills = append(c.fills, idleTints[:]...)
 	for kind := range numStates {
 		c.fills = append(c.fills, states[kind].tint)
 	}
-	return c
+	all := make([]*colouring, len(runs))
+	for i, r := range runs {
+		own := c
+		for t := range r.Problem.Graph.Tasks {
+			own.ofTask = append(own.ofTask, category[c.by.label(&r.Problem.Graph.Tasks[t])])
+		}
+		all[i] = &own
+	}
+	return all
+}
+
+// labels lists those of the runs' tasks, and how long tasks with each ran.
+func (by ColourBy) labels(runs []*Run) (labels []string, busy map[string]time.Duration) {
+	busy = map[string]time.Duration{}
+	for _, r := range runs {
+		tasks := r.Problem.Graph.Tasks
+		for t := range tasks {
+			name := by.label(&tasks[t])
+			if _, known := busy[name]; !known {
+				labels = append(labels, name)
+				busy[name] = 0
+			}
+		}
+		for i := range r.Schedule.Spans {
+			s := &r.Schedule.Spans[i]
+			busy[by.label(&tasks[s.Task])] += s.End - s.Start
+		}
+	}
+	return labels, busy
 }
 
 // colourBy is the requested label, or the first that tells tasks apart.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -26,23 +25,13 @@ func Compare(w io.Writer, format string, predicted, measured *Run) error {
 		return fmt.Errorf("compare: the runs are of different graphs (%d and %d tasks)", len(predicted.Problem.Graph.Tasks), len(measured.Problem.Graph.Tasks))
 	}
 	face := newTypeface()
-	colours := newColouring(measured) // one, so that a layer looks the same above and below
-	halves := [2]half{newHalf("predicted", predicted, colours), newHalf("measured", measured, colours)}
-	used := halves[0].chart.used()
-	for i, u := range halves[1].chart.used() {
-		used[i] = used[i] || u
-	}
-	legend := colours.legend(used)
-	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
+	s := newGanttStack([]string{"predicted", "measured"}, predicted, measured)
 	kernels := pairKernels(predicted, measured)
 	table := &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}
-	charts := 2*(chartCaption+stepStrip) + halves[0].tall + halves[1].tall + 8
-	height := headerHeight + charts + axisBottom + legendTall + scatterTop + scatterSize + axisBottom + pageMargin
+	height := headerHeight + s.height(face) + scatterTop + scatterSize + axisBottom + pageMargin
 	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, measured.name()+": predicted and measured", comparedTimes(predicted, measured))
-		top := drawHalves(below, face, halves)
-		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, top)
-		top -= legendTall + scatterTop
+		top := s.draw(c, below, face) - scatterTop
 		box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
 		drawScatter(&frame{c: below, face: face, box: box}, kernels, table)
 	})
@@ -50,22 +39,9 @@ func Compare(w io.Writer, format string, predicted, measured *Run) error {
 
 // Sizes of the page, in points.
 const (
-	chartCaption = 18
-	scatterSize  = 300
-	scatterTop   = 40
+	scatterSize = 300
+	scatterTop  = 40
 )
-
-// half is the chart of one of the two runs.
-type half struct {
-	name  string
-	chart *chart
-	tall  vg.Length
-}
-
-func newHalf(name string, r *Run, colours *colouring) half {
-	ch := newChart(r, colours)
-	return half{name, ch, ch.height(260)}
-}
 
 // comparedTimes is the line under the title: the time of the steps if both runs have as many of
 // them, else of a steady step.
@@ -90,23 +66,4 @@ func steadyStep(r *Run) time.Duration {
 		return r.Schedule.Period
 	}
 	return r.Schedule.Makespan / time.Duration(max(1, r.Schedule.Steps))
-}
-
-// drawHalves paints the charts over each other and returns the height below their axis.
-func drawHalves(c draw.Canvas, face typeface, halves [2]half) (top vg.Length) {
-	end := max(halves[0].chart.end, halves[1].chart.end)
-	f := timeFrame(c, face, pageMargin+max(halves[0].chart.labelWidth(face), halves[1].chart.labelWidth(face)), end)
-	top = c.Max.Y
-	for _, h := range halves {
-		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, h.name+": "+formatDuration(h.chart.run.Schedule.Makespan))
-		f.place(top-chartCaption-stepStrip, h.tall)
-		h.chart.draw(f)
-		if own := h.chart.run.Schedule.Makespan; own < end { // the axis goes on beyond the shorter run
-			x := f.X(float64(own))
-			line(f.c, faintInk, 0.8, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
-		}
-		top = f.box.Min.Y - 8
-	}
-	f.drawX(true)
-	return f.box.Min.Y - axisBottom
 }

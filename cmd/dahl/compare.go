@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,101 +26,144 @@ import (
 func newCompare([]string) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare [PREDICTED] MEASURED",
-		Short: "lay a predicted run beside a measured one",
-		Long: `compare reads two run directories of one graph and prints time, energy, memory,
+		Use:   "compare DIR…",
+		Short: "lay a predicted run beside a measured one, or any runs beside each other",
+		Long: `compare reads run directories. Of an executed run, which holds its own prediction,
+and of a simulated and an executed run of one graph it prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
 is split by giving the simulator the measured durations. What meters counted over the
 measured run is laid beside the joules of the platform's powers over the same time.
 
-An executed run holds its own prediction: name its directory alone.`,
-		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
-		Args:    wantArgs(1, 2, "an executed run, or a predicted and an executed one"),
+Any other runs, two or more, it prints in one table: first the inputs in which they differ,
+then what each gave, with its ratio to the first run.`,
+		Example: "  dahl compare dahl-execute --json\n  dahl compare dahl-simulate dahl-execute\n  dahl compare laptop-run server-run other-run --out .",
+		Args:    wantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[len(args)-1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
 	}
-	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
+	cmd.Flags().StringVar(&out.dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
 	cmd.Flags().BoolVar(&out.json, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
-func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDir string, out *output) error {
-	measured, err := loadRun(measuredDir)
-	if err != nil {
+func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *output) error {
+	if err := out.checkPicture(); err != nil {
 		return err
 	}
-	picture := ""
-	if out.dir != "" {
-		picture = filepath.Join(out.dir, compareFile)
-	}
-	inRun := picture != "" && rundir.Open(out.dir, new(manifest)) == nil
-	if err := cli.CheckWritable(picture); err != nil && !inRun {
-		return err
-	}
-	if measured.Schedule.World != schedule.Measured {
-		return cli.InputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
-	}
-	unrecordedS := 0.0 // as predicted, where it is not in the measured run
-	problem, decision, predicted := measured.Problem, measured.Decision, (*schedule.Schedule)(nil)
-	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
-		if predicted, err = measured.Predicted(); err != nil {
-			return err
-		}
-		if predicted == nil {
-			return cli.InputErrorf("%s holds no prediction; name a simulated run first", measuredDir)
-		}
-	} else {
-		other, err := loadRun(predictedDir)
+	var runs []*loadedRun
+	for _, dir := range dirs {
+		r, err := loadRun(dir)
 		if err != nil {
 			return err
 		}
-		if other.Problem.Graph.Hash() != problem.Graph.Hash() {
-			return cli.InputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type, data and platform (whose caches decide the lowering)", predictedDir, measuredDir)
+		runs = append(runs, r)
+	}
+	switch predicted, measured := paired(runs); {
+	case len(runs) == 1 && measured == nil:
+		return cli.InputErrorf("%s holds a simulated run; name an executed one, or further runs", dirs[0])
+	case measured != nil:
+		return comparePair(ctx, stdout, dirs, predicted, measured, out)
+	}
+	return compareAny(stdout, dirs, runs, out)
+}
+
+// paired is the measured run and what predicts it, nil where that is the run itself. There is no measured run
+// among others than one, or a simulated and an executed one that do the same on equally many workers.
+func paired(runs []*loadedRun) (predicted, measured *loadedRun) {
+	executed := func(r *loadedRun) bool { return r.Schedule.World == schedule.Measured }
+	switch i := slices.IndexFunc(runs, executed); {
+	case len(runs) > 2 || i < 0:
+		return nil, nil
+	case len(runs) == 1:
+		return nil, runs[0]
+	default:
+		p, m := runs[1-i], runs[i]
+		if executed(p) || p.Problem.Graph.Hash() != m.Problem.Graph.Hash() || len(p.Problem.Platform.Workers) != len(m.Problem.Platform.Workers) {
+			return nil, nil
 		}
-		if len(other.Problem.Platform.Workers) != len(problem.Platform.Workers) {
-			return cli.InputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.Problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
+		return p, m
+	}
+}
+
+// comparePair lays a measured run beside its prediction: that of another run, or nil for its own.
+func comparePair(ctx context.Context, stdout io.Writer, dirs []string, other, measured *loadedRun, out *output) error {
+	unrecordedS := 0.0 // as predicted, where it is not in the measured run
+	problem, decision := measured.Problem, measured.Decision
+	var predicted *schedule.Schedule
+	var err error
+	if other == nil {
+		if predicted, err = measured.Predicted(); err == nil && predicted == nil {
+			err = cli.InputErrorf("%s holds no prediction; name a simulated run first", dirs[0])
 		}
+	} else {
 		problem, decision = other.Problem, other.Decision
-		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
-			return err
-		}
+		predicted, unrecordedS, err = other.recordedSteps(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	c, err := plan.Compare(ctx, decision, predicted, measured.Schedule)
 	if err != nil {
 		return err
 	}
-	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
-		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
+	if err := measured.addTo(c, problem, unrecordedS); err != nil {
+		return err
 	}
-	kept, err := measured.Energy()
+	err = out.drawPicture(func(w io.Writer) error {
+		return drawComparison(w, problem, predicted, measured.Schedule, measured.summary)
+	})
 	if err != nil {
-		return cli.AsInput(err)
-	}
-	c.Metered = kept.Metered
-	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), measured.Problem.Platform.ClocksInForce()
-	if clocks := measured.summary.MachineClocks; clocks != nil {
-		c.IgnoredClocks = clocks.Ignored
-		c.MeasuredClocks = slices.DeleteFunc(c.MeasuredClocks, func(name string) bool { return slices.Contains(clocks.Ignored, name) })
-	}
-	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.Schedule, measured.summary.Load)
-	if picture != "" {
-		draw := func(w io.Writer) error {
-			return drawComparison(w, problem, predicted, measured.Schedule, measured.summary)
-		}
-		if inRun {
-			err = extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
-		} else {
-			err = durable.Write(picture, draw)
-		}
-		if err != nil {
-			return err
-		}
+		return err
 	}
 	if out.json {
 		return cli.PrintJSON(stdout, c)
 	}
 	printComparison(stdout, c, measured.summary.Shown)
+	return nil
+}
+
+// addTo adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
+func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem, unrecordedS float64) error {
+	if rec := r.summary.Recorded; rec != nil && rec.Of > rec.Steps {
+		c.UnrecordedStepS, c.PredictedUnrecordedStepS = r.summary.PeriodS, cmp.Or(unrecordedS, rec.PredictedS)
+	}
+	kept, err := r.Energy()
+	if err != nil {
+		return cli.AsInput(err)
+	}
+	c.Metered = kept.Metered
+	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), r.Problem.Platform.ClocksInForce()
+	if clocks := r.summary.MachineClocks; clocks != nil {
+		c.IgnoredClocks = clocks.Ignored
+		c.MeasuredClocks = slices.DeleteFunc(c.MeasuredClocks, func(name string) bool { return slices.Contains(clocks.Ignored, name) })
+	}
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, r.Schedule, r.summary.Load)
+	return nil
+}
+
+// picture is where a comparison is drawn, and whether in a finished run; "": nowhere.
+func (out *output) picture() (path string, inRun bool) {
+	if out.dir == "" {
+		return "", false
+	}
+	return filepath.Join(out.dir, compareFile), rundir.Open(out.dir, new(manifest)) == nil
+}
+
+func (out *output) checkPicture() error {
+	if path, inRun := out.picture(); !inRun {
+		return cli.CheckWritable(path)
+	}
+	return nil
+}
+
+func (out *output) drawPicture(draw func(io.Writer) error) error {
+	switch path, inRun := out.picture(); {
+	case inRun:
+		return extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
+	case path != "":
+		return durable.Write(path, draw)
+	}
 	return nil
 }
 

@@ -30,12 +30,12 @@ func TestTimedStepsAreCompared(t *testing.T) {
 	if r := run.summary.Recorded; r == nil || r.PredictedS <= 0 || r.Steps != 4 || r.Of != 11 {
 		t.Fatalf("recorded %+v, want 4 of 11 steps with a prediction for the others", r)
 	}
-	for _, dir := range []string{"run", "alone"} {
+	for _, dirs := range [][]string{{"run"}, {"alone", "run"}} {
 		var c plan.Comparison
-		decodeObject(t, mustRun(t, "compare", dir, "run", "--json"), &c)
+		decodeObject(t, mustRun(t, slices.Concat([]string{"compare", "--json"}, dirs)...), &c)
 		apart := 2e-6 * float64(onDevice)
 		if got := c.Step.Predicted - c.PredictedUnrecordedStepS; c.UnrecordedStepS != run.summary.PeriodS || math.Abs(got/apart-1) > 1e-6 {
-			t.Errorf("%s: predicted %g s recorded, %g not, measured %g not; want %g between the first two, and %g", dir,
+			t.Errorf("%s: predicted %g s recorded, %g not, measured %g not; want %g between the first two, and %g", dirs,
 				c.Step.Predicted, c.PredictedUnrecordedStepS, c.UnrecordedStepS, apart, run.summary.PeriodS)
 		}
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCompareAnyRuns lays three runs of a graph beside each other that takes 3 + 4 ms: one step, five of them, and
+// one with a second task of 11 ms. So the steps' times are as 7 to 7 to 14, apart from dispatches of microseconds.
+func TestCompareAnyRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.json", twoTasks)
+	writeTestFile(t, "long.json", strings.Replace(twoTasks, "4000000", "11000000", 1))
+	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "one")
+	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "5", "--out", "five")
+	mustRun(t, "simulate", "--platform", "manycore", "--graph", "long.json", "--steps", "1", "--out", "long")
+
+	var c runsComparison
+	decodeObject(t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"), &c)
+	inputs := map[string][]string{}
+	for _, in := range c.Differ {
+		inputs[in.Name] = in.Values
+	}
+	for name, want := range map[string][]string{
+		"steps": {"1", "5", "1"}, "graph": {"two.json", "two.json", "long.json"}, "platform": {"laptop", "laptop", "manycore"},
+	} {
+		if !slices.Equal(inputs[name], want) {
+			t.Errorf("%s: %v, want %v", name, inputs[name], want)
+		}
+	}
+	for _, same := range []string{"command", "dtype", "seed"} {
+		if v, differs := inputs[same]; differs {
+			t.Errorf("%s is said to differ: %v", same, v)
+		}
+	}
+	step := c.Figures[slices.IndexFunc(c.Figures, func(f figure) bool { return f.Name == "step" })]
+	for i, want := range []float64{7e-3, 7e-3, 14e-3} {
+		if got := *step.Values[i]; got < want || got > 1.02*want {
+			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)
+		}
+	}
+	picture, err := os.ReadFile(compareFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.Runs {
+		if !strings.Contains(string(picture), name+": ") {
+			t.Errorf("the picture does not name %s", name)
+		}
+	}
+	text := mustRun(t, "compare", "one", "long")
+	if !strings.Contains(text, "(×2)") || strings.Index(text, "two.json") > strings.Index(text, "step ") {
+		t.Errorf("want the graphs first and a step twice as long:\n%s", text)
+	}
+	if text := mustRun(t, "compare", "one", "one"); !strings.Contains(text, "equal inputs") {
+		t.Errorf("one run beside itself:\n%s", text)
+	}
+}
