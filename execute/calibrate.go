@@ -204,7 +204,7 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
-			if runs && v.Fits(spec) == nil && wanted(k, v, variants) && (v.Library == "" || loadLibrary(v.Library) == nil) {
+			if runs && v.Fits(spec) == nil && wanted(k, v, variants) && (v.Library == "" || CheckLibrary(v.Library) == nil) {
 				points = append(points, newPoint(k, v, spec))
 			}
 		}

@@ -24,7 +24,7 @@ import (
 func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platform {
 	t.Helper()
 	p := cudaNode(t, cores, gpus)
-	if err := loadLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
+	if err := CheckLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)

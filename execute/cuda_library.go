@@ -10,8 +10,8 @@ import (
 	kernelcode "dahl/kernels/cuda"
 )
 
-// loadLibrary reports why a library cannot be loaded.
-func loadLibrary(name string) error {
+// CheckLibrary says why a library of GPU kernels, such as kernels.CuBLAS, cannot be loaded; nil: it can.
+func CheckLibrary(name string) error {
 	_, err := cuda.Load(name)
 	return err
 }

@@ -17,5 +17,5 @@ func GPUs() ([]GPU, error) { return nil, fmt.Errorf("no GPU can be found: %w", e
 // openCUDA fails for the same reason.
 func openCUDA(int, *platform.Platform, platform.MemoryID) (driver, error) { return nil, errNoCUDA }
 
-// loadLibrary fails for the same reason.
-func loadLibrary(string) error { return errNoCUDA }
+// CheckLibrary fails for the same reason.
+func CheckLibrary(string) error { return errNoCUDA }

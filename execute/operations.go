@@ -33,7 +33,7 @@ func tableOf(d *schedule.Decision) *kernels.Table {
 func CheckVariant(name string) error {
 	for _, k := range kernels.Kernels() {
 		if v, ok := k.Variant(name); ok && v.Library != "" {
-			if err := loadLibrary(v.Library); err != nil {
+			if err := CheckLibrary(v.Library); err != nil {
 				return fmt.Errorf("variant %s: %w", name, err)
 			}
 			break

@@ -41,6 +41,11 @@ type calibrateFlags struct {
 	sum    execute.Calibration // of all networks
 }
 
+// What calibrate measures unless it is told otherwise, and about how long for each.
+var calibratedModels = []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}
+
+const calibrationPerModel = 5 * time.Second
+
 func newCalibrate([]string) *cobra.Command {
 	o := options{Epochs: 1}
 	var f calibrateFlags
@@ -87,7 +92,7 @@ otherwise it is a guess unless the file is edited.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "platform `file` to write, or to complete")
-	flags.StringArrayVar(&f.models, "model", []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}, "network whose shapes are measured; repeat for more")
+	flags.StringArrayVar(&f.models, "model", calibratedModels, "network whose shapes are measured; repeat for more")
 	flags.IntSliceVar(&f.batches, "batch", nil, "batch sizes (default: each model's)")
 	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
 	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
@@ -96,7 +101,7 @@ otherwise it is a guess unless the file is edited.`,
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
-	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
+	flags.DurationVar(&f.perModel, "time", calibrationPerModel, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
 	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")

@@ -63,6 +63,7 @@ var commands = []func([]string) *cobra.Command{
 	newGraph,
 	newImport,
 	newKernels,
+	newDoctor,
 	newVerify,
 	newRerun,
 	newBench,

@@ -95,6 +95,15 @@ func (s *System) settable(cpu int, khz int64) error {
 	return nil
 }
 
+// Range is the least and the greatest frequency to which a CPU may be set. It fails where it may not, and says why.
+func (s *System) Range(cpu int) (leastHz, mostHz float64, err error) {
+	has, err := s.span(cpu, "cpuinfo_min_freq", "cpuinfo_max_freq")
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = s.settable(cpu, has.MaxKHz)
+	}
+	return 1e3 * float64(has.MinKHz), 1e3 * float64(has.MaxKHz), err
+}
+
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
 // write is one number into one file of a CPU.
