@@ -44,6 +44,8 @@ type LowerOptions struct {
 	Split   string
 	Divisor float64
 	Stream  bool
+
+	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 }
 
 // lowerer is the state of one Lower.

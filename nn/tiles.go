@@ -23,6 +23,7 @@ type side struct {
 	dim          int    // of the written operand; -1: summed over
 	loop         string // over which it sums
 	extent, size int
+	cuttable     bool
 }
 
 func (s *side) isCut() bool { return s.size < s.extent }
@@ -47,6 +48,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		return
 	}
 	sides := l.sidesOf(space, &cut, operands[0])
+	l.noteExtents(n, step, sides)
 	if slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() }) {
 		whole.Accesses[0].Mode = dag.Reduce
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
@@ -82,7 +84,7 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 	shape := l.shapeOf(written)
 	var sides []side
 	add := func(s side, can bool) {
-		if s.size = s.extent; can {
+		if s.size, s.cuttable = s.extent, can; can {
 			s.size = clip(*cut.Of(s.along), s.extent)
 		}
 		sides = append(sides, s)

@@ -35,10 +35,10 @@ type Tilings struct {
 	Layer string // the one whose tile stands for all
 	Base  dag.Lowering
 	Batch int // samples of a step
-	// Outputs are the channels or features of layers, by their names.
-	Outputs map[string]int
-	// MostParts is how many parts the batch may have, one for each device with a memory of its own, and InParts the
-	// lowering with so many.
+	// Extents say how far each layer can be cut: by dimension, 0 where it cannot, and how many terms its sums can have.
+	Extents map[string]dag.LayerLowering
+	// MostParts is how many parts layers may have by names such as "4 parts of the batch", one for each device with a memory
+	// of its own. InParts is the lowering with so many of the batch. In one part all layers are whole.
 	MostParts int
 	InParts   func(parts int) dag.Lowering
 }

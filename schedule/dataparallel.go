@@ -8,12 +8,14 @@ import (
 	"dahl/platform"
 )
 
-// DataParallel plans as [HEFT] does, but tasks on one part of a batch stay in one memory.
+// DataParallel plans as [HEFT] does, but tasks on one part of the data stay in one memory: of the batch, or of the channels,
+// rows or columns of a layer.
 //
 // HEFT puts a task where it ends first, and does not see that those after it will have to fetch what it wrote.
-// Here each memory has a share of the batch, which is greater the faster its workers do the tasks on parts. Such a
+// Here each memory has a share of the data, which is greater the faster its workers do the tasks on parts. Such a
 // task goes where the middle of its part lies. The others, such as those that add gradients, go where they end
 // first. Layers that the lowering leaves whole are among these: their weights stay where they are, while the samples
+// move. Where a layer is cut along its outputs or inputs, so are its weights, and their parts stay while all samples
 // move. Without parts, or with workers in one memory only, the plan is HEFT's.
 //
 // Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014.
@@ -73,19 +75,25 @@ func (p *Problem) memoriesOfParts() []platform.MemoryID {
 	return goes
 }
 
-// middleOfPart is where in the batch the middle of a task's part lies, between 0 and 1, or -1: it has none. The part is
-// that of the largest operand of which the task has some of the first dimension only, the samples. Weights count
-// for nothing, since their first dimension is another one.
+// middleOfPart is where the middle of a task's part lies in the first dimension of which the task has some only, between 0 and 1,
+// or -1: it has no part. The part is that of the largest operand that the task has not all of. Weights count for nothing, since
+// they are cut as what the task computes from them.
 func middleOfPart(g *dag.Graph, t dag.TaskID) (middle float64) {
 	middle = -1
 	most := int64(0)
 	for i, a := range g.Tasks[t].Accesses {
 		role, shape := g.Buffers[g.Storage(a.Buffer)].Role, g.Buffers[a.Buffer].Shape
-		if len(a.Box) == 0 || a.Box[0].Len() == shape[0] || role == dag.Parameter || role == dag.State {
+		if len(a.Box) == 0 || role == dag.Parameter || role == dag.State {
 			continue
 		}
-		if bytes := g.RegionBytes(t, i); bytes > most {
-			most, middle = bytes, float64(a.Box[0].Lo+a.Box[0].Hi)/float64(2*shape[0])
+		for d, r := range a.Box {
+			if r.Len() == shape[d] {
+				continue
+			}
+			if bytes := g.RegionBytes(t, i); bytes > most {
+				most, middle = bytes, float64(r.Lo+r.Hi)/float64(2*shape[d])
+			}
+			break
 		}
 	}
 	return middle

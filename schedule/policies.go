@@ -34,7 +34,7 @@ func Policies() []PolicyInfo {
 		},
 		{
 			Name:     dataParallel,
-			Sentence: "as heft, but tasks on one part of a batch stay in one memory",
+			Sentence: "as heft, but tasks on one part of a batch, or of the channels, rows or columns of a layer, stay in one memory",
 			Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
 			Static:   DataParallel,
 		},

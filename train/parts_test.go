@@ -34,8 +34,8 @@ func TestPartsOfBatch(t *testing.T) {
 		}
 		var parts []int
 		for _, name := range tiles {
-			if n := plan.PartsOf(name); n > 0 {
-				parts = append(parts, n)
+			if p, ok := plan.PartsOf(name); ok && p.Along == dag.AlongSamples {
+				parts = append(parts, p.Number)
 			}
 		}
 		if !slices.Equal(parts, c.parts) {
@@ -47,7 +47,7 @@ func TestPartsOfBatch(t *testing.T) {
 		}
 		for _, n := range parts {
 			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
-				at, err := s.At(space.Choice{Devices: devices, Tiles: plan.PartsTiles(n)})
+				at, err := s.At(space.Choice{Devices: devices, Tiles: plan.Parts{Number: n}.String()})
 				if (err == nil) != (n <= has) {
 					t.Errorf("%d parts on %q: %v", n, devices, err)
 				}

@@ -57,7 +57,7 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
 	if tiles[0] != "" {
-		s.Near = c.near
+		s.Near = []space.Neighbourhood{c.near((*plan.Tilings).Near), c.near((*plan.Tilings).Further)}
 	}
 	return &Space{s, c}, nil
 }
@@ -81,38 +81,43 @@ func (w *Workload) tilings() (*plan.Tilings, error) {
 	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 }
 
-// near is a [space.Space]'s Near: groups of choices that differ in a number of one layer, that with the most
+// near is a neighbourhood of a [space.Space]: groups of choices whose tiles are near in one layer, that with the most
 // operations first.
-func (c *choices) near(choice space.Choice) ([][]space.Choice, error) {
-	w, err := c.at(choice)
-	if err != nil {
-		return nil, err
+func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string, error)) space.Neighbourhood {
+	return func(choice space.Choice) (groups [][]space.Choice, err error) {
+		w, err := c.at(choice)
+		if err != nil {
+			return nil, err
+		}
+		t, err := w.tilings()
+		if err != nil {
+			return nil, err
+		}
+		for _, layer := range w.layersByWork() {
+			names, err := near(t, choice.Tiles, layer)
+			if err != nil {
+				return nil, err
+			}
+			var group []space.Choice
+			for _, name := range names {
+				group = append(group, space.Choice{Devices: choice.Devices, Tiles: name})
+			}
+			groups = append(groups, group)
+		}
+		return groups, nil
 	}
-	t, err := w.tilings()
-	if err != nil {
-		return nil, err
-	}
+}
+
+// layersByWork are the layers that have tasks, that with the most operations first.
+func (w *Workload) layersByWork() []string {
 	work := map[string]float64{}
 	for i := range w.Program.Graphs[0].Tasks {
 		task := &w.Program.Graphs[0].Tasks[i]
 		work[task.Labels.Layer] += task.Flops
 	}
-	layers := slices.SortedFunc(maps.Keys(work), func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(work), func(a, b string) int {
 		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
 	})
-	var groups [][]space.Choice
-	for _, layer := range layers {
-		names, err := t.Near(choice.Tiles, layer)
-		if err != nil {
-			return nil, err
-		}
-		var group []space.Choice
-		for _, name := range names {
-			group = append(group, space.Choice{Devices: choice.Devices, Tiles: name})
-		}
-		groups = append(groups, group)
-	}
-	return groups, nil
 }
 
 // on is the machine with the devices of a set.
@@ -146,8 +151,8 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
 	}
-	if n := plan.PartsOf(choice.Tiles); n > acceleratorsOf(p) {
-		return nil, fmt.Errorf("%d parts of a batch need as many devices with memories of their own", n)
+	if parts, ok := plan.PartsOf(choice.Tiles); ok && parts.Number > acceleratorsOf(p) {
+		return nil, fmt.Errorf("%s need as many devices with memories of their own", parts)
 	}
 	key := programKey{grainOf(p), choice.Tiles}
 	c.mutex.Lock()

@@ -43,7 +43,7 @@ func TestNear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		groups, err := s.Near(choice)
+		groups, err := s.Near[0](choice)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -216,11 +216,12 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 // Tilings are the variations of the default lowering, of which the tile of the busiest layer
 // stands for all.
 func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.Tilings, error) {
-	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Outputs: map[string]int{},
-		MostParts: min(acceleratorsOf(p), batch), InParts: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
-	for i := range m.Stages {
-		all.Outputs[m.Stages[i].Name] = m.Stages[i].Out[0]
+	extents, err := m.Extents(batch)
+	if err != nil {
+		return nil, err
 	}
+	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
+		MostParts: acceleratorsOf(p), InParts: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}

@@ -9,24 +9,15 @@ import (
 )
 
 // cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
-// is spent. Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
+// is spent. It goes on to another neighbourhood when nothing in those before helps any of these choices, and after a step there it begins with the
+// first again (variable neighbourhood descent: P. Hansen, N. Mladenović, European Journal of Operational Research 130(3), 2001).
+// Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
 func (f *finder) cutLayers(ctx context.Context) error {
-	if f.space.Near == nil {
-		return nil
-	}
 	least := f.left - f.left/3
-	starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
-	for _, from := range starts[:min(len(starts), searched)] {
-		for f.left > least {
-			to, err := f.cutEach(ctx, from, least)
-			if err != nil {
-				return err
-			}
-			if to == from {
-				break
-			}
-			from = to // planned by one policy so far
-			if err := f.planTogether(ctx, []*candidate{from}, (*candidate).first); err != nil {
+	for i := range f.space.Near {
+		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
+		for _, from := range starts[:min(len(starts), searched)] {
+			if err := f.cutFrom(ctx, from, f.space.Near[:i+1], least); err != nil {
 				return err
 			}
 		}
@@ -34,11 +25,30 @@ func (f *finder) cutLayers(ctx context.Context) error {
 	return nil
 }
 
+// cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, while there are more nodes than so many.
+func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.Neighbourhood, least int) error {
+	for i := len(through) - 1; i < len(through) && f.left > least; {
+		to, err := f.cutEach(ctx, from, through[i], least)
+		if err != nil {
+			return err
+		}
+		if to == from {
+			i++
+			continue
+		}
+		i, from = 0, to // planned by one policy so far
+		if err := f.planTogether(ctx, []*candidate{from}, (*candidate).first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // cutEach cuts one layer after the other otherwise, those with the most work first, and goes on with the best that it has
 // come by while there are more nodes than so many.
-func (f *finder) cutEach(ctx context.Context, from *candidate, least int) (*candidate, error) {
+func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Neighbourhood, least int) (*candidate, error) {
 	for i := 0; f.left > least; i++ {
-		groups, err := f.space.Near(from.Choice)
+		groups, err := through(from.Choice)
 		if err != nil || i >= len(groups) {
 			return from, err
 		}

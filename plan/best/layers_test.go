@@ -60,14 +60,14 @@ func twoLayers(t *testing.T) *space.Space {
 		}
 		return schedule.Price(&dag.Program{Name: "layers", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	}
-	return &space.Space{Devices: []string{""}, Tiles: []string{"whole", "halves"}, Price: price, Near: func(c space.Choice) (groups [][]space.Choice, err error) {
+	return &space.Space{Devices: []string{""}, Tiles: []string{"whole", "halves"}, Price: price, Near: []space.Neighbourhood{func(c space.Choice) (groups [][]space.Choice, err error) {
 		base, _, _ := strings.Cut(c.Tiles, ";")
 		samples := map[string]int{"whole": 1, "halves": 2}[base]
 		for _, layer := range []string{"b", "a"} {
 			groups = append(groups, []space.Choice{{Tiles: fmt.Sprintf("%s; %s: %d samples", base, layer, samples)}})
 		}
 		return groups, nil
-	}}
+	}}}
 }
 
 // TestCutLayers: of two tilings of all layers the better takes 17 us, and one layer apart from it 15, which is proven. The

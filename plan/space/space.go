@@ -40,10 +40,13 @@ type Space struct {
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
-	// Near lists choices that differ a little from one and that Price knows as well, in groups: those of one
-	// group differ in the same layer, and groups that promise most come first. Nil: there are none.
-	Near func(Choice) ([][]Choice, error)
+	// Near are neighbourhoods, those that promise most first.
+	Near []Neighbourhood
 }
+
+// Neighbourhood lists choices that differ a little from one and that Price knows as well, in groups: those of one
+// group differ in the same layer, and groups that promise most come first.
+type Neighbourhood func(Choice) ([][]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.
 func (s *Space) Choices() (all []Choice) {

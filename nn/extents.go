@@ -1,0 +1,78 @@
+package nn
+
+import (
+	"cmp"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Extents says how far the tasks of each layer can be cut. By layer and operation
+// these are the extents of the dimensions along which it can be, 0 for the others, and as accumulators how many terms its sums can
+// have. They are those of layers that are fused as default lowerings fuse them, and where only a layer by itself can be cut so,
+// its own: a convolution before a pooling has the rows that are pooled, and its inputs.
+func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
+	samples := dag.LayerLowering{Forward: dag.Cut{Samples: batch}}
+	all := map[string]dag.LayerLowering{"input": samples, "loss": samples}
+	for _, fused := range []bool{true, false} {
+		of := map[string]dag.LayerLowering{}
+		// Under Adam no task updates a weight as it computes the gradient. Such a task can have no part of the samples.
+		_, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
+			Lowering: dag.Lowering{Layout: dag.NHWC, Fused: fused}, extents: of})
+		if err != nil {
+			return nil, err
+		}
+		for name, ll := range of {
+			known := all[name]
+			for _, c := range layerCuts {
+				to := cutKeys(c.of(&known))
+				for i, from := range cutKeys(c.of(&ll)) {
+					*to[i].value = cmp.Or(*to[i].value, *from.value)
+				}
+			}
+			all[name] = known
+		}
+	}
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		if _, known := all[s.Name]; !known { // it has copies at most
+			ll := samples
+			if _, joins := s.Layer.(Concat); joins {
+				ll.Forward.Outputs = s.Out[0]
+			}
+			all[s.Name] = ll
+		}
+	}
+	return all, nil
+}
+
+// noteExtents takes down along which sides an operation of a layer can be cut.
+func (l *lowerer) noteExtents(n *Node, step string, sides []side) {
+	if l.opt.extents == nil {
+		return
+	}
+	ll := l.opt.extents[n.Name]
+	of := &ll.InputGradient
+	switch {
+	case strings.HasPrefix(step, phaseForward):
+		of = &ll.Forward
+	case strings.HasSuffix(step, ".weight"):
+		of = &ll.WeightGradient
+	case strings.HasSuffix(step, ".pool"):
+		return // cut like the forward pass
+	}
+	terms := 1
+	for _, s := range sides {
+		if !s.cuttable {
+			continue
+		}
+		*of.Of(s.along) = max(*of.Of(s.along), s.extent)
+		if s.dim < 0 {
+			terms *= s.extent
+		}
+	}
+	if terms > 1 {
+		of.Accumulators = max(of.Accumulators, terms)
+	}
+	l.opt.extents[n.Name] = ll
+}
