@@ -18,6 +18,7 @@ type interpreter struct {
 	g       *dag.Graph
 	storage map[string][]uint64 // by name of the owner; 8-byte aligned
 	calls   []func()
+	tasks   []*dag.Task // of the calls
 	kind    dag.DType
 }
 
@@ -61,7 +62,7 @@ func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *int
 			call.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 8*len(work))
 		}
 		run := variant.Run(task.Type)
-		in.calls = append(in.calls, func() { run(call) })
+		in.calls, in.tasks = append(in.calls, func() { run(call) }), append(in.tasks, task)
 	}
 	return in
 }
@@ -76,13 +77,17 @@ func poison(words []uint64) {
 
 // step runs the graph once on the samples with these indices.
 func (in *interpreter) step(index []int32, rate float64, step int) {
+	in.feed(index, rate, step)
+	for _, run := range in.calls {
+		run()
+	}
+}
+
+func (in *interpreter) feed(index []int32, rate float64, step int) {
 	copy(in.ints("step.index"), index)
 	if h, ok := in.storage["step.hyper"]; ok {
 		hyper := unsafe.Slice((*float64)(unsafe.Pointer(&h[0])), 2)
 		hyper[0], hyper[1] = rate, float64(step)
-	}
-	for _, run := range in.calls {
-		run()
 	}
 }
 

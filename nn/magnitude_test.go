@@ -65,11 +65,10 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		}
 		mag.setFloats(p.Name, values)
 	}
-	copy(mag.ints("step.index"), index)
+	mag.feed(index, 0, 1)
 	z := m.Stages[len(m.Stages)-1].Name + ".out"
-	for i := range g.Tasks {
-		task := &g.Tasks[i]
-		if task.Op == "feed" || task.Op == "fetch" || task.Labels.Phase == phaseUpdate {
+	for i, task := range mag.tasks {
+		if task.Labels.Phase == phaseUpdate {
 			continue
 		}
 		if task.Op == "softmax_xent.dx" {
@@ -81,7 +80,7 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 			mag.setFloats("grad."+z, d)
 			continue
 		}
-		mag.calls[callIndex(g, i)]()
+		mag.calls[i]()
 		if c := curves[task.Labels.Layer]; c != nil {
 			c.apply(mag, task, scale)
 		}
@@ -183,17 +182,6 @@ func (c *magnitudeCurve) apply(mag *interpreter, task *dag.Task, scale float64) 
 		return // a sum of gradients
 	}
 	mag.setOperand(task, 0, values)
-}
-
-// callIndex is the position of a task among those that are not done by the host.
-func callIndex(g *dag.Graph, task int) int {
-	n := 0
-	for i := range task {
-		if op := g.Tasks[i].Op; op != "feed" && op != "fetch" {
-			n++
-		}
-	}
-	return n
 }
 
 // compareWithin fails if two versions of a buffer differ by more than their bound.

@@ -1,0 +1,439 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// cutCase is a small network and the layers in it of which all cuts are tried. Extents are pairwise different primes, so that
+// no tile but those of one element divides them.
+type cutCase struct {
+	what   string
+	batch  int
+	input  []int
+	layers []Layer
+	cut    []string
+}
+
+// cutCases have each kind of layer behind a convolution or a dense layer, so that the gradient of its input is needed.
+func cutCases() []cutCase {
+	head := func(channels int) Layer { return Conv2D{Filters: channels, Kernel: 1} }
+	cases := []cutCase{
+		{"stride and padding", 5, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Pad: 1, Stride: 2}}, []string{"conv2"}},
+		{"windows of even extent", 3, []int{1, 7, 11}, []Layer{head(5), Conv2D{Filters: 2, Kernel: 2, Pad: 1}}, []string{"conv2"}},
+		{"windows larger than the tile", 2, []int{1, 11, 13}, []Layer{head(3), Conv2D{Filters: 7, Kernel: 5, Pad: 2, Stride: 3}}, []string{"conv2"}},
+		{"padding of more than a window's step", 3, []int{1, 7, 11}, []Layer{head(2), Conv2D{Filters: 5, Kernel: 5, Pad: 4, Stride: 2}}, []string{"conv2"}},
+		{"gaps between windows", 3, []int{1, 11, 13}, []Layer{head(5), Conv2D{Filters: 7, Kernel: 2, Stride: 3}}, []string{"conv2"}},
+		{"an image of one row", 5, []int{1, 1, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Pad: 1}}, []string{"conv2"}},
+		{"a result of one row", 5, []int{1, 3, 11}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3}}, []string{"conv2"}},
+		{"no bias, and input without gradient", 3, []int{5, 7, 11}, []Layer{Conv2D{Filters: 2, Kernel: 3, NoBias: true}}, []string{"conv1"}},
+		{"dense", 5, []int{13}, []Layer{Dense{Outputs: 11}, Dense{Outputs: 7}}, []string{"fc2"}},
+		{"dense without bias", 5, []int{13}, []Layer{Dense{Outputs: 7}, Dense{Outputs: 11, NoBias: true}}, []string{"fc2"}},
+		{"flattened maps", 5, []int{1, 3, 7}, []Layer{head(2)}, []string{"conv1", "flatten1", "fc1"}},
+		{"maximum over windows that overlap", 5, []int{1, 7, 11}, []Layer{head(2), MaxPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
+		{"maximum that leaves a row out", 5, []int{1, 7, 11}, []Layer{head(3), MaxPool{Size: 2}}, []string{"pool1"}},
+		{"average over windows that overlap", 5, []int{1, 7, 11}, []Layer{head(3), AvgPool{Size: 2, Stride: 1, Pad: 1}}, []string{"pool1"}},
+		{"average of thirds", 5, []int{1, 7, 11}, []Layer{head(2), AvgPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
+		{"average of all pixels", 5, []int{1, 7, 11}, []Layer{head(3), GlobalAvgPool{}}, []string{"pool1"}},
+		{"ReLU", 5, []int{1, 7, 11}, []Layer{head(3), ReLU{}}, []string{"relu1"}},
+		{"sum", 3, []int{1, 7, 11}, []Layer{head(5), head(5), Of(Add{}, "conv1", "conv2")}, []string{"conv1", "add1"}},
+		{"concatenation", 3, []int{1, 7, 11}, []Layer{head(5), head(2), Of(Concat{}, "conv1", "conv2")}, []string{"conv1", "concat1"}},
+		{"three readers", 3, []int{1, 7, 11}, []Layer{head(5), ReLU{}, head(5), Of(head(5), "relu1"), Of(Add{}, "relu1", "conv2", "conv3")}, []string{"relu1", "conv3"}},
+		{"fused with a pooling", 3, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 5, Stride: 2}, ReLU{}, MaxPool{Size: 2}}, []string{"conv2"}},
+		{"fused with a pooling, first", 5, []int{2, 11, 13}, []Layer{Conv2D{Filters: 7, Kernel: 3}, ReLU{}, MaxPool{Size: 2}}, []string{"conv1"}},
+		{"fused before a convolution", 5, []int{1, 11, 13}, []Layer{head(2), ReLU{}, Conv2D{Filters: 7, Kernel: 3, Stride: 2}}, []string{"conv1", "conv2"}},
+		{"fused dense layers", 5, []int{13}, []Layer{Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
+	}
+	for _, f := range kernels.Functions() {
+		cases = append(cases, cutCase{f.Name, 5, []int{1, 7, 11}, []Layer{head(3), Activation{Function: f.Name, Setting: f.Most / 8}}, []string{f.Name + "1"}})
+	}
+	return cases
+}
+
+func (c *cutCase) model(t testing.TB) *Model {
+	t.Helper()
+	layers := c.layers
+	if len(c.input) == 3 {
+		layers = append(slices.Clone(layers), Flatten{})
+	}
+	return mustNew(t, c.what, c.input, append(slices.Clone(layers), Dense{Outputs: 17})...)
+}
+
+// TestCutCasesCoverTable makes a new layer in the table ask for its case.
+func TestCutCasesCoverTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cutCases() {
+		m := c.model(t)
+		for _, name := range c.cut {
+			seen[m.Stages[m.stage(t, name)].Layer.Kind()] = true
+		}
+	}
+	for _, kind := range Layers() {
+		if !seen[kind.Kind] {
+			t.Errorf("layer kind %q has no case in cutCases", kind.Kind)
+		}
+	}
+}
+
+// stage is the index of a layer.
+func (m *Model) stage(t testing.TB, name string) int {
+	t.Helper()
+	i := slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("model %q has no layer %q", m.Name, name)
+	}
+	return i
+}
+
+// singleCut is a tile of one dimension, in the forward pass or one of the gradients of a layer.
+type singleCut struct {
+	layer string
+	pass  int // in layerCuts
+	along dag.Dimension
+	tile  int
+}
+
+func (c singleCut) apply(l *dag.Lowering, accumulators int) {
+	ll := l.Layers[c.layer]
+	cut := layerCuts[c.pass].of(&ll)
+	*cut.Of(c.along), cut.Accumulators = c.tile, accumulators
+	l.Layers[c.layer] = ll
+}
+
+// cuts are all single cuts of the layers, into tiles of one element, of three and of more than half. The sizes of a dimension
+// follow each other.
+func (c *cutCase) cuts(t testing.TB, m *Model) (all [][]singleCut) {
+	t.Helper()
+	for _, name := range c.cut {
+		s := &m.Stages[m.stage(t, name)]
+		in, out := extents(s.In[0]), extents(s.Out)
+		for pass := range layerCuts {
+			image := out
+			if layerCuts[pass].name == "input_gradient" {
+				image = in
+			}
+			for along, extent := range [dag.NumDimensions]int{c.batch, out[0], in[0], image[1], image[2]} {
+				var sizes []singleCut
+				for _, tile := range []int{1, 3, extent/2 + 1} {
+					if tile < extent && (len(sizes) == 0 || tile > sizes[len(sizes)-1].tile) {
+						sizes = append(sizes, singleCut{name, pass, dag.Dimension(along), tile})
+					}
+				}
+				if sizes != nil {
+					all = append(all, sizes)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// eachLowering visits single cuts and some pairs, as far as the graphs differ from those without cuts and from each
+// other. Layouts, fused and not, take turns, and so do types. With each size, tiles have all sizes of their dimension, and else they take turns, too.
+func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types []dag.DType, eachSize bool, visit func(opt LowerOptions, g *dag.Graph)) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(len(c.what)), 71))
+	cuts := c.cuts(t, m)
+	any := func() singleCut {
+		sizes := cuts[rng.IntN(len(cuts))]
+		return sizes[rng.IntN(len(sizes))]
+	}
+	var tries [][]singleCut
+	for i, sizes := range cuts {
+		if !eachSize {
+			sizes = sizes[i%len(sizes):][:1]
+		}
+		for _, one := range sizes {
+			tries = append(tries, []singleCut{one})
+		}
+	}
+	for range int(dag.NumDimensions) {
+		tries = append(tries, []singleCut{any(), any()})
+	}
+	seen := map[string]bool{}
+	lower := func() (g *dag.Graph, isNew bool) {
+		g = mustLower(t, m, opt)
+		isNew = !seen[g.Hash()]
+		seen[g.Hash()] = true
+		return g, isNew
+	}
+	for _, opt.Type = range types {
+		for _, opt.Lowering = range wholeLowerings {
+			lower()
+		}
+	}
+	for i, try := range tries {
+		opt.Lowering = wholeLowerings[i%len(wholeLowerings)]
+		opt.Lowering.Layers = map[string]dag.LayerLowering{}
+		for _, one := range try {
+			one.apply(&opt.Lowering, 1+i%3)
+		}
+		opt.Type = types[i/2%len(types)]
+		if g, isNew := lower(); isNew {
+			visit(opt, g)
+		}
+	}
+}
+
+// isExact reports whether a step has integers, or integers divided by a power of 2, wherever weights, pixels and the gradient of the loss are integers.
+func isExact(m *Model) bool {
+	return !slices.ContainsFunc(m.Stages, func(s Stage) bool {
+		switch l := s.Layer.(type) {
+		case GlobalAvgPool:
+			return true
+		case AvgPool:
+			return l.Size != 2
+		case Activation:
+			return l.Function != "leaky_relu" // whose slope is 1/8 here
+		}
+		return false
+	})
+}
+
+// integerStep is a step on small integers, at the rate 1. Labels have no part in it: the gradient of the outputs is chosen.
+//
+// Weights are -1, 0 or 1, pixels at most 2, and that gradient is -2 to 2. So the gradient of what the last layer reads is at most 2·17 = 34. The
+// largest sums here are weight gradients of a first layer before a convolution with 7 filters of 3×3, over 5 images of 11×13
+// pixels: at most 5·143·2·(7·9·34) < 2²². They are exact in a float32, also with the three bits behind the point that an
+// average of four or a slope of 1/8 brings, and so the order of terms does not matter. By stochastic gradient descent without
+// momentum a weight is less by its gradient after the step.
+func integerStep(t testing.TB, m *Model, opt LowerOptions, g *dag.Graph) *interpreter {
+	t.Helper()
+	in := newInterpreter(t, g, map[string][]uint64{})
+	rng := rand.New(rand.NewPCG(3, 19))
+	pixels := in.bytes("data.train.images")
+	for i := range pixels {
+		pixels[i] = byte(rng.IntN(3))
+	}
+	for _, p := range m.Parameters() {
+		values := make([]float64, p.Elems())
+		for i := range values {
+			values[i] = float64(rng.IntN(3) - 1)
+		}
+		in.setFloats(p.Name, values)
+	}
+	dz := make([]float64, opt.Batch*m.Classes())
+	for i := range dz {
+		dz[i] = float64(rng.IntN(5) - 2)
+	}
+	in.feed(indices(0, opt.Batch), 1, 1)
+	for i, run := range in.calls {
+		run()
+		if in.tasks[i].Labels.Phase == phaseLoss {
+			in.setFloats("grad."+m.Stages[len(m.Stages)-1].Name+".out", dz)
+		}
+	}
+	return in
+}
+
+// TestCutsAreExact: a step on integers gives the same values, gradients and weights whatever is cut, bit for bit, in both
+// types, layouts and forms. Each element is written once.
+func TestCutsAreExact(t *testing.T) {
+	for _, c := range cutCases() {
+		m := c.model(t)
+		if !isExact(m) {
+			continue
+		}
+		t.Run(c.what, func(t *testing.T) {
+			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{}, Divisor: 1}
+			whole := integerStep(t, m, opt, mustLower(t, m, opt))
+			tried := 0
+			c.eachLowering(t, m, opt, []dag.DType{dag.Float64, dag.Float32}, true, func(opt LowerOptions, g *dag.Graph) {
+				tried++
+				writtenOnce(t, g)
+				cut := integerStep(t, m, opt, g)
+				for i, s := range m.Stages {
+					for _, name := range []string{s.Name + ".out", "grad." + s.Name + ".out"} {
+						if got := cut.ofStage(m, i, name); got != nil && !slices.Equal(got, whole.ofStage(m, i, name)) {
+							t.Fatalf("%v %+v: %s differs", opt.Type, opt.Lowering, name)
+						}
+					}
+				}
+				for _, p := range m.Parameters() {
+					if !slices.Equal(cut.floats(p.Name), whole.floats(p.Name)) {
+						t.Fatalf("%v %+v: %s differs after the step", opt.Type, opt.Lowering, p.Name)
+					}
+				}
+			})
+			if tried < 12 {
+				t.Errorf("%d lowerings are no test", tried)
+			}
+		})
+	}
+}
+
+// writtenOnce fails unless each element of values and gradients is written at most once in a step and before it is read or added to, and each element of
+// a gradient at least once.
+func writtenOnce(t *testing.T, g *dag.Graph) {
+	t.Helper()
+	in := &interpreter{g: g}
+	written := make([][]byte, len(g.Buffers))
+	for i := range g.Buffers {
+		written[i] = make([]byte, g.Buffers[i].Elems())
+	}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		for k, a := range task.Accesses {
+			of := g.Storage(a.Buffer)
+			b := &g.Buffers[of]
+			if b.Role == dag.Input || b.Role == dag.Parameter || b.Role == dag.State {
+				continue
+			}
+			in.each(task, k, func(e int) {
+				if a.Mode.Reads() && written[of][e] == 0 {
+					t.Fatalf("%s reads element %d of %s, which is not written", task.Name, e, b.Name)
+				}
+				if a.Mode == dag.Write {
+					if written[of][e]++; written[of][e] > 1 {
+						t.Fatalf("%s writes element %d of %s again", task.Name, e, b.Name)
+					}
+				}
+			})
+		}
+	}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if b.Role == dag.Gradient && b.ViewOf == dag.None && slices.Contains(written[i], 0) {
+			t.Fatalf("element %d of %s is not written", slices.Index(written[i], 0), b.Name)
+		}
+	}
+}
+
+const cutSteps = 20
+
+// cutTraining is 20 steps of a network that is not cut, and the bounds of what another order of sums may change in them.
+//
+// Let W bound the sizes of the weights of all steps, and let M be as in magnitudes, at the weights W. A weight that is off by
+// at most κ·eps·W enters a value like a further rounding by κ: by the induction above magnitudes a value is off by
+// (K + Nκ)·eps·M, where N is the number of layers with weights, the gradient of the outputs by twice that, since it is as
+// steep as the loss, a value's gradient by (K + 3Nκ)·eps·M and that of a weight, a product of both, by (K + 4Nκ)·eps·M. (K has
+// all its parts already.)
+//
+// With a momentum of 1/2 velocities v' = v/2 + g are at most 2M, and products by 1/2 and by a rate that is a power of 2 are
+// exact. So if v is off by ν·eps·M, and r·M ≤ ρ·W, one step brings
+//
+//	ν' = ν/2 + K + 4Nκ + 2      κ' = κ + ρν' + 1
+//
+// Both networks differ from exact ones so, and twice as much from each other. Where ρ·4N is at most a quarter, κ grows in a step by half at most.
+type cutTraining struct {
+	m       *Model
+	batch   int
+	first   *interpreter         // after the first step
+	weights map[string][]float64 // after the last
+	rate    float64
+	mag     *magnitudes // of the first step
+	off     map[string][]float64
+}
+
+func newCutTraining(t testing.TB, c *cutCase, m *Model, opt LowerOptions) *cutTraining {
+	t.Helper()
+	r := &cutTraining{m: m, batch: c.batch, weights: map[string][]float64{}, off: map[string][]float64{}}
+	g := mustLower(t, m, opt)
+	in := newInterpreter(t, g, map[string][]uint64{})
+	in.fill(m, "train", 2)
+	r.mag = magnitudesOf(t, m, in, c.batch, c.batch, indices(0, c.batch), dag.Float64)
+	most, layers := map[string][]float64{}, 0.0
+	for _, p := range m.Parameters() {
+		if len(p.Shape) > 1 {
+			layers++
+		}
+		for _, w := range in.floats(p.Name) {
+			most[p.Name] = append(most[p.Name], math.Abs(w)+1./8)
+		}
+		in.setFloats(p.Name, most[p.Name])
+	}
+	bound := magnitudesOf(t, m, in, c.batch, c.batch, indices(0, c.batch), dag.Float64)
+	steepest := 0.0
+	for name, w := range most {
+		for i := range w {
+			steepest = max(steepest, bound.m["grad."+name][i]/w[i])
+		}
+	}
+	r.rate = math.Exp2(math.Floor(math.Log2(1 / (16 * layers * steepest))))
+	nu, kappa := 0.0, 0.0
+	for range cutSteps {
+		nu = nu/2 + bound.k + 4*layers*kappa + 2
+		kappa += r.rate*steepest*nu + 1
+	}
+	r.first = newInterpreter(t, g, map[string][]uint64{})
+	last := newInterpreter(t, g, map[string][]uint64{})
+	r.train(r.first, 0, 1)
+	r.train(last, 0, cutSteps)
+	for _, p := range m.Parameters() {
+		r.weights[p.Name] = last.floats(p.Name)
+		far, off := 0.0, 0.0
+		in.fill(m, "train", 2)
+		for i, w := range r.weights[p.Name] {
+			if math.Abs(w) > most[p.Name][i] {
+				t.Fatalf("%s[%d] is %g, more than the %g of the bound", p.Name, i, w, most[p.Name][i])
+			}
+			r.off[p.Name] = append(r.off[p.Name], 2*kappa*bound.eps*most[p.Name][i])
+			off, far = max(off, r.off[p.Name][i]), max(far, math.Abs(w-in.floats(p.Name)[i]))
+		}
+		if far < 100*off { // a step is 1/20 of it
+			t.Errorf("%s moves by %g, and the bound is %g, which is no test", p.Name, far, off)
+		}
+	}
+	return r
+}
+
+// train makes some steps. Each has all samples, in an order of its own, so that the bound is the same in all.
+func (r *cutTraining) train(in *interpreter, from, to int) {
+	if from == 0 {
+		in.fill(r.m, "train", 2)
+	}
+	for step := from; step < to; step++ {
+		index := indices(step, r.batch)
+		for i := range index {
+			index[i] %= int32(r.batch)
+		}
+		in.step(index, r.rate, step+1)
+	}
+}
+
+// TestCutsTrain compares values and gradients of a step, and the weights after 20, with those of the network that is not cut,
+// within bounds that rounding alone explains.
+func TestCutsTrain(t *testing.T) {
+	for _, c := range cutCases() {
+		t.Run(c.what, func(t *testing.T) {
+			m := c.model(t)
+			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{Momentum: 0.5}}
+			whole := newCutTraining(t, &c, m, opt)
+			c.eachLowering(t, m, opt, []dag.DType{dag.Float64}, !isExact(m), func(opt LowerOptions, g *dag.Graph) {
+				whole.compare(t, fmt.Sprintf("%+v", opt.Lowering), g)
+			})
+		})
+	}
+}
+
+func (r *cutTraining) compare(t *testing.T, what string, g *dag.Graph) {
+	t.Helper()
+	in := newInterpreter(t, g, map[string][]uint64{})
+	r.train(in, 0, 1)
+	for i, s := range r.m.Stages {
+		for _, name := range []string{s.Name + ".out", "grad." + s.Name + ".out"} {
+			if got := in.ofStage(r.m, i, name); got != nil {
+				r.mag.compareWithin(t, what, name, got, r.first.ofStage(r.m, i, name))
+			}
+		}
+	}
+	for _, p := range r.m.Parameters() { // the first velocity is the gradient
+		v := "state." + p.Name + ".v"
+		r.mag.m[v] = r.mag.m["grad."+p.Name]
+		r.mag.compareWithin(t, what, v, in.floats(v), r.first.floats(v))
+	}
+	r.train(in, 1, cutSteps)
+	for _, p := range r.m.Parameters() {
+		for i, got := range in.floats(p.Name) {
+			if want, off := r.weights[p.Name][i], r.off[p.Name][i]; !(math.Abs(got-want) <= off) {
+				t.Fatalf("%s: %s[%d] is %.17g after %d steps, want %.17g, off by %.3g, bound %.3g", what, p.Name, i, got, cutSteps, want, math.Abs(got-want), off)
+			}
+		}
+	}
+}
