@@ -9,12 +9,13 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
 // TestBitsDependOnTheGraphAlone trains with every number of workers and every way
-// to schedule: the weights and every loss have the same bits, so long as lowering,
-// type and variants are the same.
+// to schedule, on cores and with an emulated GPU: the weights and every loss have the same bits, so long as lowering,
+// type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
 	for _, model := range []string{"digits-cnn", "lenet5", branching} {
@@ -29,7 +30,11 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s/%v/%s,fused=%v/%s", model, dtype, form.layout, form.fused, cmp.Or(c.variant, "default")), func(t *testing.T) {
 						n := newNetwork(t, model, dtype, form.fused, c.epochs)
-						n.lower(t, fixtureLowering(form.layout, form.fused))
+						if dtype == dag.Float64 {
+							n.lower(t, n.mixedLowering(form.layout, form.fused))
+						} else {
+							n.lower(t, fixtureLowering(form.layout, form.fused))
+						}
 						n.checkBits(t, c.variant)
 					})
 				}
@@ -45,7 +50,7 @@ func TestBitsOfClippedSteps(t *testing.T) {
 			n := newNetwork(t, "digits-cnn", []dag.DType{dag.Float32, dag.Float64}[i%2], form.fused, 1)
 			n.optimizer = nn.DefaultAdamW()
 			n.model.Defaults.Loss, n.model.Defaults.ClipNorm = nn.Loss{LabelSmoothing: 0.125}, 0.5
-			n.lower(t, fixtureLowering(form.layout, form.fused))
+			n.lower(t, n.mixedLowering(form.layout, form.fused))
 			n.checkBits(t, "")
 		})
 	}
@@ -74,16 +79,26 @@ func (n *network) checkBits(t *testing.T, variant string) {
 	t.Helper()
 	var want string
 	var losses []float64
-	for workers := 1; workers <= 3; workers++ {
-		p := machine(t, workers)
+	for _, set := range []struct {
+		platform *platform.Platform
+		policies []string
+	}{
+		{machine(t, 1), []string{"eager", "heft"}},
+		{machine(t, 2), []string{"dmda", "replay"}},
+		{machine(t, 3), []string{"eager", "heft"}},
+		{emulatedNode(t, 1), []string{"dmdar", "data-parallel", "replay", "all on the GPU"}},
+	} {
 		var plans []*schedule.Plan
-		for _, policy := range []string{"eager", "dmda", "heft", "replay"} {
-			h := how{platform: p, policy: policy, variant: variant}
-			if policy == "replay" {
+		for _, policy := range set.policies {
+			h := how{platform: set.platform, policy: policy, variant: variant}
+			switch policy {
+			case "replay":
 				h.plans = n.throughFiles(t, plans, h)
+			case "all on the GPU":
+				h.policy, h.plans = "replay", n.splitPlans(len(set.platform.Workers), len(deviceSplits)-1)
 			}
 			tr := n.execute(t, h)
-			if policy == "eager" {
+			if plans == nil {
 				plans = tr.plans()
 			}
 			hash := tr.hash()
@@ -94,7 +109,7 @@ func (n *network) checkBits(t *testing.T, variant string) {
 				}
 			}
 			if hash != want || !slices.Equal(tr.losses, losses) {
-				t.Errorf("%d workers, %s: other bits", workers, policy)
+				t.Errorf("%d workers, %s: other bits", len(set.platform.Workers), policy)
 			}
 		}
 	}

@@ -101,10 +101,11 @@ func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 // TestSplitsOverDevices trains convolutional networks, one with branches, split by samples, by filters
 // and by stages between two cores and one or two emulated GPUs, through two epochs with
 // short last batches and evaluations. The weights and losses are those of one core to the last bit, in
-// every form of lowering, in both types, and with an optimiser that keeps two states per weight.
+// every form of lowering, of which every second cuts layers along all dimensions, in both types, and with an optimiser that
+// keeps two states per weight.
 func TestSplitsOverDevices(t *testing.T) {
 	adam := nn.DefaultAdam()
-	for _, c := range []struct {
+	for i, c := range []struct {
 		model     string
 		form      int
 		dtype     dag.DType
@@ -121,7 +122,7 @@ func TestSplitsOverDevices(t *testing.T) {
 		form := forms[c.form]
 		n := newNetwork(t, c.model, c.dtype, false, c.epochs)
 		n.optimizer, n.model.Defaults.Loss, n.model.Defaults.ClipNorm = c.optimizer, c.loss, c.clip
-		n.lower(t, fixtureLowering(form.layout, form.fused))
+		n.lower(t, []dag.Lowering{fixtureLowering(form.layout, form.fused), n.mixedLowering(form.layout, form.fused)}[i%2])
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
 			for split := range deviceSplits {
@@ -201,6 +202,9 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 	for gpus := 1; gpus <= 2; gpus++ {
 		for i, dtype := range []dag.DType{dag.Float32, dag.Float64}[:gpus] {
 			n := newNetwork(t, []string{"digits-cnn", branching}[i], dtype, true, 1)
+			if gpus == 2 {
+				n.lower(t, n.mixedLowering(dag.NHWC, true))
+			}
 			for split := range deviceSplits {
 				plans := n.splitPlans(2+gpus, split)
 				executed, d := n.steps(t, how{platform: emulatedNode(t, gpus), plans: plans}, steps)

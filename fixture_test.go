@@ -50,6 +50,25 @@ func fixtureLowering(layout string, fused bool) dag.Lowering {
 	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 11}, WeightGradient: dag.Cut{Samples: 1, Outputs: 13, Accumulators: 3}}}
 }
 
+// mixedLowering cuts each layer, its input gradient and its weight gradient in thirds along other dimensions: samples,
+// outputs, inputs, rows and columns in turn, with two accumulators for each sum.
+func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
+	l := fixtureLowering(layout, fused)
+	l.Default.Forward.Outputs = 3 // of no layer here, but of deviceSplits
+	l.Layers = map[string]dag.LayerLowering{}
+	for i, s := range n.model.Stages {
+		image := append(slices.Clone(s.Out), 1, 1)
+		var ll dag.LayerLowering
+		for k, cut := range []*dag.Cut{&ll.Forward, &ll.InputGradient, &ll.WeightGradient} {
+			d := dag.Dimension((i + 2*k + 3) % int(dag.NumDimensions))
+			extent := [dag.NumDimensions]int{fixtureBatch, s.Out[0], s.In[0][0], image[1], image[2]}[d]
+			*cut.Of(d), cut.Accumulators = (extent+2)/3, 2
+		}
+		l.Layers[s.Name] = ll
+	}
+	return l
+}
+
 // newNetwork lowers a built-in model channels-last with all fusion, or as the chain of
 // single layers that these are compared with.
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {

@@ -15,9 +15,9 @@ import (
 // half of it, so that storages share bytes and something has to leave. The weights are
 // those of one core to the last bit; every schedule stands up to Check.
 func TestPoliciesOverDevices(t *testing.T) {
-	for _, form := range forms[1:3] {
+	for i, form := range forms[1:3] {
 		n := newNetwork(t, "digits-cnn", dag.Float32, false, 1)
-		n.lower(t, fixtureLowering(form.layout, form.fused))
+		n.lower(t, []dag.Lowering{fixtureLowering(form.layout, form.fused), n.mixedLowering(form.layout, form.fused)}[i])
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"}).hash()
 		for _, info := range schedule.Policies() {
 			if info.Dynamic == nil {
