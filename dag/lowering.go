@@ -1,6 +1,6 @@
 package dag
 
-// Lowering says how a network becomes a graph: the granularity of every layer. It is data, so
+// Lowering says how a network becomes a graph: the granularity of every layer, and which are computed twice. It is data, so
 // that a planner can search over it without knowing the network. Zero values mean "not split" and
 // 1 accumulator.
 type Lowering struct {
@@ -58,7 +58,7 @@ func (c *Cut) Of(d Dimension) *int {
 	return [...]*int{&c.Samples, &c.Outputs, &c.Inputs, &c.Rows, &c.Columns}[d]
 }
 
-// LayerLowering is the granularity of one layer.
+// LayerLowering is the granularity of one layer, and whether it is computed twice.
 type LayerLowering struct {
 	// Forward sums over inputs.
 	Forward Cut `json:"forward,omitzero"`
@@ -68,6 +68,9 @@ type LayerLowering struct {
 	InputGradient Cut `json:"input_gradient,omitzero"`
 	// WeightGradient sums over samples, rows and columns.
 	WeightGradient Cut `json:"weight_gradient,omitzero"`
+	// Recompute drops what the forward pass of the layer makes when the forward pass has read it, and computes it
+	// again for the backward pass.
+	Recompute bool `json:"recompute,omitzero"`
 }
 
 // Of returns the granularity of a layer.

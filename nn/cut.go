@@ -23,7 +23,10 @@ type cutKey struct {
 	value *int
 }
 
-const accumulators = "accumulators"
+const (
+	accumulators = "accumulators"
+	recomputeKey = "recompute" // beside the cuts of a layer
+)
 
 // cutKeys are the numbers of a cut: its tile in each dimension, and the accumulators.
 func cutKeys(c *dag.Cut) []cutKey {

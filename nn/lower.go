@@ -86,6 +86,9 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	}
 	g, err := l.b.Build()
 	if err == nil {
+		g, err = recompute(g, &opt.Lowering)
+	}
+	if err == nil {
 		g, err = dag.Expand(g)
 	}
 	if err != nil {

@@ -194,7 +194,7 @@ func training(t *tomlfile.Table) *Defaults {
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml: layout,
 // fused, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
-// weight_gradient, those of the gradients, see [dag.Cut]. Whether the layers exist is checked when a model is lowered.
+// weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
@@ -228,7 +228,8 @@ func granularityOf(t *tomlfile.Table) (l dag.LayerLowering) {
 			of.Done(cutOf(of, c.of(&l)))
 		}
 	}
-	t.Done(known)
+	l.Recompute = t.Flag(recomputeKey, false)
+	t.Done(known + ", " + recomputeKey)
 	return l
 }
 
@@ -261,7 +262,7 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	return err
 }
 
-// writeGranularity writes what is cut. Samples and outputs of the forward pass stand there in any case, to be edited.
+// writeGranularity writes what is cut and whether that is computed twice. Samples and outputs of the forward pass stand there in any case, to be edited.
 func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
 	for _, c := range layerCuts {
 		var set []string
@@ -276,5 +277,8 @@ func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
 		case set != nil:
 			fmt.Fprintf(b, "%s = { %s }\n", c.name, strings.Join(set, ", "))
 		}
+	}
+	if ll.Recompute {
+		fmt.Fprintf(b, "%s = true\n", recomputeKey)
 	}
 }

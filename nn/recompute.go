@@ -1,0 +1,240 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Recomputation trades time for memory, as in T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep
+// nets with sublinear memory cost", arXiv:1604.06174, 2016. Of a chain of n layers with outputs of
+// one size, the forward pass leaves n outputs to the backward pass. If all but every k-th are
+// dropped, it leaves n/k checkpoints, and the backward pass computes k-1 outputs again at a time. So
+// n/k + k - 1 outputs are in memory instead of n, which is least, about 2√n, for k = √n. Each
+// dropped output costs its forward pass a second time.
+//
+// A buffer is dropped if all tasks that write it belong to the forward passes of layers that are
+// recomputed. The tasks of the backward pass then read a second buffer, which copies of those tasks
+// fill: the same operations on the same tiles in the same order, hence the same bits. A copy reads
+// the second buffer of what is dropped, and the first of what is not. So layers in a row are a
+// segment, which begins at what the layer before it has kept.
+//
+// Kept are
+//
+//   - what no task of the backward pass reads; its layer is then computed once.
+//   - a buffer that a layer writes with others that are not recomputed, as in a concatenation, and
+//     what the same tasks write beside it.
+//   - what is made of parameters alone, such as the packed copy of a weight. It is no activation.
+//
+// A mask or index is an operand of the first computation, too. Nothing reads it there, so its bytes are free
+// when the task has ended.
+//
+// # Order
+//
+// Tasks start as early as their operands allow. A copy needs only the checkpoint, so it would start in
+// the forward pass, and what it computes would lie in memory as if nothing had been dropped. A low
+// priority does not help where a device is idle, and a layout of memory takes no notice of
+// priorities. So the first copies of a segment follow all tasks of the loss and of the backward pass
+// before the segment, by dag.Task.After. Weight gradients are among these: nothing waits for
+// them but updates, and a schedule that leaves them for later keeps their operands. The graph thus
+// says that a segment is in memory when those behind it are gone, and every layout and policy
+// keeps to it. Updates of weights do not wait, nor does anything wait for them.
+
+// phaseRecompute is the label of the copies.
+const phaseRecompute = "recompute"
+
+// recomputing is the state of recompute. Tasks and buffers are those of the graph before.
+type recomputing struct {
+	from  *dag.Graph
+	to    *dag.Builder
+	newID []dag.TaskID // by task: its first computation
+
+	writers [][]dag.TaskID // by storage
+	drops   []bool         // by storage
+	second  []dag.BufferID // by buffer, None until it exists
+	filled  []bool         // by storage: the copies of its writers are there
+	copied  []bool         // by task
+
+	before []dag.TaskID // of the loss and the backward pass since the last segment
+}
+
+// recompute gives a graph without its drops the second computations that a lowering asks for.
+func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
+	r := &recomputing{from: g, newID: make([]dag.TaskID, len(g.Tasks)), copied: make([]bool, len(g.Tasks)),
+		filled: make([]bool, len(g.Buffers)), second: slices.Repeat([]dag.BufferID{none}, len(g.Buffers))}
+	if !r.findDrops(l) {
+		return g, nil
+	}
+	r.to = dag.NewBuilder(g.Name)
+	for _, b := range g.Buffers {
+		r.declare(b.Name, b.ViewOf, b)
+	}
+	for t := range g.Tasks {
+		task, id := g.Tasks[t], dag.TaskID(t)
+		task.After = r.following(id)
+		switch task.Labels.Phase {
+		case phaseBackward:
+			r.fill(id)
+			task.Accesses = r.moved(id)
+			r.before = append(r.before, id)
+		case phaseLoss:
+			r.before = append(r.before, id)
+		}
+		r.newID[t] = r.to.Task(task)
+	}
+	return r.to.Build()
+}
+
+// findDrops finds the buffers that are dropped. It reports whether the backward pass reads any.
+func (r *recomputing) findDrops(l *dag.Lowering) (any bool) {
+	g := r.from
+	r.writers, r.drops = make([][]dag.TaskID, len(g.Buffers)), make([]bool, len(g.Buffers))
+	r.eachAccess(func(t dag.TaskID, storage dag.BufferID, mode dag.Mode) {
+		if mode.Writes() {
+			r.writers[storage] = append(r.writers[storage], t)
+			r.drops[storage] = g.Buffers[storage].Role == dag.Activation
+		}
+	})
+	for kept := true; kept; { // until each task writes only what is dropped, or nothing that is
+		kept = false
+		for t := range g.Tasks {
+			if !r.runsTwice(dag.TaskID(t), l) {
+				kept = r.keep(dag.TaskID(t)) || kept
+			}
+		}
+	}
+	r.eachAccess(func(t dag.TaskID, storage dag.BufferID, mode dag.Mode) {
+		any = any || r.drops[storage] && mode.Reads() && g.Tasks[t].Labels.Phase == phaseBackward
+	})
+	return any
+}
+
+func (r *recomputing) eachAccess(visit func(t dag.TaskID, storage dag.BufferID, mode dag.Mode)) {
+	for t := range r.from.Tasks {
+		for _, a := range r.from.Tasks[t].Accesses {
+			visit(dag.TaskID(t), r.from.Storage(a.Buffer), a.Mode)
+		}
+	}
+}
+
+// runsTwice reports whether all that a task writes may be dropped.
+func (r *recomputing) runsTwice(t dag.TaskID, l *dag.Lowering) bool {
+	task, ofParameters := &r.from.Tasks[t], true
+	for _, a := range task.Accesses {
+		storage := r.from.Storage(a.Buffer)
+		if a.Mode.Writes() && !r.drops[storage] {
+			return false
+		}
+		ofParameters = ofParameters && (a.Mode == dag.Write || r.from.Buffers[storage].Role == dag.Parameter)
+	}
+	forward := task.Labels.Phase == phaseForward || task.Labels.Phase == phaseLoad
+	return forward && !ofParameters && l.Of(task.Labels.Layer).Recompute
+}
+
+// keep keeps what a task writes. It reports whether that was to be dropped.
+func (r *recomputing) keep(t dag.TaskID) (changed bool) {
+	for _, a := range r.from.Tasks[t].Accesses {
+		if storage := r.from.Storage(a.Buffer); a.Mode.Writes() && r.drops[storage] {
+			r.drops[storage], changed = false, true
+		}
+	}
+	return changed
+}
+
+// fill adds the copies that make what a task of the backward pass reads, those that are not there.
+func (r *recomputing) fill(reader dag.TaskID) {
+	segment := r.missing(nil, reader)
+	if segment == nil {
+		return
+	}
+	slices.Sort(segment) // program order
+	after := r.ends()
+	for _, t := range segment {
+		task := r.from.Tasks[t]
+		layer := task.Labels.Layer + "."
+		task.Name = strings.Replace(task.Name, layer+task.Labels.Phase, layer+phaseRecompute, 1)
+		task.Labels.Phase = phaseRecompute
+		task.Accesses, task.After = r.moved(t), r.following(t)
+		if first := !slices.ContainsFunc(r.from.Preds(t), func(p int32) bool {
+			_, found := slices.BinarySearch(segment, dag.TaskID(p))
+			return found
+		}); first {
+			task.After = slices.Concat(task.After, after)
+		}
+		r.to.Task(task)
+	}
+}
+
+// missing adds to a list the tasks whose copies a task needs before it.
+func (r *recomputing) missing(list []dag.TaskID, reader dag.TaskID) []dag.TaskID {
+	for _, a := range r.from.Tasks[reader].Accesses {
+		storage := r.from.Storage(a.Buffer)
+		if !a.Mode.Reads() || !r.drops[storage] || r.filled[storage] {
+			continue
+		}
+		r.filled[storage] = true
+		for _, t := range r.writers[storage] {
+			if !r.copied[t] {
+				r.copied[t] = true
+				list = r.missing(append(list, t), t)
+			}
+		}
+	}
+	return list
+}
+
+// ends are the tasks of the loss and the backward pass since the last segment that none of them follows.
+func (r *recomputing) ends() []dag.TaskID {
+	var ends []dag.TaskID
+	for _, t := range r.before {
+		if !slices.ContainsFunc(r.from.Succs(t), func(s int32) bool {
+			_, found := slices.BinarySearch(r.before, dag.TaskID(s))
+			return found
+		}) {
+			ends = append(ends, r.newID[t])
+		}
+	}
+	r.before = nil
+	return ends
+}
+
+// following are the first computations that a task follows without data.
+func (r *recomputing) following(t dag.TaskID) (after []dag.TaskID) {
+	for _, p := range r.from.Tasks[t].After {
+		after = append(after, r.newID[p])
+	}
+	return after
+}
+
+// moved are the accesses of a task, in second buffers where the first are dropped.
+func (r *recomputing) moved(t dag.TaskID) []dag.Access {
+	accesses := slices.Clone(r.from.Tasks[t].Accesses)
+	for i := range accesses {
+		if a := &accesses[i]; r.drops[r.from.Storage(a.Buffer)] {
+			a.Buffer = r.secondOf(a.Buffer)
+		}
+	}
+	return accesses
+}
+
+// secondOf is the second buffer of one that is dropped.
+func (r *recomputing) secondOf(of dag.BufferID) dag.BufferID {
+	if r.second[of] == none {
+		b := r.from.Buffers[of]
+		if b.ViewOf != none {
+			b.ViewOf = r.secondOf(b.ViewOf)
+		}
+		r.second[of] = r.declare(b.Name+".recomputed", b.ViewOf, b)
+	}
+	return r.second[of]
+}
+
+// declare adds a buffer like another.
+func (r *recomputing) declare(name string, viewOf dag.BufferID, b dag.Buffer) dag.BufferID {
+	if viewOf != none {
+		return r.to.View(name, viewOf, b.Shape...)
+	}
+	b.Name = name
+	return r.to.Buffer(b)
+}
