@@ -8,7 +8,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	for _, name := range []string{"emulated", "laptop", "manycore", "server"} {
+	for _, name := range []string{"emulated", "laptop", "manycore", "nvlink", "server"} {
 		if !slices.Contains(Names(), name) {
 			t.Errorf("Names() = %v lacks %q", Names(), name)
 		}
