@@ -24,6 +24,10 @@ that contradicts itself or the graph.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
+Of a network it prints what each layer takes whole on one unit of each kind of device,
+and how much more in two parts along samples, outputs, inputs, rows or columns: halos,
+smaller tasks, dispatches, sums of parts. cuts.csv has all of it.
+
 A plan written by hand needs a format, and for each worker its tasks in order:
 
   {"format": "dahl-plan 1", "devices": {"cpu.0": ["a", "b"], "gpu0": ["c"]},

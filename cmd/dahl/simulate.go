@@ -85,6 +85,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	}
 	r.summary.print(stdout)
 	if command == "plan" {
+		printCuts(stdout, r.summary.Cuts)
 		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
 	}
 	if r.found != nil {
@@ -116,6 +117,12 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	if err != nil {
 		return nil, err
 	}
+	var cuts []plan.CutCost
+	if command == "plan" && w.Model != nil {
+		if cuts, err = w.CutCosts(ctx); err != nil {
+			return nil, cli.AsInput(err)
+		}
+	}
 	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
@@ -132,7 +139,7 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 		return nil, err
 	}
 	s := w.summarize(result)
-	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
+	s.Models, s.Cuts = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem), cuts
 	head := w.headline(result, s) // its bound is that of all schedules
 	if err := s.addObjective(search, o, found); err != nil {
 		return nil, err
@@ -161,6 +168,11 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	}
 	if found != nil {
 		if err := w.writeProof(dir, found); err != nil {
+			return nil, err
+		}
+	}
+	if len(cuts) > 0 {
+		if err := dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) }); err != nil {
 			return nil, err
 		}
 	}

@@ -87,6 +87,7 @@ type summary struct {
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
 	Models   *explain.ModelError `json:"models,omitempty"`
 	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
+	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`
 

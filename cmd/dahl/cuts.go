@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dahl/cmd/cli"
+	"dahl/dag"
+	"dahl/plan"
+)
+
+// cutsFile is the table of what cuts of layers cost.
+const cutsFile = "cuts.csv"
+
+// writeCuts writes the table.
+func writeCuts(out io.Writer, cuts []plan.CutCost) error {
+	w := csv.NewWriter(out)
+	rows := [][]string{{"layer", "device", "cut", "tasks", "bytes", "forward_s", "backward_s", "sums_s", "joules"}}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, c := range cuts {
+		rows = append(rows, []string{c.Layer, c.Device, c.Cut, strconv.Itoa(c.Tasks), strconv.FormatInt(c.Bytes, 10),
+			number(c.Forward.Seconds()), number(c.Backward.Seconds()), number(c.Sums.Seconds()), number(c.Joules)})
+	}
+	return w.WriteAll(rows)
+}
+
+// shownLayers bounds the layers of the table that is printed.
+const shownLayers = 8
+
+// printCuts prints what the layers that take most take whole, and by how many percent more when they are cut.
+func printCuts(out io.Writer, cuts []plan.CutCost) {
+	if len(cuts) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "cuts      one layer in two, the others whole, on one unit: % more time / % more joules above idle")
+	fmt.Fprintf(out, "%-12s %-10s %9s %9s", "layer", "on", "time", "joules")
+	for along := range dag.NumDimensions {
+		fmt.Fprintf(out, " %10s", along)
+	}
+	shown, more := longestLayers(cuts)
+	for i := 0; i < len(shown); {
+		whole, cells := shown[i], map[string]string{}
+		for i++; i < len(shown) && shown[i].Cut != plan.Uncut; i++ {
+			cells[shown[i].Cut] = moreText(&whole, &shown[i])
+		}
+		fmt.Fprintf(out, "\n%-12s %-10s %9s %9s", whole.Layer, whole.Device, cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
+		for along := range dag.NumDimensions {
+			fmt.Fprintf(out, " %10s", cmp.Or(cells[along.String()], "-"))
+		}
+	}
+	fmt.Fprintln(out)
+	if more > 0 {
+		fmt.Fprintf(out, "%d more layers in %s\n", more, cutsFile)
+	}
+}
+
+// longestLayers are the rows of the layers that take most when they are whole, and how many layers there are beside.
+func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
+	takes := map[string]time.Duration{}
+	for _, c := range cuts {
+		if c.Cut == plan.Uncut {
+			takes[c.Layer] += c.Time()
+		}
+	}
+	layers := slices.SortedFunc(maps.Keys(takes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(takes[b], takes[a]), strings.Compare(a, b))
+	})
+	layers = layers[:min(len(layers), shownLayers)]
+	for _, c := range cuts {
+		if slices.Contains(layers, c.Layer) {
+			shown = append(shown, c)
+		}
+	}
+	return shown, len(takes) - len(layers)
+}
+
+// moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
+func moreText(whole, cut *plan.CutCost) string {
+	percent := func(is, was float64) string {
+		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10 + 0)) // no -0
+	}
+	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + "/" + percent(cut.Joules, whole.Joules)
+}
