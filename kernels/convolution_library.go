@@ -128,7 +128,7 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 3 && c.Params[3] != 0
 	case cuda.InputGradient:
 		if len(c.Args) > 3 { // it stops where the input is not positive
-			to.after = append(to.after, c.twoOperands("library_mask", &c.Args[0], &c.Args[3])...)
+			to.after = append(to.after, c.elements("library", "library_mask", []*DeviceArg{&c.Args[0], &c.Args[3]})...)
 		}
 	case cuda.WeightGradient:
 		if p, any := l.biasSums(c); any {
@@ -276,13 +276,7 @@ func turnedBack(wt *DeviceArg) *DeviceArg {
 
 // copyElements is a move between operands of equal extents.
 func copyElements(c *DeviceCall) []cuda.Launch {
-	return c.twoOperands("library_copy", &c.Args[0], &c.Args[1])
-}
-
-func (c *DeviceCall) twoOperands(symbol string, y, x *DeviceArg) []cuda.Launch {
-	return elementwise([]*DeviceArg{y, x}, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
-		return cuda.Launch{Module: "library", Symbol: c.symbol(symbol), Params: cuda.Params(twoOperands{r, [2]stridedParams(o)})}
-	})
+	return c.elements("library", "library_copy", c.all())
 }
 
 // biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.

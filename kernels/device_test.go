@@ -114,3 +114,12 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryOperationRunsOnCUDA: a network of any layers runs whole on a GPU.
+func TestEveryOperationRunsOnCUDA(t *testing.T) {
+	for _, k := range table {
+		if !k.Host && k.DefaultFor(CUDA) == nil {
+			t.Errorf("%s has no CUDA variant", k.Op)
+		}
+	}
+}

@@ -4,35 +4,41 @@ import "dahl/kernels/cuda"
 
 // Operations on single elements on a CUDA device, see cuda/elementwise.cu.
 
-// The parameters of kernels that have only operands, by the number of these.
-type (
-	twoOperands struct {
-		Rows     rowsParams
-		Operands [2]stridedParams
-	}
-	threeOperands struct {
-		Rows     rowsParams
-		Operands [3]stridedParams
-	}
-)
+// elements launches a kernel of a module whose parameters are the rows, some operands of equal
+// extents, and numbers.
+func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers ...float64) []cuda.Launch {
+	return elementwise(args, 0, func(r rowsParams, operands []stridedParams) cuda.Launch {
+		l := cuda.Launch{Module: module, Symbol: c.symbol(symbol), Params: cuda.Params(r)}
+		for _, o := range operands {
+			l.Params = append(l.Params, cuda.Params(o)...)
+		}
+		for _, v := range numbers {
+			l.Params = append(l.Params, cuda.Params(v)...)
+		}
+		return l
+	})
+}
 
-// elementsOnCUDA is the variant of an operation on two or three operands of one type and shape.
+// elementsOnCUDA is the variant of an operation on operands of one shape.
 func elementsOnCUDA(symbol string) []Variant {
 	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
-		var args []*DeviceArg
-		for i := range c.Args {
-			args = append(args, &c.Args[i])
-		}
-		return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
-			l := cuda.Launch{Module: "elementwise", Symbol: c.symbol(symbol)}
-			if len(o) == 2 {
-				l.Params = cuda.Params(twoOperands{r, [2]stridedParams(o)})
-			} else {
-				l.Params = cuda.Params(threeOperands{r, [3]stridedParams(o)})
-			}
-			return l
-		})
+		return c.elements("elementwise", symbol, c.all())
 	})
+}
+
+// functionOnCUDA is the variant of a function, or of its gradient.
+func functionOnCUDA(symbol string) []Variant {
+	return onCUDA("four elements per thread, in the type itself", func(c *DeviceCall) []cuda.Launch {
+		return c.elements("function", symbol, c.all(), settingOf(c.Params))
+	})
+}
+
+// all is the operands of a call.
+func (c *DeviceCall) all() (args []*DeviceArg) {
+	for i := range c.Args {
+		args = append(args, &c.Args[i])
+	}
+	return args
 }
 
 // sgdParams mirrors SGDParams of cuda/elementwise.cu.

@@ -54,13 +54,13 @@ func functionKernels() (all []Kernel) {
 			Op: f.Name, Doc: "y = " + f.Name + "(x): " + f.Doc,
 			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value)),
+			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value), functionOnCUDA(f.Name)),
 		}
 		backward := Kernel{
 			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + v,
 			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), reads(v, Real, "...")},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope)),
+			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope), functionOnCUDA(f.Name+".dx")),
 		}
 		for _, k := range []*Kernel{&forward, &backward} {
 			if f.Setting != "" {
@@ -73,17 +73,17 @@ func functionKernels() (all []Kernel) {
 	return all
 }
 
-// setting is the number on which the function of a call depends; 0 where there is none.
-func (c *Call) setting() float64 {
-	if len(c.Params) == 0 {
+// settingOf is the number on which the function of a call depends; 0 where there is none.
+func settingOf(params []float64) float64 {
+	if len(params) == 0 {
 		return 0
 	}
-	return c.Params[0]
+	return params[0]
 }
 
 func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
 	return func(call *Call) {
-		setting := call.setting()
+		setting := settingOf(call.Params)
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
 			for i, v := range x {
 				y[i] = T(value(float64(v), setting))
@@ -94,7 +94,7 @@ func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
 
 func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
 	return func(call *Call) {
-		setting := call.setting()
+		setting := settingOf(call.Params)
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
 			for i, s := range v {
 				dx[i] = T(float64(dy[i]) * slope(float64(s), setting))

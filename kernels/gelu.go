@@ -7,30 +7,31 @@ import "math"
 // "Gaussian error linear units (GELUs)", 2016.
 var gelu = Function{
 	Name: "gelu", Doc: "x·Φ(x), Φ the distribution of the standard normal", Flops: 12,
-	Value: func(x, _ float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) },
+	Value: func(x, _ float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, // 1 + erf would cancel
 	Slope: func(x, _ float64) float64 {
 		density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
-		return float64((1+math.Erf(x/math.Sqrt2))/2) + float64(x*density)
+		return float64(math.Erfc(-x/math.Sqrt2)/2) + float64(x*density)
 	},
 	Steepest: 1.13, Bend: 0.8, // Φ(√2) + √2·φ(√2), 2φ(0)
 }
 
-// The approximation of the same paper: Φ(x) ≈ (1 + tanh(u))/2, u = √(2/π)·(x + 0.044715·x³).
+// The approximation of the same paper: Φ(x) ≈ (1 + tanh(u))/2, u = √(2/π)·(x + 0.044715·x³). That is
+// the sigmoid s of v = 2u, and the derivative of s is s·(1-s)·v'.
 var geluTanh = Function{
 	Name: "gelu_tanh", Doc: "x·Φ(x) with a hyperbolic tangent in place of Φ, as PyTorch's approximate=\"tanh\"", Flops: 14,
 	Value: func(x, _ float64) float64 {
-		t, _ := geluTangent(x)
-		return x / 2 * (1 + t)
+		s, _ := geluSigmoid(x)
+		return x * s
 	},
 	Slope: func(x, _ float64) float64 {
-		t, du := geluTangent(x)
-		return float64((1+t)/2) + float64(x/2*(1-float64(t*t))*du)
+		s, dv := geluSigmoid(x)
+		return s + float64(x*s*(1-s)*dv)
 	},
 	Steepest: 1.13, Bend: 0.8,
 }
 
-// geluTangent is tanh(u) and the derivative of u.
-func geluTangent(x float64) (t, du float64) {
-	const a, b = 0.7978845608028654, 0.044715 // √(2/π)
-	return math.Tanh(a * (x + float64(b*x*x*x))), a * (1 + float64(3*b*x*x))
+// geluSigmoid is s and the derivative of v.
+func geluSigmoid(x float64) (s, dv float64) {
+	const a, b = 1.5957691216057308, 0.044715 // √(8/π)
+	return 1 / (1 + math.Exp(-a*(x+float64(b*x*x*x)))), a * (1 + float64(3*b*x*x))
 }

@@ -2,21 +2,21 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Average of all pixels of each channel. Sums begin with the first pixel and go on in the order of
-// rows in all variants and layouts, so that these give the same bits.
+// Average of all pixels of each channel. Sums go from 0 in the order of rows in all variants
+// and layouts, so that these give the same bits.
 
 var globalavgpool = Kernel{
 	Op: "globalavgpool", Doc: "y[n,c] = mean of x[n,c,h,w] over h and w",
 	Operands: []Operand{writes("y", Real, "n c 1 1"), reads("x", Real, "n c h w")},
 	PerPoint: 1,
-	Variants: withRef("channel by channel", meanPixels[float32](1), meanPixels[float64](1)),
+	Variants: withRef("channel by channel", meanPixels[float32](1), meanPixels[float64](1), globalOnCUDA(2)),
 }
 
 var globalavgpoolDx = Kernel{
 	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
 	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1)),
+	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1), globalDxOnCUDA(2)),
 }
 
 var globalavgpoolNHWC = Kernel{
@@ -24,14 +24,15 @@ var globalavgpoolNHWC = Kernel{
 	Operands: []Operand{writes("y", Real, "n 1 1 c"), reads("x", Real, "n h w c")},
 	PerPoint: 1,
 	Variants: withRef("channel by channel", meanPixels[float32](3), meanPixels[float64](3),
-		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil)),
+		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil),
+		globalOnCUDA(1)),
 }
 
 var globalavgpoolNHWCDx = Kernel{
 	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
 	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3)),
+	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3), globalDxOnCUDA(1)),
 }
 
 // pixelsOf is a map with its dimensions in the order samples, channels, rows, columns; channels
@@ -48,9 +49,11 @@ func meanPixels[T Float](channels int) func(*Call) {
 	return func(call *Call) {
 		y, x := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
 		y.each(func(n, c, _, _ int) {
-			total := x.elems[x.at(n, c, 0, 0)]
-			for p := 1; p < x.extent[2]*x.extent[3]; p++ {
-				total += x.elems[x.at(n, c, p/x.extent[3], p%x.extent[3])]
+			var total T
+			for h := range x.extent[2] {
+				for w := range x.extent[3] {
+					total += x.elems[x.at(n, c, h, w)]
+				}
 			}
 			y.elems[y.at(n, c, 0, 0)] = total / T(x.extent[2]*x.extent[3])
 		})
@@ -71,14 +74,10 @@ func meanOfPixels[T Float](level simd.Level, call *Call) {
 	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
 	for n := range y.extent[0] {
 		sum := y.elems[y.at(n, 0, 0, 0):][:y.extent[3]]
+		clear(sum)
 		for h := range x.extent[1] {
 			for w := range x.extent[2] {
-				pixel := x.elems[x.at(n, h, w, 0):][:x.extent[3]]
-				if h+w == 0 {
-					copy(sum, pixel)
-				} else {
-					simd.Add(level, sum, pixel)
-				}
+				simd.Add(level, sum, x.elems[x.at(n, h, w, 0):][:x.extent[3]])
 			}
 		}
 		for c := range sum {

@@ -117,6 +117,37 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 	}
 }
 
+// globalOnCUDA takes the average of a window that is the image. rows is as in windowFormOf.
+func globalOnCUDA(rows int) []Variant {
+	return onCUDA("an image per thread", func(c *DeviceCall) []cuda.Launch {
+		window, x := *c, &c.Args[1]
+		window.Params = []float64{1, 0, 0, float64(x.Shape[rows]), float64(x.Shape[rows+1])}
+		return poolOnCUDA("avgpool", false, rows)(&window)
+	})
+}
+
+// globalParams mirrors GlobalParams of cuda/pool.cu.
+type globalParams struct {
+	Dx, Dy             uint64
+	DxStride, DyStride stridesParams
+	Extents            extentsParams
+	Total              int32
+	Pixels             float64
+}
+
+func globalDxOnCUDA(rows int) []Variant {
+	return onCUDA("an element of dx per thread", func(c *DeviceCall) []cuda.Launch {
+		dx, dy := &c.Args[0], &c.Args[1]
+		p := globalParams{DxStride: stridesOf(dx, rowMajor), DyStride: stridesOf(dy, rowMajor), Extents: extentsOf(dx), Pixels: c.Params[0]}
+		p.DyStride.Inner[rows-1], p.DyStride.Inner[rows] = 0, 0
+		return bySamples(dx, c.symbol("globalavgpool.dx"), func(n int, total int32) []byte {
+			p.Total = total
+			p.Dx, p.Dy = dx.sample(n), dy.sample(n)
+			return cuda.Params(p)
+		})
+	})
+}
+
 func extentsOf(a *DeviceArg) extentsParams {
 	return extentsParams{divideBy(a.Shape[1]), divideBy(a.Shape[2]), divideBy(a.Shape[3])}
 }

@@ -14,13 +14,14 @@ var sum = Kernel{
 	},
 	Flops: perElement(1, 0),
 	Variants: withRef("element by element", sumRef[float32], sumRef[float64],
-		atLevels("copied and added in parts that stay in the first-level cache", sumAt[float32], sumAt[float64], nil)),
+		atLevels("copied and added in parts that stay in the first-level cache", sumAt[float32], sumAt[float64], nil),
+		elementsOnCUDA("sum")),
 }
 
 var copied = Kernel{
 	Op: "copy", Doc: "y = x",
 	Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
-	Variants: withRef("run by run", copyRef[float32], copyRef[float64]),
+	Variants: withRef("run by run", copyRef[float32], copyRef[float64], onCUDA("four elements per thread", copyElements)),
 }
 
 // sumPart is the number of elements of a part: three of them take less than a first-level cache.

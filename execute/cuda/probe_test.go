@@ -67,27 +67,31 @@ func TestProbeShuffle(t *testing.T) {
 
 // The functions are within the errors that device_math.h derives: 2 units in the last place
 // of exp and log (the derived truncation and the roundings of the last steps), none of
-// sqrt, and 8 roundings, so 8 units, of the 11th power: four squarings and three products.
+// sqrt, and 8 roundings, so 8 units, of the 11th power: four squarings and three products. Those of
+// tanh, the sigmoid and the normal distribution are derived in kerneltest/function.go.
 func TestProbeMath(t *testing.T) {
 	functions := []struct {
 		of       func(float64) float64
 		ulps     float64
-		from, to float64 // of the base-10 exponent of |x|; exp also of -x
+		from, to float64 // of the base-10 exponent of |x|; some also of -x
 	}{
 		{math.Exp, 2, -9, 1.9},
 		{math.Log, 2, -37, 37},
 		{math.Sqrt, 0.5000001, -37, 37},
 		{func(x float64) float64 { return math.Pow(x, 11) }, 8, -3, 3},
+		{math.Tanh, 10, -9, 1.9},
+		{func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 8, -9, 1.9},
+		{func(x float64) float64 { return math.Erfc(math.Abs(x)/math.Sqrt2) / 2 }, 40, -9, 0.5},
 	}
-	for mode := range 8 {
+	for mode := range 2 * len(functions) {
 		b := newBench(t)
-		f, single := functions[mode%4], mode < 4
+		f, single := functions[mode%len(functions)], mode < len(functions)
 		const n = 4001
 		rng := rand.New(rand.NewPCG(uint64(mode), 7))
 		values := make([]float64, n)
 		for i := range values {
 			v := math.Pow(10, f.from+(f.to-f.from)*rng.Float64())
-			if mode%4 == 0 && i%2 == 1 {
+			if k := mode % len(functions); (k == 0 || k > 3) && i%2 == 1 {
 				v = -v
 			}
 			if single {
@@ -126,11 +130,12 @@ func TestProbeMathSpecial(t *testing.T) {
 	}{
 		{0, 0, 1}, {0, -inf, 0}, {0, inf, inf}, {0, nan, nan}, {0, 89, inf}, {0, -104, 0},
 		{1, 1, 0}, {1, 0, -inf}, {1, inf, inf}, {1, -1, nan}, {1, nan, nan},
-		{4, 0, 1}, {4, -inf, 0}, {4, inf, inf}, {4, nan, nan}, {4, 710, inf}, {4, -746, 0},
-		{5, 1, 0}, {5, 0, -inf}, {5, inf, inf}, {5, -1, nan}, {5, 5e-324, -744.4400719213812},
+		{7, 0, 1}, {7, -inf, 0}, {7, inf, inf}, {7, nan, nan}, {7, 710, inf}, {7, -746, 0},
+		{8, 1, 0}, {8, 0, -inf}, {8, inf, inf}, {8, -1, nan}, {8, 5e-324, -744.4400719213812},
+		{4, inf, 1}, {4, -inf, -1}, {4, nan, nan}, {5, inf, 1}, {5, -inf, 0}, {5, nan, nan}, {6, inf, 0}, {6, -inf, 0}, {6, nan, nan},
 	} {
 		b := newBench(t)
-		if c.mode < 4 {
+		if c.mode < 7 {
 			view[float32](b.at(0))[0] = float32(c.x)
 		} else {
 			view[float64](b.at(0))[0] = c.x

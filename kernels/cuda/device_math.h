@@ -1,6 +1,7 @@
 // Arithmetic of the kernels, the same on both sides. Device code has no mathematical
 // library (that would need a CUDA installation), and the approximate instructions of the
-// hardware err by more than the bounds of the kernels' tests; so exp and log are series.
+// hardware err by more than the bounds of the kernels' tests; so exp and log are series, and
+// what is made of them.
 #pragma once
 
 namespace dahl {
@@ -33,6 +34,11 @@ DEVICE double sqrt(double x) {
 #endif
 }
 
+DEVICE float abs(float x) { return __builtin_fabsf(x); }
+DEVICE double abs(double x) { return __builtin_fabs(x); }
+DEVICE float copysign(float x, float sign) { return __builtin_copysignf(x, sign); }
+DEVICE double copysign(double x, double sign) { return __builtin_copysign(x, sign); }
+
 DEVICE float rint(float x) { return __builtin_rintf(x); }
 DEVICE double rint(double x) { return __builtin_rint(x); }
 
@@ -46,14 +52,17 @@ DEVICE double from_bits(uint64_t b) { return __builtin_bit_cast(double, b); }
 DEVICE float scale(float x, int n) { return x * from_bits(uint32_t(n + 127) << 23); }
 DEVICE double scale(double x, int n) { return x * from_bits(uint64_t(n + 1023) << 52); }
 
-// exp: x = n·ln 2 + r with |r| ≤ ln(2)/2 = 0.3466, ln 2 in two parts so that the reduction is
-// exact to the last place, then Taylor's series for e^r. The first term left out is
-// 0.3466^8/8! = 5.2e-9 for float (half a unit is 6.0e-8) and 0.3466^14/14! = 4.2e-18 for
-// double (1.1e-16): within one unit in the last place. The power is applied in two
-// factors so that subnormal results come out.
-DEVICE float exp(float x) {
-  if (!(x > -104.f)) return x != x ? x : 0.f;
-  if (x > 88.73f) return __builtin_huge_valf();
+// Power is e^x = 2^n·(1 + p): x = n·ln 2 + r with |r| ≤ ln(2)/2 = 0.3466, ln 2 in two parts
+// so that the reduction is exact to the last place, then Taylor's series for p = e^r - 1.
+// The first term left out is 0.3466^8/8! = 5.2e-9 for float (half a unit is 6.0e-8) and
+// 0.3466^14/14! = 4.2e-18 for double (1.1e-16): within one unit in the last place.
+template <class T>
+struct Power {
+  T p;
+  int n;
+};
+
+DEVICE Power<float> power_of_e(float x) {
   const float n = rint(x * 1.44269504f);
   float r = fma(n, -0.693359375f, x);
   r = fma(n, 2.12194440e-4f, r);
@@ -63,14 +72,10 @@ DEVICE float exp(float x) {
   s = fma(s, r, 1.f / 24);
   s = fma(s, r, 1.f / 6);
   s = fma(s, r, 0.5f);
-  s = fma(s, r * r, r) + 1.f;
-  const int k = int(n);
-  return scale(scale(s, k / 2), k - k / 2);
+  return {fma(s, r * r, r), int(n)};
 }
 
-DEVICE double exp(double x) {
-  if (!(x > -746.)) return x != x ? x : 0.;
-  if (x > 709.79) return __builtin_huge_val();
+DEVICE Power<double> power_of_e(double x) {
   const double n = rint(x * 1.4426950408889634);
   double r = fma(n, -6.93147180369123816490e-01, x);
   r = fma(n, -1.90821492927058770002e-10, r);
@@ -86,9 +91,87 @@ DEVICE double exp(double x) {
   s = fma(s, r, 1. / 24);
   s = fma(s, r, 1. / 6);
   s = fma(s, r, 0.5);
-  s = fma(s, r * r, r) + 1.;
-  const int k = int(n);
-  return scale(scale(s, k / 2), k - k / 2);
+  return {fma(s, r * r, r), int(n)};
+}
+
+// exp applies the power of two in two factors so that subnormal results come out.
+template <class T>
+DEVICE T scaled(const Power<T>& e) {
+  return scale(scale(e.p + T(1), e.n / 2), e.n - e.n / 2);
+}
+
+DEVICE float exp(float x) {
+  if (!(x > -104.f)) return x != x ? x : 0.f;
+  if (x > 88.73f) return __builtin_huge_valf();
+  return scaled(power_of_e(x));
+}
+
+DEVICE double exp(double x) {
+  if (!(x > -746.)) return x != x ? x : 0.;
+  if (x > 709.79) return __builtin_huge_val();
+  return scaled(power_of_e(x));
+}
+
+// sigmoid is 1/(1 + e^-x), by the exponential of -|x|, which does not overflow.
+template <class T>
+DEVICE T sigmoid(T x) {
+  const T e = exp(-abs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+// tanh |x| is -m/(2+m), m = e^(-2|x|) - 1 = 2^n·p + (2^n - 1), of which nothing cancels: n = 0
+// leaves p, and otherwise 2^n - 1 is the greater in size. Beyond 20 it is 1.
+template <class T>
+DEVICE T tanh(T x) {
+  const Power<T> e = power_of_e(T(-2) * min(abs(x), T(20)));
+  const T m = scale(e.p, e.n) + (scale(T(1), e.n) - T(1));
+  return copysign(m / (T(2) + m), x);
+}
+
+// below is Φ(-|x|), Φ the distribution of the standard normal, and density its φ(x). With
+// t = k/(k+|x|) the quotient Φ(-|x|)/(φ(x)·t) is smooth from ∞ (t = 0) to 0 (t = 1): a polynomial
+// in 2t-1 (after Shepherd and Laframboise, Chebyshev approximation of (1+2x)exp(x²)erfc x, 1981).
+// Its coefficients, divided by √(2π), are those of the interpolation at Chebyshev's points; it
+// misses by 1.1e-8 of itself for float (half a unit is 6.0e-8) and 1.3e-17 for double. What x²
+// loses by rounding goes into the exponential as a factor, so that both are within some units
+// as far as they are not subnormal.
+template <class T>
+struct Normal {
+  T below, density;
+};
+
+DEVICE float mills(float x) {
+  constexpr float c[] = {0.212690307f,      0.161589117f,      0.0901214451f,   0.0331568701f,
+                         0.00497315964f,    -0.00184720974f,   -0.000908281686f, 0.000119362457f,
+                         0.00012934112f,    -9.89577166e-6f,   -1.42191112e-5f};
+  const float t = 3.5f / (3.5f + x), s = 2.f * t - 1.f;
+  float q = c[10];
+#pragma unroll
+  for (int i = 9; i >= 0; i--) q = fma(q, s, c[i]);
+  return q * t;
+}
+
+DEVICE double mills(double x) {
+  constexpr double c[] = {0.161350798345098726, 0.137597753959542257, 0.0993817576849339959,
+                          0.059828319984772468, 0.0290790267434043964, 0.0106555433933915036,
+                          0.00240855625426385574, -0.0000223779457750819623, -0.000239520604293310617,
+                          -0.0000620692269082716788, 0.0000137004114405813615, 0.0000101702469601356155,
+                          -3.50888064429132424e-7, -1.45412628474906212e-6, -5.41684607488082239e-8,
+                          2.20640533243248467e-7, 1.13399860818554285e-8, -3.65551092659730151e-8,
+                          -7.6255286604914098e-10, 6.20983304235919698e-9, -1.3400325244933275e-10,
+                          -9.14006904905313963e-10, 3.10293588197502994e-11, 8.02692383659546545e-11};
+  const double t = 4.75 / (4.75 + x), s = 2. * t - 1.;
+  double q = c[23];
+#pragma unroll
+  for (int i = 22; i >= 0; i--) q = fma(q, s, c[i]);
+  return q * t;
+}
+
+template <class T>
+DEVICE Normal<T> normal(T x) {
+  x = min(abs(x), T(45));  // beyond, all is 0
+  const T square = x * x, e = exp(T(-0.5) * square) * (T(1) - T(0.5) * fma(x, x, -square));
+  return {e * mills(x), e * T(0.3989422804014327)};
 }
 
 // log of x > 0 (0 gives -∞, less or NaN gives NaN): x = 2^n·(1+f) with 1+f in [√½, √2);

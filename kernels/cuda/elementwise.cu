@@ -71,6 +71,25 @@ DEVICE void add(const AddParams& p) {
 ENTRY(add_f32, AddParams, 256) { add<float>(p); }
 ENTRY(add_f64, AddParams, 256) { add<double>(p); }
 
+struct SumParams {
+  Rows rows;
+  Strided y, a, b;
+};
+
+template <class T>
+DEVICE void sum_of_two(const SumParams& p) {
+  each_group(p.rows, [&](auto at) {
+    Group<T> y = load<T>(p.a, at);
+    const Group<T> b = load<T>(p.b, at);
+#pragma unroll
+    for (int i = 0; i < kGroup; i++) y[i] += b[i];
+    store(p.y, at, y);
+  });
+}
+
+ENTRY(sum_f32, SumParams, 256) { sum_of_two<float>(p); }
+ENTRY(sum_f64, SumParams, 256) { sum_of_two<double>(p); }
+
 struct SquaresParams {
   Rows rows;
   Strided g;

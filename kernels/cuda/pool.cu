@@ -177,4 +177,25 @@ DEVICE void avgpool_gradient(const SpreadParams& p) {
 ENTRY(avgpool_dx_f32, SpreadParams, 256) { avgpool_gradient<float>(p); }
 ENTRY(avgpool_dx_f64, SpreadParams, 256) { avgpool_gradient<double>(p); }
 
+// GlobalParams is mirrored by kernels.globalParams. An average of all pixels is one of a window that
+// is the image. Each pixel gets its share of it.
+struct GlobalParams {
+  uint64_t dx, dy;
+  Strides dx_stride, dy_stride;  // dy_stride is 0 along rows and columns
+  Extents extents;               // of dx
+  int32_t total;
+  double pixels;
+};
+
+template <class T>
+DEVICE void globalavgpool_gradient(const GlobalParams& p) {
+  const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
+  if (element >= p.total) return;
+  const Position at = position(p.extents, element);
+  global<T>(p.dx)[offset(p.dx_stride, at)] = global<const T>(p.dy)[offset(p.dy_stride, at)] / T(p.pixels);
+}
+
+ENTRY(globalavgpool_dx_f32, GlobalParams, 256) { globalavgpool_gradient<float>(p); }
+ENTRY(globalavgpool_dx_f64, GlobalParams, 256) { globalavgpool_gradient<double>(p); }
+
 }  // namespace dahl

@@ -3,6 +3,7 @@ package kerneltest
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -25,6 +26,8 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 		}
 	case o.Kind == kernels.Scalar:
 		return func() float64 { return []float64{0.1, 3}[rng.IntN(2)] }
+	case isFunction(strings.TrimSuffix(c.Kernel.Op, ".dx")) && o.Name == "x":
+		return func() float64 { return 16*rng.Float64() - 8 }
 	case nonNegative[name]:
 		return func() float64 { return rng.Float64() + 0.5 }
 	case compared[name] != nil:

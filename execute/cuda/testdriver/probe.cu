@@ -43,19 +43,27 @@ ENTRY(probe_reverse, ProbeParams, 256) {
     if (base + i < p.n) y[i] = tile[extent - 1 - i];
 }
 
-// y[i], in double: mode 0 exp, 1 log, 2 sqrt, 3 power(·, 11) of the float x[i]; 4 … 7 the same
-// of the double x[i].
+// y[i], in double, of the float x[i], from mode 7 on of the double x[i]: see math_of.
+constexpr int kFunctions = 7;
+
+template <class T>
+DEVICE double math_of(int mode, T x) {
+  switch (mode) {
+    case 0: return exp(x);
+    case 1: return log(x);
+    case 2: return sqrt(x);
+    case 3: return power(x, 11);
+    case 4: return tanh(x);
+    case 5: return sigmoid(x);
+    default: return normal(x).below;
+  }
+}
+
 ENTRY(probe_math, ProbeParams, 256) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= p.n) return;
-  double* y = global<double>(p.y);
-  if (p.mode < 4) {
-    const float x = global<const float>(p.x)[i];
-    y[i] = p.mode == 0 ? exp(x) : p.mode == 1 ? log(x) : p.mode == 2 ? sqrt(x) : power(x, 11);
-  } else {
-    const double x = global<const double>(p.x)[i];
-    y[i] = p.mode == 4 ? exp(x) : p.mode == 5 ? log(x) : p.mode == 6 ? sqrt(x) : power(x, 11);
-  }
+  global<double>(p.y)[i] = p.mode < kFunctions ? math_of(p.mode, global<const float>(p.x)[i])
+                                               : math_of(p.mode - kFunctions, global<const double>(p.x)[i]);
 }
 
 // y[lane] = what lane 0 … 31 gets from shuffle_down by 5, y[32+lane] from shuffle of

@@ -1,0 +1,100 @@
+package kerneltest
+
+import (
+	"math"
+	"strings"
+
+	"dahl/kernels"
+)
+
+// unitsOf is how much the value f(x) and the slope of a function may differ between two variants,
+// in units u: those of [UnitRoundoff]. The slope is given what the operation reads, x or y. Every
+// variant's exponential, of a number that it knows exactly, errs by at most 4u.
+//
+// tanh: e^(-2|x|) - 1 errs by 4u (see cuda/device_math.h), 2u more from the denominator in the worst
+// case, twice, and quotient and reference (math.Tanh, 2 units in the last place) by 5u.
+//
+// sigmoid: exponential, sum, and quotient make 8u, as much in the reference less 4u.
+//
+// gelu: Φ(-|x|) is the exponential of -x²/2, 6u with its correction, times the quotient, 24u:
+// its argument has two roundings, by which it grows at most fourfold, and its polynomial 12u, twice
+// the sum of its coefficients over its least value. In the reference x/√2 is rounded, which makes
+// x²u, and math.Erfc, a division and two products 8u. The slope has x·φ(x) besides, and the sum.
+//
+// gelu_tanh: 7 roundings of v = √(8/π)·(x + 0.044715·x³), by which s = 1/(1 + e^-v) grows at most
+// |v|-fold, in both variants; and the sigmoid. Of the slope s + x·s·(1-s)·v' the terms count by size;
+// 1 - s errs by as much as s.
+//
+// The others are some products and sums, and leaky_relu rounds its setting.
+var unitsOf = map[string]struct{ value, slope func(v, setting float64) float64 }{
+	"tanh": {
+		func(x, _ float64) float64 { return 21 * math.Abs(math.Tanh(x)) },
+		func(y, _ float64) float64 { return 3 * (1 + y*y) },
+	},
+	"sigmoid": {
+		func(x, _ float64) float64 { return 12 / (1 + math.Exp(-x)) },
+		func(y, _ float64) float64 { return 6 * math.Abs(y) * (1 + math.Abs(y)) },
+	},
+	"gelu": {
+		func(x, _ float64) float64 { return (40 + x*x) * math.Abs(x) * normal(x) },
+		func(x, _ float64) float64 {
+			return (42 + x*x) * (normal(x) + math.Abs(x)*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
+		},
+	},
+	"gelu_tanh": {
+		func(x, _ float64) float64 {
+			v, _ := sigmoidOfCube(x)
+			return (22 + 14*math.Abs(v)) * math.Abs(x) / (1 + math.Exp(-v))
+		},
+		func(x, _ float64) float64 {
+			v, dv := sigmoidOfCube(x)
+			return (32 + 14*math.Abs(v)) * (1 + math.Abs(x)*dv) / (1 + math.Exp(-v))
+		},
+	},
+	"leaky_relu": {
+		func(x, slope float64) float64 { return 4 * slope * math.Abs(x) },
+		func(_, slope float64) float64 { return 4 * slope },
+	},
+}
+
+// normal is the distribution of the standard normal.
+func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+// sigmoidOfCube is what gelu_tanh takes the sigmoid of, and its derivative.
+func sigmoidOfCube(x float64) (v, dv float64) {
+	a := math.Sqrt(8 / math.Pi)
+	return a * (x + 0.044715*x*x*x), a * (1 + 3*0.044715*x*x)
+}
+
+func isFunction(name string) bool {
+	_, err := kernels.FunctionByName(name)
+	return err == nil
+}
+
+// functionBounds is the bounds of the operations of functions, by operand and element, with some of the
+// smallest numbers where a result is subnormal; nil: the operation is of no function.
+func functionBounds(c *Case) [][]float64 {
+	name, gradient := strings.CutSuffix(c.Kernel.Op, ".dx")
+	if !isFunction(name) {
+		return nil
+	}
+	units, ok := unitsOf[name]
+	if !ok {
+		panic("kerneltest: no bounds for function " + name)
+	}
+	setting, u := 0.0, UnitRoundoff(c.Spec.Type)
+	least := u * 0x1p-120 // far below what counts, above the smallest number of float32
+	for _, p := range c.Params() {
+		setting = p
+	}
+	all := make([][]float64, len(c.Buffers))
+	dy := c.Values(1) // of a gradient
+	for j, v := range c.Values(len(c.Buffers) - 1) {
+		if gradient {
+			all[0] = append(all[0], u*units.slope(v, setting)*math.Abs(dy[j])+least)
+		} else {
+			all[0] = append(all[0], u*units.value(v, setting)+least)
+		}
+	}
+	return all
+}
