@@ -86,10 +86,10 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	}
 	g, err := l.b.Build()
 	if err == nil {
-		g, err = recompute(g, &opt.Lowering)
+		g, err = dag.Expand(g)
 	}
 	if err == nil {
-		g, err = dag.Expand(g)
+		g, err = recompute(g, &opt.Lowering)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)

@@ -56,11 +56,18 @@ type recomputing struct {
 	filled  []bool         // by storage: the copies of its writers are there
 	copied  []bool         // by task
 
-	before []dag.TaskID // of the loss and the backward pass since the last segment
+	before []dag.TaskID // of the loss and the backward pass, sums among them, since the last segment
 }
 
-// recompute gives a graph without its drops the second computations that a lowering asks for.
+// recompute adds to a graph, whose reductions are expanded, what a lowering asks to compute again.
 func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
+	chosen := l.Default.Recompute
+	for _, ll := range l.Layers {
+		chosen = chosen || ll.Recompute
+	}
+	if !chosen {
+		return g, nil
+	}
 	r := &recomputing{from: g, newID: make([]dag.TaskID, len(g.Tasks)), copied: make([]bool, len(g.Tasks)),
 		filled: make([]bool, len(g.Buffers)), second: slices.Repeat([]dag.BufferID{none}, len(g.Buffers))}
 	if !r.findDrops(l) {
@@ -78,7 +85,7 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 			r.fill(id)
 			task.Accesses = r.moved(id)
 			r.before = append(r.before, id)
-		case phaseLoss:
+		case phaseLoss, phaseReduce:
 			r.before = append(r.before, id)
 		}
 		r.newID[t] = r.to.Task(task)
@@ -93,7 +100,8 @@ func (r *recomputing) findDrops(l *dag.Lowering) (any bool) {
 	r.eachAccess(func(t dag.TaskID, storage dag.BufferID, mode dag.Mode) {
 		if mode.Writes() {
 			r.writers[storage] = append(r.writers[storage], t)
-			r.drops[storage] = g.Buffers[storage].Role == dag.Activation
+			role := g.Buffers[storage].Role
+			r.drops[storage] = role == dag.Activation || role == dag.Workspace // an accumulator
 		}
 	})
 	for kept := true; kept; { // until each task writes only what is dropped, or nothing that is
@@ -128,8 +136,8 @@ func (r *recomputing) runsTwice(t dag.TaskID, l *dag.Lowering) bool {
 		}
 		ofParameters = ofParameters && (a.Mode == dag.Write || r.from.Buffers[storage].Role == dag.Parameter)
 	}
-	forward := task.Labels.Phase == phaseForward || task.Labels.Phase == phaseLoad
-	return forward && !ofParameters && l.Of(task.Labels.Layer).Recompute
+	again := slices.Contains([]string{phaseLoad, phaseForward, phaseReduce}, task.Labels.Phase)
+	return again && !ofParameters && l.Of(task.Labels.Layer).Recompute
 }
 
 // keep keeps what a task writes. It reports whether that was to be dropped.
@@ -152,9 +160,7 @@ func (r *recomputing) fill(reader dag.TaskID) {
 	after := r.ends()
 	for _, t := range segment {
 		task := r.from.Tasks[t]
-		layer := task.Labels.Layer + "."
-		task.Name = strings.Replace(task.Name, layer+task.Labels.Phase, layer+phaseRecompute, 1)
-		task.Labels.Phase = phaseRecompute
+		task.Name, task.Labels.Phase = nameAgain(&task), phaseRecompute
 		task.Accesses, task.After = r.moved(t), r.following(t)
 		if first := !slices.ContainsFunc(r.from.Preds(t), func(p int32) bool {
 			_, found := slices.BinarySearch(segment, dag.TaskID(p))
@@ -164,6 +170,15 @@ func (r *recomputing) fill(reader dag.TaskID) {
 		}
 		r.to.Task(task)
 	}
+}
+
+// nameAgain is the name of a task's copy. That of a sum of accumulators begins with the buffer's.
+func nameAgain(t *dag.Task) string {
+	if t.Labels.Phase == phaseReduce {
+		return strings.Replace(t.Name, ".merge", ".recomputed.merge", 1)
+	}
+	layer := t.Labels.Layer + "."
+	return strings.Replace(t.Name, layer+t.Labels.Phase, layer+phaseRecompute, 1)
 }
 
 // missing adds to a list the tasks whose copies a task needs before it.
@@ -184,7 +199,7 @@ func (r *recomputing) missing(list []dag.TaskID, reader dag.TaskID) []dag.TaskID
 	return list
 }
 
-// ends are the tasks of the loss and the backward pass since the last segment that none of them follows.
+// ends are the tasks before a segment, since the one before it, that none of these follows.
 func (r *recomputing) ends() []dag.TaskID {
 	var ends []dag.TaskID
 	for _, t := range r.before {
