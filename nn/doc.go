@@ -90,6 +90,15 @@
 // except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of
 // the input, which reads the weight before.
 //
+// # Recomputation
+//
+// What the forward pass of a layer makes is dropped, and computed again for the backward pass, where
+// [dag.LayerLowering] says so. The tasks that do that are in phase "recompute". They have the name of the first ones
+// with this phase in it, "conv1.recompute[0:8,0:4]", and their buffers that of the first ones with ".recomputed" behind it. They
+// start when the backward pass has come to them; see recompute.go. A layer of which the backward pass reads nothing is
+// computed once, as are all in an evaluation. A chain needs least memory where about every √n-th of its n layers keeps
+// its output, and the others are recomputed. To recompute all of them saves little.
+//
 // # Training
 //
 // [Defaults] say how a model is trained: optimiser, [Schedule] of its rate, [Loss] and clipping of

@@ -10,13 +10,13 @@ import (
 // Recomputation trades time for memory, as in T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep
 // nets with sublinear memory cost", arXiv:1604.06174, 2016. Of a chain of n layers with outputs of
 // one size, the forward pass leaves n outputs to the backward pass. If all but every k-th are
-// dropped, it leaves n/k checkpoints, and the backward pass computes k-1 outputs again at a time. So
-// n/k + k - 1 outputs are in memory instead of n, which is least, about 2√n, for k = √n. Each
-// dropped output costs its forward pass a second time.
+// dropped, it leaves n/k checkpoints, and the backward pass computes k - 1 outputs again at a time.
+// So n/k + k - 1 outputs are in memory instead of n. That is least for k = √n, about 2√n. Beside
+// them are the gradients of one segment. Each output that is dropped costs its layer's forward pass once more.
 //
 // A buffer is dropped if all tasks that write it belong to the forward passes of layers that are
 // recomputed. The tasks of the backward pass then read a second buffer, which copies of those tasks
-// fill: the same operations on the same tiles in the same order, hence the same bits. A copy reads
+// fill: the same operations on the same tiles in the same order, hence the same bits on devices of one kind. A copy reads
 // the second buffer of what is dropped, and the first of what is not. So layers in a row are a
 // segment, which begins at what the layer before it has kept.
 //

@@ -43,9 +43,7 @@ func TestRecomputedTasks(t *testing.T) {
 			l.Layers[layer] = dag.LayerLowering{Recompute: true}
 		}
 		m := branchCases(t)[c.model]
-		opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3}
-		plain := mustLower(t, m, opt)
-		opt.Lowering = l
+		opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}
 		var got []string
 		g := mustLower(t, m, opt)
 		for i := range g.Tasks {
@@ -57,8 +55,9 @@ func TestRecomputedTasks(t *testing.T) {
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s, %s: computed again are %q, want %q", c.model, c.layers, text, c.want)
 		}
-		opt.Train, plain = false, mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Samples: 3, Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true}})
-		if mustLower(t, m, opt).Hash() != plain.Hash() {
+		opt.Train = false
+		recomputed := mustLower(t, m, opt)
+		if opt.Lowering.Layers = nil; recomputed.Hash() != mustLower(t, m, opt).Hash() {
 			t.Errorf("%s, %s: an evaluation is another graph", c.model, c.layers)
 		}
 	}
@@ -67,18 +66,19 @@ func TestRecomputedTasks(t *testing.T) {
 // TestRecomputedSteps: steps in random lowerings of all networks, in which random layers are recomputed, have the weights of those
 // without, bit for bit, and the graph is as it should be.
 func TestRecomputedSteps(t *testing.T) {
-	const batch, samples = 7, 23
+	const batch, samples = 3, 23
 	rng := rand.New(rand.NewPCG(59, 61))
-	cases := layerCases(t)
-	maps.Copy(cases, fusionCases(t))
+	cases := fusionCases(t)
 	maps.Copy(cases, branchCases(t))
+	for name, m := range layerCases(t) {
+		if slices.Contains([]string{"add", "avgpool", "concat", "maxpool", "tanh", "gelu"}, name) || len(m.Stages) > 9 {
+			cases[name] = m // of the others the branching ones have all
+		}
+	}
 	again := 0
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
-		m, tries := cases[name], 1
-		if len(m.Stages) > 9 {
-			tries = 3
-		}
-		for try := i; try < i+tries; try++ {
+		m := cases[name]
+		for try := i; try < i+2; try++ {
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
 			opt.Lowering.Fused, opt.Lowering.Layout = try%3 > 0, []string{dag.NCHW, dag.NHWC}[try/4%2]

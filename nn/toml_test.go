@@ -67,7 +67,7 @@ func TestExampleLowering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := dag.LayerLowering{Forward: dag.Cut{Samples: 8, Outputs: 3}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 2}}
+	want := dag.LayerLowering{Forward: dag.Cut{Samples: 8, Outputs: 3}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 2}, Recompute: true}
 	if l.Of("conv1") != want || !l.Fused || l.Layout != dag.NHWC || l.Of("relu1").Forward.Samples != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
@@ -79,7 +79,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range Models() {
 		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}}
+		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
 		if err := WriteLowering(&text, want); err != nil {
 			t.Fatal(err)
@@ -131,6 +131,7 @@ func TestFileErrors(t *testing.T) {
 		{"fused = 1\n", "f.toml:1: fused = 1: write true or false"},
 		{"layout = \"hwcn\"\n", "f.toml:1: layout = \"hwcn\": write \"nchw\" or \"nhwc\""},
 		{"[layer.conv1]\nsamples = -1\n", "f.toml:2: layer: conv1: samples = -1: want a whole number from 0 to"},
+		{"[layer.conv1]\nrecompute = \"yes\"\n", "f.toml:2: layer: conv1: recompute = \"yes\": write true or false"},
 		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer: conv1: tile: unknown key; known are samples,"},
 		{"layer = 3\n", "f.toml:1: layer = 3: want a table"},
 	} {
