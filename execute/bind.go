@@ -103,7 +103,7 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 	if err != nil {
 		return 0, err
 	}
-	to.call = r.callIn(c, t, paramsOf(k, spec), 0)
+	to.call = r.callIn(c, t, k.Values(spec), 0)
 	for step := int32(1); step < turns(c.graph, t); step++ {
 		to.later = append(to.later, r.callIn(c, t, to.call.Params, step))
 	}
@@ -160,15 +160,6 @@ func (c *compiledGraph) callOf(t dag.TaskID) (*kernels.Kernel, *kernels.Spec, er
 // specOf describes a task for package kernels.
 func specOf(g *dag.Graph, t dag.TaskID) *kernels.Spec {
 	return kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
-}
-
-// paramsOf are the parameters of a call, in the order of the kernel.
-func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
-	params := make([]float64, len(k.Params))
-	for i, name := range k.Params {
-		params[i] = spec.Param(name)
-	}
-	return params
 }
 
 func doNothing(*kernels.Call) {}

@@ -319,7 +319,7 @@ func (c *calibrator) save() error {
 // measureCall measures one call while active cores run it. It repeats the measurement while times
 // do not settle or other processes use the cores.
 func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (platform.Model, error) {
-	params := paramsOf(pt.kernel, pt.spec)
+	params := pt.kernel.Values(pt.spec)
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
 	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec, active)

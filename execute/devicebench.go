@@ -90,7 +90,7 @@ func (s *station) measureCalls(calls [][]launchID, budget time.Duration, first i
 // if contents is nil, the arena's bytes stay.
 func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(operand int) []byte) (*deviceCall, error) {
 	k, _ := operation(spec.Op)
-	c := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(paceOf(s.platform), s.id, k, spec, v, schedule.Cost{}), worker: -1}
+	c := &deviceCall{spec: spec, variant: v, params: k.Values(spec), least: leastTime(paceOf(s.platform), s.id, k, spec, v, schedule.Cost{}), worker: -1}
 	for i, o := range spec.Operands {
 		buf := &dag.Buffer{Shape: o.Shape, Type: o.Type}
 		at, ok := s.take(buf.Bytes())

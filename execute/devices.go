@@ -242,7 +242,7 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error
 	}
 	cost, _ := b.costOf(t, worker.Device)
 	clock, sleeps := b.problem.StatesOf(b.originOf(t), worker.Device)
-	call := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, k, spec, v, cost), work: b.workspace(lane),
+	call := &deviceCall{spec: spec, variant: v, params: k.Values(spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, k, spec, v, cost), work: b.workspace(lane),
 		worker: platform.WorkerID(lane), clock: clock, sleeps: sleeps}
 	for _, a := range b.graph.Tasks[t].Accesses {
 		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer, step), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})

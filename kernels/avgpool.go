@@ -7,22 +7,22 @@ var avgpool = Kernel{
 	Op: "avgpool", Doc: "y = mean of each window",
 	Operands: []Operand{
 		writes("y", Real, "n c oh ow"),
-		reads("x", Real, "n c "+windowIndices),
+		reads("x", Real, "n c "+poolIndices),
 	},
-	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
-		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2))),
+		onCUDAPool("a window per thread", poolOnCUDA("avgpool", false, 2))),
 }
 
 var avgpoolDx = Kernel{
 	Op: "avgpool.dx", Doc: "dx = dy/(height·width) spread over each window, summed over windows",
 	Operands: []Operand{
-		writes("dx", Real, "n c "+windowIndices),
+		writes("dx", Real, "n c "+poolIndices),
 		reads("dy", Real, "n c oh ow"),
 	},
-	Params: poolParams, Sizes: poolSizes, PerPoint: 1,
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
-		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
+		onCUDAPool("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
 }
 
 func avgpoolRef[T Float](call *Call) {
@@ -47,7 +47,7 @@ func avgpoolDxRef[T Float](call *Call) {
 func (p *pooling[T]) eachPixel(n, c, u, v int, visit func(e *T)) {
 	for i := range p.height {
 		for j := range p.width {
-			a, b := u*p.stride+i-p.top, v*p.stride+j-p.left
+			a, b := u*p.stride+i-p.top, v*p.across+j-p.left
 			if a >= 0 && a < p.x.extent[2] && b >= 0 && b < p.x.extent[3] {
 				visit(&p.x.elems[p.x.at(n, c, a, b)])
 			}

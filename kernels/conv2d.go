@@ -2,84 +2,131 @@ package kernels
 
 import "dahl/kernels/cuda"
 
-// Convolution of images of c channels with f filters of i×j elements, as in
-// PyTorch's conv2d (a cross-correlation). With s the stride, t rows of padding above the image, l
-// columns to its left, and i, j running over the window:
+// Convolution of images of c channels with filters of i×j elements, as in PyTorch's conv2d (a
+// cross-correlation). Channels and filters fall into groups g of equal size, and the filters f of a
+// group see its channels c alone: one group is the usual convolution, and one channel per group a
+// depthwise one. With s the stride, d the dilation, t rows of padding above the image, l columns to
+// its left, and i, j running over the window:
 //
-//	y[n,f,u,v]   = b[f] + Σ_{c,i,j} w[f,c,i,j] · x[n,c,u·s+i-t,v·s+j-l]
-//	dx[n,c,a,b]  = Σ_{f,i,j: u·s+i-t=a, v·s+j-l=b} w[f,c,i,j] · dy[n,f,u,v]
-//	dw[f,c,i,j]  = Σ_{n,u,v} dy[n,f,u,v] · x[n,c,u·s+i-t,v·s+j-l]
-//	db[f]        = Σ_{n,u,v} dy[n,f,u,v]
+//	y[n,gf,u,v]   = b[gf] + Σ_{c,i,j} w[gf,c,i,j] · x[n,gc,u·s+i·d-t,v·s+j·d-l]
+//	dx[n,gc,a,b]  = Σ_{f,i,j: u·s+i·d-t=a, v·s+j·d-l=b} w[gf,c,i,j] · dy[n,gf,u,v]
+//	dw[gf,c,i,j]  = Σ_{n,u,v} dy[n,gf,u,v] · x[n,gc,u·s+i·d-t,v·s+j·d-l]
+//	db[gf]        = Σ_{n,u,v} dy[n,gf,u,v]
 //
-// Elements of x outside the image are zero. How many there are below it and to its right follows
-// from the extents. Parts of a convolution may begin inside the image that they know: there t and
-// l are negative.
+// Columns may have a stride and a dilation of their own. Elements of x outside the image are zero.
+// How many there are below it and to its right follows from the extents. Parts of a convolution may
+// begin inside the image that they know: there t and l are negative. A part that has filters of one
+// group is a convolution with one group.
 
 var conv2d = Kernel{
 	Op: "conv2d", Doc: "y = x ⋆ w + b: cross-correlation with padding and stride",
 	Operands: []Operand{
-		sums("y", "n f oh ow"),
-		reads("x", Real, "n c "+windowIndices),
-		reads("w", Real, "f c i j"),
-		optional(reads("b", Real, "f")),
+		sums("y", "n g:f oh ow"),
+		reads("x", Real, "n g:c "+windowIndices),
+		reads("w", Real, "g:f c i j"),
+		optional(reads("b", Real, "g:f")),
 	},
-	Params:   slidingParams,
+	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 0) },
 	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
 		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
-		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, slidingParams...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(slidingParams...)),
+		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, withOptions(slidingParams...)...),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(slidingParams...)...)),
 }
 
 var conv2dDx = Kernel{
 	Op: "conv2d.dx", Doc: "dx = gradient of conv2d with respect to x",
 	Operands: []Operand{
-		sums("dx", "n c "+windowIndices),
-		reads("dy", Real, "n f oh ow"),
-		reads("w", Real, "f c i j"),
+		sums("dx", "n g:c "+windowIndices),
+		reads("dy", Real, "n g:f oh ow"),
+		reads("w", Real, "g:f c i j"),
 	},
-	Params:   slidingParams,
+	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
 	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
 		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
-		convolutionFirst.maps.variants(convolutionFirst.inputProducts, slidingParams...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(slidingParams...)),
+		convolutionFirst.maps.variants(convolutionFirst.inputProducts, withOptions(slidingParams...)...),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...)),
 }
 
 var conv2dDw = Kernel{
 	Op: "conv2d.dw", Doc: "dw, db = gradients of conv2d with respect to w and b",
 	Operands: []Operand{
-		sums("dw", "f c i j"),
-		reads("dy", Real, "n f oh ow"),
-		reads("x", Real, "n c "+windowIndices),
-		optional(sums("db", "f")),
+		sums("dw", "g:f c i j"),
+		reads("dy", Real, "n g:f oh ow"),
+		reads("x", Real, "n g:c "+windowIndices),
+		optional(sums("db", "g:f")),
 	},
-	Params:   slidingParams,
+	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
 	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
 		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
-		convolutionFirst.weights.variants(convolutionFirst.weightProducts, slidingParams...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(slidingParams...)),
+		convolutionFirst.weights.variants(convolutionFirst.weightProducts, withOptions(slidingParams...)...),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...)),
 }
 
-// windowIndices are rows and columns of an image under windows, and slidingParams are the
-// parameters of their statement.
-const windowIndices = "oh*stride+i-top ow*stride+j-left"
+// windowIndices are rows and columns of an image under windows. slidingParams, slidingOptions and
+// groupSizes belong to the statement of any convolution.
+const (
+	windowIndices  = "oh*stride+i*dilation-top ow*column_stride+j*column_dilation-left"
+	slidingOptions = "column_stride=stride dilation=1 column_dilation=dilation groups=1"
+	groupSizes     = "g=groups"
+)
 
 var (
 	slidingParams = []string{"stride", "top", "left"}
 	reluParams    = append(slidingParams[:3:3], "relu")
+	sliding       = statement{options: parseOptions(slidingOptions)}
 )
 
-// windowing is how windows lie over an image. The first begins top rows above it and left columns
-// to its left.
-type windowing struct{ stride, top, left int }
+// withOptions are the parameters of a call of a convolution, in the order of Call.Params.
+func withOptions(params ...string) []string {
+	var all []string
+	for _, o := range sliding.options {
+		all = append(all, o.name)
+	}
+	return append(all, params...)
+}
 
-// windowingOf are the windows of a call whose first parameters are slidingParams.
+// windowing is how windows lie over an image, and how many groups channels and filters fall into.
+type windowing struct {
+	rows, columns axis
+	groups        int
+}
+
+// axis is how windows lie along one dimension. The first begins before elements ahead of the image,
+// each stride elements behind the one before, and their taps are dilation elements apart.
+type axis struct{ before, stride, dilation int }
+
+// windowingOf is that of a call of a convolution: its first parameters are slidingOptions, then
+// slidingParams. Others begin at ownParam.
 func windowingOf(params []float64) windowing {
-	return windowing{int(params[0]), int(params[1]), int(params[2])}
+	return windowing{
+		rows:    axis{stride: int(params[4]), before: int(params[5]), dilation: int(params[1])},
+		columns: axis{stride: int(params[0]), before: int(params[6]), dilation: int(params[2])},
+		groups:  int(params[3]),
+	}
+}
+
+const ownParam = 7
+
+// rectifies reports whether a call of a convolution has a parameter relu that is set.
+func rectifies(params []float64) bool { return len(params) > ownParam && params[ownParam] != 0 }
+
+// even reports whether rows and columns have the same stride and the same dilation.
+func (g *windowing) even() bool {
+	return g.rows.stride == g.columns.stride && g.rows.dilation == g.columns.dilation
+}
+
+// image is the element under a tap of a window.
+func (a axis) image(window, tap int) int { return window*a.stride + tap*a.dilation - a.before }
+
+// window is the one, of so many, that has a tap on an element; found is false where there is none.
+func (a axis) window(element, tap, windows int) (window int, found bool) {
+	at := element + a.before - tap*a.dilation
+	return at / a.stride, at >= 0 && at%a.stride == 0 && at/a.stride < windows
 }
 
 // conv2dRef computes the sum over c, i, j in this order and adds the bias last.
@@ -92,18 +139,16 @@ func conv2dRef[T Float](call *Call) {
 func conv2dDxRef[T Float](call *Call) {
 	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	g, add := windowingOf(call.Params), call.Args[0].Accumulates()
+	channels, filters := dx.extent[1]/g.groups, dy.extent[1]/g.groups
 	dx.each(func(n, c, a, b int) {
 		var sum T
-		for f := range w.extent[0] {
+		for f := c / channels * filters; f < (c/channels+1)*filters; f++ {
 			for i := range w.extent[2] {
 				for j := range w.extent[3] {
-					u, v := a+g.top-i, b+g.left-j
-					if u < 0 || v < 0 || u%g.stride != 0 || v%g.stride != 0 {
-						continue
-					}
-					u, v = u/g.stride, v/g.stride
-					if u < dy.extent[2] && v < dy.extent[3] {
-						sum += w.elems[w.at(f, c, i, j)] * dy.elems[dy.at(n, f, u, v)]
+					u, above := g.rows.window(a, i, dy.extent[2])
+					v, beside := g.columns.window(b, j, dy.extent[3])
+					if above && beside {
+						sum += w.elems[w.at(f, c%channels, i, j)] * dy.elems[dy.at(n, f, u, v)]
 					}
 				}
 			}

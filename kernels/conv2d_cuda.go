@@ -1,5 +1,7 @@
 package kernels
 
+import "fmt"
+
 // Convolutions on CUDA devices, in both layouts, are products of windows of the image with
 // filters. In n×h×w×c the rows of a product are pixels and its columns channels. In n×c×h×w,
 // where pixels follow each other in memory, it is the reverse. The gradient of the bias is one
@@ -15,12 +17,12 @@ type convolution struct {
 var convolutionFirst = convolution{
 	layout: channelsFirst, filters: filterLayout{2, 3, 1, 0, false}, turned: filterLayout{2, 3, 1, 0, false},
 	maps: &productFamily{
-		module: "conv2d", name: "conv2d", columns: true,
+		module: "conv2d", name: "conv2d", columns: true, takes: takesEven,
 		simt:   []productTile{tile64x64, tile16x128},
 		simt64: []productTile{tile64x64},
 	},
 	weights: &productFamily{
-		module: "conv2d", name: "conv2d_dw", columns: true,
+		module: "conv2d", name: "conv2d_dw", columns: true, takes: takesEven,
 		simt:   []productTile{tile64x64, tile16x32},
 		simt64: []productTile{tile64x64, wide16x32},
 	},
@@ -29,13 +31,13 @@ var convolutionFirst = convolution{
 var convolutionLast = convolution{
 	layout: channelsLast, filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
 	maps: &productFamily{
-		module: "conv2d_nhwc", name: "conv2d_nhwc",
+		module: "conv2d_nhwc", name: "conv2d_nhwc", takes: takesEven,
 		simt:   []productTile{tile128x64, tile64x64, tile128x32, tile128x16},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor64x64, tensor128x32},
 	},
 	weights: &productFamily{
-		module: "conv2d_nhwc", name: "conv2d_nhwc_dw", transposedA: true,
+		module: "conv2d_nhwc", name: "conv2d_nhwc_dw", transposedA: true, takes: takesEven,
 		simt:   []productTile{tile64x64, tile64x32, tile16x32, tile16x16},
 		simt64: []productTile{tile64x64, wide16x32},
 		tensor: []productTile{tensor64x64, tensor32x32},
@@ -44,7 +46,7 @@ var convolutionLast = convolution{
 
 // unpooledWeights is the family of conv2d.nhwc.pool.dw.
 var unpooledWeights = &productFamily{
-	module: "conv2d_nhwc_pool", name: "conv2d_nhwc_pool_dw",
+	module: "conv2d_nhwc_pool", name: "conv2d_nhwc_pool_dw", takes: takesEven,
 	simt:   []productTile{tile64x64, tile64x32, tile16x32, tile16x16},
 	simt64: []productTile{tile64x64, wide16x32},
 	tensor: []productTile{tensor64x64, tensor32x32},
@@ -103,31 +105,47 @@ func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) product
 
 // forwardSweep moves a convolution's window over its input.
 func forwardSweep(pixels triple, rows, columns int, g windowing) sweep {
-	return sweep{pixels: pixels, rows: rows, columns: columns, step: g.stride, direction: 1, originRow: -g.top, originColumn: -g.left}
+	return sweep{pixels: pixels, rows: rows, columns: columns, step: g.rows.stride, direction: g.rows.dilation, originRow: -g.rows.before, originColumn: -g.columns.before}
+}
+
+// takesEven fails for windows that differ between rows and columns in their stride or dilation, of
+// which the kernels have one each, and for groups.
+func takesEven(s *Spec) error {
+	if _, slides := s.Params.Get("stride"); !slides {
+		return nil // a dense layer
+	}
+	value := func(name string) float64 { return sliding.value(s, name) }
+	if value("column_stride") != value("stride") || value("column_dilation") != value("dilation") || value("groups") != 1 {
+		return fmt.Errorf("%s: the kernel for CUDA has one stride, one dilation and no groups", s.Op)
+	}
+	return nil
 }
 
 func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
 	y := &call.Args[0]
 	p := c.forward(call, 1, 2, c.layout.pixels(y))
 	p.bias = call.bias(3)
-	p.relu, p.add = flag(len(call.Params) > 3 && call.Params[3] != 0), flag(y.Accumulates())
+	p.relu, p.add = flag(rectifies(call.Params)), flag(y.Accumulates())
 	p.result(y.Addr, c.layout.pixels(y), c.layout.strides(y), c.layout.channel(y))
 	return []productParams{p}
 }
 
 // phase is one of the phases of the gradient of an image's rows (or columns) under a stride.
-// Pixels first, first+stride, … meet only the taps tap, tap+stride, … of the window. Pixel a of
-// them meets pixel a + origin - t of dy at tap t of these. So each phase is a convolution without
-// a stride.
-type phase struct{ first, pixels, tap, taps, origin int }
+// Pixels first, first+stride, … meet only the taps tap, tap+every, … of the window. Pixel a of
+// them meets pixel a + origin - t·dilation of dy at tap t of these. So each phase is a convolution
+// without a stride, see backwardLattice.
+type phase struct{ first, pixels, tap, taps, every, origin, dilation int }
 
 // phases are the phases of an extent. A window shorter than the stride leaves some without taps.
-func phases(extent, k, before, stride int) []phase {
+func phases(extent, out, k int, a axis) []phase {
 	var all []phase
-	for first := range min(stride, extent) {
-		p := phase{first: first, pixels: ceilDiv(extent-first, stride), tap: floorMod(first+before, stride)}
-		p.taps = max(0, ceilDiv(k-p.tap, stride))
-		p.origin = (first + before - p.tap) / stride
+	for first := range min(a.stride, extent) {
+		l, taps := backwardLattice(extent, out, k, a, first)
+		p := phase{first: first, pixels: l.pixels, taps: l.taps, every: taps.every, dilation: l.dilation}
+		if l.taps > 0 {
+			p.tap = k - 1 - taps.first - (l.taps-1)*taps.every // of the window before turning
+			p.origin = l.from + (l.taps-1)*l.dilation
+		}
 		all = append(all, p)
 	}
 	return all
@@ -135,10 +153,10 @@ func phases(extent, k, before, stride int) []phase {
 
 // inputProducts are the phases of the gradient of the input, whose filters may be turned.
 func (c *convolution) inputProducts(call *DeviceCall) []productParams {
-	dx, w, g := c.layout.pixels(&call.Args[0]), call.Args[2].Shape, windowingOf(call.Params)
+	dx, dy, w, g := c.layout.pixels(&call.Args[0]), c.layout.pixels(&call.Args[1]), call.Args[2].Shape, windowingOf(call.Params)
 	var all []productParams
-	for _, rows := range phases(dx[1], w[c.turned.i], g.top, g.stride) {
-		for _, columns := range phases(dx[2], w[c.turned.j], g.left, g.stride) {
+	for _, rows := range phases(dx[1], dy[1], w[c.turned.i], g.rows) {
+		for _, columns := range phases(dx[2], dy[2], w[c.turned.j], g.columns) {
 			all = append(all, c.inputPhase(call, rows, columns))
 		}
 	}
@@ -147,14 +165,14 @@ func (c *convolution) inputProducts(call *DeviceCall) []productParams {
 
 func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productParams {
 	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
-	stride, size := windowingOf(call.Params).stride, call.Type.SizeBytes()
+	stride, size := windowingOf(call.Params).rows.stride, call.Type.SizeBytes()
 	channels, filters := w.Shape[c.turned.c], w.Shape[c.turned.f]
 	pixels := triple{dx.Shape[0], rows.pixels, columns.pixels}
 	window := c.layout.window(dy, sweep{
-		pixels: pixels, rows: rows.taps, columns: columns.taps, step: 1, direction: -1,
+		pixels: pixels, rows: rows.taps, columns: columns.taps, step: 1, direction: -rows.dilation,
 		originRow: rows.origin, originColumn: columns.origin,
 	}).vectorised(call.Type, filters)
-	i, j := c.turned.every(w, stride)
+	i, j := c.turned.every(w, rows.every)
 	other := mapOperand(c.turned.tap(w, size, rows.tap, columns.tap), c.taps(rows.taps, columns.taps, filters),
 		c.taps(i, j, w.Stride[c.turned.f]), channels, w.Stride[c.turned.c]).vectorised(call.Type, channels)
 	p := c.product(window, other, window.pixels, window.taps)

@@ -13,6 +13,7 @@ type convDwNHWC[T Float] struct {
 	dw, dy, x     map4[T]
 	db            []T
 	rows, columns lattice
+	groups        int
 }
 
 func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
@@ -34,9 +35,9 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 // the bias.
 func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {
 	return convDwNHWC[T]{
-		dw: dw, dy: dy, x: x,
-		rows:    forwardLattice(rows, x.extent[1], dw.extent[0], g.top, g.stride),
-		columns: forwardLattice(dy.extent[2], x.extent[2], dw.extent[1], g.left, g.stride),
+		dw: dw, dy: dy, x: x, groups: g.groups,
+		rows:    forwardLattice(rows, x.extent[1], dw.extent[0], g.rows),
+		columns: forwardLattice(dy.extent[2], x.extent[2], dw.extent[1], g.columns),
 	}
 }
 
@@ -60,7 +61,20 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 
 // run adds the gradient over rows u to end of dy, of all samples.
 func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
-	for u < end {
+	if c.groups < 2 {
+		c.zones(l, u, end)
+		return
+	}
+	part := *c
+	for g := range c.groups {
+		part.dw, part.dy, part.x = c.dw.block(3, g, c.groups), c.dy.block(3, g, c.groups), c.x.block(3, g, c.groups)
+		part.zones(l, u, end)
+	}
+}
+
+// zones is run of one group.
+func (c *convDwNHWC[T]) zones(l simd.Level, u, end int) {
+	for u < end && c.columns.pixels > 0 {
 		next, top, bottom := c.rows.zone(u)
 		next = min(next, end)
 		for v := 0; v < c.columns.pixels; {
@@ -78,28 +92,29 @@ func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 // columns taps[2] to taps[3].
 func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	dy := c.dy.at(0, c.rows.first+u, c.columns.first+v, 0)
-	from := c.x.at(0, c.rows.from+u*c.rows.stride+taps[0], c.columns.from+v*c.columns.stride+taps[2], 0)
+	row, column := c.rows.dilation*c.x.stride[1], c.columns.dilation*c.x.stride[2]
+	from := c.x.at(0, c.rows.from+u*c.rows.stride, c.columns.from+v*c.columns.stride, 0) + taps[0]*row + taps[2]*column
 	inner, outer, rest := arrange(
 		walk{count: after - v, source: c.columns.stride * c.x.stride[2], result: c.dy.stride[2]},
 		walk{count: end - u, source: c.rows.stride * c.x.stride[1], result: c.dy.stride[1]},
 		walk{count: c.dy.extent[0], source: c.x.stride[0], result: c.dy.stride[0]})
 	p := simd.Product[T]{
 		N: c.dw.extent[3], K: inner.count, Batch: outer.count, Groups: taps[1] - taps[0],
-		ARow: 1, AStep: inner.source, ABatch: outer.source, AGroup: c.x.stride[1],
+		ARow: 1, AStep: inner.source, ABatch: outer.source, AGroup: row,
 		BRow: inner.result, BBatch: outer.result,
 		CRow: c.dw.stride[2], CGroup: c.dw.stride[0],
 		Accumulate: true,
 	}
-	// Columns of the window are rows of one product if neither x nor dw is cut.
+	// Columns of the window are rows of one product if they touch and neither x nor dw is cut.
 	channels, columns, together := c.dw.extent[2], taps[3]-taps[2], 1
-	if c.x.stride[2] == channels && c.dw.stride[1] == channels*c.dw.stride[2] {
+	if column == channels && c.dw.stride[1] == channels*c.dw.stride[2] {
 		together = columns
 	}
 	p.M = together * channels
 	for range rest.count {
 		p.B = c.dy.elems[dy:]
 		for j := 0; j < columns; j += together {
-			p.A = c.x.elems[from+j*c.x.stride[2]:]
+			p.A = c.x.elems[from+j*column:]
 			p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
 			p.Run(l)
 		}

@@ -17,13 +17,13 @@ import "dahl/kernels/cuda"
 var conv2dNHWCPool = Kernel{
 	Op: "conv2d.nhwc.pool", Doc: "y = positive part of the maximum of each window of x ⋆ w + b, index = its position, 255 if it is ≤ 0; channels last",
 	Operands: []Operand{
-		writes("y", Real, "n ph pw f"),
-		writes("index", Mask, "n ph pw f"),
-		reads("x", Real, "n "+pooledIndices+" c"),
-		reads("w", Real, "i j c f"),
-		optional(reads("b", Real, "f")),
+		writes("y", Real, "n ph pw g:f"),
+		writes("index", Mask, "n ph pw g:f"),
+		reads("x", Real, "n "+pooledIndices+" g:c"),
+		reads("w", Real, "i j c g:f"),
+		optional(reads("b", Real, "g:f")),
 	},
-	Params: pooledParams, Sizes: pooledSizes,
+	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
 	Flops: func(s *Spec) float64 {
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0)
@@ -31,36 +31,38 @@ var conv2dNHWCPool = Kernel{
 	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(pooledParams...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
 }
 
 var conv2dNHWCPoolDw = Kernel{
 	Op: "conv2d.nhwc.pool.dw", Doc: "dw, db = gradients of conv2d.nhwc.pool with respect to w and b",
 	Operands: []Operand{
-		sums("dw", "i j c f"),
-		reads("dy", Real, "n ph pw f"),
-		reads("index", Mask, "n ph pw f"),
-		reads("x", Real, "n "+pooledIndices+" c"),
-		optional(sums("db", "f")),
+		sums("dw", "i j c g:f"),
+		reads("dy", Real, "n ph pw g:f"),
+		reads("index", Mask, "n ph pw g:f"),
+		reads("x", Real, "n "+pooledIndices+" g:c"),
+		optional(sums("db", "g:f")),
 	},
-	Params: pooledParams, Sizes: pooledSizes,
+	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1) },
 	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
-		unpooledWeights.variants(unpooledGradient, pooledParams...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(pooledParams...)),
+		unpooledWeights.variants(unpooledGradient, withOptions(pooledParams...)...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...)),
 }
 
 // Windows of i×j pixels of the image lie in windows of a×b windows.
 const (
-	pooledIndices = "ph*step*stride+a*stride+i-top pw*step*stride+b*stride+j-left"
-	pooledSizes   = "a=size b=size"
+	pooledIndices = "ph*step*stride+a*stride+i*dilation-top pw*step*column_stride+b*column_stride+j*column_dilation-left"
+	pooledSizes   = "a=size b=size " + groupSizes
 )
 
 var pooledParams = append(slidingParams[:3:3], "size", "step")
 
 // fusedPooling is the size and the distance of the pooling's windows in a call with pooledParams.
-func fusedPooling(params []float64) (size, step int) { return int(params[3]), int(params[4]) }
+func fusedPooling(params []float64) (size, step int) {
+	return int(params[ownParam]), int(params[ownParam+1])
+}
 
 // convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
 // lie in a window.
@@ -87,7 +89,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := window(&x, &w, n, f, u*g.stride-g.top, v*g.stride-g.left, w.extent[2]) + bias
+			z := window(&g, &x, &w, n, u, v, f, w.extent[2]) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}
@@ -103,7 +105,7 @@ func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	dw, x, m := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[3]), maximaOf[T](call, 1, 2)
 	g := windowingOf(call.Params)
 	dw.each(func(i, j, c, f int) {
-		sum := m.tap(&x, f, c, i-g.top, j-g.left, g.stride)
+		sum := m.tap(&g, &x, i, j, c, f)
 		put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
 	})
 	if len(call.Args) < 5 {
@@ -143,12 +145,13 @@ func (m *maxima[T]) each(f int, visit func(n, u, v int, g T)) {
 }
 
 // tap is tapNHWC for the gradient at the maxima.
-func (m *maxima[T]) tap(x *map4[T], f, c, row, column, stride int) T {
+func (m *maxima[T]) tap(g *windowing, x *map4[T], i, j, c, f int) T {
 	var sum T
-	m.each(f, func(n, u, v int, g T) {
-		a, b := u*stride+row, v*stride+column
+	c += f / (m.dy.extent[3] / g.groups) * (x.extent[3] / g.groups)
+	m.each(f, func(n, u, v int, dy T) {
+		a, b := g.rows.image(u, i), g.columns.image(v, j)
 		if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
-			sum += g * x.elems[x.at(n, a, b, c)]
+			sum += dy * x.elems[x.at(n, a, b, c)]
 		}
 	})
 	return sum

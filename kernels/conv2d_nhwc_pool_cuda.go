@@ -28,6 +28,7 @@ func poolVariants() []Variant {
 		v := math.variant(
 			func(call *DeviceCall) []cuda.Launch { return poolLaunches(math, call) },
 			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) })
+		v.Takes = takesEven
 		v.MostElements /= fusedWindow * fusedWindow // since each window has as many positions
 		all = append(all, v)
 	}

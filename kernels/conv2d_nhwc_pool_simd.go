@@ -53,7 +53,7 @@ func poolWorkspace(y, w int) func(s *Spec) int64 {
 func poolWorkspaceOf(s *Spec, y int, w []int) int64 {
 	bytes := s.Type.SizeBytes()
 	_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
-	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], w[0], w[1], w[2], w[3], int(s.Param("stride")))
+	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], w[0], w[1], w[2], w[3], columnStride(s))
 }
 
 func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
@@ -71,9 +71,9 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 	size, step := fusedPooling(call.Params)
 	block := poolBlockOf(call.Work, &y, size, step)
 	c := convNHWC[T]{
-		dst: block.rows, src: x, w: w,
-		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], g.top, g.stride),
-		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[1], g.left, g.stride),
+		dst: block.rows, src: x, w: w, groups: g.groups, grouped: 3,
+		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], g.rows),
+		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[1], g.columns),
 	}
 	if len(call.Args) > 4 {
 		c.bias = Data[T](&call.Args[4])

@@ -41,8 +41,8 @@ func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
 // to it.
 func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], g windowing, work []byte) {
 	c.w = packScatter(work, wt)
-	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], wt.extent[0], g.top, 1, 0)
-	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], wt.extent[1], g.left, 1)
+	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], wt.extent[0], g.rows, 0)
+	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], wt.extent[1], g.columns)
 	if !c.add {
 		c.dst.clear()
 	}

@@ -18,43 +18,43 @@ import (
 var conv2dNHWCDwSGD = Kernel{
 	Op: "conv2d.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.dw",
 	Operands: []Operand{
-		updates("w", "f c i j"),
-		updates("b", "f"),
-		reads("dy", Real, "n oh ow f"),
-		reads("x", Real, "n "+windowIndices+" c"),
+		updates("w", "g:f c i j"),
+		updates("b", "g:f"),
+		reads("dy", Real, "n oh ow g:f"),
+		reads("x", Real, "n "+windowIndices+" g:c"),
 		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c i j")),
-		optional(updates("vb", "f")),
+		optional(updates("vw", "g:f c i j")),
+		optional(updates("vb", "g:f")),
 	},
-	Params:   withSGD(slidingParams...),
+	Params: withSGD(slidingParams...), Options: slidingOptions, Sizes: groupSizes,
 	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
-		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD(slidingParams...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withSGD(slidingParams...)...)),
+		convolutionLast.weights.variants(convolutionLast.descentProducts, withOptions(withSGD(slidingParams...)...)...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withOptions(withSGD(slidingParams...)...)...)),
 }
 
 var conv2dNHWCPoolDwSGD = Kernel{
 	Op: "conv2d.nhwc.pool.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.pool.dw",
 	Operands: []Operand{
-		updates("w", "f c i j"),
-		updates("b", "f"),
-		reads("dy", Real, "n ph pw f"),
-		reads("index", Mask, "n ph pw f"),
-		reads("x", Real, "n "+pooledIndices+" c"),
+		updates("w", "g:f c i j"),
+		updates("b", "g:f"),
+		reads("dy", Real, "n ph pw g:f"),
+		reads("index", Mask, "n ph pw g:f"),
+		reads("x", Real, "n "+pooledIndices+" g:c"),
 		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c i j")),
-		optional(updates("vb", "f")),
+		optional(updates("vw", "g:f c i j")),
+		optional(updates("vb", "g:f")),
 	},
-	Params: withSGD(pooledParams...), Sizes: pooledSizes,
+	Params: withSGD(pooledParams...), Options: slidingOptions, Sizes: pooledSizes,
 	Check: func(s *Spec) error { return checkVelocities(s, 8) },
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 2, 0) + descentFlops(s, 2) },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
 		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
-		unpooledWeights.variants(unpooledDescent, withSGD(pooledParams...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withSGD(pooledParams...)...)),
+		unpooledWeights.variants(unpooledDescent, withOptions(withSGD(pooledParams...)...)...),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withOptions(withSGD(pooledParams...)...)...)),
 }
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
@@ -108,13 +108,13 @@ func (d *convDescent[T]) run(l simd.Level) {
 func conv2dNHWCDwSGDRef[T Float](call *Call) {
 	d, dy, x := descentOf[T](call, 4), map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
 	g := windowingOf(call.Params)
-	d.ref(func(f, c, i, j int) T { return tapNHWC(&dy, &x, f, c, i-g.top, j-g.left, g.stride) }, dy.channelSum)
+	d.ref(func(f, c, i, j int) T { return tapNHWC(&g, &dy, &x, i, j, c, f) }, dy.channelSum)
 }
 
 func conv2dNHWCPoolDwSGDRef[T Float](call *Call) {
 	d, m, x := descentOf[T](call, 5), maximaOf[T](call, 2, 3), map4Of[T](&call.Args[4])
 	g := windowingOf(call.Params)
-	d.ref(func(f, c, i, j int) T { return m.tap(&x, f, c, i-g.top, j-g.left, g.stride) }, m.channelSum)
+	d.ref(func(f, c, i, j int) T { return m.tap(&g, &x, i, j, c, f) }, m.channelSum)
 }
 
 func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
@@ -128,7 +128,7 @@ func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 
 func conv2dNHWCDwSGDWorkspace(s *Spec) int64 {
 	w, dy := s.Operands[0].Shape, s.Operands[2].Shape
-	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[3], w[1], w[0], int(s.Param("stride"))))
+	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[3], w[1], w[0], columnStride(s)))
 }
 
 func conv2dNHWCPoolDwSGDAt[T Float](l simd.Level, call *Call) {

@@ -13,9 +13,9 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	g := windowingOf(call.Params)
 	c := convNHWC[T]{
-		dst: y, src: x, w: w, relu: call.Params[3] != 0,
-		rows:    forwardLattice(y.extent[1], x.extent[1], w.extent[0], g.top, g.stride),
-		columns: forwardLattice(y.extent[2], x.extent[2], w.extent[1], g.left, g.stride),
+		dst: y, src: x, w: w, relu: rectifies(call.Params), groups: g.groups, grouped: 3,
+		rows:    forwardLattice(y.extent[1], x.extent[1], w.extent[0], g.rows),
+		columns: forwardLattice(y.extent[2], x.extent[2], w.extent[1], g.columns),
 	}
 	if len(call.Args) > 3 {
 		c.bias = Data[T](&call.Args[3])
@@ -40,13 +40,17 @@ func (c *convNHWC[T]) addTo() {
 func convWorkspace(y, w int) func(*Spec) int64 {
 	return func(s *Spec) int64 {
 		y, w := s.Operands[y].Shape, s.Operands[w].Shape
-		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[1], w[2], w[3], int(s.Param("stride")))
+		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[1], w[2], w[3], columnStride(s))
 	}
 }
 
+// columnStride is the distance of neighbouring windows of a row.
+func columnStride(s *Spec) int { return int(sliding.value(s, "column_stride")) }
+
 // conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the pixels of dx
 // fall into s×s phases, each a convolution with every s-th row and column of the filters
-// (Dumoulin and Visin, arXiv:1603.07285, section 4). These are packed in the workspace.
+// (Dumoulin and Visin, arXiv:1603.07285, section 4). These are packed in the workspace. With a
+// dilation see backwardLattice.
 func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	c := convNHWC[T]{dst: dx, src: dy, add: call.Args[0].Accumulates()}
@@ -58,48 +62,58 @@ func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 
 // phases computes the gradient dst of a convolution with turned filters wt.
 func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], g windowing, work []byte) {
-	if g.stride == 1 && c.scatters(l, wt) {
+	if g == (windowing{g.rows.touching(), g.columns.touching(), 1}) && c.scatters(l, wt) {
 		c.scatter(l, wt, g, work)
 		return
 	}
-	c.w = *wt
+	c.w, c.groups, c.grouped = *wt, g.groups, 2
 	in, out := &c.dst.extent, &c.src.extent
-	for p := range min(g.stride, in[1]) {
-		var row, column int
-		c.rows, row = backwardLattice(in[1], out[1], wt.extent[0], g.top, g.stride, p)
-		for q := range min(g.stride, in[2]) {
-			c.columns, column = backwardLattice(in[2], out[2], wt.extent[1], g.left, g.stride, q)
-			if g.stride > 1 {
-				c.w = packPhaseNHWC(work, wt, row, column, c.rows.taps, c.columns.taps, g.stride)
+	for p := range min(g.rows.stride, in[1]) {
+		var rows, columns someTaps
+		c.rows, rows = backwardLattice(in[1], out[1], wt.extent[0], g.rows, p)
+		for q := range min(g.columns.stride, in[2]) {
+			c.columns, columns = backwardLattice(in[2], out[2], wt.extent[1], g.columns, q)
+			if rows.every*columns.every == 1 {
+				c.all(l, work)
+				continue
 			}
-			c.all(l, work)
+			c.w = packPhaseNHWC(work, wt, rows, columns)
+			c.all(l, nil)
 		}
 	}
 }
 
 func conv2dNHWCDxWorkspace(s *Spec) int64 {
 	dx, dy, wt := s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape
-	return dxWorkspace(s.Type.SizeBytes(), dx[2], dy[2], wt, int(s.Param("stride")))
+	return dxWorkspace(s, dx[2], dy[2], wt)
 }
 
 // dxWorkspace is the bytes of the largest phase of the turned filters wt, of the wider filters of
 // pixels that share vectors, or of the filters for scatter.
-func dxWorkspace(elementBytes int64, in, out int, wt []int, stride int) int64 {
-	if stride == 1 {
-		return max(wideWorkspace(elementBytes, in, wt[0], wt[1], wt[2], wt[3], 1), scatterWorkspace(elementBytes, in, out, wt))
+func dxWorkspace(s *Spec, in, out int, wt []int) int64 {
+	value := func(name string) int { return int(sliding.value(s, name)) }
+	rows := axis{stride: value("stride"), dilation: value("dilation")}.every()
+	columns := axis{stride: value("column_stride"), dilation: value("column_dilation")}.every()
+	bytes := s.Type.SizeBytes()
+	if rows*columns == 1 {
+		return max(wideWorkspace(bytes, in, wt[0], wt[1], wt[2], wt[3], 1), scatterWorkspace(bytes, in, out, wt))
 	}
-	return int64(ceilDiv(wt[0], stride)*ceilDiv(wt[1], stride)*wt[2]*wt[3]) * elementBytes
+	return int64(ceilDiv(wt[0], rows)*ceilDiv(wt[1], columns)*wt[2]*wt[3]) * bytes
 }
 
-// packPhaseNHWC copies every stride-th row and column of the filters.
-func packPhaseNHWC[T Float](work []byte, w *map4[T], row, column, rows, columns, stride int) map4[T] {
+// someTaps is taps of the turned filters at equal distances.
+type someTaps struct{ first, count, every int }
+
+// packPhaseNHWC copies some rows and columns of the filters.
+func packPhaseNHWC[T Float](work []byte, w *map4[T], rows, columns someTaps) map4[T] {
 	channels, filters := w.extent[2], w.extent[3]
-	elems, _ := scratch[T](work, rows*columns*channels*filters)
-	packed := packed4(elems, [4]int{rows, columns, channels, filters})
-	for i := range rows {
-		for j := range columns {
+	elems, _ := scratch[T](work, rows.count*columns.count*channels*filters)
+	packed := packed4(elems, [4]int{rows.count, columns.count, channels, filters})
+	for i := range rows.count {
+		for j := range columns.count {
 			for c := range channels {
-				copy(packed.elems[packed.at(i, j, c, 0):], w.elems[w.at(row+i*stride, column+j*stride, c, 0):][:filters])
+				from := w.at(rows.first+i*rows.every, columns.first+j*columns.every, c, 0)
+				copy(packed.elems[packed.at(i, j, c, 0):], w.elems[from:][:filters])
 			}
 		}
 	}
@@ -108,39 +122,62 @@ func packPhaseNHWC[T Float](work []byte, w *map4[T], row, column, rows, columns,
 
 // lattice relates, along rows or along columns, pixels of the result with the pixels under their
 // windows. Pixel u is at first + u·step of the result, and its window begins at from + u·stride
-// of the source, which has extent pixels.
+// of the source, which has extent pixels. Its taps are dilation pixels apart.
 type lattice struct {
-	pixels, first, step  int
-	taps                 int
-	from, stride, extent int
+	pixels, first, step            int
+	taps                           int
+	from, stride, dilation, extent int
 }
 
 // forwardLattice is the lattice of conv2d.nhwc.
-func forwardLattice(out, in, k, before, stride int) lattice {
-	return lattice{pixels: out, step: 1, taps: k, from: -before, stride: stride, extent: in}
+func forwardLattice(out, in, k int, a axis) lattice {
+	return lattice{pixels: out, step: 1, taps: k, from: -a.before, stride: a.stride, dilation: a.dilation, extent: in}
 }
 
-// backwardLattice is the lattice of the pixels of dx at phase, phase+stride, …. tap is the first
-// tap of the turned filters that they meet; the taps are stride apart.
-func backwardLattice(in, out, k, before, stride, phase int) (l lattice, tap int) {
-	last := floorMod(phase+before, stride) // of the taps before turning, the first
-	taps := max(0, (k-last+stride-1)/stride)
-	return lattice{
-		pixels: (in - phase + stride - 1) / stride, first: phase, step: stride,
-		taps: taps, from: (phase+before-last)/stride - taps + 1, stride: 1, extent: out,
-	}, k - 1 - last - (taps-1)*stride
+// backwardLattice is the lattice of the pixels of dx at phase, phase+stride, …, and the taps of the
+// turned filters that they meet. Before turning, tap t meets pixel a in window u where
+//
+//	u·stride + t·dilation = a + before
+//
+// So of taps that meet the phase every stride/e-th one does, with e the greatest common divisor of
+// stride and dilation, and the windows in which they do are dilation/e apart. A phase may meet none.
+func backwardLattice(in, out, k int, a axis, phase int) (lattice, someTaps) {
+	every := a.every()
+	first := 0 // before turning
+	for first < every && floorMod(phase+a.before-first*a.dilation, a.stride) != 0 {
+		first++
+	}
+	l := lattice{pixels: (in - phase + a.stride - 1) / a.stride, first: phase, step: a.stride, stride: 1, dilation: a.dilation * every / a.stride, extent: out}
+	if first == every {
+		return l, someTaps{every: every}
+	}
+	l.taps = max(0, (k-first+every-1)/every)
+	l.from = floorDiv(phase+a.before-first*a.dilation, a.stride) - (l.taps-1)*l.dilation
+	return l, someTaps{first: k - 1 - first - (l.taps-1)*every, count: l.taps, every: every}
 }
+
+// every is the distance of taps that meet pixels of one phase of the stride.
+func (a axis) every() int {
+	divisor, rest := a.stride, a.dilation
+	for rest > 0 {
+		divisor, rest = rest, divisor%rest
+	}
+	return a.stride / divisor
+}
+
+// touching is the same without gaps between windows or taps.
+func (a axis) touching() axis { return axis{before: a.before, stride: 1, dilation: 1} }
 
 // zone returns the end of the pixels from u whose windows have the same taps, lo to hi, within
 // the source. Beside the source it is empty, with lo = hi.
 func (l *lattice) zone(u int) (end, lo, hi int) {
 	at := l.from + u*l.stride
-	lo, hi = max(0, -at), min(l.taps, l.extent-at)
+	lo, hi = max(0, -floorDiv(at, l.dilation)), min(l.taps, -floorDiv(at-l.extent, l.dilation))
 	if hi <= lo {
 		return u + 1, 0, 0
 	}
 	if lo == 0 && hi == l.taps {
-		return min(l.pixels, (l.extent-l.taps-l.from)/l.stride+1), lo, hi
+		return min(l.pixels, (l.extent-1-(l.taps-1)*l.dilation-l.from)/l.stride+1), lo, hi
 	}
 	return u + 1, lo, hi
 }
@@ -166,15 +203,29 @@ func (w *walk) join(outer walk) bool {
 // convNHWC is a convolution of channels-last maps: filters w of I×J×C×F, a bias
 // or nil, and where elements of the result are zero.
 type convNHWC[T Float] struct {
-	dst, src, w   map4[T]
-	bias          []T
-	relu, add     bool    // add to dst, without bias
-	where         map4[T] // of the shape of dst, or without elements
-	rows, columns lattice
+	dst, src, w     map4[T]
+	bias            []T
+	relu, add       bool    // add to dst, without bias
+	where           map4[T] // of the shape of dst, or without elements
+	rows, columns   lattice
+	groups, grouped int // in dimension grouped of the filters
 }
 
-// all computes the whole map, some samples at a time. Phases of a stride do not need the
-// workspace.
+// group is one of the groups of the convolution.
+func (c *convNHWC[T]) group(g int) convNHWC[T] {
+	part := *c
+	part.dst, part.src, part.w = c.dst.block(3, g, c.groups), c.src.block(3, g, c.groups), c.w.block(c.grouped, g, c.groups)
+	if c.where.elems != nil {
+		part.where = c.where.block(3, g, c.groups)
+	}
+	if c.bias != nil {
+		part.bias = c.bias[g*part.dst.extent[3]:][:part.dst.extent[3]]
+	}
+	return part
+}
+
+// all computes the whole map, some samples at a time. Pixels share no vectors without a workspace,
+// which phases of a stride fill with their filters.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	parts := c.split(l, work)
 	step := cachedSamples(&c.src, &c.dst, &c.w)
@@ -204,7 +255,19 @@ func cachedSamples[T Float](a, b, filters *map4[T]) int {
 
 // run computes rows u to end of the lattice, of all samples.
 func (c *convNHWC[T]) run(l simd.Level, u, end int) {
-	for u < end {
+	if c.groups < 2 {
+		c.zones(l, u, end)
+		return
+	}
+	for g := range c.groups {
+		part := c.group(g)
+		part.zones(l, u, end)
+	}
+}
+
+// zones is run of one group.
+func (c *convNHWC[T]) zones(l simd.Level, u, end int) {
+	for u < end && c.columns.pixels > 0 {
 		next, top, bottom := c.rows.zone(u)
 		next = min(next, end)
 		for v := 0; v < c.columns.pixels; {
@@ -243,7 +306,7 @@ func (c *convNHWC[T]) empty(u, end, v, after int) {
 // part computes pixels whose windows lie in the source with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
-	row, column := c.rows.from+u*c.rows.stride+taps[0], c.columns.from+v*c.columns.stride+taps[2]
+	row, column := c.rows.from+u*c.rows.stride+taps[0]*c.rows.dilation, c.columns.from+v*c.columns.stride+taps[2]*c.columns.dilation
 	from := c.src.at(0, row, column, 0)
 	to, where, cut := c.position(&c.dst, u, v), c.position(&c.where, u, v), &c.where.stride
 	inner, outer, rest := arrange(
@@ -298,13 +361,14 @@ func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
 	return inner, outer, rest
 }
 
-// sum runs a product over the given taps. The columns of the window are one step if neither the
-// source nor the filters are cut between channels. Otherwise each column is a product of its own.
+// sum runs a product over the given taps. The columns of the window are one step if they touch and
+// neither the source nor the filters are cut between channels. Otherwise each column is a product of its own.
 func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]int) {
 	channels, columns := c.w.extent[2], taps[3]-taps[2]
-	if columns == 1 || c.src.stride[2] == channels && c.w.stride[1] == channels*c.w.stride[2] {
+	row, column := c.rows.dilation*c.src.stride[1], c.columns.dilation*c.src.stride[2]
+	if columns == 1 || column == channels && c.w.stride[1] == channels*c.w.stride[2] {
 		p.K, p.Batch = columns*channels, taps[1]-taps[0]
-		p.ABatch, p.BBatch = c.src.stride[1], c.w.stride[0]
+		p.ABatch, p.BBatch = row, c.w.stride[0]
 		p.A, p.B = c.src.elems[from:], c.w.elems[c.w.at(taps[0], taps[2], 0, 0):]
 		p.Bias, p.ReLU, p.Accumulate = c.bias, c.relu, c.add
 		p.Run(l)
@@ -319,7 +383,7 @@ func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]in
 			if last {
 				p.Where = where
 			}
-			p.A = c.src.elems[from+(i-taps[0])*c.src.stride[1]+(j-taps[2])*c.src.stride[2]:]
+			p.A = c.src.elems[from+(i-taps[0])*row+(j-taps[2])*column:]
 			p.B = c.w.elems[c.w.at(i, j, 0, 0):]
 			p.Run(l)
 			p.Accumulate = true

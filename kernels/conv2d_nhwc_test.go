@@ -12,7 +12,7 @@ func TestZones(t *testing.T) {
 	for range 2000 {
 		l := lattice{
 			pixels: rng.IntN(20), taps: 1 + rng.IntN(7),
-			from: rng.IntN(17) - 8, stride: 1 + rng.IntN(4), extent: 1 + rng.IntN(20),
+			from: rng.IntN(17) - 8, stride: 1 + rng.IntN(4), dilation: 1 + rng.IntN(3), extent: 1 + rng.IntN(20),
 		}
 		for u := 0; u < l.pixels; {
 			end, lo, hi := l.zone(u)
@@ -21,7 +21,7 @@ func TestZones(t *testing.T) {
 			}
 			for ; u < end; u++ {
 				for tap := range l.taps {
-					at := l.from + u*l.stride + tap
+					at := l.from + u*l.stride + tap*l.dilation
 					if inside := at >= 0 && at < l.extent; inside != (tap >= lo && tap < hi) {
 						t.Fatalf("%+v: tap %d of pixel %d is at %d, its zone has taps %d to %d", l, tap, u, at, lo, hi)
 					}

@@ -49,7 +49,7 @@ func wideWorkspace(t int64, pixels, rows, columns, channels, filters, stride int
 // shared is sharedPixels for results that follow each other in a row without gaps.
 func shared[T Float](l simd.Level, result, where *map4[T], columns *lattice) int {
 	filters := result.extent[3]
-	if columns.step > 1 || result.stride[2] != filters || where.elems != nil && where.stride[2] != filters {
+	if columns.step > 1 || columns.dilation > 1 || result.stride[2] != filters || where.elems != nil && where.stride[2] != filters {
 		return 1
 	}
 	return sharedPixels(vectorBytes(l)/sizeOf[T](), columns.pixels, filters, columns.taps, columns.stride)
@@ -81,7 +81,7 @@ func (m *map4[T]) share(g int) map4[T] {
 func (c *convNHWC[T]) split(l simd.Level, work []byte) (parts [2]convNHWC[T]) {
 	parts[0] = *c
 	g := shared(l, &c.dst, &c.where, &c.columns)
-	if g == 1 {
+	if g == 1 || c.groups > 1 || work == nil {
 		return parts
 	}
 	wide := &parts[0]
@@ -123,9 +123,8 @@ func eachShared[T Float](w, wide *map4[T], g, stride int, visit func(one, many [
 // fold adds up, and the gradient of the remaining pixels. Either may have none.
 func (c *convDwNHWC[T]) split(l simd.Level, work []byte) (parts [2]convDwNHWC[T], g int) {
 	parts[0] = *c
-	g = shared(l, &c.dy, &map4[T]{}, &c.columns)
-	if g == 1 {
-		return parts, g
+	if g = shared(l, &c.dy, &map4[T]{}, &c.columns); g == 1 || c.groups > 1 {
+		return parts, 1
 	}
 	wide := &parts[0]
 	parts[1] = *c

@@ -22,12 +22,12 @@ func turnedExtents(y, x []int, elementBytes int) (samples int, yTurned, xTurned 
 // and w. For dx the filters are turned round.
 func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
-		filters, stride, bytes := s.Operands[w].Shape, int(s.Param("stride")), s.Type.SizeBytes()
+		filters, bytes := s.Operands[w].Shape, s.Type.SizeBytes()
 		_, yTurned, xTurned := turnedExtents(s.Operands[y].Shape, s.Operands[x].Shape, int(bytes))
 		f, c, i, j := filters[0], filters[1], filters[2], filters[3]
-		rest := wideWorkspace(bytes, yTurned[2], i, j, c, f, stride)
+		rest := wideWorkspace(bytes, yTurned[2], i, j, c, f, columnStride(s))
 		if dx {
-			rest = dxWorkspace(bytes, xTurned[2], yTurned[2], []int{i, j, f, c}, stride)
+			rest = dxWorkspace(s, xTurned[2], yTurned[2], []int{i, j, f, c})
 		}
 		return roomBytes(yTurned, bytes) + roomBytes(xTurned, bytes) + roomBytes([4]int{i, j, c, f}, bytes) + rest
 	}
@@ -60,9 +60,9 @@ func conv2dAt[T Float](l simd.Level, call *Call) {
 		count := min(t.samples, y.extent[0]-n)
 		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))
 		c := convNHWC[T]{
-			dst: t.y, src: t.x, w: t.w,
-			rows:    forwardLattice(y.extent[2], x.extent[2], w.extent[2], g.top, g.stride),
-			columns: forwardLattice(y.extent[3], x.extent[3], w.extent[3], g.left, g.stride),
+			dst: t.y, src: t.x, w: t.w, groups: g.groups, grouped: 3,
+			rows:    forwardLattice(y.extent[2], x.extent[2], w.extent[2], g.rows),
+			columns: forwardLattice(y.extent[3], x.extent[3], w.extent[3], g.columns),
 		}
 		if len(call.Args) > 3 {
 			c.bias = Data[T](&call.Args[3])
@@ -118,11 +118,7 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	} else {
 		clear(t.w.elems)
 	}
-	c := convDwNHWC[T]{
-		dw: t.w, dy: t.y, x: t.x,
-		rows:    forwardLattice(dy.extent[2], x.extent[2], dw.extent[2], g.top, g.stride),
-		columns: forwardLattice(dy.extent[3], x.extent[3], dw.extent[3], g.left, g.stride),
-	}
+	c := convDwOf(t.w, t.y, t.x, dy.extent[2], g)
 	for n := 0; n < dy.extent[0]; n += t.samples {
 		count := min(t.samples, dy.extent[0]-n)
 		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))

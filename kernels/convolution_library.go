@@ -71,9 +71,14 @@ func (l *libraryConvolution) window() filterLayout {
 	return l.filters
 }
 
-// takes fails for windows that are no squares, padding that differs from side to side, and a
-// convolution that is added to what is there.
+// takes fails for windows that are no squares or have gaps, padding that differs from side to side,
+// groups, and a convolution that is added to what is there.
 func (l *libraryConvolution) takes(s *Spec) error {
+	for i, o := range sliding.options {
+		if plain := []float64{s.Param("stride"), 1, 1, 1}[i]; sliding.value(s, o.name) != plain {
+			return fmt.Errorf("%s: %s is %g, and the call of cuDNN has %g", s.Op, o.name, sliding.value(s, o.name), plain)
+		}
+	}
 	shape := func(i int) []int {
 		if l.pooled && i > l.y {
 			i++ // after the marks
@@ -113,7 +118,7 @@ type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
 		Kind: l.kind, Float64: c.Type == dag.Float64, TF32: tf32, ChannelsLast: l.layout == channelsLast,
-		Pad: c.param(1), Stride: c.param(0), Add: c.Args[0].Accumulates() && l.hyper == 0,
+		Pad: c.param(5), Stride: c.param(4), Add: c.Args[0].Accumulates() && l.hyper == 0,
 	}}
 	x, y, w := &c.Args[l.x], &c.Args[l.y], &c.Args[l.w]
 	to.part.X, to.part.Y = l.image(to, x), l.image(to, y)
@@ -125,7 +130,7 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	}
 	switch l.kind {
 	case cuda.Forward:
-		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 3 && c.Params[3] != 0
+		to.part.Bias, to.part.ReLU = c.bias(3), rectifies(c.Params)
 	case cuda.InputGradient:
 		if len(c.Args) > 3 { // it stops where the input is not positive
 			to.after = append(to.after, c.elements("library", "library_mask", []*DeviceArg{&c.Args[0], &c.Args[3]})...)

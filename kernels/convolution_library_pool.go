@@ -13,14 +13,14 @@ import (
 // whole is the call without pooling, of a map at the beginning of the workspace.
 func (l *libraryConvolution) whole(c *DeviceCall) *DeviceCall {
 	plain := &DeviceCall{Type: c.Type, Args: slices.Delete(slices.Clone(c.Args), l.y, l.y+1)}
-	plain.Params = append(plain.Params, c.Params[:3]...)
+	plain.Params = append(plain.Params, c.Params[:ownParam]...)
 	if l.kind == cuda.Forward {
 		plain.Params = append(plain.Params, 0) // the scan takes positive parts
 	}
-	plain.Params = append(plain.Params, c.Params[5:]...)
+	plain.Params = append(plain.Params, c.Params[ownParam+2:]...)
 	x, filters := &plain.Args[l.x], &plain.Args[l.w]
 	k, g, pooled := filters.Shape[l.window().i], windowingOf(c.Params), &c.Args[l.y]
-	shape := []int{x.Shape[0], windows(x.Shape[1], k, g.top, g.stride), windows(x.Shape[2], k, g.left, g.stride), pooled.Shape[3]}
+	shape := []int{x.Shape[0], windows(x.Shape[1], k, g.rows.before, g.rows.stride), windows(x.Shape[2], k, g.columns.before, g.columns.stride), pooled.Shape[3]}
 	mode := dag.Read
 	if l.kind == cuda.Forward {
 		mode = dag.Write
@@ -39,8 +39,8 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 		to.after = append(to.after, scanLaunch(c, channelsLast.pixels(z)))
 		return to
 	}
-	size, step := c.Params[3], c.Params[4]
-	spread := &DeviceCall{Type: c.Type, Params: []float64{step, 0, 0, size, size}, Args: []DeviceArg{*z, c.Args[l.y], c.Args[l.y+1]}}
+	size, step := c.Params[ownParam], c.Params[ownParam+1]
+	spread := &DeviceCall{Type: c.Type, Params: []float64{step, step, 0, 0, size, size}, Args: []DeviceArg{*z, c.Args[l.y], c.Args[l.y+1]}}
 	to.before = append(spreadMaxima(spread), to.before...)
 	return to
 }

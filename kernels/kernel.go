@@ -18,6 +18,10 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
+	// Options names parameters that a call may leave out, and what stands for each: a number, as in
+	// "dilation=1", or another parameter. They come before Params in Call.Params.
+	Options string
+
 	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
 	Sizes string
 	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
@@ -310,6 +314,27 @@ func (k ElemKind) DType(real dag.DType) dag.DType {
 		return dag.Float64
 	}
 	return real
+}
+
+// Parameters names the parameters of a call, in the order of Call.Params.
+func (k *Kernel) Parameters() []string {
+	var all []string
+	for _, o := range k.statement.options {
+		all = append(all, o.name)
+	}
+	return append(all, k.Params...)
+}
+
+// Values are the parameters of a valid call, in the order of Call.Params.
+func (k *Kernel) Values(s *Spec) []float64 {
+	var all []float64
+	for _, o := range k.statement.options {
+		all = append(all, k.statement.value(s, o.name))
+	}
+	for _, name := range k.Params {
+		all = append(all, s.Param(name))
+	}
+	return all
 }
 
 func (k *Kernel) required() int {

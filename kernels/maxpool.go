@@ -19,37 +19,42 @@ var maxpool = Kernel{
 	Operands: []Operand{
 		writes("y", Real, "n c oh ow"),
 		writes("index", Mask, "n c oh ow"),
-		reads("x", Real, "n c "+windowIndices),
+		reads("x", Real, "n c "+poolIndices),
 	},
-	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 2) }, PerPoint: 1,
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 2) }, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolRef[float32](2), maxpoolRef[float64](2),
 		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
-		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2))),
+		onCUDAPool("a window per thread", poolOnCUDA("maxpool", true, 2))),
 }
 
 var maxpoolDx = Kernel{
 	Op: "maxpool.dx", Doc: "dx = dy at each window's maximum, summed over windows, else 0; index 255 passes nothing",
 	Operands: []Operand{
-		writes("dx", Real, "n c "+windowIndices),
+		writes("dx", Real, "n c "+poolIndices),
 		reads("dy", Real, "n c oh ow"),
 		reads("index", Mask, "n c oh ow"),
 	},
-	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32](2), maxpoolDxRef[float64](2),
 		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
-		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
+		onCUDAPool("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
 }
 
-// poolParams and poolSizes are of the statement of a pooling, with the windows of windowIndices.
-var poolParams = append(slidingParams[:3:3], "height", "width")
+// poolIndices are rows and columns of an image under the windows of a pooling. The others belong to
+// its statement, too.
+const (
+	poolIndices = "oh*stride+i-top ow*column_stride+j-left"
+	poolSizes   = "i=height j=width"
+	poolOptions = "column_stride=stride"
+)
 
-const poolSizes = "i=height j=width"
+var poolParams = append(slidingParams[:3:3], "height", "width")
 
 // checkMaxima refuses windows without an element. rows is as in pooling.
 func checkMaxima(s *Spec, rows int) error {
-	y, x, stride := s.Operands[0].Shape, s.Operands[2].Shape, int(s.Param("stride"))
+	y, x := s.Operands[0].Shape, s.Operands[2].Shape
 	for i, before := range []string{"top", "left"} {
-		pad, size := int(s.Param(before)), int(s.Param(poolParams[3+i]))
+		pad, size, stride := int(s.Param(before)), int(s.Param(poolParams[3+i])), int(sliding.value(s, []string{"stride", "column_stride"}[i]))
 		if most := (x[rows+i]-1+pad)/stride + 1; y[rows+i] > most {
 			return fmt.Errorf("y[%d] is %d, want at most %d: later windows lie beside x[%d] = %d", rows+i, y[rows+i], most, rows+i, x[rows+i])
 		}
@@ -64,18 +69,20 @@ func checkMaxima(s *Spec, rows int) error {
 // 1 where channels are last.
 type pooling[T Float] struct {
 	simd.Pooling[T]
-	windowing
-	height, width int
-	y             map4[T]     // or dy
-	index         map4[uint8] // without elements in an average
-	x             map4[T]     // or dx
-	rows          int
+	stride, across int // the distance of windows along columns and along rows
+	top, left      int
+	height, width  int
+	y              map4[T]     // or dy
+	index          map4[uint8] // without elements in an average
+	x              map4[T]     // or dx
+	rows           int
 }
 
 // poolingOf takes operands y, index and x; index is -1 in an average.
 func poolingOf[T Float](call *Call, y, index, x, rows int) pooling[T] {
 	p := pooling[T]{
-		windowing: windowingOf(call.Params), height: int(call.Params[3]), width: int(call.Params[4]),
+		across: int(call.Params[0]), stride: int(call.Params[1]), top: int(call.Params[2]), left: int(call.Params[3]),
+		height: int(call.Params[4]), width: int(call.Params[5]),
 		y: map4Of[T](&call.Args[y]), x: map4Of[T](&call.Args[x]), rows: rows,
 	}
 	if index >= 0 {
@@ -93,8 +100,8 @@ func (p *pooling[T]) last() pooling[T] {
 	return q
 }
 
-// square reports whether the windows are squares of a size, and not of another shape.
-func (p *pooling[T]) square() bool { return p.height == p.width }
+// square reports whether the windows are squares of a size as far apart in both directions.
+func (p *pooling[T]) square() bool { return p.height == p.width && p.stride == p.across }
 
 // area is a rectangle of windows.
 type area struct{ rows, columns dag.Range }
@@ -107,13 +114,13 @@ func (a *area) has(u, v int) bool {
 func (p *pooling[T]) inner() (inner pooling[T], a area) {
 	r, c := p.rows, p.rows+1
 	a.rows = insideWindows(p.y.extent[r], p.height, p.top, p.stride, p.x.extent[r])
-	a.columns = insideWindows(p.y.extent[c], p.width, p.left, p.stride, p.x.extent[c])
+	a.columns = insideWindows(p.y.extent[c], p.width, p.left, p.across, p.x.extent[c])
 	if a.rows.Len() == 0 || a.columns.Len() == 0 {
 		return inner, area{}
 	}
 	inner = *p
 	inner.y, inner.index = p.y.part(r, a.rows).part(c, a.columns), p.index.part(r, a.rows).part(c, a.columns)
-	inner.x = p.x.from(r, a.rows.Lo*p.stride-p.top).from(c, a.columns.Lo*p.stride-p.left)
+	inner.x = p.x.from(r, a.rows.Lo*p.stride-p.top).from(c, a.columns.Lo*p.across-p.left)
 	inner.top, inner.left = 0, 0
 	return inner, a
 }
@@ -167,7 +174,7 @@ func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 	any := false
 	for i := range p.height {
 		for j := range p.width {
-			a, b := u*p.stride+i-p.top, v*p.stride+j-p.left
+			a, b := u*p.stride+i-p.top, v*p.across+j-p.left
 			if a < 0 || a >= p.x.extent[1] || b < 0 || b >= p.x.extent[2] {
 				continue
 			}
@@ -188,7 +195,7 @@ func (p *pooling[T]) spread(done area) {
 		if at == noMaximum || done.has(u, v) {
 			return
 		}
-		a, b := u*q.stride+at/q.width-q.top, v*q.stride+at%q.width-q.left
+		a, b := u*q.stride+at/q.width-q.top, v*q.across+at%q.width-q.left
 		if a >= 0 && a < q.x.extent[1] && b >= 0 && b < q.x.extent[2] {
 			q.x.elems[q.x.at(n, a, b, c)] += q.y.elems[q.y.at(n, u, v, c)]
 		}

@@ -10,25 +10,25 @@ var maxpoolNHWC = Kernel{
 	Operands: []Operand{
 		writes("y", Real, "n oh ow c"),
 		writes("index", Mask, "n oh ow c"),
-		reads("x", Real, "n "+windowIndices+" c"),
+		reads("x", Real, "n "+poolIndices+" c"),
 	},
-	Params: poolParams, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 1) }, PerPoint: 1,
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 1) }, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolRef[float32](1), maxpoolRef[float64](1),
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
-		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1))),
+		onCUDAPool("a window per thread", poolOnCUDA("maxpool", true, 1))),
 }
 
 var maxpoolNHWCDx = Kernel{
 	Op: "maxpool.nhwc.dx", Doc: "dx = dy at each window's maximum, summed over windows, else 0; index 255 passes nothing; channels last",
 	Operands: []Operand{
-		writes("dx", Real, "n "+windowIndices+" c"),
+		writes("dx", Real, "n "+poolIndices+" c"),
 		reads("dy", Real, "n oh ow c"),
 		reads("index", Mask, "n oh ow c"),
 	},
-	Params: poolParams, Sizes: poolSizes, Flops: perElement(1, 1),
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32](1), maxpoolDxRef[float64](1),
 		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
-		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),
+		onCUDAPool("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),
 }
 
 // noMaximum is the index of a window through which no gradient passes, because a

@@ -32,7 +32,7 @@ type windowForm struct{ Height, Width, Step, Top, Left, ChannelsLast int32 }
 // windowFormOf is that of a call of a pooling. rows is the dimension of rows, followed by columns:
 // 2, or 1 where channels are last.
 func windowFormOf(c *DeviceCall, rows int) windowForm {
-	w := windowForm{Step: c.param(0), Top: c.param(1), Left: c.param(2), Height: c.param(3), Width: c.param(4)}
+	w := windowForm{Step: c.param(1), Top: c.param(2), Left: c.param(3), Height: c.param(4), Width: c.param(5)}
 	if rows == 1 {
 		w.ChannelsLast = 1
 	}
@@ -49,6 +49,13 @@ type windowParams struct {
 	Total                int32
 	Window               windowForm
 	Rows, Columns        int32
+}
+
+// onCUDAPool is the variant "cuda" of a pooling.
+func onCUDAPool(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant {
+	all := onCUDA(doc, launches)
+	all[0].Takes = takesEven
+	return all
 }
 
 // poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is as in
@@ -99,7 +106,7 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 			order = [3]int{3, 1, 2}
 		}
 		p := spreadParams{
-			Window: windowFormOf(c, rows), Step: divideBy(int(c.Params[0])), Extents: extentsOf(dx),
+			Window: windowFormOf(c, rows), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
 			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
 		}
 		p.DxStride, p.DyStride = stridesOf(dx, rowMajor), stridesOf(dy, order)

@@ -170,7 +170,9 @@ func (f *productFamily) variants(of products, params ...string) []Variant {
 			}
 			return most
 		}
-		all = append(all, math.variant(launches, workspace))
+		v := math.variant(launches, workspace)
+		v.Takes = f.takes
+		all = append(all, v)
 	}
 	return all
 }
@@ -196,7 +198,7 @@ func unplaced(s *Spec, params []string) *DeviceCall {
 		call.Args = append(call.Args, BindDevice(1<<20, &dag.Buffer{Type: o.Type, Shape: o.Shape}, nil, o.Mode))
 	}
 	for _, name := range params {
-		call.Params = append(call.Params, s.Param(name))
+		call.Params = append(call.Params, sliding.value(s, name))
 	}
 	return call
 }

@@ -47,6 +47,8 @@ type productFamily struct {
 	simt, simt64, tensor []productTile // of float32, of float64, and of tensor cores
 
 	transposedA, transposedB bool // in memory, where both factors are matrices
+
+	takes func(*Spec) error // see Variant.Takes
 }
 
 // productMath is a way to multiply in a product. Its name is the variant's, also in symbols.

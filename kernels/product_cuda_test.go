@@ -306,27 +306,28 @@ func TestCutOfKnownShapes(t *testing.T) {
 }
 
 // TestPhases compares with the definition: pixel a of the image gets from pixel u of dy at tap
-// i of the window where u·stride + i - pad = a.
+// i of the window where u·stride + i·dilation - pad = a.
 func TestPhases(t *testing.T) {
 	type meeting struct{ a, tap, u int }
-	for _, c := range [][4]int{{13, 3, 1, 1}, {13, 3, 0, 2}, {17, 5, 2, 3}, {7, 1, 0, 3}, {2, 3, 2, 5}, {11, 2, 3, 2}, {1, 1, 0, 1}} {
-		extent, k, pad, stride := c[0], c[1], c[2], c[3]
-		pixels := windows(extent, k, pad, stride)
+	for _, c := range [][5]int{{13, 3, 1, 1, 1}, {13, 3, 0, 2, 1}, {17, 5, 2, 3, 1}, {7, 1, 0, 3, 1}, {2, 3, 2, 5, 1}, {11, 2, 3, 2, 1}, {1, 1, 0, 1, 1},
+		{13, 3, 1, 1, 2}, {17, 5, 2, 3, 2}, {19, 5, 3, 2, 2}, {23, 4, 5, 4, 6}, {29, 3, 1, 3, 5}} {
+		extent, k, pad, stride, dilation := c[0], c[1], c[2], c[3], c[4]
+		pixels := windows(extent, (k-1)*dilation+1, pad, stride)
 		want := map[meeting]bool{}
 		for u := range pixels {
 			for i := range k {
-				if a := u*stride + i - pad; a >= 0 && a < extent {
+				if a := u*stride + i*dilation - pad; a >= 0 && a < extent {
 					want[meeting{a, i, u}] = true
 				}
 			}
 		}
 		got, seen := map[meeting]bool{}, make([]int, extent)
-		for _, p := range phases(extent, k, pad, stride) {
+		for _, p := range phases(extent, pixels, k, axis{before: pad, stride: stride, dilation: dilation}) {
 			for a := range p.pixels {
 				seen[p.first+a*stride]++
 				for i := range p.taps {
-					if u := a + p.origin - i; u >= 0 && u < pixels {
-						got[meeting{p.first + a*stride, p.tap + i*stride, u}] = true
+					if u := a + p.origin - i*p.dilation; u >= 0 && u < pixels {
+						got[meeting{p.first + a*stride, p.tap + i*p.every, u}] = true
 					}
 				}
 			}
@@ -368,7 +369,7 @@ func TestVectorised(t *testing.T) {
 		}
 	}
 	image := DeviceArg{Addr: 256, Shape: []int{2, 7, 11, 8}, Stride: []int{616, 88, 8, 1}}
-	s := forwardSweep(triple{2, 7, 11}, 3, 3, windowing{1, 1, 1})
+	s := forwardSweep(triple{2, 7, 11}, 3, 3, windowing{axis{1, 1, 1}, axis{1, 1, 1}, 1})
 	if o := channelsLast.window(&image, s).vectorised(dag.Float32, 8); o.vector != 1 {
 		t.Error("8 channels, last, are not loaded in groups")
 	}

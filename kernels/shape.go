@@ -40,7 +40,10 @@ func optional(o Operand) Operand {
 
 // intParam returns a parameter that must be an integer from low to high.
 func intParam(s *Spec, name string, low, high int) (int, error) {
-	v := s.Param(name)
+	return integer(name, s.Param(name), low, high)
+}
+
+func integer(name string, v float64, low, high int) (int, error) {
 	if v != math.Trunc(v) || !(v >= float64(low) && v <= float64(high)) {
 		return 0, fmt.Errorf("parameter %s is %g, want an integer from %d to %d", name, v, low, high)
 	}

@@ -45,13 +45,16 @@ import (
 
 // Subscript says which element of one dimension of an operand a point of the iteration space touches:
 //
-//	index     = number | "..." | ["-"] loop | term {"+" term} ["-" parameter] .
+//	index     = number | "..." | ["-"] loop | loop ":" loop | term {"+" term} ["-" parameter] .
 //	term      = loop {"*" parameter} .
 //
 // A number is an extent of which all is touched. "..." stands for any further dimensions, each
-// with a loop of its own. "-i" is i counted from the end.
+// with a loop of its own. "-i" is i counted from the end. "g:f" is f counted within block g of a
+// dimension of equal blocks, as the channels of a grouped convolution are. A tile has some of one
+// block, or whole blocks. So a tile within a block is a call with one block.
 type Subscript struct {
 	Terms    []Term // none: a number, or "..."
+	Block    string // the loop over blocks; "": none
 	Offset   string // the parameter that is subtracted; "": none
 	Extent   int    // of a number
 	Reversed bool
@@ -77,7 +80,7 @@ func (x *Subscript) isWindow() bool { return len(x.Terms) > 0 && !x.isLoop() }
 
 // has reports whether the index depends on a loop.
 func (x *Subscript) has(loop string) bool {
-	return slices.ContainsFunc(x.Terms, func(t Term) bool { return t.Loop == loop })
+	return x.Block == loop || slices.ContainsFunc(x.Terms, func(t Term) bool { return t.Loop == loop })
 }
 
 // parseSubscripts reads the Dims of an operand.
@@ -87,12 +90,15 @@ func parseSubscripts(dims string) ([]Subscript, error) {
 		x := Subscript{Text: text}
 		n, err := strconv.Atoi(text)
 		rest, reversed := strings.CutPrefix(text, "-")
+		block, within, blocks := strings.Cut(text, ":")
 		switch {
 		case text == restText:
 		case err == nil && n > 0:
 			x.Extent = n
 		case reversed:
 			x.Reversed, x.Terms = true, []Term{{Loop: rest}}
+		case blocks:
+			x.Block, x.Terms = block, []Term{{Loop: within}}
 		default:
 			sum, offset, _ := strings.Cut(text, "-")
 			x.Offset = offset
@@ -117,8 +123,10 @@ func (x *Subscript) names() []string {
 	for _, t := range x.Terms {
 		all = append(append(all, t.Loop), t.Factors...)
 	}
-	if x.Offset != "" {
-		all = append(all, x.Offset)
+	for _, name := range []string{x.Offset, x.Block} {
+		if name != "" {
+			all = append(all, name)
+		}
 	}
 	return all
 }
@@ -133,14 +141,54 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// statement is the Dims and Sizes of a line of the table, parsed.
+// statement is the Dims, Sizes and Options of a line of the table, parsed.
 type statement struct {
 	operands [][]Subscript
 	sizes    []size
+	options  []option
 }
 
 // size is a loop whose extent is a parameter.
 type size struct{ loop, param string }
+
+// option is a parameter that a call may leave out. Its value is then a number, or that of another
+// parameter.
+type option struct {
+	name   string
+	number float64
+	other  string // "": the number
+}
+
+// parseOptions reads Options, "parameter=number" or "parameter=parameter" each.
+func parseOptions(text string) (all []option) {
+	for _, text := range strings.Fields(text) {
+		name, otherwise, _ := strings.Cut(text, "=")
+		o := option{name: name, other: otherwise}
+		if v, err := strconv.ParseFloat(otherwise, 64); err == nil {
+			o.number, o.other = v, ""
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// value is a parameter of a valid call, or what stands for it where the call leaves it out.
+func (s *statement) value(of *Spec, name string) float64 {
+	for i := range s.options {
+		o := &s.options[i]
+		if o.name != name {
+			continue
+		}
+		if v, given := of.Params.Get(name); given {
+			return v
+		}
+		if o.other != "" {
+			return s.value(of, o.other)
+		}
+		return o.number
+	}
+	return of.Param(name)
+}
 
 // stated parses the statements of a table.
 func stated(table []Kernel) []Kernel {
@@ -156,6 +204,13 @@ func stated(table []Kernel) []Kernel {
 
 // parse reads the statement of a kernel and checks that its parameters exist.
 func (k *Kernel) parse() (s statement, err error) {
+	params := slices.Clone(k.Params)
+	for _, o := range parseOptions(k.Options) {
+		if o.other != "" && !slices.Contains(params, o.other) {
+			return s, fmt.Errorf("option %q: there is no parameter %s before it", o.name, o.other)
+		}
+		s.options, params = append(s.options, o), append(params, o.name)
+	}
 	for i := range k.Operands {
 		o := &k.Operands[i]
 		indices, err := parseSubscripts(o.Dims)
@@ -167,7 +222,7 @@ func (k *Kernel) parse() (s statement, err error) {
 				return s, fmt.Errorf("operand %s: index %q subtracts no parameter", o.Name, x.Text)
 			}
 			for _, name := range x.params() {
-				if !slices.Contains(k.Params, name) {
+				if !slices.Contains(params, name) {
 					return s, fmt.Errorf("operand %s: index %q: there is no parameter %s", o.Name, x.Text, name)
 				}
 			}
@@ -176,10 +231,15 @@ func (k *Kernel) parse() (s statement, err error) {
 	}
 	for _, text := range strings.Fields(k.Sizes) {
 		loop, param, ok := strings.Cut(text, "=")
-		if !ok || !slices.Contains(k.Params, param) {
+		if !ok || !slices.Contains(params, param) {
 			return s, fmt.Errorf("size %q is not of the form loop=parameter", text)
 		}
 		s.sizes = append(s.sizes, size{loop, param})
+	}
+	for _, x := range slices.Concat(s.operands...) {
+		if x.Block != "" && !slices.ContainsFunc(s.sizes, func(z size) bool { return z.loop == x.Block }) {
+			return s, fmt.Errorf("index %q: the number of blocks is no size", x.Text)
+		}
 	}
 	return s, nil
 }
@@ -234,21 +294,21 @@ func (k *Kernel) space(s *Spec) (*Space, error) {
 			return nil, err
 		}
 	}
-	for i := range s.Operands {
-		if err := p.bindOperand(i); err != nil {
-			return nil, err
-		}
-	}
 	for _, z := range p.sizes {
 		most := maxGeometry
 		if k.marks() {
 			most = maxWindow
 		}
-		v, err := intParam(s, z.param, 1, most)
+		v, err := p.intParam(z.param, 1, most)
 		if err != nil {
 			return nil, err
 		}
 		p.extents = append(p.extents, extent{name: z.loop, value: v, dim: -1})
+	}
+	for i := range s.Operands {
+		if err := p.bindOperand(i); err != nil {
+			return nil, err
+		}
 	}
 	return p, p.checkWindows()
 }
@@ -281,6 +341,13 @@ func (p *Space) bindOperand(i int) error {
 				continue
 			case x.isLoop():
 				bound.name = x.Terms[0].Loop
+				if x.Block != "" {
+					blocks := p.extent(x.Block)
+					if e%blocks != 0 {
+						return fmt.Errorf("%s[%d] is %d, want a multiple of %d", o.Name, d, e, blocks)
+					}
+					bound.value = e / blocks
+				}
 			default:
 				bound.index = x
 			}
@@ -344,7 +411,7 @@ func (p *Space) extent(loop string) int {
 func (p *Space) factor(t *Term) int {
 	f := 1
 	for _, name := range t.Factors {
-		f *= int(p.spec.Param(name))
+		f *= int(p.value(p.spec, name))
 	}
 	return f
 }
@@ -355,6 +422,11 @@ func (p *Space) offset(x *Subscript) int {
 		return 0
 	}
 	return int(p.spec.Param(x.Offset))
+}
+
+// intParam is a parameter that must be an integer from low to high.
+func (p *Space) intParam(name string, low, high int) (int, error) {
+	return integer(name, p.value(p.spec, name), low, high)
 }
 
 // span is the distance from the first to the last element of one window, and one more.
@@ -381,7 +453,7 @@ func (p *Space) checkWindows() error {
 			if name == e.index.Offset {
 				low = -maxGeometry
 			}
-			if _, err := intParam(p.spec, name, low, maxGeometry); err != nil {
+			if _, err := p.intParam(name, low, maxGeometry); err != nil {
 				return err
 			}
 		}
@@ -416,7 +488,7 @@ func (p *Space) Terms() int {
 	n := 1
 	for _, e := range p.extents {
 		if e.index == nil && e.name != restText && !slices.ContainsFunc(p.operands[0], func(x Subscript) bool {
-			return len(x.Terms) > 0 && x.Terms[0].Loop == e.name
+			return len(x.Terms) > 0 && x.Terms[0].Loop == e.name || x.Block == e.name
 		}) {
 			n *= e.value
 		}

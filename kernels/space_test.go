@@ -98,11 +98,27 @@ func cutsOf(space *kernels.Space, s *kernels.Spec, rng *rand.Rand) []cut {
 	var all []cut
 	for d, e := range s.Operands[0].Shape {
 		if space.Cuttable(d) {
-			all = append(all, cut{dim: d, parts: parts(e)})
+			all = append(all, cut{dim: d, parts: alongBlocks(parts(e), space.Block(d))})
 		}
 	}
 	for _, l := range space.Reduced() {
 		all = append(all, cut{loop: l.Name, parts: parts(l.Extent)})
+	}
+	return all
+}
+
+// alongBlocks cuts ranges that have parts of several blocks where these begin and end.
+func alongBlocks(parts []dag.Range, block int) (all []dag.Range) {
+	for _, r := range parts {
+		for r.Lo/block != (r.Hi-1)/block && (r.Lo%block > 0 || r.Hi%block > 0) {
+			at := (r.Lo/block + 1) * block
+			if r.Lo%block == 0 {
+				at = r.Hi / block * block
+			}
+			all = append(all, dag.Range{Lo: r.Lo, Hi: at})
+			r.Lo = at
+		}
+		all = append(all, r)
 	}
 	return all
 }
@@ -231,7 +247,7 @@ func boxesAreMinimal(t *testing.T, c *kerneltest.Case, tile *kernels.Tile, writt
 			}) {
 				continue // the written box itself, or filters, of which a gradient has all
 			}
-			if len(x.Terms) > 2 && c.Spec.Param("stride") > float64(p.length(x.Terms[2].Loop)) {
+			if len(x.Terms) > 2 && p.factor(&x.Terms[1]) > p.length(x.Terms[2].Loop) || len(x.Terms) > 1 && p.factor(&x.Terms[len(x.Terms)-1]) > 1 {
 				continue // gaps within the windows
 			}
 			touched := p.touched(x, c.Spec.Operands[i].Shape[d])
@@ -267,12 +283,12 @@ func pointsOf(t *testing.T, c *kerneltest.Case, written dag.Box, reduced map[str
 	p := &points{c, indices, map[string]int{}, written, reduced}
 	for _, text := range strings.Fields(c.Kernel.Sizes) {
 		loop, param, _ := strings.Cut(text, "=")
-		p.extents[loop] = int(c.Spec.Param(param))
+		p.extents[loop] = c.Value(param)
 	}
 	for i, o := range c.Spec.Operands {
 		for d, x := range indices[i] {
 			if len(x.Terms) == 1 && x.Offset == "" {
-				p.extents[x.Terms[0].Loop] = o.Shape[d]
+				p.extents[x.Terms[0].Loop] = o.Shape[d] / max(1, p.extents[x.Block])
 			}
 		}
 	}
@@ -282,22 +298,30 @@ func pointsOf(t *testing.T, c *kerneltest.Case, written dag.Box, reduced map[str
 // length is the extent of a loop in the tile.
 func (p *points) length(loop string) int {
 	for d, x := range p.indices[0] {
-		if len(x.Terms) == 1 && x.Terms[0].Loop == loop {
+		if len(x.Terms) == 1 && x.Block == "" && x.Terms[0].Loop == loop {
 			return p.written[d].Len()
 		}
 	}
 	return p.extents[loop]
 }
 
+// factor is that of a term.
+func (p *points) factor(t *kernels.Term) int {
+	f := 1
+	for _, name := range t.Factors {
+		f *= p.c.Value(name)
+	}
+	return f
+}
+
 // value is an index at a point.
 func (p *points) value(x *kernels.Subscript, at map[string]int) int {
 	v := 0
 	for _, t := range x.Terms {
-		f := 1
-		for _, name := range t.Factors {
-			f *= int(p.c.Spec.Param(name))
-		}
-		v += f * at[t.Loop]
+		v += p.factor(&t) * at[t.Loop]
+	}
+	if x.Block != "" {
+		v += at[x.Block] * p.extents[x.Terms[0].Loop]
 	}
 	if x.Offset != "" {
 		v -= int(p.c.Spec.Param(x.Offset))
@@ -312,8 +336,8 @@ func (p *points) value(x *kernels.Subscript, at map[string]int) int {
 func (p *points) touched(x *kernels.Subscript, extent int) []int {
 	var loops []string
 	add := func(x *kernels.Subscript) {
-		for _, t := range x.Terms {
-			if !slices.Contains(loops, t.Loop) {
+		for _, t := range append([]kernels.Term{{Loop: x.Block}}, x.Terms...) {
+			if t.Loop != "" && !slices.Contains(loops, t.Loop) {
 				loops = append(loops, t.Loop)
 			}
 		}
@@ -321,7 +345,7 @@ func (p *points) touched(x *kernels.Subscript, extent int) []int {
 	add(x)
 	for i := range p.indices[0] { // that depend on the same loops
 		w := &p.indices[0][i]
-		if slices.ContainsFunc(w.Terms, func(t kernels.Term) bool { return slices.Contains(loops, t.Loop) }) {
+		if slices.ContainsFunc(w.Terms, func(t kernels.Term) bool { return slices.Contains(loops, t.Loop) }) || w.Block != "" && slices.Contains(loops, w.Block) {
 			add(w)
 		}
 	}

@@ -31,7 +31,7 @@ type Loop struct {
 // each other operand that must be written has the same dimension.
 func (p *Space) Cuttable(dim int) bool {
 	text := p.text(0, dim)
-	if p.isWhole(text) {
+	if p.isWhole(text) || p.inBlocks(text) {
 		return false
 	}
 	for i := range p.kernel.Operands[:p.kernel.required()] {
@@ -64,7 +64,28 @@ func (p *Space) Reduced() []Loop {
 	if len(p.kernel.Operands[0].Modes) < 2 || p.kernel.Validate(&added) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(p.Summed(), func(l Loop) bool { return p.isWhole(l.Name) })
+	return slices.DeleteFunc(p.Summed(), func(l Loop) bool { return p.isWhole(l.Name) || p.inBlocks(l.Name) })
+}
+
+// inBlocks reports whether an operand has several blocks of a loop. Some of each block would be no box.
+func (p *Space) inBlocks(loop string) bool {
+	for _, indices := range p.operands {
+		for i := range indices {
+			if x := &indices[i]; x.Block != "" && x.Terms[0].Loop == loop && p.extent(x.Block) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Block is the extent of the blocks of a dimension of the written operand: a tile has some of one,
+// or whole ones. It is that of the dimension where there is one block.
+func (p *Space) Block(dim int) int {
+	if x := p.index(0, dim); x != nil && x.Block != "" {
+		return p.extent(x.Terms[0].Loop)
+	}
+	return p.spec.Operands[0].Shape[dim]
 }
 
 // isWhole reports whether the table says that tiles have all of a loop.
@@ -151,9 +172,23 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	}
 	for _, q := range p.spec.Params {
 		shift, _ := t.shifts.Get(q.Name)
-		tile.Params = append(tile.Params, dag.Param{Name: q.Name, Value: q.Value + shift})
+		if q.Value += shift; t.needs(&q) {
+			tile.Params = append(tile.Params, q)
+		}
 	}
 	return tile
+}
+
+// needs sets a parameter to the number of blocks that the tile has. It reports whether the tile has
+// the parameter: not if it is one that a call may leave out.
+func (t *tiling) needs(q *dag.Param) bool {
+	for _, z := range t.sizes {
+		if r, cut := t.ranges[z.loop]; cut && z.param == q.Name {
+			q.Value = float64(r.Len())
+			return q.Value > 1
+		}
+	}
+	return true
 }
 
 // loop is the range of a loop.
@@ -180,13 +215,40 @@ func (t *tiling) write(d int, r dag.Range) {
 	case x.Reversed:
 		t.ranges[x.Terms[0].Loop] = t.reversed(x.Terms[0].Loop, r)
 	case x.isLoop():
-		t.ranges[x.Terms[0].Loop] = r
+		t.ranges[x.Terms[0].Loop] = t.inBlock(x, r)
 	default:
 		out := x.Terms[0].Loop
 		windows := t.preimage(x, r)
 		t.ranges[out], t.ranges[x.Text] = atLeastOne(windows, t.extent(out)), r
 		t.shift(x, r, windows.Len() == 0)
 	}
+}
+
+// inBlock notes the blocks of a range of a dimension, and returns the range within one.
+func (t *tiling) inBlock(x *Subscript, r dag.Range) dag.Range {
+	if x.Block == "" || t.extent(x.Block) == 1 {
+		return r
+	}
+	n := t.extent(x.Terms[0].Loop)
+	blocks := dag.Range{Lo: r.Lo / n, Hi: (r.Hi-1)/n + 1}
+	t.ranges[x.Block] = blocks
+	if blocks.Len() == 1 {
+		return dag.Range{Lo: r.Lo - blocks.Lo*n, Hi: r.Hi - blocks.Lo*n}
+	}
+	if r.Lo%n != 0 || r.Hi%n != 0 {
+		panic("kernels: a tile of " + t.kernel.Op + " has parts of several blocks")
+	}
+	return dag.Range{Lo: 0, Hi: n}
+}
+
+// ofBlocks is the range of a dimension that a loop has, perhaps in blocks.
+func (t *tiling) ofBlocks(x *Subscript) dag.Range {
+	r := t.loop(x.Terms[0].Loop)
+	if x.Block == "" {
+		return r
+	}
+	n, blocks := t.extent(x.Terms[0].Loop), t.loop(x.Block)
+	return dag.Range{Lo: blocks.Lo*n + r.Lo, Hi: (blocks.Hi-1)*n + r.Hi}
 }
 
 // positions is the least and the greatest distance of an element of a window from its beginning.
@@ -292,7 +354,7 @@ func (t *tiling) box(i, d, extent int) dag.Range {
 	case x.Reversed:
 		return t.reversed(x.Terms[0].Loop, t.loop(x.Terms[0].Loop))
 	case x.isLoop():
-		return t.loop(x.Terms[0].Loop)
+		return t.ofBlocks(x)
 	}
 	r, ok := t.ranges[x.Text]
 	if !ok {

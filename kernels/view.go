@@ -65,6 +65,12 @@ func (m map4[T]) part(dim int, r dag.Range) map4[T] {
 	return m
 }
 
+// block is one of so many equal parts of a dimension.
+func (m map4[T]) block(dim, i, parts int) map4[T] {
+	n := m.extent[dim] / parts
+	return m.part(dim, dag.Range{Lo: i * n, Hi: (i + 1) * n})
+}
+
 // clear sets all elements to zero.
 func (m *map4[T]) clear() {
 	for i := range m.extent[0] {

@@ -77,12 +77,12 @@ func (c *Case) DeviceCall(bases []uint64, work uint64) *kernels.DeviceCall {
 }
 
 // Params are the parameters in the order of a call.
-func (c *Case) Params() []float64 {
-	var params []float64
-	for _, name := range c.Kernel.Params {
-		params = append(params, c.Spec.Param(name))
-	}
-	return params
+func (c *Case) Params() []float64 { return c.Kernel.Values(&c.Spec) }
+
+// Value is a parameter, or what stands for it, as an integer.
+func (c *Case) Value(name string) int {
+	i := slices.Index(c.Kernel.Parameters(), name)
+	return int(c.Params()[i])
 }
 
 // Clone copies the data, so that another variant starts from equal data.

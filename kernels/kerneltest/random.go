@@ -79,7 +79,7 @@ func draw(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 		}
 	}
 	var params dag.Params
-	for _, name := range k.Params {
+	for _, name := range append(d.given, k.Params...) {
 		params = append(params, dag.Param{Name: name, Value: d.param(name)})
 	}
 	margin := rng.IntN(3)
@@ -98,6 +98,8 @@ type drawing struct {
 	rng       *rand.Rand
 	indices   [][]kernels.Subscript
 	sizes     map[string]string // of loops by parameter
+	options   map[string]string // what stands for a parameter that the call leaves out
+	given     []string          // those that it does not leave out
 	free      []int             // extents that no loop has yet
 	wide      string            // the loop whose extent is longer than two vectors; "": none is
 	symmetric bool              // windows have the same padding on all sides
@@ -109,12 +111,13 @@ type drawing struct {
 func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
 	d := &drawing{
 		kernel: k, rng: rng, symmetric: rng.IntN(2) == 0,
-		sizes: map[string]string{}, extents: map[string]int{}, params: map[string]float64{},
+		sizes: map[string]string{}, options: map[string]string{}, extents: map[string]int{}, params: map[string]float64{},
 	}
 	for _, text := range strings.Fields(k.Sizes) {
 		loop, param, _ := strings.Cut(text, "=")
 		d.sizes[loop] = param
 	}
+	d.drawOptions()
 	var err error
 	if d.indices, err = k.Subscripts(); err != nil {
 		panic("kerneltest: " + k.Op + ": " + err.Error())
@@ -130,6 +133,26 @@ func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
 		d.wide = loops[rng.IntN(len(loops))]
 	}
 	return d
+}
+
+// drawOptions draws which parameters a call does not leave out. Half of the calls leave out all. Of
+// groups, some have one channel or one filter each.
+func (d *drawing) drawOptions() {
+	all := d.rng.IntN(2) == 0
+	for _, text := range strings.Fields(d.kernel.Options) {
+		name, otherwise, _ := strings.Cut(text, "=")
+		if d.options[name] = otherwise; !all && d.rng.IntN(2) == 0 {
+			d.given = append(d.given, name)
+			d.params[name] = float64(1 + d.rng.IntN(3))
+		}
+	}
+	if d.params["groups"] > 1 {
+		for _, loop := range []string{"c", "f"} {
+			if d.rng.IntN(2) == 0 {
+				d.extents[loop] = 1
+			}
+		}
+	}
 }
 
 // rows are the loops over rows of an operand that may be of any length.
@@ -182,7 +205,11 @@ func (d *drawing) shape(indices []kernels.Subscript) []int {
 			d.window(x)
 			shape = append(shape, d.extents[x.Text])
 		default:
-			shape = append(shape, d.extent(x.Terms[0].Loop))
+			e := d.extent(x.Terms[0].Loop)
+			if x.Block != "" {
+				e *= int(d.param(d.sizes[x.Block]))
+			}
+			shape = append(shape, e)
 		}
 	}
 	return shape
@@ -272,6 +299,12 @@ func (d *drawing) position(loop string, most int) int {
 
 func (d *drawing) param(name string) float64 {
 	v, ok := d.params[name]
+	if otherwise, optional := d.options[name]; !ok && optional {
+		if _, err := fmt.Sscan(otherwise, &v); err != nil {
+			v = d.param(otherwise)
+		}
+		return v
+	}
 	if !ok {
 		v = d.drawParam(name)
 		d.params[name] = v
