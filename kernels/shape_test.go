@@ -240,7 +240,7 @@ func TestTableStaysItself(t *testing.T) {
 func tableText(all []kernels.Kernel) string {
 	var b strings.Builder
 	for _, k := range all {
-		fmt.Fprintf(&b, "%s %s %v %v %v\n", k.Op, k.Doc, k.Operands, k.Params, k.Host)
+		fmt.Fprintf(&b, "%s %s %v %v %v\n", k.Op, k.Doc, k.Operands, k.Parameters(), k.Host)
 		for _, v := range k.Variants {
 			fmt.Fprintf(&b, "  %s %s %s %v %v %v %d %d %s %d\n", v.Name, v.Doc, v.Kind, v.Level, v.Run32 != nil, v.Types, v.Capability, v.FactorBits, v.Library, v.MostElements)
 		}

@@ -1,8 +1,8 @@
 package nn
 
-// AvgPool is the average of square windows. A Stride of 0 means Size. Pad is the zeros on each side
-// of the image, which count as elements of the windows.
-type AvgPool struct{ Size, Stride, Pad int }
+// AvgPool is the average of windows, which lie as those of a MaxPool of the same numbers. Beside the
+// image are zeros, which count as elements of the windows.
+type AvgPool MaxPool
 
 // Kind implements [Layer].
 func (AvgPool) Kind() string { return "avgpool" }

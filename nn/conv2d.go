@@ -2,19 +2,41 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 )
 
-// Conv2D is a convolution (cross-correlation, as PyTorch's) with square kernels,
-// with w of shape (filters, channels, kernel, kernel). A Stride of 0 means 1.
+// Conv2D is a convolution (cross-correlation, as PyTorch's), with w of shape (filters, channels/groups,
+// kernel, kernel). Kernel, Pad and Stride are of rows and of columns, unless Columns and Pads say
+// otherwise. Taps of the kernel are Dilation pixels apart. The filters of each of so many Groups see
+// the channels of that group alone. A Stride, a Dilation and Groups of 0 mean 1.
 type Conv2D struct {
 	Filters, Kernel, Pad, Stride int
+	Dilation, Groups             int
+	Columns                      Columns
+	Pads                         Pads
 	NoBias                       bool
 }
 
 // Kind implements [Layer].
 func (Conv2D) Kind() string { return "conv2d" }
+
+// conv2dOf is the layer that a model file describes.
+func conv2dOf(s Settings) Layer {
+	c := Conv2D{Filters: s.count("filters"), Groups: s.count("groups"), NoBias: s["bias"] == 0}
+	c.Kernel, c.Columns.Size = s.pair("kernel")
+	c.Stride, c.Columns.Stride = s.pair("stride")
+	c.Dilation, c.Columns.Dilation = s.pair("dilation")
+	c.Pad, c.Pads = s.pads("pad")
+	return c
+}
+
+func (c Conv2D) windows() [2]window {
+	return windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, c.Pad, c.Columns, c.Pads)
+}
+
+func (c Conv2D) groups() int { return max(c.Groups, 1) }
 
 // Output implements [Layer].
 func (c Conv2D) Output(inputs [][]int) ([]int, error) {
@@ -28,35 +50,17 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	if c.Filters < 1 {
 		return nil, fmt.Errorf("%d filters; want at least 1", c.Filters)
 	}
-	if c.Pad < 0 || c.Pad > maxExtent {
-		return nil, fmt.Errorf("pad %d; want 0 to %d", c.Pad, maxExtent)
+	if g := c.groups(); in[0]%g != 0 || c.Filters%g != 0 {
+		return nil, fmt.Errorf("%d groups; want a divisor of the %d channels and the %d filters", g, in[0], c.Filters)
 	}
-	h, err := windows(in[1], c.Kernel, c.Pad, c.stride())
-	if err != nil {
-		return nil, err
-	}
-	w, err := windows(in[2], c.Kernel, c.Pad, c.stride())
-	return []int{c.Filters, h, w}, err
-}
-
-func (c Conv2D) stride() int { return max(c.Stride, 1) }
-
-// windows is the number of positions of a window along one dimension.
-func windows(extent, size, pad, stride int) (int, error) {
-	if size < 1 || stride < 1 {
-		return 0, fmt.Errorf("window %d, stride %d; want at least 1", size, stride)
-	}
-	if size > extent+2*pad {
-		return 0, fmt.Errorf("window %d is larger than the input, %d with padding", size, extent+2*pad)
-	}
-	return (extent+2*pad-size)/stride + 1, nil
+	return slid(in, c.Filters, c.windows())
 }
 
 // Params implements [Layer].
 func (c Conv2D) Params(in [][]int) []Parameter {
-	channels := in[0][0]
-	fanIn := channels * c.Kernel * c.Kernel
-	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, c.Kernel, c.Kernel}, FanIn: fanIn}}
+	channels, w := in[0][0]/c.groups(), c.windows()
+	fanIn := channels * w[0].size * w[1].size
+	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, w[0].size, w[1].size}, FanIn: fanIn}}
 	if !c.NoBias {
 		p = append(p, Parameter{Name: "bias", Shape: []int{c.Filters}, FanIn: fanIn})
 	}
@@ -65,7 +69,7 @@ func (c Conv2D) Params(in [][]int) []Parameter {
 
 // Flops implements [Layer].
 func (c Conv2D) Flops(in [][]int, out []int) float64 {
-	return 2 * float64(elems(out)) * float64(in[0][0]*c.Kernel*c.Kernel)
+	return 2 * float64(elems(out)) * float64(c.Params(in)[0].FanIn)
 }
 
 // Layout implements [Layer].
@@ -74,14 +78,17 @@ func (Conv2D) Layout(chosen, _ string) string { return chosen }
 // Forward implements [Layer].
 func (c Conv2D) Forward(n *Node) {
 	l := n.l
-	n.params = sliding(c.stride(), c.Pad)
+	n.params = windowParams(c.windows())
+	if c.groups() > 1 {
+		n.params = append(n.params, dag.Param{Name: "groups", Value: float64(c.Groups)})
+	}
 	if n.out.layout != dag.NHWC {
 		n.weight = n.parameter()
 		l.weightedForward(n, "conv2d", n.params)
 		return
 	}
 	from := n.Params[0].Shape
-	to := []int{c.Kernel, c.Kernel, from[1], from[0]}
+	to := []int{from[2], from[3], from[1], from[0]}
 	p := packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}}
 	if l.turnsAtOnce(n) {
 		n.turned = l.turned(n)
@@ -97,18 +104,16 @@ func (c Conv2D) Forward(n *Node) {
 	if n.relu != nil {
 		rectify = 1
 	}
-	l.weightedForward(n, "conv2d.nhwc", append(n.params[:3:3], dag.Param{Name: "relu", Value: rectify}))
+	l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(dag.Param{Name: "relu", Value: rectify}))
 }
 
-// sliding is the parameters of windows that slide over an image with the same padding on all sides.
-func sliding(stride, pad int) dag.Params {
-	return dag.Params{{Name: "stride", Value: float64(stride)}, {Name: "top", Value: float64(pad)}, {Name: "left", Value: float64(pad)}}
-}
+// paramsAnd are the parameters that the layer's tasks share, and more.
+func (n *Node) paramsAnd(more ...dag.Param) dag.Params { return slices.Concat(n.params, more) }
 
 // withPool is the parameters of operations that also pool the convolution's output.
 func (n *Node) withPool() dag.Params {
 	p := n.pool.Layer.(MaxPool)
-	return append(n.params[:3:3], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
+	return n.paramsAnd(dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.windows()[0].stride)})
 }
 
 // Backward implements [Layer].

@@ -26,15 +26,18 @@ type pattern struct {
 	layout  string   // of the lowering; "": any
 	readers []string // kinds that may read the output; nil: any
 
-	fits func(last Layer) bool // whether there is an operation for the last layer; nil: always
+	fits func(first, last Layer) bool // whether there is an operation for these layers; nil: always
 }
 
 // patterns are tried in order.
 var patterns = []pattern{
-	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC, fits: func(pool Layer) bool { return pool.(MaxPool).Pad == 0 }},
+	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC, fits: pooled},
 	{kinds: []string{"conv2d", "relu"}, layout: dag.NHWC, readers: []string{"conv2d", "dense"}},
 	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
 }
+
+// pooled reports whether an operation joins a convolution with the pooling of its output.
+func pooled(conv, pool Layer) bool { return conv.(Conv2D).groups() == 1 && pool.(MaxPool).plain() }
 
 // last is the layer with the group's output.
 func (g *group) last() *Stage {
@@ -129,7 +132,7 @@ func (m *Model) match(first int, l *dag.Lowering) []int {
 			continue
 		}
 		last := &m.Stages[stages[len(stages)-1]]
-		if p.fits != nil && !p.fits(last.Layer) {
+		if p.fits != nil && !p.fits(m.Stages[first].Layer, last.Layer) {
 			continue
 		}
 		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {
@@ -142,6 +145,9 @@ func (m *Model) match(first int, l *dag.Lowering) []int {
 // sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.
 func (s *Stage) sumsInputs(l *dag.Lowering) bool {
 	tile := l.Of(s.Name).Forward.Inputs
+	if s.inGroups() {
+		return false
+	}
 	return clip(tile, s.In[0][0]) < s.In[0][0]
 }
 
@@ -149,7 +155,13 @@ func (s *Stage) sumsInputs(l *dag.Lowering) bool {
 // gradient at the zeros of a ReLU before the layer.
 func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	ll := granularity(l.Of(s.Name), 1, s.In[0], s.Out)
-	return ll.InputGradient.Outputs < s.Out[0]
+	return ll.InputGradient.Outputs < s.Out[0] && !s.inGroups()
+}
+
+// inGroups reports whether the layer sums over the channels of a group, which no task has some of.
+func (s *Stage) inGroups() bool {
+	c, ok := s.Layer.(Conv2D)
+	return ok && c.groups() > 1
 }
 
 // along lists the stages of these kinds from a stage on, each the only reader of the one before;

@@ -51,13 +51,10 @@ func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *int
 			base := shared[g.Buffers[g.Storage(a.Buffer)].Name]
 			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(&base[0]), &g.Buffers[a.Buffer], g.Box(dag.TaskID(i), j), a.Mode))
 		}
-		for _, p := range k.Params {
-			v, _ := task.Params.Get(p)
-			call.Params = append(call.Params, v)
-		}
+		spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+		call.Params = k.Values(spec)
 		variant, _ := k.Variant("ref")
 		if variant.WorkspaceBytes != nil {
-			spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 			work := make([]uint64, variant.WorkspaceBytes(spec)/8+1)
 			call.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 8*len(work))
 		}

@@ -78,11 +78,38 @@ type Key struct {
 	Needed   bool // there is no default
 	Flag     bool
 	Fraction bool // any number between the limits
-	Doc      string
+	// Sides is how many numbers a list may have that stands in place of one: 2 for rows and columns,
+	// or 4 for top, left, bottom and right, of which it may then also have 2. 0: there is no list.
+	Sides int
+	Doc   string
 }
 
-// Settings are the values of a layer's keys, flags as 0 and 1; defaults are filled in.
+// Settings are the values of a layer's keys, flags as 0 and 1; defaults are filled in. The further
+// numbers of a list are behind the key with their position, as "kernel[1]".
 type Settings map[string]float64
+
+// Set gives a key a number, or a list of them.
+func (s Settings) Set(key string, values ...float64) {
+	for i, v := range values {
+		if i > 0 {
+			s[fmt.Sprintf("%s[%d]", key, i)] = v
+		} else {
+			s[key] = v
+		}
+	}
+}
+
+// list is the numbers of a key.
+func (s Settings) list(key string) []int {
+	all := []int{s.count(key)}
+	for {
+		v, more := s[fmt.Sprintf("%s[%d]", key, len(all))]
+		if !more {
+			return all
+		}
+		all = append(all, int(v))
+	}
+}
 
 // count is a setting that is a whole number.
 func (s Settings) count(key string) int { return int(s[key]) }
@@ -93,17 +120,17 @@ const maxExtent = 1 << 24 // of one number in a model file
 func Layers() []LayerKind {
 	return append([]LayerKind{
 		{
-			Kind: "conv2d", Prefix: "conv", Doc: "convolution (cross-correlation, as PyTorch's) with a square kernel",
+			Kind: "conv2d", Prefix: "conv", Doc: "convolution (cross-correlation, as PyTorch's)",
 			Keys: []Key{
 				{Name: "filters", Min: 1, Max: maxExtent, Needed: true, Doc: "output channels"},
-				{Name: "kernel", Min: 1, Max: maxExtent, Needed: true, Doc: "height and width of the kernel"},
-				{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "zeros on each side"},
-				{Name: "stride", Min: 1, Max: maxExtent, Default: 1, Doc: "distance between neighbouring windows"},
+				{Name: "kernel", Min: 1, Max: maxExtent, Needed: true, Sides: 2, Doc: "height and width of the kernel"},
+				{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Sides: 4, Doc: "zeros on each side"},
+				{Name: "stride", Min: 1, Max: maxExtent, Default: 1, Sides: 2, Doc: "distance between neighbouring windows"},
+				{Name: "dilation", Min: 1, Max: maxExtent, Default: 1, Sides: 2, Doc: "distance between neighbouring taps of the kernel"},
+				{Name: "groups", Min: 1, Max: maxExtent, Default: 1, Doc: "into which channels and filters fall; as many as channels: depthwise"},
 				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per filter is added"},
 			},
-			New: func(s Settings) Layer {
-				return Conv2D{Filters: s.count("filters"), Kernel: s.count("kernel"), Pad: s.count("pad"), Stride: s.count("stride"), NoBias: s["bias"] == 0}
-			},
+			New: conv2dOf,
 		},
 		{
 			Kind: "dense", Prefix: "fc", Doc: "fully connected: y = x·wᵀ + b",
@@ -119,18 +146,14 @@ func Layers() []LayerKind {
 			Curve: Curve{Slope: 1},
 		},
 		{
-			Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
+			Kind: "maxpool", Prefix: "pool", Doc: "maximum of windows",
 			Keys: poolKeys(),
-			New: func(s Settings) Layer {
-				return MaxPool{Size: s.count("size"), Stride: s.count("stride"), Pad: s.count("pad")}
-			},
+			New:  func(s Settings) Layer { return poolOf(s) },
 		},
 		{
-			Kind: "avgpool", Prefix: "pool", Doc: "average of square windows",
+			Kind: "avgpool", Prefix: "pool", Doc: "average of windows",
 			Keys: poolKeys(),
-			New: func(s Settings) Layer {
-				return AvgPool{Size: s.count("size"), Stride: s.count("stride"), Pad: s.count("pad")}
-			},
+			New:  func(s Settings) Layer { return AvgPool(poolOf(s)) },
 		},
 		{
 			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
@@ -153,9 +176,9 @@ func Layers() []LayerKind {
 
 func poolKeys() []Key {
 	return []Key{
-		{Name: "size", Min: 1, Max: maxExtent, Needed: true, Doc: "height and width of the window"},
-		{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Doc: "distance between neighbouring windows; 0: size"},
-		{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "on each side, at most half of the window; of a maximum nothing, of an average zeros"},
+		{Name: "size", Min: 1, Max: maxExtent, Needed: true, Sides: 2, Doc: "height and width of the window"},
+		{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Sides: 2, Doc: "distance between neighbouring windows; 0: size"},
+		{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Sides: 4, Doc: "on each side, at most half of the window; of a maximum nothing, of an average zeros"},
 	}
 }
 

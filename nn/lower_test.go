@@ -111,7 +111,7 @@ func usedShare(g *group) float64 {
 	p := g.pool.Layer.(MaxPool)
 	used := 1.0
 	for d := 1; d <= 2; d++ {
-		used *= float64((g.pool.Out[d]-1)*p.stride()+p.Size) / float64(g.Out[d])
+		used *= float64((g.pool.Out[d]-1)*p.windows()[d-1].stride+p.Size) / float64(g.Out[d])
 	}
 	return used
 }

@@ -144,12 +144,12 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 			k += 2 * float64(elems(s.In[0])/s.Out[0]+1)
 		case MaxPool:
 			as(AvgPool(p))
-			scale *= float64(p.Size * p.Size)
+			scale *= area(p)
 			k += 2
 		case AvgPool:
-			k += 2 * float64(p.Size*p.Size+1)
+			k += 2 * (area(MaxPool(p)) + 1)
 		case Conv2D:
-			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
+			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(s.Params[0].FanIn*p.groups()/s.In[0][0]) + 1 + float64(batch*s.Out[1]*s.Out[2])
 		case Dense:
 			k += 2*float64(s.In[0][0]+1) + outputs + 1 + float64(batch)
 		default:
@@ -157,6 +157,12 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 		}
 	}
 	return mustNew(t, "magnitudes", m.Input, layers...), curves, scale, 2 * k
+}
+
+// area is the number of positions of a window.
+func area(p MaxPool) float64 {
+	w := p.windows()
+	return float64(w[0].size * w[1].size)
 }
 
 // magnitudeCurve is a layer with a [Curve], in whose place the network has a ReLU.

@@ -1,15 +1,21 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 
 	"dahl/dag"
 )
 
-// MaxPool is the maximum of square windows. A byte per output remembers the position of the
+// MaxPool is the maximum of windows. A byte per output remembers the position of the
 // maximum in the window, the first among equals. A Stride of 0 means Size. Pad is the rows and
-// columns on each side that windows may cover beyond the image, where no maximum is.
-type MaxPool struct{ Size, Stride, Pad int }
+// columns on each side that windows may cover beyond the image, where no maximum is. Columns and
+// Pads are for windows that are no squares and sides that differ.
+type MaxPool struct {
+	Size, Stride, Pad int
+	Columns           Columns
+	Pads              Pads
+}
 
 // Kind implements [Layer].
 func (MaxPool) Kind() string { return "maxpool" }
@@ -19,8 +25,10 @@ const maxPoolSize = 15
 
 // Output implements [Layer].
 func (p MaxPool) Output(in [][]int) ([]int, error) {
-	if p.Size > maxPoolSize {
-		return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", p.Size, maxPoolSize)
+	for _, w := range p.windows() {
+		if w.size > maxPoolSize {
+			return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", w.size, maxPoolSize)
+		}
 	}
 	return p.pooled(in)
 }
@@ -29,21 +37,38 @@ func (p MaxPool) Output(in [][]int) ([]int, error) {
 func (MaxPool) Params([][]int) []Parameter { return nil }
 
 // Flops implements [Layer].
-func (p MaxPool) Flops(_ [][]int, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
+func (p MaxPool) Flops(_ [][]int, out []int) float64 {
+	w := p.windows()
+	return float64(elems(out) * w[0].size * w[1].size)
+}
 
 // Layout implements [Layer].
 func (MaxPool) Layout(chosen, _ string) string { return chosen }
 
 func (p MaxPool) params() dag.Params {
-	size := float64(p.Size)
-	return append(sliding(p.stride(), p.Pad), dag.Param{Name: "height", Value: size}, dag.Param{Name: "width", Value: size})
+	w := p.windows()
+	return append(windowParams(w), dag.Param{Name: "height", Value: float64(w[0].size)}, dag.Param{Name: "width", Value: float64(w[1].size)})
 }
 
-func (p MaxPool) stride() int {
-	if p.Stride == 0 {
-		return p.Size
-	}
-	return p.Stride
+func (p MaxPool) windows() [2]window {
+	columns := p.Columns
+	columns.Stride = cmp.Or(columns.Stride, p.Stride, columns.Size, p.Size)
+	return windowsOf(Columns{Size: p.Size, Stride: cmp.Or(p.Stride, p.Size)}, p.Pad, columns, p.Pads)
+}
+
+// plain reports whether windows are squares, as far apart in both directions, without padding.
+func (p MaxPool) plain() bool {
+	w := p.windows()
+	return w[0] == w[1] && w[0].before == 0 && w[0].after == 0
+}
+
+// poolOf is the pooling that a model file describes.
+func poolOf(s Settings) MaxPool {
+	p := MaxPool{}
+	p.Size, p.Columns.Size = s.pair("size")
+	p.Stride, p.Columns.Stride = s.pair("stride")
+	p.Pad, p.Pads = s.pads("pad")
+	return p
 }
 
 // op is the operation in a layout. That of the gradient has ".dx" behind it.
@@ -73,13 +98,10 @@ func (p MaxPool) pooled(inputs [][]int) ([]int, error) {
 	if len(in) != 3 {
 		return nil, fmt.Errorf("pooling needs C×H×W")
 	}
-	if p.Pad < 0 || 2*p.Pad > p.Size {
-		return nil, fmt.Errorf("pad %d; want 0 to %d, half of the window", p.Pad, p.Size/2)
+	for _, w := range p.windows() {
+		if pad := max(w.before, w.after); min(w.before, w.after) < 0 || 2*pad > w.size {
+			return nil, fmt.Errorf("pad %d; want 0 to %d, half of the window", pad, w.size/2)
+		}
 	}
-	h, err := windows(in[1], p.Size, p.Pad, p.stride())
-	if err != nil {
-		return nil, err
-	}
-	w, err := windows(in[2], p.Size, p.Pad, p.stride())
-	return []int{in[0], h, w}, err
+	return slid(in, in[0], p.windows())
 }

@@ -71,8 +71,11 @@ func TestONNXErrors(t *testing.T) {
 	}
 	for want, change := range map[string]func(g *onnx.Graph){
 		`operator Erf (node "the Conv"): dahl has no layer for it; it reads Add, AveragePool, `:    func(g *onnx.Graph) { g.Nodes[0].Op = "Erf" },
-		`operator Conv (node "the Conv"): dilations is 2; dahl has 1`:                              func(g *onnx.Graph) { g.Nodes[0].Attributes["dilations"] = onnx.Attribute{Ints: []int64{2, 2}} },
-		`operator Conv (node "the Conv"): strides are [1 2]; dahl has one number for all`:          func(g *onnx.Graph) { g.Nodes[0].Attributes["strides"] = onnx.Attribute{Ints: []int64{1, 2}} },
+		`operator Conv (node "the Conv"): pads are [1 2]; want 4 numbers of at least 0`:            func(g *onnx.Graph) { g.Nodes[0].Attributes["pads"] = onnx.Attribute{Ints: []int64{1, 2}} },
+		`operator Conv (node "the Conv"): strides are [0 2]; want at least 1`:                      func(g *onnx.Graph) { g.Nodes[0].Attributes["strides"] = onnx.Attribute{Ints: []int64{0, 2}} },
+		`operator Conv (node "the Conv"): kernel_shape are [1 3]; the weight has [1 1]`:            func(g *onnx.Graph) { g.Nodes[0].Attributes["kernel_shape"] = onnx.Attribute{Ints: []int64{1, 3}} },
+		`operator Conv (node "the Conv"): group is 8; want 1 to 7, the filters`:                    func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 8} },
+		`model "net": layer "conv" (conv2d) of input 3×5×5: 7 groups; want a divisor of the 3 ch`:  func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 7} },
 		`operator Conv (node "the Conv"): attribute magic: dahl does not know it`:                  func(g *onnx.Graph) { g.Nodes[0].Attributes["magic"] = onnx.Attribute{} },
 		`operator Conv (node "the Conv"): operand "y" is not a constant of 4 dimensions`:           func(g *onnx.Graph) { g.Nodes[0].Inputs[1] = "y" },
 		`operator Reshape (node "the Reshape"): dahl has only the shape of a flatten, (batch, -1)`: func(g *onnx.Graph) { g.Tensors["shape"].Ints = []int64{5, 35} },

@@ -29,13 +29,13 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 		"LeakyRelu": func(n *onnxNode) Layer {
 			return Activation{Function: "leaky_relu", Setting: n.take("alpha", onnx.Attribute{Float: 0.01}).Float}
 		},
-		"MaxPool": func(n *onnxNode) Layer { return MaxPool(n.window()) },
+		"MaxPool": func(n *onnxNode) Layer { return n.window() },
 		"AveragePool": func(n *onnxNode) Layer {
 			included, w := n.take("count_include_pad", onnx.Attribute{}).Int, n.window()
-			if w.Pad > 0 {
+			if w.Pads != (Pads{}) {
 				n.want("count_include_pad", included, 1)
 			}
-			return w
+			return AvgPool(w)
 		},
 		"GlobalAveragePool": func(*onnxNode) Layer { return GlobalAvgPool{} },
 		"Flatten": func(n *onnxNode) Layer {
@@ -105,14 +105,36 @@ func (n *onnxNode) want(name string, got, want int64) {
 	}
 }
 
-// same is an attribute of numbers that are all equal.
-func (n *onnxNode) same(name string, otherwise int64) int {
-	all := n.take(name, onnx.Attribute{Ints: []int64{otherwise}}).Ints
-	if len(all) == 0 || slices.Min(all) != slices.Max(all) || all[0] < 0 || all[0] > maxExtent {
-		n.fail("%s are %v; dahl has one number for all", name, all)
-		return 0
+// numbers is an attribute of so many numbers.
+func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
+	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
+	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > maxExtent {
+		n.fail("%s are %v; want %d numbers of at least 0", name, given, len(otherwise))
+		given = otherwise
 	}
-	return int(all[0])
+	var all []int
+	for _, v := range given {
+		all = append(all, int(v))
+	}
+	return all
+}
+
+// positive is an attribute of two numbers, of rows and columns, each at least 1.
+func (n *onnxNode) positive(name string, rows, columns int) (int, int) {
+	p := n.numbers(name, int64(rows), int64(columns))
+	if min(p[0], p[1]) < 1 {
+		n.fail("%s are %v; want at least 1", name, p)
+	}
+	return p[0], p[1]
+}
+
+// pads are the rows and columns beside the image.
+func (n *onnxNode) pads() Pads {
+	if n.text("auto_pad", "NOTSET") != "NOTSET" {
+		n.fail("auto_pad; write the padding")
+	}
+	p := n.numbers("pads", 0, 0, 0, 0)
+	return Pads{p[0], p[1], p[2], p[3]}
 }
 
 // param is a weight or a bias, of a number of dimensions.
@@ -142,14 +164,18 @@ func (n *onnxNode) weighted(dims int) (weight *onnx.Tensor, noBias bool) {
 
 func (n *onnxNode) conv() Layer {
 	w, noBias := n.weighted(4)
-	if n.text("auto_pad", "NOTSET") != "NOTSET" {
-		n.fail("auto_pad; write the padding")
+	c := Conv2D{Filters: w.Shape[0], Kernel: w.Shape[2], Columns: Columns{Size: w.Shape[3]}, Pads: n.pads(), NoBias: noBias}
+	if k := n.numbers("kernel_shape", int64(w.Shape[2]), int64(w.Shape[3])); k[0] != w.Shape[2] || k[1] != w.Shape[3] {
+		n.fail("kernel_shape are %v; the weight has %v", k, w.Shape[2:])
 	}
-	n.want("group", n.take("group", onnx.Attribute{Int: 1}).Int, 1)
-	n.want("dilations", int64(n.same("dilations", 1)), 1)
-	n.want("width of the kernel", int64(n.same("kernel_shape", int64(w.Shape[2]))), int64(w.Shape[2]))
-	n.want("width of the kernel", int64(w.Shape[3]), int64(w.Shape[2]))
-	return Conv2D{Filters: w.Shape[0], Kernel: w.Shape[2], Pad: n.same("pads", 0), Stride: n.same("strides", 1), NoBias: noBias}
+	c.Stride, c.Columns.Stride = n.positive("strides", 1, 1)
+	c.Dilation, c.Columns.Dilation = n.positive("dilations", 1, 1)
+	groups := n.take("group", onnx.Attribute{Int: 1}).Int
+	if groups < 1 || groups > int64(w.Shape[0]) {
+		n.fail("group is %d; want 1 to %d, the filters", groups, w.Shape[0])
+	}
+	c.Groups = int(groups)
+	return c
 }
 
 // gemm is a dense layer, that of a MatMul without a bias. Without transB the weight is (inputs, outputs), and is turned.
@@ -175,14 +201,16 @@ func (n *onnxNode) gemm() Layer {
 }
 
 // window is the window of a pooling.
-func (n *onnxNode) window() AvgPool {
-	if n.text("auto_pad", "NOTSET") != "NOTSET" {
-		n.fail("auto_pad; write the padding")
+func (n *onnxNode) window() MaxPool {
+	for _, d := range n.numbers("dilations", 1, 1) {
+		n.want("dilations", int64(d), 1)
 	}
-	n.want("dilations", int64(n.same("dilations", 1)), 1)
 	n.want("ceil_mode", n.take("ceil_mode", onnx.Attribute{}).Int, 0)
 	n.want("storage_order", n.take("storage_order", onnx.Attribute{}).Int, 0)
-	return AvgPool{Size: n.same("kernel_shape", 0), Stride: n.same("strides", 1), Pad: n.same("pads", 0)}
+	p := MaxPool{Pads: n.pads()}
+	p.Size, p.Columns.Size = n.positive("kernel_shape", 0, 0)
+	p.Stride, p.Columns.Stride = n.positive("strides", 1, 1)
+	return p
 }
 
 // reshape is a flatten where it keeps the batch and joins the rest.

@@ -92,8 +92,15 @@ func (f *layerFixture) model(t testing.TB) *Model {
 		s := Settings{}
 		for _, key := range kind.Keys {
 			s[key.Name] = key.Default
-			if v, ok := spec[key.Name]; ok {
-				s[key.Name] = v.(float64)
+			switch v := spec[key.Name].(type) {
+			case float64:
+				s[key.Name] = v
+			case []any:
+				var list []float64
+				for _, e := range v {
+					list = append(list, e.(float64))
+				}
+				s.Set(key.Name, list...)
 			}
 		}
 		n := Named{Layer: kind.New(s)}

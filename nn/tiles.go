@@ -24,6 +24,7 @@ type side struct {
 	loop         string // over which it sums
 	extent, size int
 	cuttable     bool
+	block        int // a part has some of one block of this extent, or whole ones
 }
 
 func (s *side) isCut() bool { return s.size < s.extent }
@@ -84,7 +85,11 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 	shape := l.shapeOf(written)
 	var sides []side
 	add := func(s side, can bool) {
-		if s.size, s.cuttable = s.extent, can; can {
+		s.cuttable, s.size, s.block = can, s.extent, s.extent
+		if s.dim >= 0 {
+			s.block = space.Block(s.dim)
+		}
+		if can {
 			s.size = clip(*cut.Of(s.along), s.extent)
 		}
 		sides = append(sides, s)
@@ -113,12 +118,24 @@ func eachPart(sides []side, visit func([]dag.Range)) {
 			visit(ranges)
 			return
 		}
-		eachRange(sides[i].extent, sides[i].size, func(r dag.Range) {
+		sides[i].each(func(r dag.Range) {
 			ranges[i] = r
 			along(i + 1)
 		})
 	}
 	along(0)
+}
+
+// each visits the parts of a side. Of the groups of a convolution a part has as many as fit its size,
+// or some channels of one.
+func (s *side) each(visit func(dag.Range)) {
+	if s.size > s.block {
+		eachRange(s.extent, s.size/s.block*s.block, visit)
+		return
+	}
+	eachRange(s.extent, s.block, func(block dag.Range) {
+		eachRange(s.block, s.size, func(r dag.Range) { visit(dag.Range{Lo: block.Lo + r.Lo, Hi: block.Lo + r.Hi}) })
+	})
 }
 
 // partText names a part by its samples, its channels and what else is cut.

@@ -108,7 +108,7 @@ func layerOf(t *tomlfile.Table) Layer {
 	s := Settings{}
 	for _, key := range info.Keys {
 		known += ", " + key.Name
-		s[key.Name] = key.read(t)
+		s.Set(key.Name, key.read(t)...)
 	}
 	n.Name = t.Text("name")
 	t.Done(known)
@@ -117,13 +117,17 @@ func layerOf(t *tomlfile.Table) Layer {
 }
 
 // read takes the key's value from the table of a layer.
-func (k *Key) read(t *tomlfile.Table) float64 {
+func (k *Key) read(t *tomlfile.Table) []float64 {
+	list, isList := t.Keys[k.Name].([]any)
 	switch {
 	case k.Flag:
 		if t.Flag(k.Name, k.Default == 1) {
-			return 1
+			return []float64{1}
 		}
-		return 0
+		return []float64{0}
+	case isList && k.Sides > 0:
+		t.Take(k.Name)
+		return k.sides(t, list)
 	case k.Needed:
 		what := "whole number"
 		if k.Fraction {
@@ -132,13 +136,32 @@ func (k *Key) read(t *tomlfile.Table) float64 {
 		t.Need(k.Name, fmt.Sprintf("a %s from %.0f to %.0f", what, k.Min, k.Max))
 	}
 	if !k.Fraction {
-		return float64(t.Count(k.Name, int(k.Min), int(k.Max), int(k.Default)))
+		return []float64{float64(t.Count(k.Name, int(k.Min), int(k.Max), int(k.Default)))}
 	}
 	x := t.Number(k.Name, k.Default)
 	if !(x >= k.Min && x <= k.Max) {
 		t.Fail(k.Name, x, fmt.Sprintf("want a number from %g to %g", k.Min, k.Max))
 	}
-	return x
+	return []float64{x}
+}
+
+// sides is the numbers of a list.
+func (k *Key) sides(t *tomlfile.Table, list []any) (all []float64) {
+	ok := len(list) == 2 || len(list) == k.Sides
+	for _, e := range list {
+		n, whole := e.(int64)
+		ok = ok && whole && n >= int64(k.Min) && n <= int64(k.Max)
+		all = append(all, float64(n))
+	}
+	if !ok {
+		text := fmt.Sprintf("want [rows, columns], whole numbers from %.0f to %.0f", k.Min, k.Max)
+		if k.Sides == 4 {
+			text += ", or [top, left, bottom, right]"
+		}
+		t.Fail(k.Name, list, text)
+		return []float64{k.Default}
+	}
+	return all
 }
 
 // training reads the table [train], or gives the defaults of New.
