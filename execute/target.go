@@ -45,6 +45,9 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		align = deviceAlign
 	}
 	valid := table.Validate(spec) == nil // otherwise New says what is wrong
+	if valid && standard.Takes != nil && standard.Takes(spec) != nil {
+		return nil // nor does any other kernel of ours
+	}
 	offer := func(v *kernels.Variant) schedule.Offer {
 		o := schedule.Offer{Variant: v.Name}
 		if valid && v.WorkspaceBytes != nil && v.Fits(spec) == nil {
