@@ -14,6 +14,11 @@ type Lowering struct {
 	// layout, and also the softmax cross-entropy and weight gradients with their updates. False
 	// lowers each layer by itself, and the loss as a chain of small operations.
 	Fused bool
+	// MicroBatches is into how many parts of samples a training step cuts its batch. Each part passes the network
+	// forward and backward by itself, with activations of its own. The gradients are sums over all parts,
+	// and one update follows. A part has ⌈batch/MicroBatches⌉ samples, and the last one what is left, so that there
+	// may be fewer parts. 0 means 1.
+	MicroBatches int
 }
 
 // The layouts of a Lowering. An empty one is NCHW.

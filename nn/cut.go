@@ -26,6 +26,8 @@ type cutKey struct {
 const (
 	accumulators = "accumulators"
 	recomputeKey = "recompute" // beside the cuts of a layer
+
+	microBatchesKey = "micro_batches" // of the network
 )
 
 // cutKeys are the numbers of a cut: its tile in each dimension, and the accumulators.

@@ -130,7 +130,10 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if opt.Name == "" {
 		opt.Name = m.Name
 	}
-	return m.checkLowering(&opt.Lowering)
+	if !opt.Train { // nothing is kept for a backward pass
+		opt.Lowering.MicroBatches = 0
+	}
+	return m.checkLowering(&opt.Lowering, opt.Batch)
 }
 
 // feed hands the step its index, and where the data set is streamed the samples themselves. It

@@ -231,13 +231,16 @@ func (d *chooser) grow(samples, sampleElems int) int {
 func halve(n int) int { return (n + 1) / 2 }
 
 // checkLowering refuses names and numbers that make no sense.
-func (m *Model) checkLowering(l *dag.Lowering) error {
+func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	names := []string{"input", "loss"}
 	for i := range m.Stages {
 		names = append(names, m.Stages[i].Name)
 	}
 	if !slices.Contains([]string{"", dag.NCHW, dag.NHWC}, l.Layout) {
 		return fmt.Errorf("lowering: layout %q; want %s or %s", l.Layout, dag.NCHW, dag.NHWC)
+	}
+	if l.MicroBatches < 0 || l.MicroBatches > batch {
+		return fmt.Errorf("lowering: %s is %d; want 1 to %d, the samples of a batch, or 0 for one", microBatchesKey, l.MicroBatches, batch)
 	}
 	if err := checkGranularity("default", l.Default); err != nil {
 		return err

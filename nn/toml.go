@@ -216,7 +216,7 @@ func training(t *tomlfile.Table) *Defaults {
 }
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml: layout,
-// fused, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
+// fused, micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
 // weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
@@ -224,6 +224,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 		return dag.Lowering{}, err
 	}
 	l := dag.Lowering{Layout: root.Text("layout"), Fused: root.Flag("fused", true), Default: granularityOf(root.Table("default"))}
+	l.MicroBatches = root.Count(microBatchesKey, 0, maxExtent, 0)
 	if l.Layout != "" && l.Layout != dag.NCHW && l.Layout != dag.NHWC {
 		root.Fail("layout", l.Layout, `write "nchw" or "nhwc"`)
 	}
@@ -235,7 +236,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done("layout, fused, default, layer")
+	root.Done("layout, fused, " + microBatchesKey + ", default, layer")
 	return l, f.Err
 }
 
@@ -275,7 +276,11 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	if l.Layout != "" {
 		fmt.Fprintf(&b, "layout = %q\n", l.Layout)
 	}
-	fmt.Fprintf(&b, "fused = %v\n\n[default]\n", l.Fused)
+	fmt.Fprintf(&b, "fused = %v\n", l.Fused)
+	if l.MicroBatches != 0 {
+		fmt.Fprintf(&b, "%s = %d\n", microBatchesKey, l.MicroBatches)
+	}
+	fmt.Fprint(&b, "\n[default]\n")
 	writeGranularity(&b, l.Default)
 	for _, name := range slices.Sorted(maps.Keys(l.Layers)) {
 		fmt.Fprintf(&b, "\n[layer.%q]\n", name)

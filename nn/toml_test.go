@@ -79,6 +79,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range Models() {
 		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
+		want.MicroBatches = 5
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
 		if err := WriteLowering(&text, want); err != nil {
