@@ -166,8 +166,8 @@ func (l *lowerer) unpool(n *Node) tensor {
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a fused
 // step of layers that are not split, where fewer tasks are better.
 func (l *lowerer) turnsAtOnce(n *Node) bool {
-	whole := n.tiles.Forward.Samples >= l.opt.Batch && n.tiles.Forward.Outputs >= n.out.channels()
-	return l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
+	whole := n.tiles.Forward.Samples >= l.size() && n.tiles.Forward.Outputs >= n.out.channels()
+	return n.packing == nil && l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
 }
 
 // turned is the weight for input gradients over channels-last images.
@@ -181,8 +181,10 @@ func (l *lowerer) turned(n *Node) *weight {
 // turn fills it, in parts of as many input channels as a task of the gradient writes.
 func (l *lowerer) turn(n *Node) *weight {
 	w, from := l.turned(n), n.Params[0].Shape
-	eachRange(from[1], n.tiles.InputGradient.Inputs, func(r dag.Range) {
-		l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))
+	l.ofBatch(func() {
+		eachRange(from[1], n.tiles.InputGradient.Inputs, func(r dag.Range) {
+			l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))
+		})
 	})
 	return w
 }

@@ -60,7 +60,7 @@ func (l *lowerer) read(n *Node, input int) tensor {
 	if x.grad == none || l.passes(p, reader{n.stages[0], input}) {
 		x.grad = none // of a layer that passes it on, known in the backward pass
 	} else if p.writer(l) != (reader{n.stages[0], input}) {
-		name := l.b.BufferAt(x.grad).Name + "." + n.Name
+		name := l.nameOf(x.grad) + "." + n.Name
 		if input > 0 {
 			name += "." + strconv.Itoa(input+1)
 		}

@@ -42,13 +42,13 @@ func (Flatten) Forward(n *Node) {
 		}
 	}
 	n.out.rectified = n.in.rectified
-	n.out.value = l.b.View(n.out.name, n.in.value, n.out.shape...)
+	n.out.value = l.view(n.out.name, n.in.value, n.out.shape)
 	if n.in.grad != none {
 		name := "grad." + n.out.name
 		if n.in.rectified { // the gradient before the ReLU
-			name = l.b.BufferAt(n.in.grad).Name + ".flat"
+			name = l.nameOf(n.in.grad) + ".flat"
 		}
-		n.out.grad = l.b.View(name, n.in.grad, n.out.shape...)
+		n.out.grad = l.view(name, n.in.grad, n.out.shape)
 	}
 }
 

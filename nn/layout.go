@@ -33,7 +33,7 @@ func (x *tensor) order() string {
 
 // image adds a buffer of a batch in its layout.
 func (l *lowerer) image(name string, role dag.Role, x *tensor) dag.BufferID {
-	return l.b.Buffer(dag.Buffer{Name: name, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: x.layout})
+	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: x.layout})
 }
 
 // convert gives a layer an input in another layout. Tasks of the layer fill this copy in its
@@ -46,7 +46,7 @@ func (l *lowerer) convert(n *Node, input int, layout string) {
 	x.rectified = from.rectified
 	x.value = l.image(x.name, dag.Activation, x)
 	if from.grad != none && !n.passes() {
-		x.grad = l.image(l.b.BufferAt(from.grad).Name+"."+x.order(), dag.Gradient, x)
+		x.grad = l.image(l.nameOf(from.grad)+"."+x.order(), dag.Gradient, x)
 	}
 	l.copies(n, phaseForward, input, x, &from, (*tensor).at)
 }
@@ -66,6 +66,6 @@ func (l *lowerer) copies(n *Node, phase string, input int, y, x *tensor, at func
 		phase += "." + strconv.Itoa(input+1)
 	}
 	eachRange(y.shape[0], n.tiles.Forward.Samples, func(r dag.Range) {
-		l.rangeTask(n, phase, y.order(), r, writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
+		l.rangeTask(n, phase, y.order(), l.inBatch(r), writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
 	})
 }

@@ -77,16 +77,11 @@ func (o Loss) String() string {
 //
 // The squared error is one kernel in both forms.
 func (l *lowerer) loss(z tensor) {
-	batch := []int{l.opt.Batch}
-	y, _ := l.b.BufferNamed("labels")
-	of := l.m.Defaults.Loss
-	f := lossBuffers{
-		z: z, y: y, batch: batch,
-		sample:    l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
-		correct:   l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
-		divisor:   dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
-		smoothing: dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}},
+	of, f := l.m.Defaults.Loss, &l.results
+	if l.isFirst() {
+		l.ofBatch(func() { *f = l.batchLoss(of) })
 	}
+	f.z = z
 	add := l.chainLoss
 	switch {
 	case of.name() == squaredError:
@@ -94,20 +89,36 @@ func (l *lowerer) loss(z tensor) {
 	case l.opt.Lowering.Fused:
 		add = l.fusedLoss
 	default:
-		f.max = l.buffer("loss.max", l.opt.Type, dag.Activation, batch)
+		f.samples = z.shape[:1]
+		f.max = l.buffer("loss.max", l.opt.Type, dag.Activation, f.samples)
 		f.exp = l.buffer("loss.exp", l.opt.Type, dag.Activation, z.shape)
-		f.sum = l.buffer("loss.sum", l.opt.Type, dag.Activation, batch)
+		f.sum = l.buffer("loss.sum", l.opt.Type, dag.Activation, f.samples)
 	}
-	eachRange(l.opt.Batch, clip(l.opt.Lowering.Of("loss").Forward.Samples, l.opt.Batch), func(r dag.Range) { add(&f, r) })
-	l.metrics(&f)
+	eachRange(l.size(), clip(l.opt.Lowering.Of("loss").Forward.Samples, l.size()), func(r dag.Range) { add(f, r) })
+	if l.isLast() {
+		l.ofBatch(func() { l.metrics(f) })
+	}
+}
+
+// batchLoss is what the losses of all samples share.
+func (l *lowerer) batchLoss(of Loss) lossBuffers {
+	batch := []int{l.opt.Batch}
+	y, _ := l.b.BufferNamed("labels")
+	return lossBuffers{
+		y: y, batch: batch,
+		sample:    l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
+		correct:   l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
+		divisor:   dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
+		smoothing: dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}},
+	}
 }
 
 type lossBuffers struct {
 	z                  tensor
 	y                  dag.BufferID
 	sample, correct    dag.BufferID
-	max, exp, sum      dag.BufferID // of the chain
-	batch              []int
+	max, exp, sum      dag.BufferID // of the chain, for some samples
+	batch, samples     []int        // shapes of a number per sample, of the batch and of the micro-batch
 	divisor, smoothing dag.Params
 }
 
@@ -120,7 +131,7 @@ func (l *lowerer) squaredError(f *lossBuffers, r dag.Range) { l.wholeLoss(f, r, 
 // wholeLoss adds a task that computes losses, and where they are needed gradients, by an operation
 // that has a form for evaluations beside it.
 func (l *lowerer) wholeLoss(f *lossBuffers, r dag.Range, op string, params dag.Params) {
-	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
+	z, row := boxOf(f.z.shape, r), boxOf(f.batch, l.inBatch(r))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
 	if f.z.grad == none {
 		l.lossTask(op+".eval", r, params, accesses...)
@@ -130,21 +141,21 @@ func (l *lowerer) wholeLoss(f *lossBuffers, r dag.Range, op string, params dag.P
 }
 
 func (l *lowerer) chainLoss(f *lossBuffers, r dag.Range) {
-	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
-	l.lossTask("rowmax", r, nil, writes(f.max, row), reads(f.z.value, z))
-	l.lossTask("exp_sub", r, nil, writes(f.exp, z), reads(f.z.value, z), reads(f.max, row))
-	l.lossTask("rowsum", r, nil, writes(f.sum, row), reads(f.exp, z))
+	z, own, row := boxOf(f.z.shape, r), boxOf(f.samples, r), boxOf(f.batch, l.inBatch(r))
+	l.lossTask("rowmax", r, nil, writes(f.max, own), reads(f.z.value, z))
+	l.lossTask("exp_sub", r, nil, writes(f.exp, z), reads(f.z.value, z), reads(f.max, own))
+	l.lossTask("rowsum", r, nil, writes(f.sum, own), reads(f.exp, z))
 	l.lossTask("xent", r, f.smoothing, writes(f.sample, row), writes(f.correct, row),
-		reads(f.z.value, z), reads(f.max, row), reads(f.sum, row), reads(f.y, row))
+		reads(f.z.value, z), reads(f.max, own), reads(f.sum, own), reads(f.y, row))
 	if f.z.grad != none {
 		l.lossTask("softmax_xent.dx", r, slices.Concat(f.divisor, f.smoothing),
-			writes(f.z.grad, z), reads(f.exp, z), reads(f.sum, row), reads(f.y, row))
+			writes(f.z.grad, z), reads(f.exp, z), reads(f.sum, own), reads(f.y, row))
 	}
 }
 
 func (l *lowerer) lossTask(op string, r dag.Range, params dag.Params, accesses ...dag.Access) {
 	l.add(dag.Task{
-		Name: "loss." + op + "[" + rangeText(r) + "]", Op: op, Params: params,
+		Name: "loss." + op + "[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params,
 		Labels: labelsOf("loss", phaseLoss), Accesses: accesses,
 	})
 }

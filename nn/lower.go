@@ -56,6 +56,12 @@ type lowerer struct {
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
+	fed     [2]dag.BufferID // images and labels among which step.index chooses
+	learned []*learned      // by group
+	results lossBuffers
+
+	// of the micro-batch
+	now    microBatch
 	images tensor // the model's input
 	nodes  []*Node
 	of     []*Node // by stage
@@ -67,22 +73,13 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none, of: make([]*Node, len(m.Stages))}
+	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
 	groups := m.groups(&opt.Lowering)
-	for i := range groups {
-		n := &Node{group: groups[i], l: l, saved: none, out: tensor{value: none, grad: none}}
-		l.nodes = append(l.nodes, n)
-		for _, s := range n.stages {
-			l.of[s] = n
-		}
+	for range groups {
+		l.learned = append(l.learned, &learned{})
 	}
-	l.load(m.inputReaders[0].stage)
-	for _, n := range l.nodes {
-		l.forward(n)
-	}
-	l.loss(l.of[len(m.Stages)-1].out)
-	if opt.Train {
-		l.backward()
+	for _, l.now = range opt.microBatches() {
+		l.pass(groups)
 	}
 	g, err := l.b.Build()
 	if err == nil {
@@ -95,6 +92,26 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	return g, nil
+}
+
+// pass adds the tasks of a micro-batch, and the updates behind the last one.
+func (l *lowerer) pass(groups []group) {
+	l.nodes, l.of = nil, make([]*Node, len(l.m.Stages))
+	for i := range groups {
+		n := &Node{group: groups[i], l: l, learned: l.learned[i], saved: none, out: tensor{value: none, grad: none}}
+		l.nodes = append(l.nodes, n)
+		for _, s := range n.stages {
+			l.of[s] = n
+		}
+	}
+	l.load(l.m.inputReaders[0].stage)
+	for _, n := range l.nodes {
+		l.forward(n)
+	}
+	l.loss(l.of[len(l.m.Stages)-1].out)
+	if l.opt.Train {
+		l.backward()
+	}
 }
 
 func (opt *LowerOptions) complete(m *Model) error {
@@ -161,7 +178,9 @@ func (l *lowerer) feed() (images, labels dag.BufferID) {
 // load feeds the step and builds the batch, in the layout that the first reader of it wants.
 func (l *lowerer) load(first int) {
 	batch := l.opt.Batch
-	images, labels := l.feed()
+	if l.isFirst() {
+		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
+	}
 
 	l.images = l.tensor(inputName, l.m.Input, l.of[first].layout)
 	x, op := &l.images, "load"
@@ -170,24 +189,30 @@ func (l *lowerer) load(first int) {
 	}
 	x.value = l.image(x.name, dag.Activation, x)
 	params := dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
-	size := clip(l.opt.Lowering.Of("input").Forward.Samples, batch)
-	eachRange(batch, size, func(r dag.Range) {
+	size := clip(l.opt.Lowering.Of("input").Forward.Samples, l.size())
+	eachRange(l.size(), size, func(r dag.Range) {
 		l.add(dag.Task{
-			Name: "input.load[" + rangeText(r) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(x.at(x.samples(r))), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
+			Name: "input.load[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
+			Accesses: []dag.Access{writes(x.at(x.samples(r))), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
 		})
 	})
-	y := l.buffer("labels", dag.Int32, dag.Activation, []int{batch})
+	if l.isFirst() {
+		l.ofBatch(l.loadLabels)
+	}
+}
+
+func (l *lowerer) loadLabels() {
+	y := l.buffer("labels", dag.Int32, dag.Activation, []int{l.opt.Batch})
 	l.add(dag.Task{
 		Name: "labels.load", Op: "load.labels", Labels: labelsOf("input", phaseLoad),
-		Accesses: []dag.Access{writes(y, nil), reads(labels, nil), reads(l.index, nil)},
+		Accesses: []dag.Access{writes(y, nil), reads(l.fed[1], nil), reads(l.index, nil)},
 	})
 }
 
 // forward adds the tasks of a group, after those of the groups that it reads. Its output has a
 // gradient if it depends on parameters. Otherwise nothing would use the gradient.
 func (l *lowerer) forward(n *Node) {
-	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.In[0], n.last().Out)
+	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.size(), n.In[0], n.last().Out)
 	n.ins, n.before = make([]tensor, len(n.Inputs)), make([]*tensor, len(n.Inputs))
 	n.in = &n.ins[0]
 	for i := range n.ins {
@@ -196,10 +221,12 @@ func (l *lowerer) forward(n *Node) {
 			l.convert(n, i, n.layout)
 		}
 	}
-	for _, p := range n.Params {
-		n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
-			Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
-		}))
+	if l.isFirst() {
+		for _, p := range n.Params {
+			n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
+				Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
+			}))
+		}
 	}
 	l.place(n)
 	n.phase, n.steps = phaseForward, 0
@@ -224,20 +251,23 @@ func (l *lowerer) backward() {
 			n.Layer.Backward(n)
 		}
 		l.convertBack(n)
-		if l.m.Defaults.ClipNorm > 0 {
+		switch {
+		case !l.isLast():
+		case l.m.Defaults.ClipNorm > 0:
 			clipped = append(clipped, n)
-		} else {
-			l.updates(n)
+		default:
+			l.ofBatch(func() { l.updates(n) })
 		}
 	}
 	if len(clipped) > 0 {
-		l.clippedUpdates(clipped)
+		l.ofBatch(func() { l.clippedUpdates(clipped) })
 	}
 }
 
 // task adds a task of a layer; the step ("forward", "backward.weight") begins with its phase.
 func (l *lowerer) task(n *Node, step, op string, params dag.Params, t tile, accesses ...dag.Access) {
 	phase, _, _ := strings.Cut(step, ".")
+	t.samples = l.inBatch(t.samples)
 	l.add(dag.Task{
 		Name: n.Name + "." + step + "[" + t.String() + "]", Op: op, Params: params,
 		Labels: labelsOf(n.Name, phase), Accesses: accesses,
@@ -253,20 +283,20 @@ func (l *lowerer) rangeTask(n *Node, phase, op string, r dag.Range, accesses ...
 }
 
 func (l *lowerer) add(t dag.Task) {
-	t.Type = l.opt.Type
+	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
 	l.m.kernels.Add(l.b, t)
 }
 
 // newName is a name for a buffer of a layer beside those of others that read the same.
 func (l *lowerer) newName(name string, n *Node) string {
-	if _, taken := l.b.BufferNamed(name); taken {
+	if _, taken := l.b.BufferNamed(name + l.now.suffix); taken {
 		name += "." + n.Name
 	}
 	return name
 }
 
 func (l *lowerer) buffer(name string, t dag.DType, role dag.Role, shape []int) dag.BufferID {
-	return l.b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: t, Role: role})
+	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: shape, Type: t, Role: role})
 }
 
 func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.BufferID {

@@ -17,13 +17,10 @@ type Node struct {
 	out    tensor
 	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
 
-	weights []dag.BufferID // as Stage.Params
-	grads   []dag.BufferID // as Stage.Params
-	weight  weight         // form in which forward reads the weight and the gradient is summed
-	packing *packing       // of weight, nil: the parameter itself
-	turned  *weight        // form in which a convolution's input gradient reads the weight; nil until it exists
-	saved   dag.BufferID   // data that backward needs beside in: a mask or an index
-	params  dag.Params     // shared by the layer's tasks
+	*learned
+	weight weight       // form in which forward reads the weight and the gradient is summed
+	saved  dag.BufferID // data that backward needs beside in: a mask or an index
+	params dag.Params   // shared by the layer's tasks
 
 	phase string // phaseForward or phaseBackward
 	steps int    // of the phase so far, as Tiles counts them

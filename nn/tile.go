@@ -51,7 +51,7 @@ func (p part) from(x *tensor, channel int) part {
 
 // tensor is a batch of samples in a layout, without buffers yet.
 func (l *lowerer) tensor(name string, sample []int, layout string) tensor {
-	return tensor{name: name, sample: sample, layout: layout, shape: batchShape(l.opt.Batch, sample, layout), value: none, grad: none}
+	return tensor{name: name, sample: sample, layout: layout, shape: batchShape(l.size(), sample, layout), value: none, grad: none}
 }
 
 // channels is the number of channels or features.

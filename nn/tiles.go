@@ -144,12 +144,12 @@ func (l *lowerer) partText(sides []side, ranges []dag.Range, axes []dag.Dimensio
 	if slices.Contains(axes, dag.AlongOutputs) {
 		channels = dag.AlongOutputs
 	}
-	samples, rest := dag.Range{Lo: 0, Hi: l.opt.Batch}, ""
+	samples, rest := l.now.samples, ""
 	var of dag.Range
 	for i := range sides {
 		switch s := &sides[i]; {
 		case s.along == dag.AlongSamples:
-			samples = ranges[i]
+			samples = l.inBatch(ranges[i])
 		case s.along == channels:
 			of = ranges[i]
 		case s.isCut():

@@ -23,7 +23,7 @@ type packing struct {
 	op, back string // op fills the copy; back fills the gradient from its copy
 	from, to []int  // shapes of weight and copy, both of four dimensions
 	outputs  int    // the dimension of to that is dimension 0 of from
-	seen     weight // the copy as the kernels see it, without its id
+	seen     weight // the copy as the kernels see it, with its id once pack has it
 
 	parameter dag.BufferID // the weight in the shape from, once pack has it
 
@@ -36,8 +36,17 @@ func (n *Node) parameter() weight {
 	return weight{id: n.weights[0], shape: n.Params[0].Shape, outputs: 0, inputs: 1}
 }
 
-// pack makes the packed copy of the weight, in parts of as many outputs as a forward task reads.
+// pack makes the packed copy of the weight, in parts of as many outputs as a forward task reads. All micro-batches
+// read that of the first.
 func (l *lowerer) pack(n *Node, p packing) {
+	if n.packing == nil {
+		l.ofBatch(func() { l.copyWeight(n, &p) })
+		n.packing = &p
+	}
+	n.weight = n.packing.seen
+}
+
+func (l *lowerer) copyWeight(n *Node, p *packing) {
 	name := n.Params[0].Name
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
 	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
@@ -46,9 +55,7 @@ func (l *lowerer) pack(n *Node, p packing) {
 		l.rangeTask(n, phaseForward, p.op, r, append(accesses, p.beside...)...)
 	})
 	p.parameter = from
-	n.packing = &p
-	n.weight = p.seen
-	n.weight.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
+	p.seen.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
 }
 
 // viewed is a buffer in the wanted shape: itself, or a view of it.
@@ -82,21 +89,28 @@ func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
 // weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over
 // tiles of samples, rows and columns. dy is the operands that say the gradient of the layer's output.
 func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy ...Operand) {
-	sums := l.gradients(n)
-	operands := append([]Operand{{reduces(sums, nil), n.weight.axes()}}, dy...)
+	if n.grads == nil {
+		n.sums = l.gradients(n)
+	}
+	operands := append([]Operand{{reduces(n.sums, nil), n.weight.axes()}}, dy...)
 	operands = append(operands, n.Input(0))
 	if len(n.grads) > 1 {
 		operands = append(operands, Operand{Access: reduces(n.grads[1], nil)})
 	}
 	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
-	if p := n.packing; p != nil {
-		name := "grad." + n.Params[0].Name
-		to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
-		copied, _ := l.b.BufferNamed(name + "." + p.layout)
-		eachRange(p.from[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
-			l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
-		})
+	if n.packing != nil && l.isLast() {
+		l.ofBatch(func() { l.unpack(n, n.packing) })
 	}
+}
+
+// unpack copies the sum of a weight's gradient to its usual layout.
+func (l *lowerer) unpack(n *Node, p *packing) {
+	name := "grad." + n.Params[0].Name
+	to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
+	copied, _ := l.b.BufferNamed(name + "." + p.layout)
+	eachRange(p.from[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
+		l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
+	})
 }
 
 // gradients adds the buffers of the gradients. It returns the buffer in which weight gradients
@@ -209,7 +223,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...O
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		x.Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...), nil)
+		x.Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.size(), n.in.turned, dag.NHWC)...), nil)
 	}
 	operands := []Operand{{updates(w.id, nil), w.axes()}, {Access: updates(n.weights[1], nil)}}
 	operands = append(operands, dy...)
