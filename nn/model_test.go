@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func TestModelFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 64*512 + 512 + 512*512 + 512 + 512*7 + 7; digits.NumWeights() != want || digits.Classes() != 7 || digits.Name != "mlp" || digits.Defaults != m.Defaults {
+	if want := 64*512 + 512 + 512*512 + 512 + 512*7 + 7; digits.NumWeights() != want || digits.Classes() != 7 || digits.Name != "mlp" || !reflect.DeepEqual(digits.Defaults, m.Defaults) {
 		t.Errorf("mlp on digits has %d weights, want %d", digits.NumWeights(), want)
 	}
 	lenet, _ := ModelByName("lenet5")

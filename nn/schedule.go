@@ -14,6 +14,7 @@ import (
 //
 //	constant   r
 //	step       r·gamma^⌊t/every⌋                         StepLR
+//	multistep  r·gamma^(number of milestones ≤ t)        MultiStepLR
 //	cosine     min + (r - min)·(1 + cos(π·t/over))/2     CosineAnnealingLR, whose T_max is over
 //
 // A warm-up may come before each of them, and t counts from its end. Until then the rate is
@@ -30,12 +31,13 @@ type Schedule struct {
 	Kind    string // a name in Schedules; "": constant
 	PerStep bool   // a period is a step; else it is an epoch, in which the rate stays the same
 
-	Every  int     // of step: periods between two changes
-	Gamma  float64 // of step
-	Over   int     // of cosine: periods down to Min
-	Min    float64 // of cosine: the least rate
-	Warmup int     // periods; 0: none
-	From   float64 // share of the rate with which the warm-up begins
+	Every      int     // of step: periods between two changes
+	Milestones []int   // of multistep: the periods before the changes, rising
+	Gamma      float64 // of step and multistep
+	Over       int     // of cosine: periods down to Min
+	Min        float64 // of cosine: the least rate
+	Warmup     int     // periods; 0: none
+	From       float64 // share of the rate with which the warm-up begins
 }
 
 // ScheduleInfo is a line of the table of schedules.
@@ -51,6 +53,10 @@ func Schedules() []ScheduleInfo {
 		{"constant", "always the optimiser's rate", func(_ *Schedule, r float64, _ int) float64 { return r }},
 		{"step", "the rate times gamma after every so many epochs or steps", func(s *Schedule, r float64, t int) float64 {
 			return r * math.Pow(s.Gamma, float64(t/s.Every))
+		}},
+		{"multistep", "the rate times gamma after each of some numbers of epochs or steps", func(s *Schedule, r float64, t int) float64 {
+			over, _ := slices.BinarySearch(s.Milestones, t+1)
+			return r * math.Pow(s.Gamma, float64(over))
 		}},
 		{"cosine", "half a cosine down to min, over so many epochs or steps", func(s *Schedule, r float64, t int) float64 {
 			return s.Min + float64((r-s.Min)*(1+math.Cos(math.Pi*float64(t)/float64(s.Over)))/2)
@@ -87,12 +93,13 @@ func (s Schedule) Rates(r float64, perEpoch int) func(step int) float64 {
 	}
 }
 
-// scheduleSetting is what the text of a schedule may say after its name: a number, or periods. The
+// scheduleSetting is what the text of a schedule may say after its name: a number, or periods, or several of these with / between. The
 // periods of a schedule of its own have to be given.
 type scheduleSetting struct {
 	name      string
-	of        string                   // the schedule that has it; "": all
-	periods   func(*Schedule) *int     // nil: it is a number
+	of        string                   // the schedules that have it; "": all
+	periods   func(*Schedule) *int     // nil: it is something else
+	several   func(*Schedule) *[]int   // nil: it is something else
 	number    func(*Schedule) *float64 // nil: it is periods
 	otherwise float64                  // the number where none is given, PyTorch's default
 	most      float64                  // of a number, which is at least 0
@@ -102,7 +109,8 @@ type scheduleSetting struct {
 func scheduleSettings() []scheduleSetting {
 	return []scheduleSetting{
 		{name: "every", of: "step", periods: func(s *Schedule) *int { return &s.Every }},
-		{name: "gamma", of: "step", number: func(s *Schedule) *float64 { return &s.Gamma }, otherwise: 0.1, most: 1e9},
+		{name: "milestones", of: "multistep", several: func(s *Schedule) *[]int { return &s.Milestones }},
+		{name: "gamma", of: "step multistep", number: func(s *Schedule) *float64 { return &s.Gamma }, otherwise: 0.1, most: 1e9},
 		{name: "over", of: "cosine", periods: func(s *Schedule) *int { return &s.Over }},
 		{name: "min", of: "cosine", number: func(s *Schedule) *float64 { return &s.Min }, most: 1e9},
 		{name: "warmup", periods: func(s *Schedule) *int { return &s.Warmup }},
@@ -133,7 +141,7 @@ func ParseSchedule(text string) (Schedule, error) {
 	var known []string
 	unit := ""
 	for _, set := range scheduleSettings() {
-		if set.of != "" && set.of != s.Kind {
+		if !set.isOf(s.Kind) {
 			continue
 		}
 		known = append(known, set.name)
@@ -166,16 +174,40 @@ func (set *scheduleSetting) read(s *Schedule, value string, unit *string) error 
 	if value == "" && set.of == "" {
 		return nil
 	}
-	of := strings.TrimLeft(value, "0123456789")
-	n, err := strconv.Atoi(strings.TrimSuffix(value, of))
-	if of = strings.TrimSuffix(of, "s"); err != nil || n < 1 || of != "epoch" && of != "step" {
+	of := strings.TrimLeft(value, "0123456789/")
+	periods, err := set.parsePeriods(strings.TrimSuffix(value, of))
+	if of = strings.TrimSuffix(of, "s"); err != nil || of != "epoch" && of != "step" {
+		if set.several != nil {
+			return fmt.Errorf("write rising numbers of epochs or of steps, such as %s=30/80epochs", set.name)
+		}
 		return fmt.Errorf("write a number of epochs or of steps, such as %s=5epochs or %s=500steps", set.name, set.name)
 	}
 	if *unit != "" && *unit != of {
 		return fmt.Errorf("write all periods of a schedule in epochs, or all in steps")
 	}
-	*set.periods(s), *unit = n, of
+	*unit = of
+	if set.several != nil {
+		*set.several(s) = periods
+	} else {
+		*set.periods(s) = periods[0]
+	}
 	return nil
+}
+
+// parsePeriods reads rising numbers with / between, or one of them where the setting has one.
+func (set *scheduleSetting) parsePeriods(text string) (all []int, err error) {
+	for word := range strings.SplitSeq(text, "/") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || len(all) > 0 && (set.several == nil || n <= all[len(all)-1]) {
+			return nil, fmt.Errorf("period %q", word)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func (set *scheduleSetting) isOf(kind string) bool {
+	return set.of == "" || slices.Contains(strings.Fields(set.of), kind)
 }
 
 // Check reports settings that [ParseSchedule] would refuse.
@@ -196,9 +228,11 @@ func (s Schedule) String() string {
 	}
 	for _, set := range scheduleSettings() {
 		switch {
-		case set.of != "" && set.of != info.Name || set.of == "" && s.Warmup == 0:
+		case !set.isOf(info.Name) || set.of == "" && s.Warmup == 0:
 		case set.number != nil:
 			text += fmt.Sprintf(" %s=%v", set.name, *set.number(&s))
+		case set.several != nil:
+			text += fmt.Sprintf(" %s=%s%s", set.name, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(*set.several(&s)), "[]")), "/"), unit)
 		default:
 			text += fmt.Sprintf(" %s=%d%s", set.name, *set.periods(&s), unit)
 		}

@@ -16,6 +16,10 @@ func TestScheduleRates(t *testing.T) {
 		"step every=2epochs gamma=0.5": {0: 8, 13: 8, 14: 4, 27: 4, 28: 2, 41: 2, 42: 1},
 		// Without gamma a tenth, as in StepLR.
 		"step every=3steps": {0: 8, 2: 8, 3: 0.8, 6: 0.08},
+		// gamma to the number of milestones that are over, bisect_right(milestones, epoch) in MultiStepLR: epochs 0 and 1 at 8,
+		// 2 to 4 at 4, from 5 on at 2.
+		"multistep milestones=2/5epochs gamma=0.5":               {0: 8, 13: 8, 14: 4, 34: 4, 35: 2, 1000: 2},
+		"multistep milestones=3/4/9steps warmup=2steps from=0.5": {0: 4, 1: 6, 2: 8, 4: 8, 5: 0.8, 6: 0.08, 10: 0.08, 11: 0.008},
 		// cos is 1, ½, -½ and -1 after 0, 2, 4 and 6 sixths of π: 2 + 6·(1+cos)/2. After 12 it is 1 again.
 		"cosine over=6steps min=2":                          {0: 8, 2: 6.5, 3: 5, 4: 3.5, 6: 2, 8: 3.5, 12: 8},
 		"cosine over=2epochs":                               {0: 8, 6: 8, 7: 4, 13: 4, 14: 0, 21: 4},
@@ -48,12 +52,14 @@ func TestScheduleRates(t *testing.T) {
 // TestScheduleCheck: a schedule made in Go is refused where its text would be.
 func TestScheduleCheck(t *testing.T) {
 	for want, s := range map[string]Schedule{
-		"":                           {},
-		"is not one of":              {Kind: "linear"},
-		"every=0epochs":              {Kind: "step", Gamma: 0.5},
-		"over=-3steps":               {Kind: "cosine", Over: -3, PerStep: true},
-		"min=NaN":                    {Kind: "cosine", Over: 3, Min: math.NaN()},
-		"from=2: write a number fro": {Warmup: 3, From: 2},
+		"":                                  {},
+		"is not one of":                     {Kind: "linear"},
+		"every=0epochs":                     {Kind: "step", Gamma: 0.5},
+		"milestones=5/5steps: write rising": {Kind: "multistep", Milestones: []int{5, 5}, PerStep: true},
+		"milestones=epochs: write rising":   {Kind: "multistep"},
+		"over=-3steps":                      {Kind: "cosine", Over: -3, PerStep: true},
+		"min=NaN":                           {Kind: "cosine", Over: 3, Min: math.NaN()},
+		"from=2: write a number fro":        {Warmup: 3, From: 2},
 	} {
 		if err := s.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", s, err, want)
@@ -65,6 +71,7 @@ func TestScheduleCheck(t *testing.T) {
 func FuzzParseSchedule(f *testing.F) {
 	f.Add("cosine over=90epochs warmup=5epochs min=1e-5")
 	f.Add("step,every=500steps,gamma=0.5")
+	f.Add("multistep milestones=30/80epochs")
 	f.Add("constant,warmup=0steps")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseSchedule(text)

@@ -172,7 +172,7 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model mlp --label-smoothing x", "--label-smoothing"},
 	{"execute --model mlp --clip-norm=-1", "--clip-norm"},
 	{"execute --model mlp --clip-norm inf", "--clip-norm"},
-	{"execute --model mlp --schedule warm", `--schedule: schedule "warm" is not one of constant, step, cosine`},
+	{"execute --model mlp --schedule warm", `--schedule: schedule "warm" is not one of constant, step, multistep, cosine`},
 	{"simulate --platform laptop --model mlp --schedule=,", "no schedule is given; write one of constant"},
 	{"execute --model mlp --schedule cosine,min=1e-5", "over=: write a number of epochs or of steps"},
 	{"execute --model mlp --schedule step,every=5", "every=5: write a number of epochs or of steps, such as every=5epochs"},

@@ -231,7 +231,7 @@ func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Loss, "loss", "", cli.OneOf(lossNames())+" (default: the model's)")
 	f.Func("label-smoothing", "`share` of each label that all classes have in equal parts, from 0 to 1; with cross_entropy (default: the model's)", optional(&o.LabelSmoothing))
 	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))
-	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+cli.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 (default: the model's)")
+	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+cli.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 or multistep,milestones=30/80epochs (default: the model's)")
 }
 
 // optional reads a number whose flag may be missing: it is nil then.
