@@ -11,8 +11,8 @@ import (
 	"dahl/kernels"
 )
 
-// interpreter runs the tasks of a graph one after the other in program order with
-// the reference kernels. It is what program order means, and knows nothing else:
+// interpreter runs the tasks of a graph one after the other in program order, with
+// the reference kernels where nobody chooses others. It is what program order means, and knows nothing else:
 // no dependences, no schedule, no shared memory between buffers.
 type interpreter struct {
 	g       *dag.Graph
@@ -25,6 +25,12 @@ type interpreter struct {
 // newInterpreter binds a graph to storage by buffer name; what is not in shared yet is
 // added to it, so that the graphs of a program share parameters and data.
 func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *interpreter {
+	t.Helper()
+	return newInterpreterOf(t, g, shared, func(k *kernels.Kernel, _ *kernels.Spec) *kernels.Variant { return &k.Variants[0] })
+}
+
+// newInterpreterOf is one with other variants than the reference.
+func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, choose func(*kernels.Kernel, *kernels.Spec) *kernels.Variant) *interpreter {
 	t.Helper()
 	in := &interpreter{g: g, storage: shared}
 	for i := range g.Buffers {
@@ -53,7 +59,7 @@ func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *int
 		}
 		spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 		call.Params = k.Values(spec)
-		variant, _ := k.Variant("ref")
+		variant := choose(k, spec)
 		if variant.WorkspaceBytes != nil {
 			work := make([]uint64, variant.WorkspaceBytes(spec)/8+1)
 			call.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 8*len(work))
