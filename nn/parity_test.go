@@ -213,7 +213,7 @@ func TestSchedulesMatchPyTorch(t *testing.T) {
 			compared++
 		}
 	}
-	if compared < 80 {
+	if compared < 100 {
 		t.Errorf("%d rates are no test", compared)
 	}
 }

@@ -98,6 +98,7 @@ OPTIMIZERS = {
     "clipping-decay": {"kind": "adam", "lr": 0.03125, "beta1": 0.75, "beta2": 0.875, "eps": 0.5, "weight_decay": 0.0625, "steps": 20, "clip_norm": 0.75},
     "warm-up": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "constant warmup=7steps"},
     "step": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "step every=2epochs gamma=0.5 warmup=2epochs from=0.125"},
+    "multistep": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "multistep milestones=1/3/4epochs gamma=0.5 warmup=2epochs from=0.125"},
     "cosine": {"kind": "sgd", "lr": 0.25, "steps": 20, "schedule": "cosine over=13steps min=0.03125"},
     "everything": {"kind": "adamw", "lr": 0.03125, "beta1": 0.9, "beta2": 0.99, "eps": 0.5, "weight_decay": 0.25, "steps": 20,
                    "label_smoothing": 0.125, "clip_norm": 0.75, "schedule": "cosine over=11steps min=0.001 warmup=5steps from=0.25"},
@@ -256,6 +257,7 @@ def rates_of(spec, steps):
     scheduler = {
         "constant": lambda: lr.ConstantLR(opt, factor=1),
         "step": lambda: lr.StepLR(opt, periods["every"], gamma=float(s["gamma"])),
+        "multistep": lambda: lr.MultiStepLR(opt, [int(n) for n in s["milestones"].rstrip("epochst").split("/")], gamma=float(s["gamma"])),
         "cosine": lambda: lr.CosineAnnealingLR(opt, periods["over"], eta_min=float(s["min"])),
     }[kind]()
     if "warmup" in periods:
