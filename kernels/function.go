@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dahl/kernels/simd"
 )
 
 // Function is a differentiable function that a layer applies to every element, as a line of
@@ -25,6 +27,8 @@ type Function struct {
 	// Bounds, except at kinks, from which tests derive how errors grow: |f'| is at most Steepest, the
 	// derivative of f' at most Bend, and |f(0)| is AtZero.
 	Steepest, Bend, AtZero float64
+
+	vectors simd.Function
 }
 
 // functions is the table of functions. Nothing changes it.
@@ -43,6 +47,9 @@ func FunctionByName(name string) (*Function, error) {
 	return nil, fmt.Errorf("function %q is not in the table", name)
 }
 
+// vectorDoc is of the variants with vectors. Without them nothing is faster than the reference.
+const vectorDoc = "in vectors of float64"
+
 // functionKernels are the operations of all functions.
 func functionKernels() (all []Kernel) {
 	for _, f := range functions {
@@ -54,13 +61,15 @@ func functionKernels() (all []Kernel) {
 			Op: f.Name, Doc: "y = " + f.Name + "(x): " + f.Doc,
 			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value), functionOnCUDA(f.Name)),
+			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value),
+				atLevels(vectorDoc, applyAt[float32](f.vectors), applyAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name)),
 		}
 		backward := Kernel{
 			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + v,
 			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), reads(v, Real, "...")},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope), functionOnCUDA(f.Name+".dx")),
+			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope),
+				atLevels(vectorDoc, applyDxAt[float32](f.vectors), applyDxAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name+".dx")),
 		}
 		for _, k := range []*Kernel{&forward, &backward} {
 			if f.Setting != "" {
@@ -99,6 +108,22 @@ func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
 			for i, s := range v {
 				dx[i] = T(float64(dy[i]) * slope(float64(s), setting))
 			}
+		})
+	}
+}
+
+func applyAt[T Float](f simd.Function) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) {
+		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
+			simd.Values(f, l, y, x, settingOf(call.Params))
+		})
+	}
+}
+
+func applyDxAt[T Float](f simd.Function) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) {
+		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
+			simd.Gradients(f, l, dx, dy, v, settingOf(call.Params))
 		})
 	}
 }

@@ -1,12 +1,16 @@
 package kernels
 
-import "math"
+import (
+	"math"
+
+	"dahl/kernels/simd"
+)
 
 // With Φ and φ the distribution and the density of the standard normal, f' = Φ + xφ, and its
 // derivative is φ·(2-x²). So f' is greatest at √2, and the derivative at 0. Hendrycks and Gimpel,
 // "Gaussian error linear units (GELUs)", 2016.
 var gelu = Function{
-	Name: "gelu", Doc: "x·Φ(x), Φ the distribution of the standard normal", Flops: 12,
+	vectors: simd.GELU, Name: "gelu", Doc: "x·Φ(x), Φ the distribution of the standard normal", Flops: 12,
 	Value: func(x, _ float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, // 1 + erf would cancel
 	Slope: func(x, _ float64) float64 {
 		density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
@@ -18,7 +22,7 @@ var gelu = Function{
 // The approximation of the same paper: Φ(x) ≈ (1 + tanh(u))/2, u = √(2/π)·(x + 0.044715·x³). That is
 // the sigmoid s of v = 2u, and the derivative of s is s·(1-s)·v'.
 var geluTanh = Function{
-	Name: "gelu_tanh", Doc: "x·Φ(x) with a hyperbolic tangent in place of Φ, as PyTorch's approximate=\"tanh\"", Flops: 14,
+	vectors: simd.GELUTanh, Name: "gelu_tanh", Doc: "x·Φ(x) with a hyperbolic tangent in place of Φ, as PyTorch's approximate=\"tanh\"", Flops: 14,
 	Value: func(x, _ float64) float64 {
 		s, _ := geluSigmoid(x)
 		return x * s

@@ -18,15 +18,17 @@ import (
 //
 // gelu: Φ(-|x|) is the exponential of -x²/2, 6u with its correction, times the quotient, 24u:
 // its argument has two roundings, by which it grows at most fourfold, and its polynomial 12u, twice
-// the sum of its coefficients over its least value. In the reference x/√2 is rounded, which makes
-// x²u, and math.Erfc, a division and two products 8u. The slope has x·φ(x) besides, and the sum.
+// the sum of its coefficients over its least value. In the reference x/√2 has two roundings, which make
+// 2x²u, and math.Erfc, a division and two products 8u. The slope has x·φ(x) besides, and the sum.
 //
 // gelu_tanh: 7 roundings of v = √(8/π)·(x + 0.044715·x³), by which s = 1/(1 + e^-v) grows at most
 // |v|-fold, in both variants; and the sigmoid. Of the slope s + x·s·(1-s)·v' the terms count by size;
 // 1 - s errs by as much as s.
 //
 // The others are some products and sums, and leaky_relu rounds its setting.
-var unitsOf = map[string]struct{ value, slope func(v, setting float64) float64 }{
+var unitsOf = map[string]struct {
+	value, slope func(v, setting float64) float64
+}{
 	"tanh": {
 		func(x, _ float64) float64 { return 21 * math.Abs(math.Tanh(x)) },
 		func(y, _ float64) float64 { return 3 * (1 + y*y) },
@@ -36,9 +38,9 @@ var unitsOf = map[string]struct{ value, slope func(v, setting float64) float64 }
 		func(y, _ float64) float64 { return 6 * math.Abs(y) * (1 + math.Abs(y)) },
 	},
 	"gelu": {
-		func(x, _ float64) float64 { return (40 + x*x) * math.Abs(x) * normal(x) },
+		func(x, _ float64) float64 { return (40 + 2*x*x) * math.Abs(x) * normal(x) },
 		func(x, _ float64) float64 {
-			return (42 + x*x) * (normal(x) + math.Abs(x)*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
+			return (42 + 2*x*x) * (normal(x) + math.Abs(x)*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
 		},
 	},
 	"gelu_tanh": {

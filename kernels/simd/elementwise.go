@@ -25,6 +25,7 @@ const (
 	divideBytesLoop
 	sgdLoop
 	adamLoop
+	functionLoops // and the gradient of each behind it
 )
 
 // bits is a scalar in the form that the assembly reads.

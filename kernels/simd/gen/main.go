@@ -32,6 +32,8 @@ var files = []struct {
 	{"narrow_avx512", narrowAVX512},
 	{"elementwise_avx2", elementwiseAVX2},
 	{"elementwise_avx512", elementwiseAVX512},
+	{"function_avx2", functionAVX2},
+	{"function_avx512", functionAVX512},
 	{"softmax_avx2", softmaxAVX2},
 	{"softmax_avx512", softmaxAVX512},
 	{"columns_avx2", columnsAVX2},

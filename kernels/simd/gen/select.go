@@ -8,6 +8,7 @@ import (
 // Predicates of comparisons; none signals.
 const (
 	equal          = operand.U8(0x00)
+	lessThan       = operand.U8(0x11)
 	lessOrEqual    = operand.U8(0x12)
 	notLessOrEqual = operand.U8(0x16) // or one is NaN
 	neitherIsNaN   = operand.U8(0x07)

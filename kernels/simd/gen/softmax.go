@@ -92,91 +92,26 @@ func (l *softmaxLoop) maxima() {
 // exponentials replaces z by exp(z - most) and adds them up.
 func (l *softmaxLoop) exponentials() {
 	sum, most, x := l.v(8), l.v(9), l.v(5)
+	e := exponential{machine{l.Context, l.wide, true}, softmaxConstants, l.v(12), l.v(13), l.v(14)}
 	l.zero(sum)
 	l.move(l.rest(restMost), most)
 	l.classes("exponential", 0, func(at operand.Mem) {
 		l.move(at, x)
 		l.minus(x, most, x)
 		if l.f64 {
-			l.exp(x, l.v(6))
+			e.exp(x, l.v(6))
 		} else {
-			l.expHalves(x, l.v(6), l.v(7))
+			l.widen(false, x, l.v(10))
+			l.widen(true, x, l.v(11))
+			e.exp(l.v(10), l.v(6))
+			e.exp(l.v(11), l.v(7))
+			l.narrow(false, l.v(6), l.v(6))
+			l.narrow(true, l.v(7), l.v(6))
 		}
 		l.move(l.v(6), at)
 		l.plus(sum, l.v(6), sum)
 	})
 	l.move(sum, l.rest(restSum))
-}
-
-// expHalves computes float32 exponentials as float64; to and high are registers.
-func (l *softmaxLoop) expHalves(x, to, high reg.Register) {
-	low := func(v reg.Register) reg.Register { // half of a register
-		if l.wide {
-			return v.(reg.Vec).AsY()
-		}
-		return v.(reg.Vec).AsX()
-	}
-	l.VCVTPS2PD(low(x), l.v(10))
-	if l.wide {
-		l.VEXTRACTF64X4(otherHalf, x, low(x))
-	} else {
-		l.VEXTRACTF128(otherHalf, x, low(x))
-	}
-	l.VCVTPS2PD(low(x), l.v(11))
-	l.exp(l.v(10), to)
-	l.exp(l.v(11), high)
-	if l.wide {
-		l.VCVTPD2PS(to, low(to))
-		l.VCVTPD2PS(high, low(high))
-		l.VINSERTF64X4(otherHalf, low(high), to, to)
-	} else {
-		l.VCVTPD2PSY(to, low(to))
-		l.VCVTPD2PSY(high, low(high))
-		l.VINSERTF128(otherHalf, low(high), to, to)
-	}
-}
-
-// Constants of the exponential in simd.expConstants, each as often as a vector holds.
-const (
-	expFloor = iota
-	expLog2E
-	expRound
-	expLn2High
-	expLn2Low
-	expHalf
-	expBias
-	expPolynomial
-	expLast = expPolynomial + 13
-)
-
-func (l *softmaxLoop) constantOf(n int) operand.Mem {
-	return operand.Mem{Base: softmaxConstants, Disp: 64 * n}
-}
-
-// exp computes exp(x) of float64 for x of at most 0: x = n·ln 2 + r, and a polynomial
-// in r times 2ⁿ, in two factors since n may lie below the exponents. x is overwritten.
-func (l *softmaxLoop) exp(x, to reg.Register) {
-	n, half, scratch := l.v(12), l.v(13), l.v(14)
-	load := func(c int, v reg.Register) reg.Register { l.move(l.constantOf(c), v); return v }
-	l.VMAXPD(x, load(expFloor, scratch), x) // NaN stays
-	load(expRound, n)
-	l.VFMADD231PD(l.constantOf(expLog2E), x, n)
-	l.VSUBPD(l.constantOf(expRound), n, n)
-	l.VFNMADD231PD(l.constantOf(expLn2High), n, x)
-	l.VFNMADD231PD(l.constantOf(expLn2Low), n, x)
-	load(expPolynomial, to)
-	for c := expPolynomial + 1; c <= expLast; c++ {
-		l.VFMADD213PD(l.constantOf(c), x, to)
-	}
-	load(expBias, half)
-	l.VFMADD231PD(l.constantOf(expHalf), n, half)
-	l.VSUBPD(l.constantOf(expBias), half, scratch)
-	l.VSUBPD(scratch, n, n)
-	l.VADDPD(l.constantOf(expBias), n, n)
-	l.VPSLLQ(operand.U8(52), half, half)
-	l.VPSLLQ(operand.U8(52), n, n)
-	l.VMULPD(half, to, to)
-	l.VMULPD(n, to, to)
 }
 
 // gradients replaces e by (e/sum - share - keep·[class is the label])/batch.

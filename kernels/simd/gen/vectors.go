@@ -189,7 +189,6 @@ func (m machine) notBelow(floor, v reg.Register) {
 // keep sets v to zero where gate is not greater than zero, which is a register of
 // zeros; gate and opmask 2 are overwritten.
 func (m machine) keep(zero, gate, v reg.Register) {
-	const lessThan = operand.U8(0x11) // ordered, quiet
 	switch {
 	case m.wide && m.f64:
 		m.VCMPPD(lessThan, gate, zero, reg.K2)

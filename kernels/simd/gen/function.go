@@ -1,0 +1,229 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Loops of functions, see simd.Function, and of their gradients. They compute in float64: a vector
+// of float32 is two.
+
+func functionAVX2(c *build.Context)   { function(c, false) }
+func functionAVX512(c *build.Context) { function(c, true) }
+
+// functions has, for each, the value of v(2), which goes there. A gradient is the slope, of x or of
+// y, times v(3).
+var functions = []struct {
+	name            string
+	value, gradient func(*functionLoop)
+}{
+	{"tanh", (*functionLoop).tanh, (*functionLoop).tanhGradient},
+	{"sigmoid", (*functionLoop).sigmoid, (*functionLoop).sigmoidGradient},
+	{"gelu", (*functionLoop).gelu, (*functionLoop).geluGradient},
+	{"geluTanh", (*functionLoop).geluTanh, (*functionLoop).geluTanhGradient},
+	{"leakyReLU", (*functionLoop).leakyReLU, (*functionLoop).leakyReLUGradient},
+}
+
+// functionConstants is the last pointer of simd.runArgs.
+var functionConstants = runPointers[3]
+
+// functionLoop computes a vector of float64 in registers 2 and 3 and from 5 on.
+type functionLoop struct {
+	runLoop
+	e exponential
+}
+
+func function(c *build.Context, wide bool) {
+	for _, m := range machines(c, wide) {
+		for _, f := range functions {
+			writeFunction(m, f.name, "computes "+f.name+".", []string{"y", "x"}, f.value)
+			writeFunction(m, f.name+"Gradient", "computes the gradient of "+f.name+".", []string{"dx", "dy", "v"}, f.gradient)
+		}
+	}
+}
+
+func writeFunction(m machine, name, doc string, operands []string, body func(*functionLoop)) {
+	l := functionLoop{runLoop: runLoop{machine: m, operands: operands}}
+	double := machine{m.Context, m.wide, true}
+	l.e = exponential{double, functionConstants, m.v(11), m.v(12), m.v(13)}
+	l.function(name+m.name(), "runArgs", doc, args)
+	result, last := operands[0], operands[len(operands)-1]
+	l.walk(func() { l.MOVQ(l.field("p3"), functionConstants) }, func(masked bool) {
+		if m.f64 {
+			l.get(masked, last, l.v(2))
+			if len(operands) == 3 {
+				l.get(masked, "dy", l.v(3))
+			}
+			body(&l)
+			l.put(masked, l.v(2), result)
+			return
+		}
+		l.get(masked, last, l.v(0))
+		if len(operands) == 3 {
+			l.get(masked, "dy", l.v(1))
+		}
+		for _, upper := range []bool{false, true} {
+			l.widen(upper, l.v(0), l.v(2))
+			if len(operands) == 3 {
+				l.widen(upper, l.v(1), l.v(3))
+			}
+			body(&l)
+			l.narrow(upper, l.v(2), l.v(4))
+		}
+		l.put(masked, l.v(4), result)
+	})
+}
+
+func (l *functionLoop) load(constant int, to reg.Register) reg.Register {
+	l.e.move(l.e.constant(constant), to)
+	return to
+}
+
+// choose replaces otherwise by then where x is on a side of 0: lessThan or greaterThan. scratch is a
+// register.
+func (l *functionLoop) choose(side operand.U8, x, then, otherwise, scratch reg.Register) {
+	selected := scratch
+	if l.wide {
+		selected = reg.K2
+	}
+	l.zero(scratch)
+	l.e.compare(side, x, scratch, selected)
+	l.e.replace(selected, then, otherwise)
+}
+
+// tanh |x| is -m/(2+m), m = e^(-2|x|) - 1.
+func (l *functionLoop) tanh() {
+	x, a, m, sum := l.v(2), l.v(5), l.v(6), l.v(7)
+	l.VANDPD(l.e.constant(absoluteBits), x, a)
+	l.VMULPD(l.e.constant(minusTwo), a, a)
+	l.e.atLeast(tanhFloor, a)
+	l.e.lessOne(a, m)
+	l.VADDPD(l.e.constant(two), m, sum)
+	l.e.over(m, sum, m)
+	l.VANDPD(l.e.constant(absoluteBits), m, m)
+	l.VANDPD(l.e.constant(signBit), x, x)
+	l.VORPD(m, x, x)
+}
+
+func (l *functionLoop) tanhGradient() {
+	y, dy, slope := l.v(2), l.v(3), l.v(5)
+	l.VMULPD(y, y, y)
+	l.load(one, slope)
+	l.VSUBPD(y, slope, slope)
+	l.VMULPD(slope, dy, y)
+}
+
+// sigmoidOf is the sigmoid of v, which is overwritten, in to: e/(1+e) below 0 and 1/(1+e) above, e =
+// e^-|v|.
+func (l *functionLoop) sigmoidOf(v, to reg.Register) {
+	a, e := l.v(5), l.v(6)
+	l.VORPD(l.e.constant(signBit), v, a)
+	l.e.exp(a, e)
+	l.load(one, to)
+	l.VADDPD(to, e, l.v(7))
+	l.choose(lessThan, v, e, to, a)
+	l.e.over(to, l.v(7), to)
+}
+
+func (l *functionLoop) sigmoid() {
+	l.sigmoidOf(l.v(2), l.v(8))
+	l.e.move(l.v(8), l.v(2))
+}
+
+func (l *functionLoop) sigmoidGradient() {
+	y, dy, rest := l.v(2), l.v(3), l.v(5)
+	l.load(one, rest)
+	l.VSUBPD(y, rest, rest)
+	l.VMULPD(rest, y, y)
+	l.VMULPD(y, dy, y)
+}
+
+// normal is Φ(x) in v(8) and e^(-x²/2) in v(6), see kernels.gelu. x stays in v(2).
+func (l *functionLoop) normal() {
+	x, a, e, square, below, t, s := l.v(2), l.v(5), l.v(6), l.v(7), l.v(8), l.v(9), l.v(10)
+	l.VANDPD(l.e.constant(absoluteBits), x, t)
+	l.load(normalMost, a)
+	l.VMINPD(t, a, a) // NaN stays
+	l.VMULPD(a, a, square)
+	l.VMULPD(l.e.constant(minusHalf), square, t)
+	l.VFMSUB231PD(a, a, square) // what the square lost
+	l.e.exp(t, e)
+	l.load(one, t)
+	l.VFMADD231PD(l.e.constant(minusHalf), square, t)
+	l.VMULPD(t, e, e)
+
+	l.load(normalScale, t)
+	l.VADDPD(t, a, a)
+	l.e.over(t, a, t)
+	l.VADDPD(t, t, s)
+	l.VSUBPD(l.e.constant(one), s, s)
+	l.e.polynomial(normalFirst, normalLast, s, below)
+	l.VMULPD(t, below, below)
+	l.VMULPD(e, below, below)
+	l.load(one, t)
+	l.VSUBPD(below, t, t)
+	l.choose(lessThan, x, below, t, a)
+	l.e.move(t, below)
+}
+
+func (l *functionLoop) gelu() {
+	l.normal()
+	l.VMULPD(l.v(8), l.v(2), l.v(2))
+}
+
+func (l *functionLoop) geluGradient() {
+	x, dy, e, distribution := l.v(2), l.v(3), l.v(6), l.v(8)
+	l.normal()
+	l.VMULPD(l.e.constant(normalDensity), e, e)
+	l.VFMADD231PD(x, e, distribution)
+	l.VMULPD(distribution, dy, x)
+}
+
+// geluSigmoid is the sigmoid of √(8/π)·(x + 0.044715·x³) in v(8), and x² in v(9).
+func (l *functionLoop) geluSigmoid() {
+	x, s, square, v := l.v(2), l.v(8), l.v(9), l.v(10)
+	l.VMULPD(x, x, square)
+	l.VMULPD(l.e.constant(geluCube), square, v)
+	l.VMULPD(x, v, v)
+	l.VADDPD(x, v, v)
+	l.VMULPD(l.e.constant(geluRoot), v, v)
+	l.sigmoidOf(v, s)
+}
+
+func (l *functionLoop) geluTanh() {
+	l.geluSigmoid()
+	l.VMULPD(l.v(8), l.v(2), l.v(2))
+}
+
+// geluTanhGradient is s + x·s·(1-s)·v'.
+func (l *functionLoop) geluTanhGradient() {
+	x, dy, s, square, rest := l.v(2), l.v(3), l.v(8), l.v(9), l.v(10)
+	l.geluSigmoid()
+	l.load(geluCubeSlope, rest)
+	l.VMULPD(rest, square, square)
+	l.VADDPD(l.e.constant(one), square, square)
+	l.VMULPD(l.e.constant(geluRoot), square, square)
+	l.load(one, rest)
+	l.VSUBPD(s, rest, rest)
+	l.VMULPD(s, rest, rest)
+	l.VMULPD(x, rest, rest)
+	l.VFMADD231PD(rest, square, s)
+	l.VMULPD(s, dy, x)
+}
+
+// leakyReLU multiplies by the setting where x is not above 0.
+func (l *functionLoop) leakyReLU() {
+	x, product := l.v(2), l.v(5)
+	l.e.broadcast(l.field("s0"), product)
+	l.VMULPD(x, product, product)
+	l.choose(greaterThan, x, x, product, l.v(6))
+	l.e.move(product, x)
+}
+
+func (l *functionLoop) leakyReLUGradient() {
+	x, dy, slope := l.v(2), l.v(3), l.v(5)
+	l.e.broadcast(l.field("s0"), slope)
+	l.choose(greaterThan, x, l.load(one, l.v(7)), slope, l.v(6))
+	l.VMULPD(slope, dy, x)
+}
