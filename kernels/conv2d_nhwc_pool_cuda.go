@@ -46,7 +46,7 @@ func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
 }
 
 func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
-	call := unplaced(s, pooledParams)
+	call := unplaced(s, withOptions(pooledParams...))
 	if size, _ := fusedPooling(call.Params); size == fusedWindow {
 		return 0
 	}

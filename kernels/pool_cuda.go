@@ -128,7 +128,7 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 func globalOnCUDA(rows int) []Variant {
 	return onCUDA("an image per thread", func(c *DeviceCall) []cuda.Launch {
 		window, x := *c, &c.Args[1]
-		window.Params = []float64{1, 0, 0, float64(x.Shape[rows]), float64(x.Shape[rows+1])}
+		window.Params = []float64{1, 1, 0, 0, float64(x.Shape[rows]), float64(x.Shape[rows+1])}
 		return poolOnCUDA("avgpool", false, rows)(&window)
 	})
 }
