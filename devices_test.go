@@ -164,6 +164,9 @@ func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
 	const steps = 3
 	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
 	for split := range deviceSplits {
+		if split == 1 {
+			n.lower(t, n.mixedLowering(dag.NHWC, true)) // from here on
+		}
 		name, plans := deviceSplits[split].name, n.splitPlans(3, split)
 		executed, d := n.steps(t, how{platform: emulatedNode(t, 1), plans: plans}, steps)
 		byEngine := simulated(t, onEngine(t, d, plans[0]), 0, steps)

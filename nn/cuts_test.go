@@ -81,9 +81,15 @@ func (c *cutCase) model(t testing.TB) *Model {
 func TestCutCasesCoverTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cutCases() {
-		m := c.model(t)
-		for _, name := range c.cut {
-			seen[m.Stages[m.stage(t, name)].Layer.Kind()] = true
+		m, found := c.model(t), 0
+		for _, s := range m.Stages {
+			if slices.Contains(c.cut, s.Name) {
+				seen[s.Layer.Kind()] = true
+				found++
+			}
+		}
+		if found != len(c.cut) {
+			t.Errorf("%s: layers %v are not all there", c.what, c.cut)
 		}
 	}
 	for _, kind := range Layers() {
@@ -91,16 +97,6 @@ func TestCutCasesCoverTable(t *testing.T) {
 			t.Errorf("layer kind %q has no case in cutCases", kind.Kind)
 		}
 	}
-}
-
-// stage is the index of a layer.
-func (m *Model) stage(t testing.TB, name string) int {
-	t.Helper()
-	i := slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
-	if i < 0 {
-		t.Fatalf("model %q has no layer %q", m.Name, name)
-	}
-	return i
 }
 
 // singleCut is a tile of one dimension, in the forward pass or one of the gradients of a layer.
@@ -124,12 +120,14 @@ func lowerCuts(cuts []singleCut, accumulators int, rng *rand.Rand) map[string]da
 	return layers
 }
 
-// cuts are all single cuts of the layers, into tiles of one element, of three and of more than half. The sizes of a dimension
+// cuts are all single cuts of some layers, into tiles of one element, of three and of more than half. The sizes of a dimension
 // follow each other.
-func (c *cutCase) cuts(t testing.TB, m *Model) (all [][]singleCut) {
-	t.Helper()
-	for _, name := range c.cut {
-		s := &m.Stages[m.stage(t, name)]
+func (c *cutCase) cuts(m *Model, among func(*Stage) bool) (all [][]singleCut) {
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		if !among(s) {
+			continue
+		}
 		in, out := extents(s.In[0]), extents(s.Out)
 		for pass := range layerCuts {
 			image := out
@@ -140,7 +138,7 @@ func (c *cutCase) cuts(t testing.TB, m *Model) (all [][]singleCut) {
 				var sizes []singleCut
 				for _, tile := range []int{1, 3, extent/2 + 1} {
 					if tile < extent && (len(sizes) == 0 || tile > sizes[len(sizes)-1].tile) {
-						sizes = append(sizes, singleCut{name, pass, dag.Dimension(along), tile})
+						sizes = append(sizes, singleCut{s.Name, pass, dag.Dimension(along), tile})
 					}
 				}
 				if sizes != nil {
@@ -152,10 +150,9 @@ func (c *cutCase) cuts(t testing.TB, m *Model) (all [][]singleCut) {
 	return all
 }
 
-// tries are single cuts, of each size or of sizes that take turns, and some random pairs.
-func (c *cutCase) tries(t testing.TB, m *Model, rng *rand.Rand, eachSize bool) (all [][]singleCut) {
-	t.Helper()
-	cuts := c.cuts(t, m)
+// tries are single cuts, of each size or of sizes that take turns, and some random pairs with a cut of any layer.
+func (c *cutCase) tries(m *Model, rng *rand.Rand, eachSize bool) (all [][]singleCut) {
+	cuts := c.cuts(m, func(s *Stage) bool { return slices.Contains(c.cut, s.Name) })
 	for i, sizes := range cuts {
 		if !eachSize {
 			sizes = sizes[i%len(sizes):][:1]
@@ -164,12 +161,13 @@ func (c *cutCase) tries(t testing.TB, m *Model, rng *rand.Rand, eachSize bool) (
 			all = append(all, []singleCut{one})
 		}
 	}
-	draw := func() singleCut {
-		sizes := cuts[rng.IntN(len(cuts))]
+	draw := func(from [][]singleCut) singleCut {
+		sizes := from[rng.IntN(len(from))]
 		return sizes[rng.IntN(len(sizes))]
 	}
-	for range int(dag.NumDimensions) {
-		all = append(all, []singleCut{draw(), draw()})
+	ofAll := c.cuts(m, func(*Stage) bool { return true })
+	for range 2 * int(dag.NumDimensions) {
+		all = append(all, []singleCut{draw(cuts), draw(ofAll)})
 	}
 	return all
 }
@@ -190,7 +188,7 @@ func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types [
 		}
 	}
 	rng := rand.New(rand.NewPCG(uint64(len(c.what)), 71))
-	for i, cuts := range c.tries(t, m, rng, eachSize) {
+	for i, cuts := range c.tries(m, rng, eachSize) {
 		opt.Lowering = wholeLowerings[[]int{0, 2, 1, 3}[i%4]]
 		opt.Lowering.Layers = lowerCuts(cuts, 1+i%3, rng)
 		opt.Type = types[i/4%len(types)]
