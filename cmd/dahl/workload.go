@@ -347,7 +347,13 @@ func (w *workload) decide() (err error) {
 // hintRoom says what needs less room than a plan, where that is what is missing.
 func (w *workload) hintRoom(err error) error {
 	room := (*place.RoomError)(nil)
-	if !errors.As(err, &room) || w.opts.Plan != "" || room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
+	if !errors.As(err, &room) || w.opts.Plan != "" {
+		return err
+	}
+	if layers := w.Recomputable(w.samples); layers != nil {
+		return fmt.Errorf("%w; it fits with recompute = true for %s in a file for --lowering, as graph --export FILE.toml writes one", err, strings.Join(layers, ", "))
+	}
+	if room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
 		return err
 	}
 	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)

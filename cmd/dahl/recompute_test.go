@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/platforms"
+)
+
+// TestRecomputationMakesRoom: a plan that does not fit a memory is refused with the layers that make it fit if they are recomputed,
+// and with these it does. Of cifar-cnn that is the first: its output of 64·32·32·32 numbers of 4 bytes, 8.4 MB, is the largest with
+// that of conv2. So it makes room where 14 MB are missing, with the gradients that lie in its place, and not where 54 MB are.
+func TestRecomputationMakesRoom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source, err := platforms.Open("laptop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const advice = "it fits with recompute = true for conv1 in a file for --lowering"
+	network := []string{"--platform", "small.toml", "--model", "cifar-cnn"}
+	for _, c := range []struct{ capacity, lowering string }{{"20 MB", ""}, {"60 MB", advice}} {
+		writeTestFile(t, "small.toml", strings.Replace(string(source), `"16 GB"`, `"`+c.capacity+`"`, 1))
+		r := dahl(t, t.Context(), append([]string{"simulate"}, network...)...)
+		if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.lowering) ||
+			strings.Contains(r.stderr, "recompute") != (c.lowering != "") {
+			t.Errorf("%s: exit code %d, %q; want %q", c.capacity, r.code, r.stderr, c.lowering)
+		}
+	}
+	mustRun(t, append([]string{"graph", "--export", "layers.toml"}, network...)...)
+	lowering, err := os.ReadFile("layers.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "layers.toml", strings.Replace(string(lowering), "[layer.\"conv1\"]\n", "[layer.\"conv1\"]\nrecompute = true\n", 1))
+	var s summary
+	decodeObject(t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...), &s)
+	if got := s.ReservedBytes["ram"]; got == 0 || got > 60e6 {
+		t.Errorf("%d bytes are reserved, of 60 MB", got)
+	}
+	if again := mustRun(t, append([]string{"graph", "--lowering", "layers.toml", "--export", "again.toml"}, network...)...); !strings.Contains(again, "recompute") {
+		t.Errorf("graph does not show what is computed again:\n%s", again)
+	}
+	if exported, err := os.ReadFile("again.toml"); err != nil || strings.Count(string(exported), "recompute = true\n") != 1 {
+		t.Errorf("%v: exported is\n%s", err, exported)
+	}
+}

@@ -1,0 +1,62 @@
+package train
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+)
+
+// Recomputable names layers with which the plan of a workload fits its memories, which it does not as it is, if they are recomputed.
+// They are those whose forward passes write most: one, two, four and so on, or all. It is nil where even these are too few.
+func (w *Workload) Recomputable(n Samples) []string {
+	if w.Model == nil || w.Options.Plan != nil {
+		return nil
+	}
+	largest := w.layersByOutput()
+	for count := 1; count/2 < len(largest); count *= 2 {
+		some := largest[:min(count, len(largest))]
+		l := *w.Lowering
+		if l.Layers = maps.Clone(l.Layers); l.Layers == nil {
+			l.Layers = map[string]dag.LayerLowering{}
+		}
+		for _, name := range some {
+			ll := l.Of(name)
+			ll.Recompute = true
+			l.Layers[name] = ll
+		}
+		of := *w
+		of.Options.Lowering = &l
+		if of.Lower(n) != nil {
+			return nil
+		}
+		of.Program.Graphs, of.Program.Order = of.Program.Graphs[:len(w.Program.Graphs)], w.Program.Order
+		if of.Choose() == nil {
+			return some
+		}
+	}
+	return nil
+}
+
+// layersByOutput are the layers whose forward passes have tasks, that which writes most bytes first.
+func (w *Workload) layersByOutput() (layers []string) {
+	bytes := map[string]int64{}
+	g := w.Program.Graphs[0]
+	for t := range g.Tasks {
+		labels := &g.Tasks[t].Labels
+		if labels.Phase != "forward" {
+			continue
+		}
+		if _, known := bytes[labels.Layer]; !known {
+			layers = append(layers, labels.Layer)
+		}
+		for i, a := range g.Tasks[t].Accesses {
+			if a.Mode == dag.Write {
+				bytes[labels.Layer] += g.RegionBytes(dag.TaskID(t), i)
+			}
+		}
+	}
+	slices.SortStableFunc(layers, func(a, b string) int { return cmp.Compare(bytes[b], bytes[a]) })
+	return layers
+}
