@@ -9,9 +9,10 @@ import (
 	"dahl/platforms"
 )
 
-// TestRecomputationMakesRoom: a plan that does not fit a memory is refused with the layers that make it fit if they are recomputed,
-// and with these it does. Of cifar-cnn that is the first: its output of 64·32·32·32 numbers of 4 bytes, 8.4 MB, is the largest with
-// that of conv2. So it makes room where 14 MB are missing, with the gradients that lie in its place, and not where 54 MB are.
+// TestRecomputationMakesRoom: a plan that does not fit a memory is refused with the layers that make it fit if they are
+// recomputed, and with these it does. In cifar-cnn, which needs 74 MB, the largest output is that of conv1 with its ReLU, 64·32·32·32
+// numbers of 4 bytes, 8.4 MB. Its place is that of as large gradients later, so that a memory of 60 MB is enough without it. None is of 20 MB,
+// since the weights with their velocity and the images have 23.5.
 func TestRecomputationMakesRoom(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source, err := platforms.Open("laptop")
