@@ -15,7 +15,7 @@ import (
 
 // TestBitsDependOnTheGraphAlone trains with every number of workers and every way
 // to schedule, on cores and with an emulated GPU: the weights and every loss have the same bits, so long as lowering,
-// type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions.
+// type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions, and where layers are fused also in micro-batches.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
 	for _, model := range []string{"digits-cnn", "lenet5", branching} {
@@ -31,7 +31,11 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 					t.Run(fmt.Sprintf("%s/%v/%s,fused=%v/%s", model, dtype, form.layout, form.fused, cmp.Or(c.variant, "default")), func(t *testing.T) {
 						n := newNetwork(t, model, dtype, form.fused, c.epochs)
 						if dtype == dag.Float64 {
-							n.lower(t, n.mixedLowering(form.layout, form.fused))
+							l := n.mixedLowering(form.layout, form.fused)
+							if form.fused {
+								l.MicroBatches = 3 // of 2, 2 and 1 samples
+							}
+							n.lower(t, l)
 						} else {
 							n.lower(t, fixtureLowering(form.layout, form.fused))
 						}
@@ -50,7 +54,9 @@ func TestBitsOfClippedSteps(t *testing.T) {
 			n := newNetwork(t, "digits-cnn", []dag.DType{dag.Float32, dag.Float64}[i%2], form.fused, 1)
 			n.optimizer = nn.DefaultAdamW()
 			n.model.Defaults.Loss, n.model.Defaults.ClipNorm = nn.Loss{LabelSmoothing: 0.125}, 0.5
-			n.lower(t, n.mixedLowering(form.layout, form.fused))
+			l := n.mixedLowering(form.layout, form.fused)
+			l.MicroBatches = i % 3
+			n.lower(t, l)
 			n.checkBits(t, "")
 		})
 	}

@@ -240,13 +240,17 @@ func (e *expansion) merge(r *reduction) {
 	bytes := g.RegionBytes(r.first, r.access)
 	prefix := buf.Name + ".merge" + boxText(buf.Shape, a.Box)
 	accs := e.accumulators(r)
+	labels := Labels{Layer: g.Tasks[r.last].Labels.Layer, Phase: "reduce"}
+	if micro := g.Tasks[r.last].Labels.MicroBatch; micro == g.Tasks[r.first].Labels.MicroBatch {
+		labels.MicroBatch = micro
+	}
 	for s := 1; s < accs; s *= 2 {
 		for i := 0; i+s < accs; i += 2 * s {
 			task := Task{
 				Name:   fmt.Sprintf("%s.%d+%d", prefix, i, i+s),
 				Op:     "add",
 				Type:   buf.Type,
-				Labels: Labels{Layer: g.Tasks[r.last].Labels.Layer, Phase: "reduce"},
+				Labels: labels,
 				Accesses: []Access{
 					{Region{e.accumulator(a.Buffer, i), a.Box}, ReadWrite},
 					{Region{e.accumulator(a.Buffer, i+s), a.Box}, Read},

@@ -113,7 +113,7 @@ func drawn(n, some int) []int {
 // TestLoweringsAgree compares loss, outputs and gradients of random lowerings with
 // the unsplit chain of single layers, for every fusion and the networks with branches: both
 // float types, both layouts, fused and not, all layers cut at once. (TestCutsAreExact and TestCutsTrain cut each kind of layer by itself.)
-// Tiles that do not divide the extents are
+// Tiles that do not divide the extents and up to 6 micro-batches are
 // among them. All of them add up the same products, some in another order, so the
 // bounds of magnitudes hold for their differences: a ReLU and the maximum of a window
 // are exact, and a fused one is 0 where no gradient passes, as its mask would be.
@@ -139,6 +139,7 @@ func TestLoweringsAgree(t *testing.T) {
 				form := opt.Lowering
 				opt.Lowering = randomLowering(m, rng)
 				opt.Lowering.Fused, opt.Lowering.Layout = form.Fused, form.Layout
+				opt.Lowering.MicroBatches = rng.IntN(2) * rng.IntN(batch)
 				split := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 				split.fill(m, "train", 2)
 				split.step(index, 0, 1)

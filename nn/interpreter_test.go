@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -160,6 +161,13 @@ func (in *interpreter) ofStage(m *Model, stage int, name string) []float64 {
 	s := &m.Stages[stage]
 	if in.has(name) {
 		return in.canonical(name)
+	}
+	var all []float64
+	for k := 1; in.has(fmt.Sprintf("%s.micro%d", name, k)); k++ {
+		all = append(all, in.canonical(fmt.Sprintf("%s.micro%d", name, k))...)
+	}
+	if all != nil {
+		return all
 	}
 	for _, r := range s.readers {
 		reader := &m.Stages[r.stage]

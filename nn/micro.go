@@ -85,3 +85,11 @@ type learned struct {
 	packing        *packing       // of the weight, nil: the parameter itself
 	turned         *weight        // form in which a convolution's input gradient reads the weight; nil until it exists
 }
+
+// MicroBatchesOf is the number of micro-batches in a graph, 0 where the batch is not cut.
+func MicroBatchesOf(g *dag.Graph) (last int) {
+	for i := range g.Tasks {
+		last = max(last, int(g.Tasks[i].Labels.MicroBatch))
+	}
+	return last
+}

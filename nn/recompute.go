@@ -57,6 +57,7 @@ type recomputing struct {
 	copied  []bool         // by task
 
 	before []dag.TaskID // of the loss and the backward pass, sums among them, since the last segment
+	micro  int32        // micro-batch of these
 }
 
 // recompute adds to a graph, whose reductions are expanded, what a lowering asks to compute again.
@@ -82,15 +83,24 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 		task.After = r.following(id)
 		switch task.Labels.Phase {
 		case phaseBackward:
+			r.enter(task.Labels.MicroBatch)
 			r.fill(id)
 			task.Accesses = r.moved(id)
 			r.before = append(r.before, id)
 		case phaseLoss, phaseReduce:
+			r.enter(task.Labels.MicroBatch)
 			r.before = append(r.before, id)
 		}
 		r.newID[t] = r.to.Task(task)
 	}
 	return r.to.Build()
+}
+
+// enter begins a micro-batch, whose segments wait for its own tasks alone.
+func (r *recomputing) enter(micro int32) {
+	if micro > r.micro {
+		r.micro, r.before = micro, nil
+	}
 }
 
 // findDrops finds the buffers that are dropped. It reports whether the backward pass reads any.
