@@ -61,25 +61,30 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 
 // run adds the gradient over rows u to end of dy, of all samples.
 func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
-	if c.groups < 2 {
+	if c.groups < 2 || c.depthwise() {
 		c.zones(l, u, end)
 		return
 	}
 	part := *c
+	part.groups = 1
 	for g := range c.groups {
 		part.dw, part.dy, part.x = c.dw.block(3, g, c.groups), c.dy.block(3, g, c.groups), c.x.block(3, g, c.groups)
 		part.zones(l, u, end)
 	}
 }
 
-// zones is run of one group.
+// zones is run of one group, or of all groups of a depthwise convolution.
 func (c *convDwNHWC[T]) zones(l simd.Level, u, end int) {
 	for u < end && c.columns.pixels > 0 {
 		next, top, bottom := c.rows.zone(u)
 		next = min(next, end)
 		for v := 0; v < c.columns.pixels; {
 			after, left, right := c.columns.zone(v)
-			if top < bottom && left < right {
+			if top == bottom || left == right {
+				// nothing to add
+			} else if c.groups > 1 {
+				c.depthwisePart(l, u, next, v, after, [4]int{top, bottom, left, right})
+			} else {
 				c.part(l, u, next, v, after, [4]int{top, bottom, left, right})
 			}
 			v = after

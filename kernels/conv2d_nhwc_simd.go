@@ -214,6 +214,7 @@ type convNHWC[T Float] struct {
 // group is one of the groups of the convolution.
 func (c *convNHWC[T]) group(g int) convNHWC[T] {
 	part := *c
+	part.groups = 1
 	part.dst, part.src, part.w = c.dst.block(3, g, c.groups), c.src.block(3, g, c.groups), c.w.block(c.grouped, g, c.groups)
 	if c.where.elems != nil {
 		part.where = c.where.block(3, g, c.groups)
@@ -255,7 +256,7 @@ func cachedSamples[T Float](a, b, filters *map4[T]) int {
 
 // run computes rows u to end of the lattice, of all samples.
 func (c *convNHWC[T]) run(l simd.Level, u, end int) {
-	if c.groups < 2 {
+	if c.groups < 2 || c.depthwise() {
 		c.zones(l, u, end)
 		return
 	}
@@ -265,7 +266,7 @@ func (c *convNHWC[T]) run(l simd.Level, u, end int) {
 	}
 }
 
-// zones is run of one group.
+// zones is run of one group, or of all groups of a depthwise convolution.
 func (c *convNHWC[T]) zones(l simd.Level, u, end int) {
 	for u < end && c.columns.pixels > 0 {
 		next, top, bottom := c.rows.zone(u)
@@ -274,6 +275,8 @@ func (c *convNHWC[T]) zones(l simd.Level, u, end int) {
 			after, left, right := c.columns.zone(v)
 			if top == bottom || left == right {
 				c.empty(u, next, v, after)
+			} else if c.groups > 1 {
+				c.depthwisePart(l, u, next, v, after, [4]int{top, bottom, left, right})
 			} else {
 				c.part(l, u, next, v, after, [4]int{top, bottom, left, right})
 			}

@@ -11,6 +11,7 @@ func (d *Dot[T]) runVectors(Level)                           { d.runGo() }
 func (p *Pooling[T]) maxVectors(Level)                       { p.eachWindow(p.maximum) }
 func (p *Pooling[T]) spreadVectors(Level)                    { p.eachWindow(p.spread) }
 func (t *Transpose[T]) runVectors(Level) bool                { return false }
+func (p *Pixels[T]) runVectors(Level) bool                   { return false }
 func (a *runArgs) run(loop, Level, int, int) bool            { return false }
 func (s *Softmax[T]) run(Level, []T, []T, bool)              {}
 func addRowsVectors[T Float](Level, []T, []T, int, int) bool { return false }
