@@ -13,16 +13,22 @@ import (
 
 const exportedFile = "testdata/exchange.onnx"
 
-// TestONNX reads a network that PyTorch exported. It is that of the fixture of the same name, whose
+// TestONNX reads networks that PyTorch exported. Each is that of the fixture of the same name, whose
 // values are compared with PyTorch's: it lowers to the same graph, and its parameters begin with
 // the same numbers.
 func TestONNX(t *testing.T) {
-	m, err := LoadModel(exportedFile)
+	for _, f := range readFixtures(t).Layers {
+		if f.Name == "exchange" || f.Name == "windows" {
+			t.Run(f.Name, func(t *testing.T) { checkExported(t, &f) })
+		}
+	}
+}
+
+func checkExported(t *testing.T, f *layerFixture) {
+	m, err := LoadModel("testdata/" + f.Name + ".onnx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixtures := readFixtures(t).Layers
-	f := &fixtures[slices.IndexFunc(fixtures, func(f layerFixture) bool { return f.Name == "exchange" })]
 	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{Fused: true, Layout: dag.NHWC}}
 	got, want := mustLower(t, m, opt), mustLower(t, f.model(t), opt)
 	if !reflect.DeepEqual(got.Tasks, want.Tasks) || !reflect.DeepEqual(got.Buffers, want.Buffers) {
@@ -41,6 +47,14 @@ func TestONNX(t *testing.T) {
 	}
 	if n := len(f.Params); n != len(m.Parameters()) {
 		t.Errorf("%d parameters, want %d", len(m.Parameters()), n)
+	}
+}
+
+// TestONNXClasses: weights of a file have its number of classes.
+func TestONNXClasses(t *testing.T) {
+	m, err := LoadModel(exportedFile)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := m.For(m.Input, m.Classes()+2); err == nil || !strings.Contains(err.Error(), `parameter "fc3.weight" of the file has shape [17 19], and [19 19] is wanted`) {
 		t.Errorf("another number of classes: %v", err)

@@ -16,7 +16,7 @@ before it, or those that its "input" names: conv1, relu1, pool1 ... as dahl coun
 
 Weights are float32 values, so that a float32 run starts from the same numbers.
 Extents are pairwise different primes: batch 3, channels 2, filters 5, kernel 7,
-height 11, width 13, classes 17. Arrays are little-endian in base64.
+height 11, width 13, classes 17; of groups their number and what they have. Arrays are little-endian in base64.
 """
 import base64
 import json
@@ -51,6 +51,27 @@ LAYERS = {
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
+    # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
+    "rectangular": [{"kind": "conv2d", "filters": 5, "kernel": [3, 5], "pad": [1, 2], "stride": [1, 2]}, {"kind": "relu"},
+                    {"kind": "maxpool", "size": [2, 3], "stride": [1, 2], "pad": [1, 0]},
+                    {"kind": "conv2d", "filters": 7, "kernel": [2, 1], "pad": [2, 0, 1, 3], "stride": [2, 1]},
+                    {"kind": "avgpool", "size": [3, 2], "stride": [2, 1], "pad": [1, 0]}] + HEAD,
+    # Taps apart, with strides that share a divisor with the distance, and that share none.
+    "dilated": [{"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 2, "dilation": 2}, {"kind": "relu"},
+                {"kind": "conv2d", "filters": 7, "kernel": 3, "pad": 3, "dilation": [3, 2], "stride": 2}, {"kind": "relu"},
+                {"kind": "conv2d", "filters": 3, "kernel": [3, 2], "dilation": [2, 4], "stride": [3, 2], "pad": [3, 1]}] + HEAD,
+    # Depthwise and pointwise in turn, one filter per channel and two; groups of several channels and filters.
+    "separable": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1, "groups": 5},
+                  {"kind": "conv2d", "filters": 6, "kernel": 1}, {"kind": "relu"},
+                  {"kind": "conv2d", "filters": 12, "kernel": 3, "pad": 1, "groups": 6}, {"kind": "relu"},
+                  {"kind": "conv2d", "filters": 21, "kernel": [2, 3], "pad": [0, 1], "groups": 3}, {"kind": "relu"},
+                  {"kind": "conv2d", "filters": 21, "kernel": 2, "stride": 2, "groups": 21, "bias": 0}] + HEAD,
+    # All of it, for ONNX files.
+    "windows": [{"kind": "conv2d", "filters": 6, "kernel": [3, 5], "pad": [1, 2], "stride": [1, 2]}, {"kind": "relu"},
+                {"kind": "conv2d", "filters": 6, "kernel": 3, "pad": 1, "groups": 6}, {"kind": "conv2d", "filters": 10, "kernel": 1}, {"kind": "relu"},
+                {"kind": "maxpool", "size": [2, 3], "stride": [1, 2], "pad": [1, 0]},
+                {"kind": "conv2d", "filters": 4, "kernel": 3, "dilation": [3, 1], "pad": [3, 1], "groups": 2, "bias": 0}, {"kind": "relu"},
+                {"kind": "avgpool", "size": [3, 2], "stride": [2, 1], "pad": [1, 0]}] + HEAD,
     # A layer for every operator of ONNX files.
     "exchange": [{"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1},
                  {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1, "bias": 0}, {"kind": "add", "input": ["pool1", "conv2"]},
@@ -81,7 +102,7 @@ LAYERS = {
                   {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
 
-EXPORTED = ["exchange"]
+EXPORTED = ["exchange", "windows"]
 
 OPTIMIZERS = {
     "sgd": {"kind": "sgd", "lr": 0.5},
@@ -121,10 +142,18 @@ def stream(name):
     return torch.Generator().manual_seed(zlib.crc32(name.encode()))
 
 
+def conv2d(l, x, w):
+    pad = l.get("pad", 0)
+    if isinstance(pad, list) and len(pad) == 4:
+        top, left, bottom, right = pad
+        x, pad = F.pad(x, [left, right, top, bottom]), 0
+    return F.conv2d(x, *w, padding=pad, **{k: l.get(k, 1) for k in ("stride", "dilation", "groups")})
+
+
 # What each kind of layer computes, by its settings l, its input x, a list of these where it takes
 # several, and w, its weight and bias.
 APPLY = {
-    "conv2d": lambda l, x, w: F.conv2d(x, *w, stride=l.get("stride", 1), padding=l.get("pad", 0)),
+    "conv2d": conv2d,
     "dense": lambda l, x, w: F.linear(x, *w),
     "relu": lambda l, x, w: F.relu(x),
     "maxpool": lambda l, x, w: F.max_pool2d(x, l["size"], l.get("stride", l["size"]), l.get("pad", 0)),
@@ -168,7 +197,8 @@ def parameters(draw, layers):
     for layer, name in named(layers):
         x, w = inputs(layer, values), None
         if layer["kind"] == "conv2d":
-            w = weights(draw, layer["filters"], x.shape[1], layer["kernel"], layer["kernel"])
+            k = layer["kernel"]
+            w = weights(draw, layer["filters"], x.shape[1] // layer.get("groups", 1), *([k, k] if isinstance(k, int) else k))
             b = weights(draw, layer["filters"])
             if name == "conv1":
                 w[1], b[1] = 0, 0
