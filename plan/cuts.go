@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,55 +73,76 @@ func (w *Work) add(times int, of *schedule.Priced, d platform.DeviceID, layer st
 	}
 }
 
-// CutOf names a layer and the dimension along which it is cut.
-type CutOf struct {
-	Layer string
-	Along dag.Dimension
-}
+// cutParts is in how many parts a layer is cut to see what that costs.
+const cutParts = 2
 
-// CutCosts lists what cuts cost, by layer, device and cut. Price makes the step with all layers whole, -1, or with one of the
-// cuts, by its number. Cuts that leave the graph as it is are left out, and so are devices without a kernel for some task. The
-// cuts of a layer follow each other.
-func CutCosts(ctx context.Context, cuts []CutOf, price func(cut int) (*schedule.Priced, error)) ([]CutCost, error) {
-	whole, err := price(-1)
+// CutCosts lists what it costs to cut single layers in two, by layer, device and dimension. Price makes the step of a lowering. Cuts
+// that leave the graph as it is are left out, and so are devices without a kernel for some task.
+func (t *Tilings) CutCosts(ctx context.Context, price func(dag.Lowering) (*schedule.Priced, error)) ([]CutCost, error) {
+	base := t.InParts(1)
+	whole, err := price(base)
 	if err != nil {
 		return nil, err
 	}
-	devices := len(whole.Platform.Devices)
-	table := make([][]CutCost, devices) // by device
-	for i, cut := range cuts {
-		priced, err := price(i)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		if priced.Program.Graphs[0].Hash() == whole.Program.Graphs[0].Hash() {
-			continue
-		}
-		for d := range platform.DeviceID(devices) {
-			c := CutCost{Layer: cut.Layer, Cut: Uncut}
-			c.add(1, whole, d, cut.Layer)
-			if n := len(table[d]); n == 0 || table[d][n-1].Layer != cut.Layer {
-				table[d] = append(table[d], c)
+	table := make([][]CutCost, len(whole.Platform.Devices)) // by device
+	for _, layer := range layersOf(whole.Program.Graphs[0]) {
+		extents, first := t.Extents[layer], true
+		for along := range dag.NumDimensions {
+			if *extents.Forward.Of(along) < 2 {
+				continue
 			}
-			c.Cut = cut.Along.String()
-			c.add(1, priced, d, "")
-			c.add(-1, whole, d, "")
-			table[d] = append(table[d], c)
+			cut := base
+			cut.Layers = maps.Clone(base.Layers)
+			cut.Layers[layer] = Parts{cutParts, along}.of(base.Layers[layer], extents)
+			priced, err := price(cut)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			if priced.Program.Graphs[0].Hash() == whole.Program.Graphs[0].Hash() {
+				continue
+			}
+			for d := range table {
+				table[d] = append(table[d], rowsOf(layer, along, whole, priced, platform.DeviceID(d), first)...)
+			}
+			first = false
 		}
 	}
 	return joined(whole.Platform, table), nil
+}
+
+// rowsOf are what a device takes for a cut layer and, where that is its first cut, for the whole one before it.
+func rowsOf(layer string, along dag.Dimension, whole, cut *schedule.Priced, d platform.DeviceID, first bool) (rows []CutCost) {
+	c := CutCost{Layer: layer, Cut: Uncut}
+	c.add(1, whole, d, layer)
+	if first {
+		rows = append(rows, c)
+	}
+	c.Cut = along.String()
+	c.add(1, cut, d, "")
+	c.add(-1, whole, d, "")
+	return append(rows, c)
+}
+
+// layersOf lists the layers of a graph in its order.
+func layersOf(g *dag.Graph) (layers []string) {
+	for t := range g.Tasks {
+		if layer := g.Tasks[t].Labels.Layer; !slices.Contains(layers, layer) {
+			layers = append(layers, layer)
+		}
+	}
+	return layers
 }
 
 // joined is the table of all devices, by layer. Those with equal tables are one.
 func joined(p *platform.Platform, table [][]CutCost) (all []CutCost) {
 	var layers []string
 	for d := range table {
-		table[d] = slices.DeleteFunc(table[d], func(c CutCost) bool { return c.others > 0 || p.Devices[d].PlacedOnly })
-		for i := range table[d] {
-			if !slices.Contains(layers, table[d][i].Layer) {
-				layers = append(layers, table[d][i].Layer)
+		for _, c := range table[d] {
+			if !slices.Contains(layers, c.Layer) {
+				layers = append(layers, c.Layer)
 			}
 		}
+		table[d] = slices.DeleteFunc(table[d], func(c CutCost) bool { return c.others > 0 || p.Devices[d].PlacedOnly })
 	}
 	for _, layer := range layers {
 		for d := range table {

@@ -60,9 +60,16 @@ func TestCutCosts(t *testing.T) {
 	rows := `"tasks": [` + cutTask("conv", "forward", 0, both(6)) + "," + cutTask("conv", "forward", 1, both(6)) + "," +
 		cutTask("conv", "backward", 0, both(11)) + "," + cutTask("conv", "backward", 1, both(11)) + "," + cutTask("conv", "reduce", 0, cores(3)) + "," + cutTask("relu", "backward", 0, both(5)) + `]`
 	samples := `"tasks": [` + cutTask("conv", "forward", 0, both(10)) + "," + cutTask("conv", "backward", 0, both(20)) + "," + cutTask("relu", "backward", 0, both(4)) + `]`
-	cuts := []CutOf{{"conv", dag.AlongSamples}, {"conv", dag.AlongRows}, {"conv", dag.AlongColumns}}
-	got, err := CutCosts(t.Context(), cuts, func(cut int) (*schedule.Priced, error) {
-		prog, p := parsed(t, map[int]string{-1: whole, 0: samples, 1: rows, 2: whole}[cut], twoKinds)
+	tilings := Tilings{Extents: map[string]dag.LayerLowering{"conv": {Forward: dag.Cut{Samples: 7, Outputs: 1, Rows: 5, Columns: 3}}}, InParts: func(int) dag.Lowering { return dag.Lowering{Layers: map[string]dag.LayerLowering{"relu": {}}} }}
+	got, err := tilings.CutCosts(t.Context(), func(l dag.Lowering) (*schedule.Priced, error) {
+		step := whole
+		switch l.Layers["conv"].Forward {
+		case dag.Cut{Samples: 4}:
+			step = samples
+		case dag.Cut{Rows: 3}:
+			step = rows
+		}
+		prog, p := parsed(t, step, twoKinds)
 		return schedule.Price(prog, p, schedule.Unbound)
 	})
 	if err != nil {

@@ -66,13 +66,18 @@ func (t *Tilings) canHave(p Parts) bool {
 }
 
 // parts is the lowering in parts. Of the batch, each device has its part of a layer, unless that has large weights. Along another
-// dimension, each layer that can be cut so is, and the others are whole. The gradients of a layer with weights are cut along
-// the same dimension, with an accumulator for each part where they sum over it. So each device has its part of the weights,
-// and along outputs and inputs these never move (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053, 2019).
+// dimension all layers are cut.
 func (t *Tilings) parts(p Parts) dag.Lowering {
 	if p.Along == dag.AlongSamples {
 		return t.InParts(p.Number)
 	}
+	return t.Uniform(p)
+}
+
+// Uniform is the lowering in which each layer that can be cut so is in parts, and the others are whole. The gradients of a layer
+// with weights are cut along the same dimension, with an accumulator for each part where they sum over it. So each device has its part of the weights,
+// and along outputs and inputs these never move (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053, 2019).
+func (t *Tilings) Uniform(p Parts) dag.Lowering {
 	l := t.InParts(1)
 	for layer, of := range t.Extents {
 		if *of.Forward.Of(p.Along) > 1 {

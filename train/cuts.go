@@ -2,38 +2,31 @@ package train
 
 import (
 	"context"
-	"maps"
 
 	"dahl/dag"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
 )
 
-// cutParts is in how many parts a layer is cut to see what that costs.
-const cutParts = 2
-
-// CutCosts lists what it costs on each device of the platform to cut single layers of the network in two; see [plan.CutCosts].
+// CutCosts lists what it costs on each device of the platform to cut single layers of the network; see [plan.Tilings.CutCosts].
 func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
-	batch := w.Options.Batch
-	cuts := nn.LayerCuts(w.Model, batch, cutParts)
-	names := make([]plan.CutOf, len(cuts))
-	for i := range cuts {
-		names[i] = plan.CutOf{Layer: cuts[i].Layer, Along: cuts[i].Along}
+	if w.Model.BusiestLayer() == "" {
+		return nil, nil // it has no weights
 	}
-	whole := nn.WholeLowering(w.Model, batch, 0, w.Options.Type)
-	return plan.CutCosts(ctx, names, func(cut int) (*schedule.Priced, error) {
-		l := whole
-		if cut >= 0 {
-			l.Layers = maps.Clone(whole.Layers)
-			l.Layers[cuts[cut].Layer] = cuts[cut].LayerLowering
-		}
-		of := *w
-		of.Options.Lowering = &l
-		if err := of.Lower(Samples{Train: batch}); err != nil {
-			return nil, err
-		}
-		of.Program.Graphs, of.Program.Order = of.Program.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
-		return schedule.Price(of.Program, of.Platform, of.Target())
-	})
+	t, err := w.tilings()
+	if err != nil {
+		return nil, err
+	}
+	return t.CutCosts(ctx, w.PriceAs)
+}
+
+// PriceAs prices a step on batches of as many images with another lowering.
+func (w *Workload) PriceAs(l dag.Lowering) (*schedule.Priced, error) {
+	of := *w
+	of.Options.Lowering = &l
+	if err := of.Lower(Samples{Train: of.Options.Batch}); err != nil {
+		return nil, err
+	}
+	of.Program.Graphs, of.Program.Order = of.Program.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
+	return schedule.Price(of.Program, of.Platform, of.Target())
 }

@@ -25,6 +25,9 @@ type planRun struct {
 	policy schedule.PolicyInfo
 	span   time.Duration
 	joules float64
+
+	movedBytes float64 // between memories
+	peakBytes  int64   // the most in one memory
 }
 
 // The longer of two runs, half as long as which the other is: of results, and of looks at what may be the least.
@@ -43,7 +46,7 @@ func (r *planRun) simulate(ctx context.Context, priced *schedule.Priced, by sche
 		return err
 	}
 	half := steps / 2
-	r.span, r.joules = 0, 0
+	r.span, r.joules, r.movedBytes = 0, 0, 0
 	for _, n := range []int{half, steps} {
 		ran, err := simulate.Run(ctx, d, 0, n, simulate.Options{})
 		if err != nil {
@@ -53,9 +56,13 @@ func (r *planRun) simulate(ctx context.Context, priced *schedule.Priced, by sche
 		if err != nil {
 			return err
 		}
-		r.span, r.joules = ran.Makespan-r.span, report.TotalJoules-r.joules
+		moved := 0.0
+		for i := range ran.Transfers {
+			moved += float64(ran.Transfers[i].Bytes)
+		}
+		r.span, r.joules, r.movedBytes, r.peakBytes = ran.Makespan-r.span, report.TotalJoules-r.joules, moved-r.movedBytes, slices.Max(ran.PeakBytes)
 	}
-	r.span, r.joules = r.span/time.Duration(half), r.joules/float64(half)
+	r.span, r.joules, r.movedBytes = r.span/time.Duration(half), r.joules/float64(half), r.movedBytes/float64(half)
 	return nil
 }
 

@@ -75,6 +75,8 @@ type Options struct {
 	Progress func(passes, of int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
+	// Unproven looks for a plan and for no bound beyond those that the search needs.
+	Unproven bool
 }
 
 // Result is the best plan found. Makespan and Joules are of the step.

@@ -91,6 +91,9 @@ const (
 // prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
 // be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
+	if f.Unproven {
+		return nil
+	}
 	if err := f.boundTogether(ctx); err != nil {
 		return err
 	}
