@@ -1,8 +1,9 @@
-"""Plans of dahl, executed beside each other: python3 bench/executed_plans.py PLATFORM MODEL... > table.md
+"""Plans of dahl, executed beside each other: python3 bench/executed_plans.py PLATFORM MODEL[=LOWERING]... > table.md
 
 For each network, for time and for energy, dahl plans for several sets of devices. The plans then run in turn, REPEATS
 times over, and the table has the median of what dahl compare says of each. Below it stands how many pairs of sets that
-are predicted 10 % apart or more came out in the predicted order. DAHL names the program.
+are predicted 10 % apart or more came out in the predicted order. With a lowering file all plans have its cuts and the variant
+VARIANT, and the weights after all runs have to be equal. DAHL names the program.
 """
 import itertools
 import json
@@ -14,7 +15,8 @@ import tempfile
 
 DAHL = os.environ.get("DAHL", "dahl")
 SETS = ["cpu:1", "cpu", "gpu", "cpu:1,gpu"]
-REPEATS, IMAGES, BATCH, BUDGET = 7, int(os.environ.get("IMAGES", "6400")), 64, "5s"
+REPEATS, IMAGES, BATCH, BUDGET = int(os.environ.get("REPEATS", "7")), int(os.environ.get("IMAGES", "6400")), 64, "5s"
+VARIANT = os.environ.get("VARIANT", "avx2")
 UNITS = {"time": ("ms", 1e3), "energy": ("mJ", 1e3)}
 
 
@@ -26,24 +28,30 @@ def run(command, *arguments):
 
 
 def executed(plan, common, directory):
-    """Time and joules of a steady step. What is recorded on a device takes longer, so its time is of the other steps."""
+    """Time and joules of a steady step, and weights. What is recorded on a device takes longer, so its time is of the other steps."""
     ran = run("execute", *common, "--plan", f"{plan}/plan.json", "--epochs", "1", "--out", directory)
     compared = run("compare", directory)
     time = ran["period_s"] if "recorded" in ran else compared["step_s"]["measured"]
-    return {"time": time, "energy": compared["joules_per_step"]["measured"]}
+    return {"time": time, "energy": compared["joules_per_step"]["measured"], "weights": ran["training"]["weights_sha256"]}
 
 
-def rows(platform, model, directory):
-    common = ["--platform", platform, "--model", model, "--batch", str(BATCH), "--limit", str(IMAGES)]
-    plans, runs = {}, {}
+def rows(platform, argument, directory):
+    model, _, lowering = argument.partition("=")
+    common = ["--platform", platform, "--model", model, "--batch", str(BATCH), "--limit", str(IMAGES)] + ["--variant", VARIANT] * bool(lowering)
+    cuts = ["--lowering", lowering] * bool(lowering)
+    plans, runs, weights = {}, {}, set()
     for objective, devices in itertools.product(UNITS, SETS):
         out = f"{directory}/{model}-{objective}-{devices}"
-        p = run("plan", *common, "--devices", devices, "--objective", objective, "--budget", BUDGET, "--out", out)
+        p = run("plan", *common, *cuts, "--devices", devices, "--objective", objective, "--budget", BUDGET, "--out", out)
         plans[objective, devices] = out, {"time": p["step_s"], "energy": p["step_j"]}[objective]
         runs[objective, devices] = []
     for _ in range(REPEATS):
         for key, (plan, _) in plans.items():
-            runs[key].append(executed(plan, common, f"{directory}/run")[key[0]])
+            done = executed(plan, common, f"{directory}/run")
+            runs[key].append(done[key[0]])
+            weights.add(done["weights"])
+    if lowering and len(weights) > 1:
+        sys.exit(f"{model}: the weights differ: {weights}")
     for objective, (unit, scale) in UNITS.items():
         seen = []
         for devices in SETS:
