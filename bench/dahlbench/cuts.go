@@ -62,32 +62,38 @@ func (o *cutsOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	bar := cli.NewProgressBar(stderr, "cuts")
 	defer bar.Done()
-	var text strings.Builder
+	table := fmt.Sprintf("dahl %s, commit %s; %d nodes for a plan, batch %d.\n", cli.Version(), cli.ThisBuild().Commit, o.nodes, o.batch)
+	add := func(lines string) error {
+		fmt.Fprint(stdout, lines)
+		if table += lines; o.out == "" {
+			return nil
+		}
+		return durable.Write(o.out, func(w io.Writer) error {
+			_, err := io.WriteString(w, table)
+			return err
+		})
+	}
 	for i, machine := range o.machines {
 		p, err := planMachine(machine)
+		if err == nil {
+			err = add(fmt.Sprintf("\n%s:\n\n%s", machine, cutHead))
+		}
+		for j, network := range o.networks {
+			if err != nil {
+				return err
+			}
+			bar.Set(i*len(o.networks)+j, len(o.machines)*len(o.networks), network+" on "+machine)
+			rows, failed := o.rows(ctx, network, p)
+			if failed != nil {
+				return fmt.Errorf("%s on %s: %w", network, machine, failed)
+			}
+			err = add(strings.Join(cli.Texts(rows, func(r *cutRow) string { return r.format(rows) + "\n" }), ""))
+		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&text, "%s%s, batch %d:\n\n%s", strings.Repeat("\n", min(i, 1)), machine, o.batch, cutHead)
-		for j, network := range o.networks {
-			bar.Set(i*len(o.networks)+j, len(o.machines)*len(o.networks), network+" on "+machine)
-			rows, err := o.rows(ctx, network, p)
-			if err != nil {
-				return fmt.Errorf("%s on %s: %w", network, machine, err)
-			}
-			for _, r := range rows {
-				fmt.Fprintln(&text, r.format(rows))
-			}
-		}
 	}
-	fmt.Fprint(stdout, text.String())
-	if o.out == "" {
-		return nil
-	}
-	return durable.Write(o.out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "dahl %s, commit %s; %d nodes for a plan.\n\n%s", cli.Version(), cli.ThisBuild().Commit, o.nodes, text.String())
-		return err
-	})
+	return nil
 }
 
 // cutRow is the best plan of a network that was found with some cuts.
