@@ -1,5 +1,5 @@
 #!/bin/sh
-# Trains LeNet-5, dahl's CNN and a network with branches with dahl and with PyTorch from the same weights,
+# Trains LeNet-5, dahl's CNN, a network with branches and one of depthwise convolutions with dahl and with PyTorch from the same weights,
 # in the same order, in both types. Called by `make parity`: run.sh PYTHON DATA
 # from the root of the repository. What it writes is compared by main.go.
 set -eu
@@ -27,7 +27,7 @@ torch() {
 # dahl NETWORK TYPE RUN BATCH RATE WORKERS
 dahl() {
 	model=$1
-	test "$model" != residual || model=nn/examples/residual.toml
+	test ! -f "nn/examples/$model.toml" || model=nn/examples/$model.toml
 	./bin/dahl execute --model "$model" --init "$out/$1.init.npz" --data "$data" --shuffle=false --epochs $epochs \
 		--dtype "$2" --batch "$4" --optimizer sgd --lr "$5" --momentum 0 --workers "$6" --out "$out/$1.$2.$3"
 }
@@ -54,3 +54,4 @@ mkdir -p $out
 train dahl-cnn 10 1e-3
 train lenet5 32 0.1
 train residual 32 0.1
+train depthwise 32 0.1
