@@ -140,7 +140,7 @@ func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *sch
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
 	c.compareWorkers(p, predicted, measured)
-	c.compareKernels(p, predicted, measured)
+	c.Kernels = Kernels(p, predicted, measured)
 	c.compareWays(p, predicted, measured)
 	c.compareCopies(p, predicted, measured)
 	return c, nil
@@ -213,7 +213,9 @@ func BusyPerStep(s *schedule.Schedule, workers int) []float64 {
 	return busy
 }
 
-func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+// Kernels compares every operation and shape of two schedules of a graph, the largest share of the
+// measured busy time first.
+func Kernels(p *schedule.Problem, predicted, measured *schedule.Schedule) (kernels []KernelComparison) {
 	type kernel struct{ op, shape string }
 	of := func(s *schedule.Span) (kernel, time.Duration) {
 		return kernel{p.Graph.Tasks[s.Task].Op, p.Graph.Tasks[s.Task].Shape}, s.End - s.Start
@@ -224,7 +226,7 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	for t := range p.Graph.Tasks {
 		k := kernel{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape}
 		if i, known := rows[k]; known {
-			c.Kernels[i].Count++
+			kernels[i].Count++
 			continue
 		}
 		took := times[k]
@@ -242,10 +244,11 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 				break
 			}
 		}
-		rows[k] = len(c.Kernels)
-		c.Kernels = append(c.Kernels, row)
+		rows[k] = len(kernels)
+		kernels = append(kernels, row)
 	}
-	slices.SortStableFunc(c.Kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
+	slices.SortStableFunc(kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
+	return kernels
 }
 
 // TimesOf are the seconds that calls or copies took by what they have in common, sorted, and

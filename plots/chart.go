@@ -29,6 +29,8 @@ type chart struct {
 	lane        []int // by span, from the first lane of its worker
 	rowOfRoute  map[route]int
 	rowOfLink   map[int]int
+
+	transferOrder, transferLane []int // the transfers as transferLanes lists them
 }
 
 // row is one worker, a group of like workers, the transfers between two memories, or the states of
@@ -126,7 +128,7 @@ func (c *chart) addTransfers() {
 		byRoute = func(t *schedule.Transfer) route { return route{anyMemory, t.To} }
 		order, lane, count = transferLanes(s, byRoute)
 	}
-	c.rowOfRoute = map[route]int{}
+	c.rowOfRoute, c.transferOrder, c.transferLane = map[route]int{}, order, lane
 	for _, key := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
 		label := "to " + memories[key.to].Name
 		if key.from != anyMemory {
@@ -196,11 +198,7 @@ func (c *chart) rowOfStep(steps []explain.PathStep) int {
 		case step.Span >= 0:
 			return c.rowOfWorker[s.Spans[step.Span].Worker]
 		case step.Transfer >= 0:
-			t := &s.Transfers[step.Transfer]
-			if at, ok := c.rowOfRoute[route{t.From, t.To}]; ok {
-				return at
-			}
-			return c.rowOfRoute[route{anyMemory, t.To}]
+			return c.rowOfTransfer(&s.Transfers[step.Transfer])
 		case s.Changes[step.Change].Device < 0:
 			return c.rowOfLink[int(s.Changes[step.Change].Link)]
 		}

@@ -95,7 +95,7 @@ func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 	highest := float64(max(p.peak, p.reserved, p.limit()))
 	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", 5)
 	f.drawGrid()
-	times, bytes := envelope(p.at, p.bytes, end)
+	times, bytes := envelope(p.at, p.bytes, end, maxStairs)
 	upper := f.stairs(times, bytes)
 	f.fillBetween(upper, []vg.Point{{X: upper[0].X, Y: f.box.Min.Y}, {X: f.box.Max.X, Y: f.box.Min.Y}}, lighten(colour, 0.65))
 	f.c.StrokeLines(draw.LineStyle{Color: colour, Width: 1}, upper)
@@ -132,9 +132,9 @@ func (p *panel) drawLevel(f *frame, bytes int64, colour color.RGBA, name string,
 	f.c.FillText(f.face.style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
 }
 
-// envelope turns occupancy events into values between moments. If there are more events than a
-// picture can show, each column shows its highest value, so that no peak vanishes.
-func envelope(at []time.Duration, bytes []int64, end time.Duration) (times []time.Duration, values []float64) {
+// envelope turns occupancy events into values between moments. If there are more moments
+// than so many, each column shows its highest value, so that no peak vanishes.
+func envelope(at []time.Duration, bytes []int64, end time.Duration, most int) (times []time.Duration, values []float64) {
 	times = []time.Duration{0}
 	for _, t := range at {
 		if t > times[len(times)-1] && t < end {
@@ -142,8 +142,8 @@ func envelope(at []time.Duration, bytes []int64, end time.Duration) (times []tim
 		}
 	}
 	times = append(times, end)
-	if len(times) > maxStairs {
-		times = grid(end, maxStairs)
+	if len(times) > most {
+		times = grid(end, most)
 	}
 	values = make([]float64, len(times)-1)
 	i, current := 0, int64(0)

@@ -27,7 +27,7 @@ func Power(w io.Writer, format string, r *Run) error {
 		return err
 	}
 	face := newTypeface()
-	s := newStack(r.Power, r.Schedule.Makespan)
+	s := newStack(r.Power, r.Schedule.Makespan, maxStairs)
 	if s.total() <= 0 {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
@@ -83,8 +83,8 @@ const (
 	smallShare = 0.01
 )
 
-func newStack(traces []energy.PowerTrace, end time.Duration) *stack {
-	s := &stack{end: end, times: mergedTimes(traces, end)}
+func newStack(traces []energy.PowerTrace, end time.Duration, most int) *stack {
+	s := &stack{end: end, times: mergedTimes(traces, end, most)}
 	joules := make([][]float64, len(traces)) // by trace and interval
 	totals := make([]float64, len(traces))
 	all := 0.0

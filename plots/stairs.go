@@ -10,13 +10,13 @@ import (
 	"dahl/energy"
 )
 
-// maxStairs bounds the points of a step function that is drawn.
+// maxStairs bounds the points of a step function in a picture.
 const maxStairs = 2400
 
 // mergedTimes lists the moments at which any of several step functions changes, ascending and
-// once each, from 0 to end inclusive. If there are more than a picture can show, it returns a
-// grid of equal columns instead.
-func mergedTimes(traces []energy.PowerTrace, end time.Duration) []time.Duration {
+// once each, from 0 to end inclusive. If there are more than so many, it returns a grid of equal
+// columns instead.
+func mergedTimes(traces []energy.PowerTrace, end time.Duration, most int) []time.Duration {
 	times := []time.Duration{0, end}
 	for _, t := range traces {
 		for _, step := range t.Samples {
@@ -26,8 +26,8 @@ func mergedTimes(traces []energy.PowerTrace, end time.Duration) []time.Duration 
 		}
 	}
 	slices.Sort(times)
-	if times = slices.Compact(times); len(times) > maxStairs+1 {
-		return grid(end, maxStairs)
+	if times = slices.Compact(times); len(times) > most+1 {
+		return grid(end, most)
 	}
 	return times
 }

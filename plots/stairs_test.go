@@ -25,7 +25,7 @@ func TestStackOfManyStepsKeepsTheEnergy(t *testing.T) {
 	for i := range 5000 {
 		trace.Samples = append(trace.Samples, energy.PowerSample{At: time.Duration(i) * time.Millisecond, Watts: float64(1 + 2*(i%2))})
 	}
-	s := newStack([]energy.PowerTrace{trace, trace}, 5*time.Second)
+	s := newStack([]energy.PowerTrace{trace, trace}, 5*time.Second, maxStairs)
 	if len(s.times) != maxStairs+1 {
 		t.Errorf("%d moments, want the grid of %d columns", len(s.times), maxStairs)
 	}
@@ -43,7 +43,7 @@ func TestEnvelopeKeepsPeaks(t *testing.T) {
 		at, bytes = append(at, time.Duration(i)*200*us), append(bytes, int64(i%7))
 	}
 	at, bytes = append(at, 999_900*us, 999_900*us+1), append(bytes, 1000, 3)
-	times, values := envelope(at, bytes, time.Second)
+	times, values := envelope(at, bytes, time.Second, maxStairs)
 	if len(values) != maxStairs || len(times) != maxStairs+1 || slices.Max(values) != 1000 {
 		t.Errorf("%d values with peak %g, want %d with peak 1000", len(values), slices.Max(values), maxStairs)
 	}
@@ -51,7 +51,7 @@ func TestEnvelopeKeepsPeaks(t *testing.T) {
 
 // Of several events at one moment the last holds.
 func TestEnvelopeOfFewEvents(t *testing.T) {
-	times, values := envelope([]time.Duration{10, 10, 30}, []int64{5, 7, 2}, 40)
+	times, values := envelope([]time.Duration{10, 10, 30}, []int64{5, 7, 2}, 40, maxStairs)
 	if !slices.Equal(times, []time.Duration{0, 10, 30, 40}) || !slices.Equal(values, []float64{0, 7, 2}) {
 		t.Errorf("times %v values %v, want 0, 7 from 10, 2 from 30", times, values)
 	}
@@ -79,7 +79,7 @@ func TestSmallConsumersShareALayer(t *testing.T) {
 		{traces, []string{"big", "10 others"}, 2000},
 		{alike, []string{"same", "same", "same", "same", "same", "same", "same", "same", "1 other"}, 72},
 	} {
-		s := newStack(c.traces, 2*time.Second)
+		s := newStack(c.traces, 2*time.Second, maxStairs)
 		if !slices.Equal(s.names, c.names) || s.total() != c.joules {
 			t.Errorf("layers %q of %g J, want %q of %g J", s.names, s.total(), c.names, c.joules)
 		}

@@ -82,7 +82,7 @@ func TestGoldenPicturesOfStates(t *testing.T) {
 // The GPU draws at most 126 W with what else there is: a cap of 251 W is drawn, one of 253 is named.
 func TestFarCapsAreNamed(t *testing.T) {
 	r := statedRun(t)
-	s := newStack(r.Power, r.Schedule.Makespan)
+	s := newStack(r.Power, r.Schedule.Makespan, maxStairs)
 	for watts, name := range map[float64]string{251: "of all 251 W", 253: "of all 253 W (above the picture)"} {
 		r.Problem.Platform.CapWatts = watts
 		if c := s.caps(r.Problem.Platform)[0]; c.name != name || (c.watts == nil) != (watts > 252) {

@@ -73,7 +73,7 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	points := frontPoints(found)
 	err := dir.Write(frontFile, func(out io.Writer) error {
 		rows := csv.NewWriter(out)
-		rows.Write([]string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"})
+		rows.Write(frontColumns)
 		for _, p := range points {
 			rows.Write([]string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
 		}
@@ -86,6 +86,9 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	figure := w.frontFigure(found, points)
 	return dir.Write(frontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
 }
+
+// frontColumns are those of the table of a front.
+var frontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
 
 // frontPoint is a plan that a search has simulated.
 type frontPoint struct {

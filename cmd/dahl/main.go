@@ -60,6 +60,7 @@ var commands = []func([]string) *cobra.Command{
 	newCompare,
 	newPlot,
 	newTrace,
+	newReport,
 	newGraph,
 	newImport,
 	newKernels,

@@ -143,13 +143,18 @@ func (w *pathWalk) before(step *PathStep) (before PathStep) {
 	} else {
 		w.heldUp = *step
 	}
+	w.bounds(step, start, consider)
+	step.Wait = start - end
+	return before
+}
+
+// bounds considers what the span or transfer that is held up, or a change before it, had to wait for.
+func (w *pathWalk) bounds(step *PathStep, start time.Duration, consider func(from PathStep, b Bound)) {
 	if w.heldUp.Span >= 0 {
 		w.boundsOfSpan(step, start, consider)
 	} else {
 		w.boundsOfTransfer(start, consider)
 	}
-	step.Wait = start - end
-	return before
 }
 
 // boundsOfSpan considers what a span, or a change that held it up, had to wait for.

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/plan"
+	"dahl/plots"
+	"dahl/plots/report"
+	"dahl/rundir"
+	"dahl/rundir/durable"
+)
+
+func newReport([]string) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report DIR…",
+		Short: "write runs as one HTML page that opens offline",
+		Long: `report reads run directories and writes one self-contained HTML file, which asks
+for nothing from any network: a timeline of every task, copy and gap that pans and
+zooms, predicted above measured where a run has both; power, energy, clocks and memory
+on the same axis; energy as in energy.json, kernels, and where the run came from. A
+click on a task shows what it waited for and which of that was the cause, and leads
+from cause to cause. Several runs come with a table, and their fronts of time against
+energy over each other.`,
+		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
+		Args:    wantArgs(1, 100, "the directories of runs"),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			return reportRuns(cmd.OutOrStdout(), dirs, out)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "report.html", "`file` to write")
+	return cmd
+}
+
+// reportRuns writes the report and prints its path.
+func reportRuns(stdout io.Writer, dirs []string, out string) error {
+	if err := cli.CheckWritable(out); err != nil {
+		return err
+	}
+	var runs []report.Run
+	for _, dir := range dirs {
+		r, err := reportedRun(dir)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, *r)
+	}
+	title := "dahl: " + filepath.Clean(dirs[0])
+	if len(dirs) > 1 {
+		title = fmt.Sprintf("dahl: %d runs", len(dirs))
+	}
+	if err := durable.Write(out, func(w io.Writer) error { return report.Write(w, title, runs) }); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, out)
+	return nil
+}
+
+// reportedRun reads a run directory for a report.
+func reportedRun(dir string) (*report.Run, error) {
+	l, err := loadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &report.Run{Name: filepath.Clean(dir), Provenance: l.provenance()}
+	if r.Energy, err = l.Energy(); err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if r.Shown, err = newPlotRun(l.Problem, l.Schedule, l.summary); err != nil {
+		return nil, cli.AsInput(err)
+	}
+	r.Row = l.reportRow(r.Energy)
+	r.Waits = []*plan.Waits{plan.WaitsOf(r.Shown.Problem, l.Schedule)}
+	predicted, err := l.Predicted()
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if predicted != nil {
+		if r.Predicted, err = newPlotRun(l.Problem, predicted, l.summary); err != nil {
+			return nil, cli.AsInput(err)
+		}
+		r.Waits = append(r.Waits, plan.WaitsOf(r.Predicted.Problem, predicted))
+	}
+	r.Kernels = plan.Kernels(l.Problem, cmp.Or(predicted, l.Schedule), l.Schedule)
+	if l.manifest.Lists(frontFile) {
+		r.Front, err = rundir.ReadAs(filepath.Join(dir, frontFile), readFront)
+	}
+	return r, cli.AsInput(err)
+}
+
+// provenance says where a run came from.
+func (r *loadedRun) provenance() []report.Fact {
+	m, o := r.manifest, &r.manifest.Options
+	build := m.Build.Commit
+	if m.Build.Dirty {
+		build += ", with changes"
+	}
+	facts := []report.Fact{
+		{Name: "command", Value: "dahl " + strings.Join(m.Args, " ")},
+		{Name: "dahl", Value: cmp.Or(m.Build.Version, "of no version") + ", commit " + build},
+		{Name: "host", Value: fmt.Sprintf("%s/%s, %d CPUs, %s", m.Host.OS, m.Host.Arch, m.Host.CPUs, m.Host.Go)},
+		{Name: "platform", Value: m.Platform.Name + ", SHA-256 " + m.Platform.SHA256},
+	}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, report.Fact{Name: name, Value: value})
+		}
+	}
+	add("network", m.Model)
+	add("method", r.summary.Method)
+	for _, g := range m.Graphs {
+		add("graph", g.Name+", SHA-256 "+g.SHA256)
+	}
+	if m.Data != nil {
+		add("data", m.Data.Name+", SHA-256 "+m.Data.SHA256)
+	}
+	for _, in := range m.Inputs {
+		add("input", in.Name+", SHA-256 "+in.SHA256)
+	}
+	add("policy", r.summary.Policy)
+	add("seed", strconv.FormatUint(o.Seed, 10))
+	add("element type", o.DType)
+	add("clocks", strings.Join(r.summary.Clocks, ", "))
+	add("weights", m.WeightsHash)
+	for _, g := range m.GPUs {
+		add("GPU "+g.Device, fmt.Sprintf("%+v", g.GPU))
+	}
+	return facts
+}
+
+// reportRow is what the table of runs says of one.
+func (r *loadedRun) reportRow(e *energy.Report) []report.Fact {
+	s := r.summary
+	row := []report.Fact{{Name: "world", Value: string(s.World)}, {Name: "network", Value: cmp.Or(r.manifest.Model, s.Graph)}, {Name: "platform", Value: r.manifest.Platform.Name},
+		{Name: "policy", Value: s.Policy}, {Name: "step", Value: cli.ShowTime(s.PeriodS)}}
+	if s.ImagesPerS != nil {
+		row = append(row, report.Fact{Name: "images/s", Value: cli.ThreeDigits(*s.ImagesPerS)})
+	}
+	if joules, basis := e.Best(); basis != energy.Unavailable {
+		row = append(row, report.Fact{Name: "J of the schedule", Value: cli.ThreeDigits(joules)})
+		if e.JoulesPerImage > 0 {
+			row = append(row, report.Fact{Name: "J/image", Value: cli.ThreeDigits(e.JoulesPerImage)})
+		}
+	}
+	row = append(row, report.Fact{Name: "energy", Value: s.EnergyJ.Grounds})
+	if s.Loss != nil {
+		row = append(row, report.Fact{Name: "loss", Value: cli.ThreeDigits(float64(*s.Loss))})
+	}
+	if s.Accuracy != nil {
+		row = append(row, report.Fact{Name: "accuracy", Value: cli.ThreeDigits(*s.Accuracy)})
+	}
+	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
+	return append(row, report.Fact{Name: "live peak in " + host, Value: cli.ShortBytes(s.LivePeakBytes[host])})
+}
+
+// readFront reads the points of a front as writeFront wrote them.
+func readFront(in io.Reader, name string) ([]plots.FrontPoint, error) {
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var points []plots.FrontPoint
+	for i, row := range rows[min(1, len(rows)):] { // below the header
+		wrong := fmt.Errorf("%s:%d: want %s", name, i+2, strings.Join(frontColumns, ","))
+		if len(row) != len(frontColumns) {
+			return nil, wrong
+		}
+		seconds, errS := strconv.ParseFloat(row[0], 64)
+		joules, errJ := strconv.ParseFloat(row[1], 64)
+		if cmp.Or(errS, errJ) != nil {
+			return nil, wrong
+		}
+		points = append(points, plots.FrontPoint{Seconds: seconds, Joules: joules, Label: cmp.Or(row[2], "all devices"), Front: row[5] == yesNo(true), Chosen: row[6] == yesNo(true)})
+	}
+	return points, nil
+}

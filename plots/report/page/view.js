@@ -1,0 +1,178 @@
+// What every part of the page shares: the stretch of time that is shown, colours, and how
+// quantities are written.
+
+const byID = (id) => document.getElementById(id);
+
+// element makes one with text or children.
+function element(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes || {})) {
+    if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else if (v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : v);
+  }
+  e.append(...children);
+  return e;
+}
+
+// digits writes three significant digits without an exponent.
+function digits(v) {
+  if (v === 0) return "0";
+  const a = Math.abs(v);
+  if (a >= 999.5) return v.toFixed(0);
+  const places = Math.max(0, 2 - Math.floor(Math.log10(a)));
+  const s = v.toFixed(Math.min(places, 12));
+  return s.includes(".") ? s.replace(/0+$/, "").replace(/\.$/, "") : s;
+}
+
+const unitText = (v, units) => {
+  const a = Math.abs(v);
+  const [name, size] = units.find(([, size]) => a >= size) || units[units.length - 1];
+  return `${digits(v / size)} ${name}`;
+};
+const timeUnits = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
+const timeText = (ns) => unitText(ns, timeUnits);
+const secondsText = (s) => timeText(s * 1e9);
+const byteUnits = [["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["B", 1]];
+const bytesText = (b) => unitText(b, byteUnits);
+const wattsText = (w) => unitText(w, [["kW", 1e3], ["W", 1], ["mW", 1e-3], ["uW", 1e-6]]);
+const joulesText = (j) => unitText(j, [["kJ", 1e3], ["J", 1], ["mJ", 1e-3], ["uJ", 1e-6]]);
+
+// steps lists round values between two, about so many.
+function roundSteps(from, to, about) {
+  const raw = (to - from) / Math.max(1, about), power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * [1, 2, 5, 10].find((m) => m * power >= raw);
+  const list = [];
+  for (let v = Math.ceil(from / step) * step; v <= to * (1 + 1e-12); v += step) list.push(v);
+  return { list, step };
+}
+
+// tickText writes a tick so that neighbours differ.
+function tickText(v, step, size) {
+  const places = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / size) - 1e-9)));
+  return (v / size).toFixed(places);
+}
+
+// Theme is the colours of the page, which follow its style: dark, light or print.
+class Theme {
+  constructor() {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ["paper", "ink", "faint", "grid", "accent", "path", "danger"]) this[name] = style.getPropertyValue("--" + name).trim();
+    this.dark = style.getPropertyValue("--dark").trim() === "1";
+  }
+  // fill is the colour of a category. Tints are made for white paper: on dark paper they keep their hue.
+  fill(category) {
+    let [r, g, b] = category.colour;
+    if (this.dark && (category.kind === "idle" || category.kind === "state")) {
+      const away = [255 - r, 255 - g, 255 - b], most = Math.max(...away);
+      [r, g, b] = [24, 26, 30].map((paper, i) => Math.round(paper + 0.6 * (most - away[i]) + 0.4 * most + Math.min(6, most / 2)));
+    } else if (this.dark && category.kind === "transfer") {
+      [r, g, b] = [r, g, b].map((v) => Math.min(255, v + 70));
+    }
+    return `rgb(${r},${g},${b})`;
+  }
+  onColour(category) {
+    if (category.kind === "idle" || category.kind === "state") return this.ink;
+    const [r, g, b] = category.colour;
+    return 0.299 * r + 0.587 * g + 0.114 * b + (this.dark && category.kind === "transfer" ? 70 : 0) > 140 ? "#222" : "#fff";
+  }
+}
+
+// TimeView is the stretch of time that all pictures show, in nanoseconds.
+class TimeView {
+  constructor(end, changed) {
+    Object.assign(this, { end: Math.max(end, 1), from: 0, to: Math.max(end, 1), changed });
+  }
+  show(from, to) {
+    const least = Math.min(this.end, 10);
+    let span = Math.min(Math.max(to - from, least), this.end);
+    from = Math.min(Math.max(from - Math.max(0, span - (to - from)) / 2, 0), this.end - span);
+    [this.from, this.to] = [from, from + span];
+    this.changed();
+  }
+  zoom(factor, at = (this.from + this.to) / 2) {
+    const from = at - (at - this.from) * factor;
+    this.show(from, from + (this.to - this.from) * factor);
+  }
+  move(share) {
+    const by = (this.to - this.from) * share;
+    const from = Math.min(Math.max(this.from + by, 0), this.end - (this.to - this.from));
+    this.show(from, from + (this.to - this.from));
+  }
+  all() { this.show(0, this.end); }
+  // reveal shows a stretch with what is around it.
+  reveal(from, to) {
+    const span = this.to - this.from;
+    if (from >= this.from && to <= this.to && to - from > span / 200) return;
+    const wanted = Math.max((to - from) * 12, Math.min(span, this.end / 40));
+    const mid = (from + to) / 2;
+    this.show(mid - wanted / 2, mid + wanted / 2);
+  }
+}
+
+// Picture is a canvas whose left part has names and whose rest has time.
+class Picture {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.c = canvas.getContext("2d");
+  }
+  // begin clears the canvas at a height and the resolution of the screen.
+  begin(height, view, theme) {
+    const ratio = window.devicePixelRatio || 1, width = this.canvas.clientWidth;
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.style.height = height + "px";
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+    }
+    this.c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.c.clearRect(0, 0, width, height);
+    this.left = Math.min(120, width / 4);
+    this.right = width - 12;
+    Object.assign(this, { view, theme, scale: (this.right - this.left) / (view.to - view.from) });
+    this.font(11);
+  }
+  font(size, weight = "") { this.c.font = `${weight} ${size}px system-ui, sans-serif`; }
+  x(time) { return this.left + (time - this.view.from) * this.scale; }
+  time(x) { return this.view.from + (x - this.left) / this.scale; }
+  text(s, x, y, align, colour) {
+    this.c.textAlign = align;
+    this.c.textBaseline = "middle";
+    this.c.fillStyle = colour;
+    this.c.fillText(s, x, y);
+  }
+  // clipped is a text that is no wider than so many pixels; empty where hardly anything is left.
+  clipped(s, width) {
+    if (this.c.measureText(s).width <= width) return s;
+    let n = Math.floor(s.length * width / this.c.measureText(s).width) - 1;
+    return n < 4 ? "" : s.slice(0, n) + "…";
+  }
+  line(x0, y0, x1, y1, colour, width = 1, dashes = []) {
+    const c = this.c;
+    c.strokeStyle = colour;
+    c.lineWidth = width;
+    c.setLineDash(dashes);
+    c.beginPath();
+    c.moveTo(x0, y0);
+    c.lineTo(x1, y1);
+    c.stroke();
+    c.setLineDash([]);
+  }
+  // inTime calls draw with everything outside the time axis cut off.
+  inTime(top, height, draw) {
+    this.c.save();
+    this.c.beginPath();
+    this.c.rect(this.left, top, this.right - this.left, height);
+    this.c.clip();
+    draw();
+    this.c.restore();
+  }
+  // axis draws the time axis above a height, with lines down to another.
+  axis(top, bottom) {
+    const { from, to } = this.view, { list, step } = roundSteps(from, to, (this.right - this.left) / 90);
+    const [unit, size] = timeUnits.find(([, size]) => to >= size) || timeUnits[3];
+    for (const t of list) {
+      this.line(this.x(t), top + 16, this.x(t), bottom, this.theme.grid);
+      this.text(tickText(t, step, size), this.x(t), top + 8, "center", this.theme.faint);
+    }
+    this.text(unit, this.left - 8, top + 8, "right", this.theme.faint);
+  }
+}
