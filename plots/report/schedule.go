@@ -5,26 +5,63 @@ import (
 	"slices"
 	"time"
 
+	"dahl/dag"
+	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 )
 
+// scheduled is a schedule that is being written. Its spans are in the order of workers, and its
+// transfers in that of ways, so that neighbours resemble each other and those of the step before.
+type scheduled struct {
+	*schedule.Schedule
+	e      *encoder
+	run    *plots.Run
+	view   *plots.View
+	starts *explain.Starts
+
+	spans, transfers           []int32 // in the order in which they are written
+	spanNumber, transferNumber []int64 // of each, there
+}
+
+func newScheduled(e *encoder, r *plots.Run, v *plots.View) *scheduled {
+	s := &scheduled{Schedule: r.Schedule, e: e, run: r, view: v, starts: explain.NewStarts(r.Problem, r.Schedule)}
+	s.spans, s.spanNumber = ordered(len(s.Spans), func(a, b int32) int { return cmp.Compare(s.Spans[a].Worker, s.Spans[b].Worker) })
+	s.transfers, s.transferNumber = ordered(len(s.Transfers), func(a, b int32) int {
+		x, y := &s.Transfers[a], &s.Transfers[b]
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
+	})
+	return s
+}
+
+// ordered sorts numbers, of equal ones the smaller first, and says where each went.
+func ordered(n int, compare func(a, b int32) int) (order []int32, number []int64) {
+	for i := range n {
+		order = append(order, int32(i))
+	}
+	slices.SortStableFunc(order, compare)
+	number = make([]int64, n)
+	for k, i := range order {
+		number[i] = int64(k)
+	}
+	return order, number
+}
+
 // encodeSchedule is what the page knows of one schedule.
 func encodeSchedule(e *encoder, r *plots.Run, v *plots.View) map[string]any {
-	s := r.Schedule
-	starts := explain.NewStarts(r.Problem, s)
+	s := newScheduled(e, r, v)
 	return map[string]any{
 		"world": s.World, "title": v.Title, "summary": v.Summary, "end": v.End, "makespan": s.Makespan, "period": s.Period,
 		"steps":     e.deltas(len(v.StepEnds), func(i int) int64 { return int64(v.StepEnds[i]) }),
 		"firstStep": max(1, r.FirstStep),
 		"rows":      encodeRows(e, v.Rows),
-		"spans":     encodeSpans(e, s, v, starts),
-		"transfers": encodeTransfers(e, s, v, starts),
+		"spans":     s.encodeSpans(),
+		"transfers": s.encodeTransfers(),
 		"changes":   encodeChanges(e, r),
 		"rests":     encodeRests(e, v.Rests),
-		"path":      encodePath(e, v.Path),
-		"longest":   longestWaits(r),
+		"path":      s.encodePath(),
+		"longest":   s.longestWaits(),
 		"power":     encodePower(e, v.Power), "memories": encodeMemories(e, v.Memories), "clocks": encodeClocks(e, v.Clocks),
 	}
 }
@@ -47,15 +84,16 @@ func encodeRows(e *encoder, rows []plots.ViewRow) []map[string]any {
 	return list
 }
 
-// before is what a span or a transfer waited for: numbers plus 1, so that 0 is nothing, and of what
-// was busy the difference to the own number, so that it is small. A task is bound by a span, the arrival of a
-// transfer, a change of its worker and the span before it there; a transfer by a span, a change of a
-// link, and the transfers before it on its route and its copy engines. Of several changes the last
-// to end counts.
+// before is what a span or a transfer waited for. A task is bound by a predecessor, the arrival of a
+// transfer, a change of its worker and the span before it there; a transfer by a predecessor of its
+// task, a change of a link, and the transfers before it on its route and its copy engines. Of several
+// changes the last to end counts.
 type before struct {
-	pred, arrival, change int64
-	busy                  [3]int64
-	last                  int64 // one of the places; 0: nothing bound it
+	// The predecessor by its steps back, plus 1, and by how much smaller its task is; 0: there is none.
+	stepsBack, tasksBack int64
+	arrival, change      int64    // numbers plus 1; 0: there is none
+	busy                 [3]int64 // differences to the own number; 0: there is none
+	last                 int64    // one of the places; 0: nothing bound it
 }
 
 // Places of what bounds a start, as the page has them.
@@ -66,21 +104,29 @@ const (
 	placeBusy // and those after it
 )
 
-func beforeOf(own int32, all []explain.Freed) (b before) {
+// beforeOf sorts out what the span or the transfer with a number waited for, which is for a task.
+func (s *scheduled) beforeOf(own int64, task dag.TaskID, step int32, all []explain.Freed) (b before) {
 	last, busy, changed := explain.LastFreed(all), 0, time.Duration(-1)
 	for k, f := range all {
 		place := int64(placePred)
 		switch f.Bound {
 		case explain.BoundPredecessor:
-			b.pred = int64(f.By.Span) + 1
+			by := &s.Spans[f.By.Span]
+			b.stepsBack, b.tasksBack = int64(step-by.Step)+1, int64(task-by.Task)
 		case explain.BoundTransfer:
-			place, b.arrival = placeArrival, int64(f.By.Transfer)+1
+			place, b.arrival = placeArrival, s.transferNumber[f.By.Transfer]+1
 		case explain.BoundChange:
 			if place = placeChange; f.At > changed {
 				b.change, changed = int64(f.By.Change)+1, f.At
 			}
 		case explain.BoundBusy:
-			place, b.busy[busy] = int64(placeBusy+busy), int64(own-max(f.By.Span, f.By.Transfer))
+			by := int64(0)
+			if f.By.Span >= 0 {
+				by = s.spanNumber[f.By.Span]
+			} else {
+				by = s.transferNumber[f.By.Transfer]
+			}
+			place, b.busy[busy] = int64(placeBusy+busy), own-by
 			busy++
 		}
 		if k == last {
@@ -90,65 +136,85 @@ func beforeOf(own int32, all []explain.Freed) (b before) {
 	return b
 }
 
-func encodeSpans(e *encoder, s *schedule.Schedule, v *plots.View, starts *explain.Starts) map[string]any {
-	n := len(s.Spans)
+func (s *scheduled) beforeColumns(of []before) map[string]any {
+	col := func(at func(b *before) int64) column {
+		return s.e.ints(len(of), func(i int) int64 { return at(&of[i]) })
+	}
+	return map[string]any{
+		"last":      col(func(b *before) int64 { return b.last }),
+		"stepsBack": col(func(b *before) int64 { return b.stepsBack }), "tasksBack": col(func(b *before) int64 { return b.tasksBack }),
+		"arrival": s.e.deltas(len(of), func(i int) int64 { return of[i].arrival }),
+		"change":  col(func(b *before) int64 { return b.change }),
+		"busy":    [3]column{col(func(b *before) int64 { return b.busy[0] }), col(func(b *before) int64 { return b.busy[1] }), col(func(b *before) int64 { return b.busy[2] })},
+	}
+}
+
+// markColumns adds where marks are drawn.
+func (s *scheduled) markColumns(columns map[string]any, order []int32, marks []plots.Mark) {
+	col := func(at func(m *plots.Mark) int64) column {
+		return s.e.ints(len(order), func(k int) int64 { return at(&marks[order[k]]) })
+	}
+	columns["row"] = col(func(m *plots.Mark) int64 { return int64(m.Row) })
+	columns["lane"] = col(func(m *plots.Mark) int64 { return int64(m.Lane) })
+	columns["category"] = col(func(m *plots.Mark) int64 { return int64(m.Category) })
+}
+
+// timeColumns adds starts, as gaps behind the ends of those before, and lengths.
+func (s *scheduled) timeColumns(columns map[string]any, n int, times func(k int) (start, end time.Duration)) {
+	ended := time.Duration(0)
+	columns["gap"] = s.e.ints(n, func(k int) int64 {
+		start, end := times(k)
+		gap := start - ended
+		ended = end
+		return int64(gap)
+	})
+	columns["length"] = s.e.ints(n, func(k int) int64 {
+		start, end := times(k)
+		return int64(end - start)
+	})
+}
+
+func (s *scheduled) encodeSpans() map[string]any {
+	n := len(s.spans)
 	of := make([]before, n)
-	for i := range of {
-		of[i] = beforeOf(int32(i), starts.OfSpan(int32(i)))
+	for k, i := range s.spans {
+		of[k] = s.beforeOf(int64(k), s.Spans[i].Task, s.Spans[i].Step, s.starts.OfSpan(i))
 	}
-	columns := beforeColumns(e, of)
-	col := func(at func(x *schedule.Span, m *plots.Mark) int64) column {
-		return e.ints(n, func(i int) int64 { return at(&s.Spans[i], &v.Spans[i]) })
-	}
-	columns["start"] = e.deltas(n, func(i int) int64 { return int64(s.Spans[i].Start) })
-	columns["length"] = col(func(x *schedule.Span, _ *plots.Mark) int64 { return int64(x.End - x.Start) })
-	columns["task"] = e.deltas(n, func(i int) int64 { return int64(s.Spans[i].Task) })
-	columns["step"] = e.deltas(n, func(i int) int64 { return int64(s.Spans[i].Step) })
-	columns["worker"] = col(func(x *schedule.Span, _ *plots.Mark) int64 { return int64(x.Worker) })
-	columns["row"] = col(func(_ *schedule.Span, m *plots.Mark) int64 { return int64(m.Row) })
-	columns["lane"] = col(func(_ *schedule.Span, m *plots.Mark) int64 { return int64(m.Lane) })
-	columns["category"] = col(func(_ *schedule.Span, m *plots.Mark) int64 { return int64(m.Category) })
+	columns := s.beforeColumns(of)
+	s.markColumns(columns, s.spans, s.view.Spans)
+	s.timeColumns(columns, n, func(k int) (start, end time.Duration) { x := &s.Spans[s.spans[k]]; return x.Start, x.End })
+	columns["task"] = s.e.deltas(n, func(k int) int64 { return int64(s.Spans[s.spans[k]].Task) })
+	columns["step"] = s.e.deltas(n, func(k int) int64 { return int64(s.Spans[s.spans[k]].Step) })
+	columns["worker"] = s.e.deltas(n, func(k int) int64 { return int64(s.Spans[s.spans[k]].Worker) })
 	clocks := texts{at: map[string]int{"": 0}, list: []string{""}}
-	columns["clock"] = col(func(_ *schedule.Span, m *plots.Mark) int64 { return clocks.number(m.Clock) })
+	columns["clock"] = s.e.ints(n, func(k int) int64 { return clocks.number(s.view.Spans[s.spans[k]].Clock) })
 	columns["clockNames"] = clocks.list
 	return columns
 }
 
-func beforeColumns(e *encoder, of []before) map[string]any {
-	col := func(at func(b *before) int64) column {
-		return e.ints(len(of), func(i int) int64 { return at(&of[i]) })
-	}
-	return map[string]any{
-		"last": col(func(b *before) int64 { return b.last }),
-		"pred": e.deltas(len(of), func(i int) int64 { return of[i].pred }), "arrival": col(func(b *before) int64 { return b.arrival }),
-		"change": col(func(b *before) int64 { return b.change }),
-		"busy":   [3]column{col(func(b *before) int64 { return b.busy[0] }), col(func(b *before) int64 { return b.busy[1] }), col(func(b *before) int64 { return b.busy[2] })},
-	}
-}
-
-func encodeTransfers(e *encoder, s *schedule.Schedule, v *plots.View, starts *explain.Starts) map[string]any {
-	n := len(s.Transfers)
+func (s *scheduled) encodeTransfers() map[string]any {
+	n := len(s.transfers)
 	of := make([]before, n)
-	for i := range of {
-		of[i] = beforeOf(int32(i), starts.OfTransfer(int32(i)))
+	for k, i := range s.transfers {
+		of[k] = s.beforeOf(int64(k), s.Transfers[i].For, s.Transfers[i].Step, s.starts.OfTransfer(i))
 	}
-	columns := beforeColumns(e, of)
-	col := func(at func(x *schedule.Transfer, m *plots.Mark) int64) column {
-		return e.ints(n, func(i int) int64 { return at(&s.Transfers[i], &v.Transfers[i]) })
+	columns := s.beforeColumns(of)
+	s.markColumns(columns, s.transfers, s.view.Transfers)
+	s.timeColumns(columns, n, func(k int) (start, end time.Duration) {
+		x := &s.Transfers[s.transfers[k]]
+		return x.Start, x.End
+	})
+	col := func(add func(int, func(int) int64) column, at func(x *schedule.Transfer) int64) column {
+		return add(n, func(k int) int64 { return at(&s.Transfers[s.transfers[k]]) })
 	}
-	columns["start"] = e.deltas(n, func(i int) int64 { return int64(s.Transfers[i].Start) })
-	columns["length"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return int64(x.End - x.Start) })
-	columns["task"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return int64(x.For) })
-	columns["step"] = e.deltas(n, func(i int) int64 { return int64(s.Transfers[i].Step) })
-	columns["buffer"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return int64(x.Buffer) })
-	columns["bytes"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return x.Bytes })
-	columns["from"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return int64(x.From) })
-	columns["to"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return int64(x.To) })
-	columns["row"] = col(func(_ *schedule.Transfer, m *plots.Mark) int64 { return int64(m.Row) })
-	columns["lane"] = col(func(_ *schedule.Transfer, m *plots.Mark) int64 { return int64(m.Lane) })
-	columns["category"] = col(func(_ *schedule.Transfer, m *plots.Mark) int64 { return int64(m.Category) })
 	reasons := texts{at: map[string]int{}}
-	columns["reason"] = col(func(x *schedule.Transfer, _ *plots.Mark) int64 { return reasons.number(string(x.Reason)) })
+	columns["task"] = col(s.e.deltas, func(x *schedule.Transfer) int64 { return int64(x.For) })
+	columns["step"] = col(s.e.deltas, func(x *schedule.Transfer) int64 { return int64(x.Step) })
+	columns["buffer"] = col(s.e.ints, func(x *schedule.Transfer) int64 { return int64(x.Buffer) })
+	columns["bytes"] = col(s.e.ints, func(x *schedule.Transfer) int64 { return x.Bytes })
+	columns["from"] = col(s.e.ints, func(x *schedule.Transfer) int64 { return int64(x.From) })
+	columns["to"] = col(s.e.ints, func(x *schedule.Transfer) int64 { return int64(x.To) })
+	columns["reason"] = col(s.e.ints, func(x *schedule.Transfer) int64 { return reasons.number(string(x.Reason)) })
 	columns["reasons"] = reasons.list
 	return columns
 }
@@ -190,41 +256,50 @@ func encodeRests(e *encoder, rests []plots.Rest) map[string]any {
 }
 
 // encodePath has the steps of the critical path: numbers of spans, transfers (1) or changes (2).
-func encodePath(e *encoder, path []explain.PathStep) map[string]any {
-	kind := func(x *explain.PathStep) (kind, number int64) {
+func (s *scheduled) encodePath() map[string]any {
+	path := s.view.Path
+	number := func(x *explain.PathStep) (kind, number int64) {
 		switch {
 		case x.Span >= 0:
-			return 0, int64(x.Span)
+			return 0, s.spanNumber[x.Span]
 		case x.Transfer >= 0:
-			return 1, int64(x.Transfer)
+			return 1, s.transferNumber[x.Transfer]
 		}
 		return 2, int64(x.Change)
 	}
 	return map[string]any{
-		"kind":   e.ints(len(path), func(i int) int64 { k, _ := kind(&path[i]); return k }),
-		"number": e.deltas(len(path), func(i int) int64 { _, n := kind(&path[i]); return n }),
-		"wait":   e.ints(len(path), func(i int) int64 { return int64(path[i].Wait) }),
+		"kind":   s.e.ints(len(path), func(i int) int64 { kind, _ := number(&path[i]); return kind }),
+		"number": s.e.deltas(len(path), func(i int) int64 { _, n := number(&path[i]); return n }),
 	}
 }
 
 // maxLongest bounds the list of the longest waits.
 const maxLongest = 40
 
-// longestWaits lists the gaps of workers by length, with the number of the span that ended each.
-func longestWaits(r *plots.Run) []map[string]any {
-	s := r.Schedule
-	onWorker := make([][]int32, len(r.Problem.Platform.Workers))
-	for i := range s.Spans {
-		w := s.Spans[i].Worker
-		onWorker[w] = append(onWorker[w], int32(i))
+// longestWaits lists the longest gaps of workers, of those of a task on a worker in all steps the
+// longest, with the number of the span that ended each.
+func (s *scheduled) longestWaits() []map[string]any {
+	type waiting struct {
+		worker platform.WorkerID
+		task   dag.TaskID
 	}
-	idles := slices.DeleteFunc(explain.Idles(r.Problem, s), func(x explain.Idle) bool { return x.Cause == explain.NoWork })
+	onWorker := make([][]int32, len(s.run.Problem.Platform.Workers)) // spans by worker
+	for _, i := range s.spans {
+		w := s.Spans[i].Worker
+		onWorker[w] = append(onWorker[w], i)
+	}
+	idles := slices.DeleteFunc(explain.Idles(s.run.Problem, s.Schedule), func(x explain.Idle) bool { return x.Cause == explain.NoWork })
 	slices.SortStableFunc(idles, func(a, b explain.Idle) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
-	list := []map[string]any{}
-	for _, x := range idles[:min(len(idles), maxLongest)] {
-		spans := onWorker[x.Worker]
-		k, _ := slices.BinarySearchFunc(spans, x.End, func(i int32, at time.Duration) int { return cmp.Compare(s.Spans[i].Start, at) })
-		list = append(list, map[string]any{"worker": x.Worker, "from": x.Start, "to": x.End, "cause": x.Cause.String(), "span": spans[k]})
+	list, listed := []map[string]any{}, map[waiting]bool{}
+	for _, x := range idles {
+		on := onWorker[x.Worker]
+		k, _ := slices.BinarySearchFunc(on, x.End, func(i int32, at time.Duration) int { return cmp.Compare(s.Spans[i].Start, at) })
+		of := waiting{x.Worker, s.Spans[on[k]].Task}
+		if len(list) == maxLongest || listed[of] {
+			continue
+		}
+		listed[of] = true
+		list = append(list, map[string]any{"worker": x.Worker, "from": x.Start, "to": x.End, "cause": x.Cause.String(), "span": s.spanNumber[on[k]]})
 	}
 	return list
 }

@@ -52,6 +52,16 @@ function taken(object, columns, ...except) {
   return out;
 }
 
+// startsOf adds up gaps and lengths.
+function startsOf({ gap, length }) {
+  let ended = 0;
+  return gap.map((g, i) => {
+    const start = ended + g;
+    ended = start + length[i];
+    return start;
+  });
+}
+
 // Names makes names of patterns and their numbers.
 class Names {
   constructor(patterns, columns) {
@@ -97,8 +107,13 @@ class Schedule {
     this.memories = s.memories.map((m) => ({ ...m, times: columns[m.times], bytes: columns[m.bytes] }));
     this.clocks = s.clocks.map((c) => ({ ...c, times: columns[c.times], scales: columns[c.scales] }));
     this.rows = s.rows.map((r) => ({ ...r, coarse: r.coarse.map((c) => taken(c, columns, "n")), coarseN: r.coarse.map((c) => c.n) }));
+    this.spans.start = startsOf(this.spans);
+    this.transfers.start = startsOf(this.transfers);
+    this.spanOf = new Int32Array(this.steps.length * run.tasks.op.length).fill(-1);
+    for (let i = 0; i < this.spans.task.length; i++) this.spanOf[this.instance(this.spans.step[i], this.spans.task[i])] = i;
     this.gather();
   }
+  instance(step, task) { return step * this.run.tasks.op.length + task; }
   // gather numbers the items and lists those of each lane in the order of time.
   gather() {
     const kinds = [this.spans, this.transfers, this.rests];
@@ -169,8 +184,8 @@ class Schedule {
     const of = span ? this.spans : this.transfers, i = span ? item : item - this.firstTransfer;
     const list = [];
     const add = (place, what, by, at) => list.push({ what, by, at, last: of.last[i] === place });
-    if (of.pred[i]) {
-      const by = of.pred[i] - 1;
+    if (of.stepsBack[i]) {
+      const by = this.spanOf[this.instance(of.step[i] - of.stepsBack[i] + 1, of.task[i] - of.tasksBack[i])];
       add(1, span ? "operands written by" : "contents written by", by, this.to[by]);
     }
     if (of.arrival[i]) {
