@@ -33,6 +33,7 @@ type View struct {
 type ViewRow struct {
 	Label string
 	Lanes int
+	Alone bool // it is not one of the units of a device that has several
 	// Coarse is the row in equal columns from 0 to the end, from few to many, where it has more
 	// pieces than these can show.
 	Coarse []Columns
@@ -144,8 +145,13 @@ func NewView(r *Run, like *View) (*View, error) {
 }
 
 func (v *View) addRows(c *chart) {
+	oneOfSeveral := make([]bool, len(c.rows))
+	for w, at := range c.rowOfWorker {
+		p := c.run.Problem.Platform
+		oneOfSeveral[at] = p.Devices[p.Workers[w].Device].Count > 1
+	}
 	for i := range c.rows {
-		row, pieces := ViewRow{Label: c.rows[i].label, Lanes: len(c.rows[i].lanes)}, 0
+		row, pieces := ViewRow{Label: c.rows[i].label, Lanes: len(c.rows[i].lanes), Alone: !oneOfSeveral[i]}, 0
 		for _, lane := range c.rows[i].lanes {
 			pieces += len(lane)
 		}

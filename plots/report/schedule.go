@@ -79,7 +79,7 @@ func encodeRows(e *encoder, rows []plots.ViewRow) []map[string]any {
 				"columns":  runs(e.ints, func(x *plots.ColumnRun) int { return x.End - x.First }),
 				"category": runs(e.ints, func(x *plots.ColumnRun) int { return x.Category })})
 		}
-		list = append(list, map[string]any{"label": row.Label, "lanes": row.Lanes, "coarse": coarse})
+		list = append(list, map[string]any{"label": row.Label, "lanes": row.Lanes, "alone": row.Alone, "coarse": coarse})
 	}
 	return list
 }
@@ -274,7 +274,7 @@ func (s *scheduled) encodePath() map[string]any {
 }
 
 // maxLongest bounds the list of the longest waits.
-const maxLongest = 40
+const maxLongest = 30
 
 // longestWaits lists the longest gaps of workers, of those of a task on a worker in all steps the
 // longest, with the number of the span that ended each.

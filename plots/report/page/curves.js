@@ -79,6 +79,7 @@ class Curves {
     let most = 0;
     for (let k = 0; k < w.times.length - 1; k++) most = Math.max(most, sum(w, n - 1)(k));
     const all = w.joules[w.joules.length - 1];
+    p.text(`energy up to here, of ${joulesText(all)}`, p.right, top + captionHeight / 2, "right", p.theme.danger);
     const panel = this.panel(top, panelHeight, `power and energy (${w.grounds}${w.mean ? ", means of " + timeText(w.times[1] - w.times[0]) : ""})`, most * 1.08 || 1, wattsText);
     p.inTime(panel.top, panel.tall + 1, () => {
       for (let i = n - 1; i >= 0; i--) this.area(w.times, sum(w, i), panel, this.layerColour(i));
@@ -92,7 +93,6 @@ class Curves {
       p.c.lineWidth = 1.4;
       p.c.stroke();
     });
-    p.text(`energy up to here, of ${joulesText(all)}`, p.right - 4, panel.top + 8, "right", p.theme.danger);
     return top + captionHeight + panelHeight;
   }
   layerColour(i) {

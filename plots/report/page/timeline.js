@@ -1,24 +1,31 @@
 // The rows of workers, copies and links over time.
 
 const axisHeight = 18, stepHeight = 14, headHeight = 20, pathShare = 0.16, fewHops = 120, mostNames = 400;
+const leastTall = 9, leastAlone = 18, mostTall = 30;
 
 class Timeline {
   constructor(canvas, app) {
     this.picture = new Picture(canvas);
     this.app = app;
   }
-  // layOut finds where the rows of all schedules are.
+  // layOut finds where the rows of all schedules are. A GPU is not as thin as one of many cores.
   layOut() {
     const several = this.app.schedules.length > 1;
     const rows = this.app.schedules.reduce((n, s) => n + s.rows.length, 0);
-    this.tall = Math.min(30, Math.max(9, 560 / rows));
+    const tall = Math.min(mostTall, Math.max(leastTall, 560 / rows));
     this.parts = [];
     let y = axisHeight;
     for (const schedule of this.app.schedules) {
       const head = y;
       y += stepHeight + (several ? headHeight : 0);
-      this.parts.push({ schedule, head, top: y, bottom: y + this.tall * schedule.rows.length });
-      y += this.tall * schedule.rows.length + 6;
+      const top = y;
+      for (const row of schedule.rows) {
+        row.tall = row.alone ? Math.max(tall, leastAlone) : tall;
+        row.top = y;
+        y += row.tall;
+      }
+      this.parts.push({ schedule, head, top, bottom: y });
+      y += 6;
     }
     return y;
   }
@@ -39,26 +46,28 @@ class Timeline {
       p.font(11);
     }
     this.names = 0;
-    p.inTime(top, bottom - top, () => schedule.rows.forEach((row, i) => this.drawRow(schedule, row, top + i * this.tall)));
-    schedule.rows.forEach((row, i) => {
-      if (this.tall >= 9) p.text(p.clipped(row.label, p.left - 10) || row.label.slice(0, 12), p.left - 6, top + (i + 0.5) * this.tall, "right", p.theme.ink);
-    });
+    p.inTime(top, bottom - top, () => schedule.rows.forEach((row) => this.drawRow(schedule, row)));
+    for (const row of schedule.rows) {
+      p.font(Math.min(11, row.tall));
+      p.text(p.clipped(row.label, p.left - 10) || row.label.slice(0, 12), p.left - 6, row.top + row.tall / 2, "right", p.theme.ink);
+    }
+    p.font(11);
     this.drawSteps(schedule, top, bottom);
-    if (this.app.showPath) p.inTime(top, bottom - top, () => this.drawPath(schedule, top));
+    if (this.app.showPath) p.inTime(top, bottom - top, () => this.drawPath(schedule));
   }
-  drawRow(schedule, row, top) {
+  drawRow(schedule, row) {
     const { view, theme } = this.picture, width = this.picture.right - this.picture.left;
-    const tall = this.tall * 0.86 / row.lanes;
+    const tall = row.tall * 0.86 / row.lanes, top = row.top + row.tall * 0.07;
     const ranges = row.items.map((items) => [schedule.firstAfter(items, view.from), this.firstFrom(schedule, items, view.to)]);
     const seen = ranges.reduce((n, [a, b]) => n + b - a, 0);
     const level = seen > 2 * width ? row.coarseN.findIndex((n) => n * (view.to - view.from) / schedule.end >= width) : -1;
     if (level >= 0) {
-      this.drawCoarse(schedule, row.coarse[level], row.coarseN[level], top + this.tall * 0.07, this.tall * 0.86);
+      this.drawCoarse(schedule, row.coarse[level], row.coarseN[level], top, row.tall * 0.86);
       return;
     }
     row.items.forEach((items, lane) => {
       for (let k = ranges[lane][0]; k < ranges[lane][1]; k++) {
-        this.drawItem(schedule, items[k], top + this.tall * 0.07 + lane * tall, tall, theme);
+        this.drawItem(schedule, items[k], top + lane * tall, tall, theme);
       }
     });
   }
@@ -116,19 +125,20 @@ class Timeline {
     });
   }
   // box is where an item is drawn.
-  box(schedule, top, item) {
-    const p = this.picture, lanes = schedule.rows[schedule.row[item]].lanes, tall = this.tall * 0.86 / lanes;
-    const y = top + schedule.row[item] * this.tall + this.tall * 0.07 + schedule.lane[item] * tall;
+  box(schedule, item) {
+    const p = this.picture, row = schedule.rows[schedule.row[item]], tall = row.tall * 0.86 / row.lanes;
+    const y = row.top + row.tall * 0.07 + schedule.lane[item] * tall;
     const x = p.x(schedule.from[item]);
     return { x, y, wide: Math.max(p.x(schedule.to[item]) - x, 1), tall };
   }
-  drawPath(schedule, top) {
-    const p = this.picture, strip = Math.max(1.6, this.tall * pathShare);
+  drawPath(schedule) {
+    const p = this.picture;
     const seen = schedule.pathItems.filter((i) => schedule.to[i] >= p.view.from && schedule.from[i] <= p.view.to);
     p.c.fillStyle = p.theme.path;
     let before = null;
     for (const item of seen) {
-      const b = this.box(schedule, top, item), bottom = top + (schedule.row[item] + 0.93) * this.tall;
+      const b = this.box(schedule, item), row = schedule.rows[schedule.row[item]], bottom = row.top + 0.93 * row.tall;
+      const strip = Math.max(1.6, row.tall * pathShare);
       p.c.fillStyle = p.theme.path;
       p.c.fillRect(b.x, bottom - strip, b.wide, strip);
       const y = bottom - strip / 2;
@@ -144,12 +154,12 @@ class Timeline {
     const c = p.c;
     p.inTime(part.top, part.bottom - part.top, () => {
       chain.forEach((item, k) => {
-        const b = this.box(schedule, part.top, item), last = k === chain.length - 1;
+        const b = this.box(schedule, item), last = k === chain.length - 1;
         c.strokeStyle = p.theme.accent;
         c.lineWidth = last ? 2.5 : 1.2;
         c.strokeRect(b.x - 1, b.y - 1, Math.max(b.wide + 2, 3), b.tall + 2);
         if (k > 0) {
-          const a = this.box(schedule, part.top, chain[k - 1]);
+          const a = this.box(schedule, chain[k - 1]);
           p.line(a.x, a.y + a.tall / 2, Math.min(b.x + b.wide, a.x), b.y + b.tall / 2, p.theme.accent, 1.4);
         }
       });
@@ -160,8 +170,8 @@ class Timeline {
     const p = this.picture;
     const part = this.parts.find((q) => y >= q.top && y < q.bottom);
     if (!part || x < p.left || x > p.right) return null;
-    const s = part.schedule, row = s.rows[Math.floor((y - part.top) / this.tall)];
-    const inRow = ((y - part.top) % this.tall) / this.tall;
+    const s = part.schedule, row = s.rows.find((r) => y < r.top + r.tall);
+    const inRow = (y - row.top) / row.tall;
     const lane = Math.min(row.lanes - 1, Math.max(0, Math.floor((inRow - 0.07) / 0.86 * row.lanes)));
     const items = row.items[lane], time = p.time(x), near = 3 / p.scale;
     let best = -1, least = Infinity;

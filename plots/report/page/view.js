@@ -25,8 +25,7 @@ function digits(v) {
 }
 
 const unitText = (v, units) => {
-  const a = Math.abs(v);
-  const [name, size] = units.find(([, size]) => a >= size) || units[units.length - 1];
+  const [name, size] = v === 0 ? units.find(([, size]) => size === 1) : units.find(([, size]) => Math.abs(v) >= size) || units[units.length - 1];
   return `${digits(v / size)} ${name}`;
 };
 const timeUnits = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
@@ -173,6 +172,6 @@ class Picture {
       this.line(this.x(t), top + 16, this.x(t), bottom, this.theme.grid);
       this.text(tickText(t, step, size), this.x(t), top + 8, "center", this.theme.faint);
     }
-    this.text(unit, this.left - 8, top + 8, "right", this.theme.faint);
+    this.text(unit, this.left - 24, top + 8, "right", this.theme.faint);
   }
 }

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/plots"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// unlike is so many cores and a GPU with a memory of its own and two clocks.
+const unlike = `host_power = "1 W"
+[[memory]]
+name = "ram"
+[[memory]]
+name = "own"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = %d
+memory = "ram"
+power = { idle = "2 W", busy = "5 W" }
+[[device]]
+name = "g0"
+kind = "emulated"
+memory = "own"
+copy_engines = { in = 1, out = 1 }
+power = { idle = "3 W", busy = "7 W" }
+[[link]]
+name = "bus"
+bandwidth = "1 GB/s"
+[[route]]
+from = "ram"
+to = "own"
+links = ["bus"]
+`
+
+// randomGraph is layers of tasks that each read two buffers of the layer before, and last any time
+// up to 100 us.
+func randomGraph(layers, tiles int) string {
+	random := rand.New(rand.NewPCG(7, 11))
+	var buffers, tasks []string
+	for l := range layers {
+		for i := range tiles {
+			buffers = append(buffers, fmt.Sprintf(`{"name": "x%d_%d", "shape": [503], "type": "float32"}`, l, i))
+			reads := ""
+			if l > 0 {
+				reads = fmt.Sprintf(`, "reads": ["x%d_%d", "x%d_%d"]`, l-1, i, l-1, (i+1+random.IntN(tiles-1))%tiles)
+			}
+			tasks = append(tasks, fmt.Sprintf(`{"name": "layer%d.forward[%d:%d,007]", "op": "op%d", "shape": "s%d", "labels": {"layer": "layer%d"}, "writes": ["x%d_%d"]%s, "ns": {"*": %d}}`,
+				l, i, i+1, l%3, l, l, l, i, reads, 1+random.IntN(100_000)))
+		}
+	}
+	return `{"format": "dahl-graph 1", "name": "random", "buffers": [` + strings.Join(buffers, ",\n") + `], "tasks": [` + strings.Join(tasks, ",\n") + `]}`
+}
+
+// simulated is a run of a graph on some cores and a GPU.
+func simulated(t *testing.T, graph string, cores, steps int) Run {
+	t.Helper()
+	g, err := dag.ReadJSON(strings.NewReader(graph), "graph.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := platform.Parse(fmt.Appendf(nil, unlike, cores), "machine.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
+	d, err := plan.Decide(prog, p, schedule.Unbound, schedule.Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plan.Simulate(t.Context(), d, 0, steps, simulate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := d.Problem(0, s.Steps, false)
+	r := Run{Name: "random", Provenance: []Fact{{"seed", "7"}}, Shown: &plots.Run{Problem: problem, Schedule: s}, Waits: []*plan.Waits{plan.WaitsOf(problem, s)}, Kernels: plan.Kernels(problem, s, s)}
+	if r.Energy, err = energy.FromSchedule(s, problem); err != nil {
+		t.Fatal(err)
+	}
+	if r.Shown.Power, err = energy.Traces(s, problem); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
