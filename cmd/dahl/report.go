@@ -139,28 +139,35 @@ func (r *loadedRun) provenance() []report.Fact {
 }
 
 // reportRow is what the table of runs says of one.
-func (r *loadedRun) reportRow(e *energy.Report) []report.Fact {
+func (r *loadedRun) reportRow(e *energy.Report) []report.Cell {
 	s := r.summary
-	row := []report.Fact{{Name: "world", Value: string(s.World)}, {Name: "network", Value: cmp.Or(r.manifest.Model, s.Graph)}, {Name: "platform", Value: r.manifest.Platform.Name},
-		{Name: "policy", Value: s.Policy}, {Name: "step", Value: cli.ShowTime(s.PeriodS)}}
-	if s.ImagesPerS != nil {
-		row = append(row, report.Fact{Name: "images/s", Value: cli.ThreeDigits(*s.ImagesPerS)})
-	}
-	if joules, basis := e.Best(); basis != energy.Unavailable {
-		row = append(row, report.Fact{Name: "J of the schedule", Value: cli.ThreeDigits(joules)})
-		if e.JoulesPerImage > 0 {
-			row = append(row, report.Fact{Name: "J/image", Value: cli.ThreeDigits(e.JoulesPerImage)})
+	row := []report.Cell{{Name: "world", Text: string(s.World)}, {Name: "network", Text: cmp.Or(r.manifest.Model, s.Graph)},
+		{Name: "platform", Text: r.manifest.Platform.Name}, {Name: "policy", Text: s.Policy}}
+	add := func(name string, v float64, show func(float64) string) {
+		if isFinite(v) {
+			row = append(row, report.Cell{Name: name, Text: show(v), Number: &v})
 		}
 	}
-	row = append(row, report.Fact{Name: "energy", Value: s.EnergyJ.Grounds})
+	add("step", s.PeriodS, cli.ShowTime)
+	if s.ImagesPerS != nil {
+		add("images/s", *s.ImagesPerS, cli.ThreeDigits)
+	}
+	if joules, basis := e.Best(); basis != energy.Unavailable {
+		add("J of the schedule", joules, cli.ThreeDigits)
+		if e.JoulesPerImage > 0 {
+			add("J/image", e.JoulesPerImage, cli.ThreeDigits)
+		}
+	}
+	row = append(row, report.Cell{Name: "energy", Text: s.EnergyJ.Grounds})
 	if s.Loss != nil {
-		row = append(row, report.Fact{Name: "loss", Value: cli.ThreeDigits(float64(*s.Loss))})
+		add("loss", float64(*s.Loss), cli.ThreeDigits)
 	}
 	if s.Accuracy != nil {
-		row = append(row, report.Fact{Name: "accuracy", Value: cli.ThreeDigits(*s.Accuracy)})
+		add("accuracy", *s.Accuracy, cli.ThreeDigits)
 	}
 	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
-	return append(row, report.Fact{Name: "live peak in " + host, Value: cli.ShortBytes(s.LivePeakBytes[host])})
+	add("live peak in "+host, float64(s.LivePeakBytes[host]), func(b float64) string { return cli.ShortBytes(int64(b)) })
+	return row
 }
 
 // readFront reads the points of a front as writeFront wrote them.

@@ -14,7 +14,7 @@ import (
 type Run struct {
 	Name       string // as its user named its directory
 	Provenance []Fact
-	Row        []Fact // what the table of several runs says of it
+	Row        []Cell // what the table of several runs says of it
 
 	// Shown is the schedule of the run, Predicted the prediction of an executed one, nil: there is none.
 	Shown     *plots.Run
@@ -29,6 +29,13 @@ type Run struct {
 // Fact is a name and what to say of it.
 type Fact struct {
 	Name, Value string
+}
+
+// Cell is a value in the table of runs, by the heading of its column.
+type Cell struct {
+	Name   string   `json:"name"`
+	Text   string   `json:"text"`
+	Number *float64 `json:"number,omitempty"` // to sort by; nil: the text is no number
 }
 
 // MarshalJSON writes a pair.

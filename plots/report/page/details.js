@@ -44,14 +44,15 @@ class Details {
   }
   // causes lists when everything was free that the start needed; the last of it is the cause.
   causes(s, item) {
-    const freed = s.freed(item);
+    // An engine may be free after what the route was free after: once is enough.
+    const freed = s.freed(item).filter((f, i, all) => f.by < 0 || f.last || !all.some((g, k) => g.by === f.by && (g.last || k < i)));
     if (!freed.length) return [element("p", {}, "It waited for nothing: it could start with the run.")];
     const cause = freed.find((f) => f.last);
     const rows = freed.map((f) => element("tr", { class: f.last ? "cause" : undefined },
       element("td", {}, f.what, " ", f.by < 0 ? f.text : this.link(s, f.by)), element("td", {}, timeText(f.at)),
       element("td", {}, f.last ? "the cause" : `${timeText(cause.at - f.at)} before`)));
-    for (const f of freed) { // a copy that was waited for had its engine from then on
-      if (!s.isTransfer(f.by)) continue;
+    for (const f of freed) { // a copy that a task waited for had its engine from then on
+      if (!s.isSpan(item) || !s.isTransfer(f.by)) continue;
       const engine = s.freed(f.by).filter((g) => s.isTransfer(g.by)).sort((a, b) => b.at - a.at)[0];
       if (engine) rows.push(element("tr", {}, element("td", {}, "its ", engine.what, " ", this.link(s, engine.by)), element("td", {}, timeText(engine.at)), element("td", {}, "")));
     }

@@ -52,14 +52,18 @@ class App {
     const theme = new Theme(), used = new Set(this.schedules.flatMap((s) => Array.from(s.category)));
     const entries = this.run.categories.map((c, i) => [c, i]).filter(([, i]) => used.has(i));
     const by = { task: this.run.colourBy, transfer: "", idle: "idle, waiting for", state: "state" };
-    byID("legend").replaceChildren(...["task", "idle", "transfer", "state"].map((kind) => {
+    const swatch = (colour, name) => {
+      const box = element("i", {});
+      box.style.background = colour;
+      return element("span", {}, box, name);
+    };
+    const groups = ["task", "idle", "transfer", "state"].map((kind) => {
       const of = entries.filter(([c]) => c.kind === kind);
-      return of.length ? element("p", {}, element("b", {}, by[kind]), " ", ...of.map(([c]) => {
-        const box = element("i", {});
-        box.style.background = theme.fill(c);
-        return element("span", {}, box, c.name);
-      })) : "";
-    }));
+      return of.length ? element("p", {}, element("b", {}, by[kind]), " ", ...of.map(([c]) => swatch(theme.fill(c), c.name))) : "";
+    });
+    const power = this.run.schedules[0].power;
+    const watts = power ? [element("p", {}, element("b", {}, "power of"), " ", ...power.names.map((name, i) => swatch(this.curves.layerColour(i), name)))] : [];
+    byID("legend").replaceChildren(...groups, ...watts);
   }
   // dimmed says that only the tasks of another kernel are shown in colour.
   dimmed(s, item) {
@@ -220,11 +224,13 @@ class Fronts {
   draw(theme) {
     if (!this.runs.length) return;
     const p = new Picture(this.canvas), height = 320, near = this.runs.flatMap((r) => r.front.filter((x) => x[3] || x[4]));
-    const most = [0, 1].map((k) => Math.max(...near.map((x) => x[k])) * 1.6);
-    p.begin(height, new TimeView(most[0] * 1e9, () => {}), theme);
-    const base = height - 24, y = (j) => base - j / most[1] * (base - 24);
+    const [slow, joules] = [0, 1].map((k) => ({ least: Math.min(...near.map((x) => x[k])) * 0.8, most: Math.max(...near.map((x) => x[k])) * 1.5 }));
+    const view = new TimeView(slow.most * 1e9, () => {});
+    view.show(slow.least * 1e9, slow.most * 1e9);
+    p.begin(height, view, theme);
+    const base = height - 8, y = (j) => base - (j - joules.least) / (joules.most - joules.least) * (base - 24);
     p.axis(0, base);
-    for (const j of roundSteps(0, most[1], 8).list) {
+    for (const j of roundSteps(joules.least, joules.most, 8).list) {
       p.line(p.left, y(j), p.right, y(j), theme.grid);
       p.text(joulesText(j), p.left - 6, y(j), "right", theme.faint);
     }
@@ -234,13 +240,14 @@ class Fronts {
     const colour = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"][i % 4];
     const on = run.front.filter((x) => x[3]).sort((a, b) => a[0] - b[0]);
     on.forEach((x, k) => { if (k) p.line(p.x(on[k - 1][0] * 1e9), y(on[k - 1][1]), p.x(x[0] * 1e9), y(x[1]), colour, 1.4); });
-    p.font(11);
+    p.font(18 - 3 * (i % 4)); // so that equal plans of several runs are all seen
     for (const x of run.front) {
       p.c.globalAlpha = x[3] || x[4] ? 1 : 0.35;
       p.text("●■▲◆"[i % 4], p.x(x[0] * 1e9), y(x[1]), "center", colour);
-      if (x[4]) p.text(x[2], p.x(x[0] * 1e9) + 8, y(x[1]) - 10, "left", p.theme.ink);
       p.c.globalAlpha = 1;
     }
+    p.font(11);
+    for (const x of run.front.filter((x) => x[4])) p.text(x[2], p.x(x[0] * 1e9) + 12, y(x[1]) - 12 + 12 * (i % 3), "left", colour);
   }
 }
 

@@ -1,5 +1,8 @@
 // Tables that sort by a click on a heading.
 
+// sortKey is what a value is sorted by: of one with a text of its own the number.
+const sortKey = (v) => (v !== null && typeof v === "object" ? v.number : v);
+
 // fillTable writes rows of values. A column has a heading, how a value is shown, and whether it is a
 // number; without a heading it is not shown.
 function fillTable(table, columns, rows, { clicked, sorted } = {}) {
@@ -9,7 +12,10 @@ function fillTable(table, columns, rows, { clicked, sorted } = {}) {
     const list = [...rows];
     if (order) {
       const { at, down } = order;
-      list.sort((a, b) => (typeof a[at] === "number" ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at]))) * (down ? -1 : 1));
+      list.sort((x, y) => {
+        const a = sortKey(x[at]), b = sortKey(y[at]);
+        return (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b))) * (down ? -1 : 1);
+      });
     }
     body.replaceChildren(...list.map((row) => {
       const cells = columns.map((c, i) => element("td", { class: c.number ? "number" : undefined, title: c.title && c.title(row[i]) }, c.show ? c.show(row[i]) : String(row[i])));
@@ -101,8 +107,10 @@ class Tables {
   runs(all) {
     byID("runs").hidden = all.length < 2;
     if (all.length < 2) return;
-    const names = [...new Set(all.flatMap((r) => r.row.map(([k]) => k)))];
-    const rows = all.map((r, i) => [r.name, ...names.map((n) => (r.row.find(([k]) => k === n) || ["", ""])[1]), i]);
-    fillTable(byID("run-table"), [{ name: "run" }, ...names.map((name) => ({ name }))], rows, { clicked: (row) => this.app.open(row[row.length - 1]) });
+    const names = [...new Set(all.flatMap((r) => r.row.map((c) => c.name)))];
+    const none = { text: "", number: -Infinity };
+    const rows = all.map((r, i) => [r.name, ...names.map((n) => r.row.find((c) => c.name === n) || none), i]);
+    const columns = names.map((name) => ({ name, show: (v) => v.text, number: all.some((r) => r.row.some((c) => c.name === name && typeof c.number === "number")) }));
+    fillTable(byID("run-table"), [{ name: "run" }, ...columns], rows, { clicked: (row) => this.app.open(row[row.length - 1]) });
   }
 }
