@@ -26,6 +26,14 @@
 // The update of a weight is split like its gradient in outputs, so an update waits
 // only for its own part. A bias is updated at once.
 //
+// # Micro-batches
+//
+// With [dag.Lowering.MicroBatches] a training step passes its batch through the network in parts, as if the lowering were of
+// several small steps with one update: see micro.go. Tiles lie in a micro-batch, and names of tasks count the samples of the batch.
+// Values and their gradients have the name of the micro-batch behind theirs, from 1 on: "conv1.out.micro2". Parameters, sums of gradients,
+// "labels", "loss.sample" and "loss.correct" are of the batch. Labels of tasks say the micro-batch, or 0 for what
+// is of the batch. Evaluations have no micro-batches. Where no tile crosses their bounds, the step is the same to the bit.
+//
 // # Branches
 //
 // A layer reads the layers that it names, or the one before it. Several layers may read one value.
@@ -84,7 +92,7 @@
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
 // The tasks of the gradient also update weight and bias if the layer has a bias and each has all samples of
-// the batch, so that no other task adds to the sums, and gradients are not clipped. Such a task is
+// the batch, so that no other task adds to the sums, as those of other micro-batches do, and gradients are not clipped. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
 // "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
 // except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of

@@ -32,6 +32,9 @@ type LowerOptions struct {
 	Type     dag.DType // Float32 or Float64
 	Lowering dag.Lowering
 
+	// FullBatch is the batch of the other steps, if this one has fewer samples; 0: Batch. Micro-batches are parts of that.
+	FullBatch int
+
 	// Train selects a training step. False lowers an evaluation, which has no backward pass and
 	// changes no parameter.
 	Train     bool
@@ -118,6 +121,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if opt.Batch < 1 || opt.Samples < 1 {
 		return fmt.Errorf("batch %d of %d samples; want at least 1", opt.Batch, opt.Samples)
 	}
+	opt.FullBatch = max(opt.FullBatch, opt.Batch)
 	if opt.Type != dag.Float32 && opt.Type != dag.Float64 {
 		return fmt.Errorf("element type %v; want float32 or float64", opt.Type)
 	}
@@ -150,7 +154,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if !opt.Train { // nothing is kept for a backward pass
 		opt.Lowering.MicroBatches = 0
 	}
-	return m.checkLowering(&opt.Lowering, opt.Batch)
+	return m.checkLowering(&opt.Lowering, opt.FullBatch)
 }
 
 // feed hands the step its index, and where the data set is streamed the samples themselves. It

@@ -36,7 +36,7 @@ type microBatch struct {
 
 // microBatches cuts the batch.
 func (opt *LowerOptions) microBatches() (all []microBatch) {
-	size := parts(opt.Batch, max(opt.Lowering.MicroBatches, 1))
+	size := parts(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
 	eachRange(opt.Batch, size, func(r dag.Range) {
 		now := microBatch{samples: r}
 		if size < opt.Batch {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/dag"
@@ -18,7 +19,7 @@ func TestMicroBatches(t *testing.T) {
 		sizes  []int
 		suffix string // of the first
 	}{{0, []int{7}, ""}, {1, []int{7}, ""}, {2, []int{4, 3}, ".micro1"}, {3, []int{3, 3, 1}, ".micro1"}, {5, []int{2, 2, 2, 1}, ".micro1"}} {
-		opt := LowerOptions{Batch: 7, Lowering: dag.Lowering{MicroBatches: c.number}}
+		opt := LowerOptions{Batch: 7, FullBatch: 7, Lowering: dag.Lowering{MicroBatches: c.number}}
 		all := opt.microBatches()
 		var sizes []int
 		for _, part := range all {
@@ -138,13 +139,16 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		l := dag.Lowering{MicroBatches: number, Fused: i%2 == 0, Layout: []string{dag.NHWC, dag.NCHW}[i/2%2]}
-		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 2}, Recompute: i%3 == 0}
+		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 2, Inputs: 2, Accumulators: 2}, Recompute: i%3 == 0}
 		g := mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: l})
 		joins, seen := 0, map[int32]bool{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]
 			own := task.Labels.MicroBatch
 			seen[own] = true
+			if _, of, found := strings.Cut(task.Name, ".micro"); found && !strings.HasPrefix(of, fmt.Sprint(own, ".")) {
+				t.Errorf("%s: %s has the label of micro-batch %d", name, task.Name, own)
+			}
 			for _, p := range g.Preds(dag.TaskID(i)) {
 				before := &g.Tasks[p]
 				other := before.Labels.MicroBatch
@@ -169,7 +173,7 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 }
 
 // TestMicroBatchesOfAProgram: of 18 samples in batches of 7, two steps have 3, 3 and 1 samples at a time, and the 4 samples that are left
-// make two micro-batches, since none has more than 3. Evaluations have none.
+// are 3 and 1. Evaluations have no micro-batches.
 func TestMicroBatchesOfAProgram(t *testing.T) {
 	m := mustNew(t, "one dense layer", []int{5}, Dense{Outputs: 2})
 	opt := ProgramOptions{Batch: 7, TrainSamples: 18, TestSamples: 11, Type: dag.Float32, Lowering: dag.Lowering{MicroBatches: 3}}
@@ -177,10 +181,15 @@ func TestMicroBatchesOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int32{GraphTrain: 3, GraphTrainTail: 2, GraphEval: 0, GraphEvalTail: 0}
+	want := map[string][]int{GraphTrain: {3, 3, 1}, GraphTrainTail: {3, 1}, GraphEval: nil, GraphEvalTail: nil}
 	for _, g := range p.Graphs {
-		if last := MicroBatchesOf(g); last != int(want[g.Name]) {
-			t.Errorf("%s: %d micro-batches, want %d", g.Name, last, want[g.Name])
+		var sizes []int
+		for i := range MicroBatchesOf(g) {
+			input, _ := g.BufferByName(fmt.Sprintf("input.micro%d", i+1))
+			sizes = append(sizes, g.Buffers[input].Shape[0])
+		}
+		if !slices.Equal(sizes, want[g.Name]) {
+			t.Errorf("%s: micro-batches of %v samples, want %v", g.Name, sizes, want[g.Name])
 		}
 	}
 	opt.Lowering.MicroBatches = 8

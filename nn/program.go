@@ -30,8 +30,8 @@ type ProgramOptions struct {
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
 // steps, the short last batch, and the evaluation. An epoch uses every sample once. Batches
-// larger than the data set are cut to it. The micro-batches of the short last batch are no larger
-// than those of the others.
+// larger than the data set are cut to it. The micro-batches of the short last batch have as many samples
+// as those of the others.
 func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Batch == 0 {
 		opt.Batch = m.Defaults.Batch
@@ -66,12 +66,8 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			if run.batch == 0 {
 				continue
 			}
-			lowering := opt.Lowering
-			if run.batch < part.batch && lowering.MicroBatches > 0 {
-				lowering.MicroBatches = parts(run.batch, parts(part.batch, lowering.MicroBatches))
-			}
 			g, err := m.Lower(LowerOptions{
-				Name: run.name, Batch: run.batch, Type: opt.Type, Lowering: lowering, Train: part.train,
+				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
 				Optimizer: opt.Optimizer, Samples: part.samples, Divisor: opt.Divisor, Stream: opt.Stream,
 			})
 			if err != nil {

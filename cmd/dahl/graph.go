@@ -195,6 +195,9 @@ func describeGraph(w *workload) (*graphReport, error) {
 		if unfused := w.Model.Unfused(l); len(unfused) > 0 {
 			r.Lowering += "; by themselves, behind sums that are cut: " + strings.Join(unfused, ", ")
 		}
+		if n := nn.MicroBatchesOf(g); n > 0 {
+			r.Lowering += fmt.Sprintf("; %d micro-batches, updates by themselves behind the last", n)
+		}
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {
