@@ -35,11 +35,12 @@ import (
 // Tasks start as early as their operands allow. A copy needs only the checkpoint, so it would start in
 // the forward pass, and what it computes would lie in memory as if nothing had been dropped. A low
 // priority does not help where a device is idle, and a layout of memory takes no notice of
-// priorities. So the first copies of a segment follow all tasks of the loss and of the backward pass
+// priorities. So the first copies of a segment follow all tasks of the loss and of the backward pass of the micro-batch
 // before the segment, by dag.Task.After. Weight gradients are among these: nothing waits for
 // them but updates, and a schedule that leaves them for later keeps their operands. The graph thus
 // says that a segment is in memory when those behind it are gone, and every layout and policy
-// keeps to it. Updates of weights do not wait, nor does anything wait for them.
+// keeps to it. Updates of weights do not wait, nor does anything wait for them. Nor do micro-batches wait for each other,
+// so that they may still pass through the devices of a pipeline.
 
 // phaseRecompute is the label of the copies.
 const phaseRecompute = "recompute"

@@ -82,6 +82,7 @@ func TestRecomputedSteps(t *testing.T) {
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
 			opt.Lowering.Fused, opt.Lowering.Layout = try%3 > 0, []string{dag.NCHW, dag.NHWC}[try/4%2]
+			opt.Lowering.MicroBatches = 1 + try/2%2
 			graphs := [2]*dag.Graph{mustLower(t, m, opt)}
 			opt.Lowering.Default.Recompute = rng.IntN(2) == 0
 			for layer, ll := range opt.Lowering.Layers {
@@ -109,47 +110,35 @@ func TestRecomputedSteps(t *testing.T) {
 	}
 }
 
-// checkRecomputed compares a graph that recomputes layers with one that does not, and returns the
-// number of further tasks. Each of these is one of the first graph with other buffers. The backward pass
-// reads no buffer of which there is a second, and something reads what is computed again. It begins when all tasks of the loss and of
-// the backward pass have ended that come before it.
+// checkRecomputed compares a graph that recomputes layers with one that does not, and returns the number of further tasks. Each
+// of these is one of the first graph with other buffers, and something reads what it makes. The backward pass reads no
+// buffer of which there is a second.
 func checkRecomputed(t *testing.T, what string, graphs [2]*dag.Graph) (again int) {
 	t.Helper()
 	plain, g := graphs[0], graphs[1]
 	if err := g.Check(); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	_, isRead := usersOf(g)
-	before := new(big.Int) // set of tasks: of the loss and the backward pass so far
-	ancestors := make([]big.Int, len(g.Tasks))
+	checkLateness(t, what, g)
+	isRead := make([]bool, len(g.Buffers)) // by storage
 	for i := range g.Tasks {
-		id, task := dag.TaskID(i), &g.Tasks[i]
-		of := &ancestors[i]
-		for _, p := range g.Preds(id) {
-			of.Or(of, &ancestors[p]).SetBit(of, int(p), 1)
-		}
-		switch task.Labels.Phase {
-		case phaseLoss, phaseBackward, phaseReduce:
-			before.SetBit(before, i, 1)
-			for _, a := range task.Accesses {
-				if name := g.Buffers[a.Buffer].Name; task.Labels.Phase == phaseBackward {
-					if _, second := g.BufferByName(name + ".recomputed"); second {
-						t.Errorf("%s: %s reads %s, of which there is a second", what, task.Name, name)
-					}
-				}
-			}
-		case phaseRecompute:
-			if late := new(big.Int).AndNot(before, of); late.Sign() > 0 {
-				t.Errorf("%s: %s may run before %s", what, task.Name, g.Tasks[late.TrailingZeroBits()].Name)
-			}
-			if !slices.ContainsFunc(task.Accesses, func(a dag.Access) bool { return a.Mode.Writes() && isRead[g.Storage(a.Buffer)] }) {
-				t.Errorf("%s: nothing reads what %s makes", what, task.Name)
+		for _, a := range g.Tasks[i].Accesses {
+			storage := g.Storage(a.Buffer)
+			isRead[storage] = isRead[storage] || a.Mode.Reads()
+			if _, second := g.BufferByName(g.Buffers[storage].Name + ".recomputed"); second && g.Tasks[i].Labels.Phase == phaseBackward {
+				t.Errorf("%s: %s has %s, of which there is a second", what, g.Tasks[i].Name, g.Buffers[storage].Name)
 			}
 		}
+	}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
 		if _, ok := plain.TaskByName(task.Name); ok {
 			continue
 		}
 		again++
+		if !slices.ContainsFunc(task.Accesses, func(a dag.Access) bool { return a.Mode.Writes() && isRead[g.Storage(a.Buffer)] }) {
+			t.Errorf("%s: nothing reads what %s makes", what, task.Name)
+		}
 		first := strings.ReplaceAll(task.Name, ".recomputed", "")
 		id, ok := plain.TaskByName(strings.Replace(first, "."+phaseRecompute, "."+phaseForward, 1))
 		if !ok {
@@ -165,14 +154,29 @@ func checkRecomputed(t *testing.T, what string, graphs [2]*dag.Graph) (again int
 	return again
 }
 
-// usersOf says which storages some task writes and reads.
-func usersOf(g *dag.Graph) (isWritten, isRead []bool) {
-	isWritten, isRead = make([]bool, len(g.Buffers)), make([]bool, len(g.Buffers))
+// checkLateness: what is computed again begins when all tasks of the loss and of the backward pass of its micro-batch have
+// ended that come before it. Sums of accumulators say no micro-batch, and are looked at where there are none.
+func checkLateness(t *testing.T, what string, g *dag.Graph) {
+	t.Helper()
+	before := map[int32]*big.Int{} // by micro-batch, a set of tasks
+	ancestors := make([]big.Int, len(g.Tasks))
 	for i := range g.Tasks {
-		for _, a := range g.Tasks[i].Accesses {
-			s := g.Storage(a.Buffer)
-			isWritten[s], isRead[s] = isWritten[s] || a.Mode.Writes(), isRead[s] || a.Mode.Reads()
+		of := &ancestors[i]
+		for _, p := range g.Preds(dag.TaskID(i)) {
+			of.Or(of, &ancestors[p]).SetBit(of, int(p), 1)
+		}
+		micro, phase := g.Tasks[i].Labels.MicroBatch, g.Tasks[i].Labels.Phase
+		if before[micro] == nil {
+			before[micro] = new(big.Int)
+		}
+		so := before[micro]
+		switch {
+		case phase == phaseLoss || phase == phaseBackward || phase == phaseReduce:
+			so.SetBit(so, i, 1)
+		case phase == phaseRecompute && (micro > 0 || before[1] == nil):
+			if early := new(big.Int).AndNot(so, of); early.Sign() > 0 {
+				t.Errorf("%s: %s may run before %s", what, g.Tasks[i].Name, g.Tasks[early.TrailingZeroBits()].Name)
+			}
 		}
 	}
-	return isWritten, isRead
 }
