@@ -28,6 +28,14 @@ var gradientCases = []struct {
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 0), 1},
 	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
+	// Two groups, with taps two pixels apart: ⌊(11+2-5)/2⌋+1 = 5 rows and ⌊(13+2-5)/2⌋+1 = 6 columns.
+	{"conv2d.dx", "conv2d", [][]int{{2, 6, 5, 6}, {2, 10, 11, 13}, {6, 5, 3, 3}, {6}}, append(kerneltest.ConvParams(1, 2), grouped...), 1},
+	{"conv2d.dw", "conv2d", [][]int{{2, 6, 5, 6}, {2, 10, 11, 13}, {6, 5, 3, 3}, {6}}, append(kerneltest.ConvParams(1, 2), grouped...), 1},
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 5, 6, 6}, {2, 11, 13, 10}, {3, 3, 5, 6}, {6}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 5, 6, 6}, {2, 11, 13, 10}, {3, 3, 5, 6}, {6}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
+	// Depthwise.
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 5, 6, 2}, {2, 11, 13, 2}, {3, 3, 1, 2}, {2}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 5, 6, 2}, {2, 11, 13, 2}, {3, 3, 1, 2}, {2}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
 	{"dense.dx", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"dense.dw", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 1},
@@ -35,6 +43,8 @@ var gradientCases = []struct {
 	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 0x1p-6},
 	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(2, 2), 0x1p-6},
 }
+
+var grouped = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}
 
 // TestGradientsAgainstDifferences compares every backward operation with the central
 // difference (L(x+h)-L(x-h))/2h of L = Σ r·y for random r, in float64.

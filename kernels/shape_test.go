@@ -34,6 +34,11 @@ func TestShapeErrors(t *testing.T) {
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0.5, 1), "parameter top is 0.5"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(math.NaN(), 1), "parameter top is NaN"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, nil, "parameter stride is missing"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 6, 8, 9}, {5, 3, 3, 3}}, options("groups", 2), "y[1] is 5, want a multiple of 2"},
+		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 2, 3, 3}}, options("groups", 2), "extent c is 3 in x[1] and 2 in w[1]"},
+		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 3, 3, 3}}, options("groups", 0), "parameter groups is 0, want an integer from 1"},
+		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 6, 3, 3}}, options("dilation", 1.5), "parameter dilation is 1.5, want an integer from 1"},
+		{"conv2d", [][]int{{2, 5, 4, 4}, {2, 3, 8, 9}, {5, 3, 3, 3}}, options("dilation", 2), "y[3] is 4, want at least 5: windows of 5 at stride 1 over x[3] = 9 from 0 on"},
 		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over dx[3] = 9"},
 		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over x[3] = 9"},
 		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 2), "parameter relu is 2, want an integer from 0 to 1"},
@@ -84,6 +89,11 @@ func TestShapeErrors(t *testing.T) {
 			t.Errorf("%s %v: %q does not say %q", c.op, c.shapes, err, c.want)
 		}
 	}
+}
+
+// options are the parameters of a convolution at stride 1 and one more.
+func options(name string, value float64) dag.Params {
+	return append(kerneltest.ConvParams(0, 1), dag.Param{Name: name, Value: value})
 }
 
 // TestSumsAreComplete: what is not linear comes after all of a sum.

@@ -55,6 +55,62 @@ func TestTilesByHand(t *testing.T) {
 	}
 }
 
+// TestDilatedTilesByHand: 9 rows under 3 taps that are 2 rows apart, with two rows of padding, have 9
+// windows of 5 rows. Rows 3 and 4 of y take the rows 3-2 to 4+4-2, and lie 3-1 windows behind their first row. Rows
+// 4 and 5 of dx get from the windows 4+2-4 to 5+2.
+func TestDilatedTilesByHand(t *testing.T) {
+	image, w := []int{1, 9, 1, 1}, []int{3, 1, 1, 1}
+	for _, c := range []struct {
+		op   string
+		rows dag.Range
+		want dag.Range
+		top  float64
+	}{
+		{"conv2d.nhwc", dag.Range{Lo: 3, Hi: 5}, dag.Range{Lo: 1, Hi: 7}, 2 + 1 - 3},
+		{"conv2d.nhwc.dx", dag.Range{Lo: 4, Hi: 6}, dag.Range{Lo: 2, Hi: 8}, 2 + 4 - 2},
+	} {
+		params := append(kerneltest.ConvReLUParams(2, 1, 0), dag.Param{Name: "dilation", Value: 2}, dag.Param{Name: "column_dilation", Value: 1})
+		s := specOf(t, c.op, [][]int{image, image, w}, params)
+		space, err := kernels.SpaceOf(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		box := dag.Whole(image)
+		box[1] = c.rows
+		tile := space.Tile(box, nil)
+		if top, _ := tile.Params.Get("top"); tile.Boxes[1][1] != c.want || top != c.top {
+			t.Errorf("%s: rows %v with top %g, want %v with %g", c.op, tile.Boxes[1][1], top, c.want, c.top)
+		}
+	}
+}
+
+// TestTilesOfGroups: three groups of 2 channels and 3 filters. Filters 3 and 4 see the channels 2 and 3, and
+// are a convolution without groups, as one whole group is.
+func TestTilesOfGroups(t *testing.T) {
+	params := append(kerneltest.ConvReLUParams(0, 1, 0), dag.Param{Name: "groups", Value: 3})
+	s := specOf(t, "conv2d.nhwc", [][]int{{1, 1, 1, 9}, {1, 1, 1, 6}, {1, 1, 2, 9}}, params)
+	space, err := kernels.SpaceOf(s)
+	if err != nil || space.Block(3) != 3 || space.Points() != 3*3*2 || space.Terms() != 2 {
+		t.Fatalf("error %v, blocks of %d, %g points, %d terms", err, space.Block(3), space.Points(), space.Terms())
+	}
+	for _, c := range []struct {
+		filters, channels dag.Range
+		groups            float64 // 0: the tile has no such parameter
+	}{
+		{dag.Range{Lo: 3, Hi: 5}, dag.Range{Lo: 2, Hi: 4}, 0},
+		{dag.Range{Lo: 8, Hi: 9}, dag.Range{Lo: 4, Hi: 6}, 0},
+		{dag.Range{Lo: 3, Hi: 6}, dag.Range{Lo: 2, Hi: 4}, 0},
+		{dag.Range{Lo: 3, Hi: 9}, dag.Range{Lo: 2, Hi: 6}, 2},
+		{dag.Range{Lo: 0, Hi: 9}, dag.Range{Lo: 0, Hi: 6}, 3},
+	} {
+		tile := space.Tile(dag.Box{{Lo: 0, Hi: 1}, {Lo: 0, Hi: 1}, {Lo: 0, Hi: 1}, c.filters}, nil)
+		groups, _ := tile.Params.Get("groups")
+		if tile.Boxes[1][3] != c.channels || tile.Boxes[2][3] != c.filters || tile.Boxes[2][2] != (dag.Range{Lo: 0, Hi: 2}) || groups != c.groups || !tile.First {
+			t.Errorf("filters %v: %v, %g groups", c.filters, tile.Boxes, groups)
+		}
+	}
+}
+
 // set changes a parameter.
 func set(params dag.Params, name string, value float64) {
 	for i := range params {
@@ -407,6 +463,10 @@ func TestCuts(t *testing.T) {
 		{"conv2d.nhwc.dx", [][]int{{2, 7, 8, 3}, {2, 6, 7, 5}, {2, 2, 5, 3}}, kerneltest.ConvParams(0, 1), []int{0, 1, 2, 3}, "f"},
 		{"conv2d.nhwc.dx", [][]int{{2, 7, 8, 3}, {2, 6, 7, 5}, {2, 2, 5, 3}, {2, 7, 8, 3}}, kerneltest.ConvParams(0, 1), []int{0, 1, 2, 3}, ""},
 		{"conv2d.nhwc.dw", [][]int{{2, 2, 3, 5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {5}}, kerneltest.ConvParams(0, 1), []int{0, 1, 2, 3}, "n oh ow"},
+		// Some channels of each of two groups are no box.
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 4}, {2, 7, 8, 6}, {2, 2, 3, 4}}, append(kerneltest.ConvReLUParams(0, 1, 0), dag.Param{Name: "groups", Value: 2}), []int{0, 1, 2, 3}, "i j"},
+		{"conv2d.nhwc.dx", [][]int{{2, 7, 8, 6}, {2, 6, 7, 4}, {2, 2, 4, 3}}, options("groups", 2), []int{0, 1, 2, 3}, ""},
+		{"conv2d.nhwc.dw", [][]int{{2, 2, 3, 4}, {2, 6, 7, 4}, {2, 7, 8, 6}, {4}}, options("groups", 2), []int{0, 1, 3}, "n oh ow"},
 		// The bias has no channels and is updated in one task.
 		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), []int{0}, ""},
 		{"conv2d.nhwc.pool.dw", [][]int{{2, 2, 3, 5}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {5}}, kerneltest.ConvPoolParams(0, 1, 2, 2), []int{0, 1, 2, 3}, "n ph pw"},
@@ -444,6 +504,7 @@ func TestCuts(t *testing.T) {
 // TestStatementErrors: a statement that makes no sense is refused.
 func TestStatementErrors(t *testing.T) {
 	for _, c := range []struct{ dims, sizes, want string }{
+		{"n g:f", "", `index "g:f": the number of blocks is no size`},
 		{"n oh*pace-top", "", `index "oh*pace-top": there is no parameter pace`},
 		{"oh*stride+i", "", `index "oh*stride+i" subtracts no parameter`},
 		{"n +i", "", `"" is no name of a loop or a parameter`},
@@ -456,5 +517,9 @@ func TestStatementErrors(t *testing.T) {
 		if _, err := k.Subscripts(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q %q: error %v, want %s", c.dims, c.sizes, err, c.want)
 		}
+	}
+	k := &kernels.Kernel{Op: "new", Params: []string{"stride"}, Options: "across=along along=stride"}
+	if _, err := k.Subscripts(); err == nil || !strings.Contains(err.Error(), `option "across": there is no parameter along before it`) {
+		t.Errorf("an option of one that comes later: %v", err)
 	}
 }

@@ -52,6 +52,8 @@ var nan, inf = math.NaN(), math.Inf(1)
 // float32.
 func HandCases() []HandCase { return slices.Clone(handCases) }
 
+var depthwise = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}
+
 var handCases = []HandCase{
 	{
 		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
@@ -88,6 +90,49 @@ var handCases = []HandCase{
 		Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 1, 2}, {1, 1, 2, 3}, {1}},
 		In:     [][]float64{nil, {1, 10}, {1, 2, 3, 4, 5, 6}, nil},
 		Want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},
+	},
+	{
+		// Two groups of one channel and two filters, whose two taps are two columns apart: filter 0
+		// gives 1·1+10·3 = 31, filter 1 2·1+20·3 = 62 on channel 0; 1·4+10·6 = 64 and 3·4+0·6 = 12 on channel 1.
+		Name: "groups and dilation", Op: "conv2d", Params: append(ConvParams(0, 1), depthwise...),
+		Shapes: [][]int{{1, 4, 1, 1}, {1, 2, 1, 3}, {4, 1, 1, 2}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, 10, 2, 20, 1, 10, 3, 0}},
+		Want:   [][]float64{{31, 62, 64, 12}, nil, nil},
+	},
+	{
+		// dy = 1 2 3 4 of the same: channel 0 gets 1·1+2·2 and 1·10+2·20, channel 1 3·1+4·3 and 3·10+4·0.
+		Name: "each filter spreads to its group", Op: "conv2d.dx", Params: append(ConvParams(0, 1), depthwise...),
+		Shapes: [][]int{{1, 2, 1, 3}, {1, 4, 1, 1}, {4, 1, 1, 2}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {1, 10, 2, 20, 1, 10, 3, 0}},
+		Want:   [][]float64{{5, 0, 50, 15, 0, 30}, nil, nil},
+	},
+	{
+		// Each dy times columns 0 and 2 of the channel of its group, 1 3 or 4 6.
+		Name: "each filter sees its group", Op: "conv2d.dw", Params: append(ConvParams(0, 1), depthwise...),
+		Shapes: [][]int{{4, 1, 1, 2}, {1, 4, 1, 1}, {1, 2, 1, 3}, {4}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, nil},
+		Want:   [][]float64{{1, 3, 2, 6, 12, 18, 16, 24}, nil, nil, {1, 2, 3, 4}},
+	},
+	{
+		// The same channels last, where the second pixel is 2 5, and filters turned round have tap 1 first.
+		Name: "each filter spreads to its group, channels last", Op: "conv2d.nhwc.dx", Params: append(ConvParams(0, 1), depthwise...),
+		Shapes: [][]int{{1, 1, 3, 2}, {1, 1, 1, 4}, {1, 2, 4, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {10, 20, 10, 0, 1, 2, 1, 3}},
+		Want:   [][]float64{{5, 15, 0, 0, 50, 30}, nil, nil},
+	},
+	{
+		// Windows two columns and one row apart.
+		Name: "columns have a stride of their own", Op: "conv2d", Params: append(ConvParams(0, 1), dag.Param{Name: "column_stride", Value: 2}),
+		Shapes: [][]int{{1, 1, 2, 3}, {1, 1, 2, 5}, {1, 1, 1, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {1}},
+		Want:   [][]float64{{1, 3, 5, 6, 8, 10}, nil, nil},
+	},
+	{
+		// Windows of one row and two columns, three columns apart: 3 1 and 5 4.
+		Name: "rectangles three columns apart", Op: "maxpool", Params: append(PoolWindowParams(1, 0, 0, 1, 2), dag.Param{Name: "column_stride", Value: 3}),
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 1, 1, 5}},
+		In:     [][]float64{nil, nil, {3, 1, 2, 5, 4}},
+		Want:   [][]float64{{3, 5}, {0, 0}, nil},
 	},
 	{
 		// The first case of conv2d in a second layout and with two filters, the second the
