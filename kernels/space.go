@@ -42,6 +42,9 @@ import (
 // 0 to 2 of y takes the box 0 to 4 (row -1 does not exist) and has top' = 1. Row 3 is in both: the
 // halo. The tile with rows 3 to 6 of dx takes of dy the rows ⌈(3+1-2)/2⌉ = 1 to ⌊(5+1)/2⌋ = 3 and
 // has top' = 1 + 3 - 2·1 = 2; the row of x before its first one belongs to another tile.
+//
+// Where taps are some rows apart (a dilation), windows have gaps. A box is then from the first row
+// that a window spans to the last, though a tap may touch neither.
 
 // Subscript says which element of one dimension of an operand a point of the iteration space touches:
 //

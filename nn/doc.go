@@ -23,6 +23,10 @@
 // chains and a merge tree. The bias comes with the first term. A ReLU or a pooling is not linear, so that in
 // a fused lowering it comes behind the sum, as a layer of its own.
 //
+// Of a convolution in groups a task has some channels of one group, or the whole groups that fit its
+// size. So a cut by two of three outputs per group makes tiles of two and one. It is not cut along inputs, since
+// each filter sums over the channels of its group alone.
+//
 // The update of a weight is split like its gradient in outputs, so an update waits
 // only for its own part. A bias is updated at once.
 //
@@ -84,7 +88,8 @@
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
 //
-// Convolutions in n×c×h×w are not fused. The layers of a group follow each other without a branch:
+// Convolutions in n×c×h×w are not fused, and pooling is not fused with a convolution in groups, nor where
+// its windows are no squares or have padding. The layers of a group follow each other without a branch:
 // see patterns in group.go. A fused ReLU keeps no mask: the layers that read its output write 0 in
 // the gradient where the output is 0, and so all of them have to be layers that can. So
 // "grad.conv1.out" exists and "grad.relu1.out" does not. A group has the name, the labels and the

@@ -86,15 +86,14 @@ class Depthwise(nn.Module):
         self.conv2 = nn.Conv2d(8, 8, 3, padding=1, groups=8)
         self.conv3 = nn.Conv2d(8, 16, 1)
         self.conv4 = nn.Conv2d(16, 32, 3, padding=2, dilation=2, groups=16)
-        self.conv5 = nn.Conv2d(32, 24, 1)
-        self.conv6 = nn.Conv2d(24, 32, 3, groups=2)
-        self.fc1 = nn.Linear(32, 10)
+        self.conv5 = nn.Conv2d(32, 24, 3, groups=2)
+        self.fc1 = nn.Linear(24 * 6 * 6, 10)
 
     def forward(self, x):
         x = F.relu(self.conv3(self.conv2(F.relu(self.conv1(x)))))
-        x = F.max_pool2d(F.relu(self.conv5(self.conv4(x))), (4, 2))
-        x = F.relu(self.conv6(F.pad(x, (1, 0, 1, 0))))
-        return self.fc1(F.adaptive_avg_pool2d(x, 1).flatten(1))
+        x = self.conv4(F.max_pool2d(x, (4, 2)))
+        x = F.relu(self.conv5(F.pad(x, (1, 0, 1, 0))))
+        return self.fc1(x.flatten(1))
 
 
 MODELS = {"lenet5": LeNet5, "dahl-cnn": DahlCNN, "residual": Residual, "depthwise": Depthwise}
