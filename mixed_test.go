@@ -12,13 +12,13 @@ import (
 )
 
 // mixedCuts is a training step of conv → conv → ReLU → pool → flatten → dense, the first cut by rows, the second by filters,
-// the pooling by samples and the dense layer by inputs. Windows, strides, paddings, tiles and the cuts of gradients are random.
+// the pooling by samples and the dense layer by inputs. Windows, dilations, strides, paddings, tiles and the cuts of gradients are random.
 func mixedCuts(t testing.TB, rng *rand.Rand, layout string, fused bool) *dag.Graph {
 	t.Helper()
 	upTo := func(n int) int { return 1 + rng.IntN(n) }
 	conv := func(filters int) nn.Layer {
-		k := upTo(4)
-		return nn.Conv2D{Filters: filters, Kernel: k, Stride: upTo(3), Pad: rng.IntN(k)}
+		k := upTo(3)
+		return nn.Conv2D{Filters: filters, Kernel: k, Dilation: upTo(2), Stride: upTo(3), Pad: rng.IntN(k)}
 	}
 	size := upTo(3)
 	m, err := nn.New("mixed", []int{2, 17, 19}, conv(3), conv(5), nn.ReLU{}, nn.MaxPool{Size: size, Stride: upTo(3), Pad: size / 2}, nn.Flatten{}, nn.Dense{Outputs: 7})

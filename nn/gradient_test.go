@@ -112,9 +112,9 @@ func drawn(n, some int) []int {
 
 // TestLoweringsAgree compares loss, outputs and gradients of random lowerings with
 // the unsplit chain of single layers, for every fusion and the networks with branches: both
-// float types, both layouts, fused and not, all layers cut at once. (TestCutsAreExact and TestCutsTrain cut each kind of layer by itself.)
-// Tiles that do not divide the extents and up to 6 micro-batches are
-// among them. All of them add up the same products, some in another order, so the
+// float types, both layouts, fused and not, all layers cut at once, in up to 6 micro-batches. Tiles
+// that do not divide the extents are among them. (TestCutsAreExact and TestCutsTrain cut each kind of
+// layer by itself.) All of them add up the same products, some in another order, so the
 // bounds of magnitudes hold for their differences: a ReLU and the maximum of a window
 // are exact, and a fused one is 0 where no gradient passes, as its mask would be.
 func TestLoweringsAgree(t *testing.T) {
@@ -126,21 +126,23 @@ func TestLoweringsAgree(t *testing.T) {
 	}
 	maps.Copy(cases, fusionCases(t))
 	maps.Copy(cases, branchCases(t))
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
+	for n, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
-		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+		for r, real := range []dag.DType{dag.Float32, dag.Float64} {
 			index := indices(2, batch)
 			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients}
 			whole := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 			whole.fill(m, "train", 2)
 			mag := magnitudesOf(t, m, whole, batch, samples, index, real)
 			whole.step(index, 0, 1)
-			for _, opt.Lowering = range wholeLowerings {
-				form := opt.Lowering
+			for f, form := range wholeLowerings {
+				if (n+r+f)%2 == 0 {
+					continue // the next network has it
+				}
 				opt.Lowering = randomLowering(m, rng)
 				opt.Lowering.Fused, opt.Lowering.Layout = form.Fused, form.Layout
 				opt.Lowering.MicroBatches = rng.IntN(2) * rng.IntN(batch)
-				split := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+				split := newInterpreterOf(t, mustLower(t, m, opt), map[string][]uint64{}, byDefault)
 				split.fill(m, "train", 2)
 				split.step(index, 0, 1)
 				what := fmt.Sprintf("%s %v %+v", name, real, opt.Lowering)

@@ -71,6 +71,9 @@ func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, ch
 	return in
 }
 
+// byDefault chooses the variant that a training has where nobody says another.
+func byDefault(k *kernels.Kernel, _ *kernels.Spec) *kernels.Variant { return k.Default() }
+
 // poison fills memory with NaN in either float type, so that a read of what was
 // never written shows.
 func poison(words []uint64) {
