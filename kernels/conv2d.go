@@ -18,7 +18,7 @@ import "dahl/kernels/cuda"
 // begin inside the image that they know: there t and l are negative. A part that has filters of one
 // group is a convolution with one group.
 
-var conv2d = Kernel{
+var conv2d = linear{factors: []int{1, 2}, bias: 3}.of(Kernel{
 	Op: "conv2d", Doc: "y = x ⋆ w + b: cross-correlation with padding and stride",
 	Operands: []Operand{
 		sums("y", "n g:f oh ow"),
@@ -29,13 +29,12 @@ var conv2d = Kernel{
 	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 0) },
-	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
-		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
-		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, withOptions(slidingParams...)...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(slidingParams...)...)),
-}
+},
+	atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
+	convolutionFirst.maps.variants(convolutionFirst.forwardProducts, withOptions(slidingParams...)...),
+	libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(slidingParams...)...))
 
-var conv2dDx = Kernel{
+var conv2dDx = linear{factors: []int{1, 2}}.of(Kernel{
 	Op: "conv2d.dx", Doc: "dx = gradient of conv2d with respect to x",
 	Operands: []Operand{
 		sums("dx", "n g:c "+windowIndices),
@@ -44,13 +43,12 @@ var conv2dDx = Kernel{
 	},
 	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
-	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
-		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
-		convolutionFirst.maps.variants(convolutionFirst.inputProducts, withOptions(slidingParams...)...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...)),
-}
+},
+	atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
+	convolutionFirst.maps.variants(convolutionFirst.inputProducts, withOptions(slidingParams...)...),
+	libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
 
-var conv2dDw = Kernel{
+var conv2dDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
 	Op: "conv2d.dw", Doc: "dw, db = gradients of conv2d with respect to w and b",
 	Operands: []Operand{
 		sums("dw", "g:f c i j"),
@@ -61,11 +59,10 @@ var conv2dDw = Kernel{
 	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
-	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
-		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
-		convolutionFirst.weights.variants(convolutionFirst.weightProducts, withOptions(slidingParams...)...),
-		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...)),
-}
+},
+	atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
+	convolutionFirst.weights.variants(convolutionFirst.weightProducts, withOptions(slidingParams...)...),
+	libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))
 
 // windowIndices are rows and columns of an image under windows. slidingParams, slidingOptions and
 // groupSizes belong to the statement of any convolution.
@@ -122,42 +119,3 @@ func (g *windowing) even() bool {
 
 // image is the element under a tap of a window.
 func (a axis) image(window, tap int) int { return window*a.stride + tap*a.dilation - a.before }
-
-// window is the one, of so many, that has a tap on an element; found is false where there is none.
-func (a axis) window(element, tap, windows int) (window int, found bool) {
-	at := element + a.before - tap*a.dilation
-	return at / a.stride, at >= 0 && at%a.stride == 0 && at/a.stride < windows
-}
-
-// conv2dRef computes the sum over c, i, j in this order and adds the bias last.
-func conv2dRef[T Float](call *Call) {
-	y, x := map4Of[T](&call.Args[0]).as(&nhwcTiles), map4Of[T](&call.Args[1]).as(&nhwcTiles)
-	convRef(call, y, x, map4Of[T](&call.Args[2]).as(&hwioTiles), 1, false)
-}
-
-// conv2dDxRef computes the sum over f, i, j in this order, then stores or adds it.
-func conv2dDxRef[T Float](call *Call) {
-	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	g, add := windowingOf(call.Params), call.Args[0].Accumulates()
-	channels, filters := dx.extent[1]/g.groups, dy.extent[1]/g.groups
-	dx.each(func(n, c, a, b int) {
-		var sum T
-		for f := c / channels * filters; f < (c/channels+1)*filters; f++ {
-			for i := range w.extent[2] {
-				for j := range w.extent[3] {
-					u, above := g.rows.window(a, i, dy.extent[2])
-					v, beside := g.columns.window(b, j, dy.extent[3])
-					if above && beside {
-						sum += w.elems[w.at(f, c%channels, i, j)] * dy.elems[dy.at(n, f, u, v)]
-					}
-				}
-			}
-		}
-		put(&dx.elems[dx.at(n, c, a, b)], sum, add)
-	})
-}
-
-func conv2dDwRef[T Float](call *Call) {
-	dy, x := map4Of[T](&call.Args[1]).as(&nhwcTiles), map4Of[T](&call.Args[2]).as(&nhwcTiles)
-	convDwRef(call, map4Of[T](&call.Args[0]).as(&hwioTiles), dy, x)
-}

@@ -34,7 +34,7 @@ var conv2dNHWCPool = Kernel{
 		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
 }
 
-var conv2dNHWCPoolDw = Kernel{
+var conv2dNHWCPoolDw = linear{factors: []int{1, 3}, marks: 2, total: 4}.of(Kernel{
 	Op: "conv2d.nhwc.pool.dw", Doc: "dw, db = gradients of conv2d.nhwc.pool with respect to w and b",
 	Operands: []Operand{
 		sums("dw", "i j c g:f"),
@@ -45,11 +45,10 @@ var conv2dNHWCPoolDw = Kernel{
 	},
 	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1) },
-	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
-		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
-		unpooledWeights.variants(unpooledGradient, withOptions(pooledParams...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...)),
-}
+},
+	atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
+	unpooledWeights.variants(unpooledGradient, withOptions(pooledParams...)...),
+	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...))
 
 // Windows of i×j pixels of the image lie in windows of a×b windows.
 const (
@@ -99,24 +98,6 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 	})
 }
 
-// conv2dNHWCPoolDwRef computes the sums over n, p, q in this order, then stores or
-// adds them.
-func conv2dNHWCPoolDwRef[T Float](call *Call) {
-	dw, x, m := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[3]), maximaOf[T](call, 1, 2)
-	g := windowingOf(call.Params)
-	dw.each(func(i, j, c, f int) {
-		sum := m.tap(&g, &x, i, j, c, f)
-		put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
-	})
-	if len(call.Args) < 5 {
-		return
-	}
-	db := Data[T](&call.Args[4])
-	for f := range db {
-		put(&db[f], m.channelSum(f), call.Args[4].Accumulates())
-	}
-}
-
 // maxima is a gradient at the maxima of its windows. size and step are the geometry of the
 // windows.
 type maxima[T Float] struct {
@@ -129,37 +110,4 @@ type maxima[T Float] struct {
 func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
 	size, step := fusedPooling(call.Params)
 	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), size, step}
-}
-
-// each visits the elements of channel f that have a maximum, with the pixel of the maximum.
-func (m *maxima[T]) each(f int, visit func(n, u, v int, g T)) {
-	for n := range m.dy.extent[0] {
-		for p := range m.dy.extent[1] {
-			for q := range m.dy.extent[2] {
-				if at := int(m.index.elems[m.index.at(n, p, q, f)]); at != noMaximum {
-					visit(n, p*m.step+at/m.size, q*m.step+at%m.size, m.dy.elems[m.dy.at(n, p, q, f)])
-				}
-			}
-		}
-	}
-}
-
-// tap is tapNHWC for the gradient at the maxima.
-func (m *maxima[T]) tap(g *windowing, x *map4[T], i, j, c, f int) T {
-	var sum T
-	c += f / (m.dy.extent[3] / g.groups) * (x.extent[3] / g.groups)
-	m.each(f, func(n, u, v int, dy T) {
-		a, b := g.rows.image(u, i), g.columns.image(v, j)
-		if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
-			sum += dy * x.elems[x.at(n, a, b, c)]
-		}
-	})
-	return sum
-}
-
-// channelSum is the sum of channel f at the maxima.
-func (m *maxima[T]) channelSum(f int) T {
-	var sum T
-	m.each(f, func(_, _, _ int, g T) { sum += g })
-	return sum
 }

@@ -15,7 +15,7 @@ import (
 // one after the other. The variants at levels leave the gradient in the workspace, and turn a few
 // filters of it to PyTorch's order at a time.
 
-var conv2dNHWCDwSGD = Kernel{
+var conv2dNHWCDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
 	Op: "conv2d.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.dw",
 	Operands: []Operand{
 		updates("w", "g:f c i j"),
@@ -30,13 +30,12 @@ var conv2dNHWCDwSGD = Kernel{
 	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
-	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
-		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
-		convolutionLast.weights.variants(convolutionLast.descentProducts, withOptions(withSGD(slidingParams...)...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withOptions(withSGD(slidingParams...)...)...)),
-}
+},
+	atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
+	convolutionLast.weights.variants(convolutionLast.descentProducts, withOptions(withSGD(slidingParams...)...)...),
+	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withOptions(withSGD(slidingParams...)...)...))
 
-var conv2dNHWCPoolDwSGD = Kernel{
+var conv2dNHWCPoolDwSGD = linear{factors: []int{2, 4}, marks: 3, hyper: 5}.of(Kernel{
 	Op: "conv2d.nhwc.pool.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.pool.dw",
 	Operands: []Operand{
 		updates("w", "g:f c i j"),
@@ -51,11 +50,10 @@ var conv2dNHWCPoolDwSGD = Kernel{
 	Params: withSGD(pooledParams...), Options: slidingOptions, Sizes: pooledSizes,
 	Check: func(s *Spec) error { return checkVelocities(s, 8) },
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 2, 0) + descentFlops(s, 2) },
-	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
-		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
-		unpooledWeights.variants(unpooledDescent, withOptions(withSGD(pooledParams...)...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withOptions(withSGD(pooledParams...)...)...)),
-}
+},
+	atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
+	unpooledWeights.variants(unpooledDescent, withOptions(withSGD(pooledParams...)...)...),
+	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withOptions(withSGD(pooledParams...)...)...))
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
 // cache line where they follow each other in the gradient.
@@ -103,18 +101,6 @@ func (d *convDescent[T]) run(l simd.Level) {
 		moveTo(l, &oihwTiles, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
 		d.outputs(l, f, some.extent[3], d.turned)
 	}
-}
-
-func conv2dNHWCDwSGDRef[T Float](call *Call) {
-	d, dy, x := descentOf[T](call, 4), map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	g := windowingOf(call.Params)
-	d.ref(func(f, c, i, j int) T { return tapNHWC(&g, &dy, &x, i, j, c, f) }, dy.channelSum)
-}
-
-func conv2dNHWCPoolDwSGDRef[T Float](call *Call) {
-	d, m, x := descentOf[T](call, 5), maximaOf[T](call, 2, 3), map4Of[T](&call.Args[4])
-	g := windowingOf(call.Params)
-	d.ref(func(f, c, i, j int) T { return m.tap(&g, &x, i, j, c, f) }, m.channelSum)
 }
 
 func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {

@@ -13,7 +13,7 @@ import "dahl/kernels/simd"
 // after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
 // library it is a product of matrices with a row for each sample.
 
-var denseNHWCDwSGD = Kernel{
+var denseNHWCDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
 	Op: "dense.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of dense.dw; x is a map with channels last",
 	Operands: []Operand{
 		updates("w", "f c h w"),
@@ -28,21 +28,10 @@ var denseNHWCDwSGD = Kernel{
 	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
-	Variants: withRef("a sum as written and its step, element by element", denseNHWCDwSGDRef[float32], denseNHWCDwSGDRef[float64],
-		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
-		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
-		convolutionLast.weights.libraryVariants(3, denseNHWCDescent, sgdParamNames...)),
-}
-
-func denseNHWCDwSGDRef[T Float](call *Call) {
-	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	d.ref(func(o, c, i, j int) (sum T) {
-		for n := range dy.rows {
-			sum += dy.row(n)[o] * x.elems[x.at(n, i, j, c)]
-		}
-		return sum
-	}, func(o int) T { return columnSum(&dy, o) })
-}
+},
+	atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
+	convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
+	convolutionLast.weights.libraryVariants(3, denseNHWCDescent, sgdParamNames...))
 
 // denseNHWCDwSGDWorkspace is the gradients of w and b, and one output of w turned.
 func denseNHWCDwSGDWorkspace(s *Spec) int64 {

@@ -12,7 +12,7 @@ import "dahl/kernels/simd"
 // columns of dw at a time in the workspace, so that these are still in a cache when they are
 // used.
 
-var denseDwSGD = Kernel{
+var denseDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
 	Op: "dense.dw.sgd", Doc: "w and b as sgd changes them by dw = dyᵀ·x and db = column sums of dy",
 	Operands: []Operand{
 		updates("w", "f c"),
@@ -27,22 +27,10 @@ var denseDwSGD = Kernel{
 	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
-	Variants: withRef("a sum as written and its step, element by element", denseDwSGDRef[float32], denseDwSGDRef[float64],
-		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
-		denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
-		denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgd.Params...)),
-}
-
-func denseDwSGDRef[T Float](call *Call) {
-	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
-	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
-	for o := range w.rows {
-		for i := range w.columns {
-			sgdElement(&d.step, &w.row(o)[i], &vw.row(o)[i], columnDot(&dy, o, &x, i))
-		}
-		sgdElement(&d.step, &d.b[o], &d.vb[o], columnSum(&dy, o))
-	}
-}
+},
+	atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
+	denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
+	denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgd.Params...))
 
 // gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
 // second-level cache. Smaller parts are no faster, and their runs are shorter.
@@ -93,7 +81,7 @@ func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 		}
 		i += n
 	}
-	db := g[:len(d.b)]
+	db := g[:d.b.Shape[0]]
 	simd.ColumnSums(l, db, dy.elems, dy.rows, dy.stride, false)
 	d.biases(l, db)
 }

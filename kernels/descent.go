@@ -6,34 +6,27 @@ import "dahl/kernels/simd"
 type descent[T Float] struct {
 	step  simd.SGD[T]
 	w, vw *Arg // vw is w without momentum, when nobody looks at it
-	b, vb []T
+	b, vb *Arg // likewise
 }
 
 // descentOf takes the step from a call. Operands 0 and 1 are weights and biases. Operand hyper
 // has the rate, and the velocities follow it.
 func descentOf[T Float](call *Call, hyper int) descent[T] {
-	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0], b: Data[T](&call.Args[1])}
-	d.vb = d.b
+	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0], b: &call.Args[1], vb: &call.Args[1]}
 	if d.step.Momentum != 0 {
-		d.vw, d.vb = &call.Args[hyper+1], Data[T](&call.Args[hyper+2])
+		d.vw, d.vb = &call.Args[hyper+1], &call.Args[hyper+2]
 	}
 	return d
 }
 
-// ref is the step of the reference, of four-dimensional weights. The given sums are those of a weight by its indices, and of
-// an output over all samples.
-func (d *descent[T]) ref(weight func(f, c, i, j int) T, bias func(f int) T) {
-	w, vw := map4Of[T](d.w), map4Of[T](d.vw)
-	for f := range w.extent[0] {
-		for c := range w.extent[1] {
-			for i := range w.extent[2] {
-				for j := range w.extent[3] {
-					sgdElement(&d.step, &w.elems[w.at(f, c, i, j)], &vw.elems[vw.at(f, c, i, j)], weight(f, c, i, j))
-				}
-			}
+// ref is the step of the reference of weights, or of biases, by gradients that have no gaps.
+func (d *descent[T]) ref(w, v *Arg, sums []T) {
+	EachRun(w, v, v, func(w, v, _ []T) {
+		for i := range w {
+			sgdElement(&d.step, &w[i], &v[i], sums[i])
 		}
-		sgdElement(&d.step, &d.b[f], &d.vb[f], bias(f))
-	}
+		sums = sums[len(w):]
+	})
 }
 
 // outputs is the step of the weights of n outputs from f on. Their gradient has no gaps.
@@ -53,7 +46,7 @@ func (d *descent[T]) outputs(l simd.Level, f, n int, g []T) {
 }
 
 // biases is the step of the biases by their gradient.
-func (d *descent[T]) biases(l simd.Level, g []T) { d.step.Step(l, d.b, g, d.vb) }
+func (d *descent[T]) biases(l simd.Level, g []T) { d.step.Step(l, Data[T](d.b), g, Data[T](d.vb)) }
 
 // wholeLines rounds a number of elements up to whole cache lines.
 func wholeLines(n int) int { return (n + 15) &^ 15 }

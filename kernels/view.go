@@ -109,6 +109,15 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	return outer, rows, run
 }
 
+// volume is the number of elements of the region.
+func (a *Arg) volume() int {
+	n := 1
+	for _, e := range a.Shape {
+		n *= e
+	}
+	return n
+}
+
 // EachRun visits three operands of one shape in runs that are contiguous in all of them.
 func EachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
 	outer, rows, run := runs(a, b, c)

@@ -1,0 +1,198 @@
+package kernels
+
+import "slices"
+
+// The reference of an operation that is linear in each of its operands is the statement of the operation,
+// executed: at every point of the iteration space the product of what it touches of two operands is
+// added to what it touches of the written one. So one loop nest is the reference of all convolutions,
+// dense layers and their gradients, and the other variants are compared with the statement itself.
+
+// linear is what the reference of such an operation does, by operands. Where an operand has the number 0, or a
+// call lacks it, there is none.
+type linear struct {
+	factors []int                       // that are multiplied; the sums are those of operand 0
+	marks   int                         // has positions in windows: other points add nothing
+	bias    int                         // adds terms of its own, which come last
+	total   int                         // becomes the sum of the first factor alone
+	gate    int                         // where it is not above 0, the result is 0
+	relu    func(params []float64) bool // whether negative results become 0; nil: they do not
+	hyper   int                         // makes of the sums a step of operands 0 and 1
+}
+
+// of is an operation with the reference and other variants.
+func (l linear) of(k Kernel, others ...[]Variant) Kernel {
+	var err error
+	if k.statement, err = k.parse(); err != nil {
+		panic("kernels: " + k.Op + ": " + err.Error())
+	}
+	params := k.Parameters()
+	k.Variants = withRef("the statement, point by point", linearRef[float32](l, k.statement, params), linearRef[float64](l, k.statement, params), others...)
+	k.Variants[0].WorkspaceBytes = func(s *Spec) int64 { return int64(s.volume(0)) * s.Type.SizeBytes() }
+	return k
+}
+
+func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
+	bias, first := []int{l.bias}, l.factors[:1]
+	return func(c *Call) {
+		has := func(i int) bool { return i > 0 && i < len(c.Args) }
+		sum := func(i int, factors []int) []T {
+			sums, _ := scratch[T](c.Work, c.Args[i].volume())
+			clear(sums)
+			addProducts(&s, params, c, sums, i, factors, l.marks)
+			return sums
+		}
+		sums := sum(0, l.factors)
+		if l.hyper > 0 {
+			d := descentOf[T](c, l.hyper)
+			d.ref(d.w, d.vw, sums)
+			d.ref(d.b, d.vb, sum(1, first))
+			return
+		}
+		if has(l.bias) {
+			addProducts(&s, params, c, sums, 0, bias, 0)
+		}
+		gate := &c.Args[0]
+		if has(l.gate) {
+			gate = &c.Args[l.gate]
+		}
+		relu := l.relu != nil && l.relu(c.Params)
+		EachRun(&c.Args[0], gate, gate, func(y, gate, _ []T) {
+			for i, v := range sums[:len(y)] {
+				if relu && v <= 0 || has(l.gate) && !(gate[i] > 0) {
+					v = 0
+				}
+				put(&y[i], v, c.Args[0].Accumulates())
+			}
+			sums = sums[len(y):]
+		})
+		if has(l.total) {
+			db := &c.Args[l.total]
+			for i, v := range sum(l.total, first) {
+				put(&Data[T](db)[i], v, db.Accumulates())
+			}
+		}
+	}
+}
+
+// nest is the iteration space of a call over a result, up to two factors, and marks.
+type nest[T Float] struct {
+	params  []string
+	values  []float64
+	names   [maxLoops]string
+	extent  [maxLoops]int
+	step    [maxLoops][4]int // from one to the next in each of the operands
+	slide   [maxLoops][3]int // of the row and the column in an image, and of the position in a window
+	loops   int
+	image   [2]int // its rows and columns
+	windows int    // of them, as far as bound
+	result  []T
+	factors [2][]T
+	both    bool
+	marks   []uint8
+}
+
+const maxLoops = 12
+
+// addProducts adds products of factors to the sums of operand to, which have no gaps.
+func addProducts[T Float](s *statement, params []string, c *Call, sums []T, to int, factors []int, marks int) {
+	n := nest[T]{params: params, values: c.Params, result: sums, both: len(factors) == 2}
+	var at [4]int
+	var slide [3]int
+	for _, z := range s.sizes {
+		n.extent[n.loop(z.loop)] = n.param(z.param)
+	}
+	var packed [4]int
+	for d, step := len(c.Args[to].Shape)-1, 1; d >= 0; d-- {
+		packed[d] = step
+		step *= c.Args[to].Shape[d]
+	}
+	n.bind(0, s.operands[to], c.Args[to].Shape, packed[:], &at, &slide)
+	for i, f := range factors {
+		n.factors[i] = Data[T](&c.Args[f])
+		n.bind(1+i, s.operands[f], c.Args[f].Shape, c.Args[f].Stride, &at, &slide)
+	}
+	if marks > 0 {
+		n.marks = Data[uint8](&c.Args[marks])
+		n.bind(3, s.operands[marks], c.Args[marks].Shape, c.Args[marks].Stride, &at, &slide)
+		row, column := n.loop(s.sizes[0].loop), n.loop(s.sizes[1].loop)
+		n.slide[row][2], n.slide[column][2] = n.extent[column], 1
+	}
+	n.run(0, at, slide)
+}
+
+// loop is the number of a loop, which is the next one if it is new.
+func (n *nest[T]) loop(name string) int {
+	if i := slices.Index(n.names[:n.loops], name); i >= 0 {
+		return i
+	}
+	n.names[n.loops], n.extent[n.loops] = name, 1
+	n.loops++
+	return n.loops - 1
+}
+
+func (n *nest[T]) param(name string) int { return int(n.values[slices.Index(n.params, name)]) }
+
+// bind adds an operand: how far each loop moves in it. at and slide are where the first point is.
+func (n *nest[T]) bind(operand int, indices []Subscript, shape, stride []int, at *[4]int, slide *[3]int) {
+	for d := range indices {
+		x, extent, step := &indices[d], shape[d], stride[d]
+		switch {
+		case x.isWindow():
+			for i := range x.Terms {
+				loop, factor := n.loop(x.Terms[i].Loop), 1
+				for _, name := range x.Terms[i].Factors {
+					factor *= n.param(name)
+				}
+				n.step[loop][operand] += factor * step
+				n.slide[loop][n.windows] += factor
+			}
+			before := n.param(x.Offset)
+			at[operand] -= before * step
+			slide[n.windows], n.image[n.windows] = -before, extent
+			n.windows++
+			continue
+		case x.Block != "":
+			block := n.loop(x.Block)
+			extent /= n.extent[block]
+			n.step[block][operand] += extent * step
+		case x.Reversed:
+			at[operand] += (extent - 1) * step
+			step = -step
+		}
+		loop := n.loop(x.Terms[0].Loop)
+		n.extent[loop] = extent
+		n.step[loop][operand] += step
+	}
+}
+
+// run visits all points of a loop and those within it.
+func (n *nest[T]) run(loop int, at [4]int, slide [3]int) {
+	step, shift, last := &n.step[loop], &n.slide[loop], loop+1 == n.loops
+	for range n.extent[loop] {
+		if !last {
+			n.run(loop+1, at, slide)
+		} else if n.has(&at, &slide) {
+			v := n.factors[0][at[1]]
+			if n.both {
+				v *= n.factors[1][at[2]]
+			}
+			n.result[at[0]] += v
+		}
+		for i := range at {
+			at[i] += step[i]
+		}
+		for i := range slide {
+			slide[i] += shift[i]
+		}
+	}
+}
+
+// has reports whether a point lies in the image, and at the mark.
+func (n *nest[T]) has(at *[4]int, slide *[3]int) bool {
+	for i := range n.windows {
+		if slide[i] < 0 || slide[i] >= n.image[i] {
+			return false
+		}
+	}
+	return n.marks == nil || int(n.marks[at[3]]) == slide[2]
+}
