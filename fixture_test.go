@@ -51,10 +51,11 @@ func fixtureLowering(layout string, fused bool) dag.Lowering {
 }
 
 // mixedLowering cuts each layer, its input gradient and its weight gradient in thirds along other dimensions: samples,
-// outputs, inputs, rows and columns in turn, with two accumulators for each sum.
+// outputs, inputs, rows and columns in turn, with two accumulators for each sum. Every third layer is recomputed, and a fused
+// step has two micro-batches.
 func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
 	l := fixtureLowering(layout, fused)
-	l.Default.Forward.Outputs = 3 // of no layer here, but of deviceSplits
+	l.Default.Forward.Samples, l.Default.Forward.Outputs = 1, 3 // of no layer here, but of deviceSplits
 	l.Layers = map[string]dag.LayerLowering{}
 	for i, s := range n.model.Stages {
 		image := append(slices.Clone(s.Out), 1, 1)
@@ -64,7 +65,11 @@ func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
 			extent := [dag.NumDimensions]int{fixtureBatch, s.Out[0], s.In[0][0], image[1], image[2]}[d]
 			*cut.Of(d), cut.Accumulators = (extent+2)/3, 2
 		}
+		ll.Recompute = i%3 == 0
 		l.Layers[s.Name] = ll
+	}
+	if fused {
+		l.MicroBatches = 2
 	}
 	return l
 }
