@@ -18,7 +18,7 @@ type Lowering struct {
 	// forward and backward by itself, with activations of its own. The gradients are sums over all parts,
 	// and one update follows. A part has ⌈batch/MicroBatches⌉ samples, and the last one what is left, so that there
 	// may be fewer parts. 0 means 1.
-	MicroBatches int
+	MicroBatches int `json:",omitzero"`
 }
 
 // The layouts of a Lowering. An empty one is NCHW.

@@ -131,6 +131,7 @@ func layerCases(t testing.TB) map[string]*Model {
 // magnitudes derives for the element type.
 func TestLayersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
+		t.Run(f.Name+"/micro-batches", func(t *testing.T) { f.check(t, dag.Float64, dag.Lowering{MicroBatches: f.Batch}) })
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range wholeLowerings {
 				t.Run(fmt.Sprintf("%s/%v/%s,fused=%v", f.Name, real, l.Layout, l.Fused), func(t *testing.T) { f.check(t, real, l) })
@@ -239,19 +240,20 @@ func TestOptimizersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Optimizers {
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range updateLowerings {
-				t.Run(fmt.Sprintf("%+v/%v/fused %v, %d samples", f.Optimizer, real, l.Fused, l.Default.WeightGradient.Samples), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
+				t.Run(fmt.Sprintf("%+v/%v/fused %v, %d samples, %d micro-batches", f.Optimizer, real, l.Fused, l.Default.WeightGradient.Samples, l.MicroBatches), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
 			}
 		}
 	}
 }
 
 // updateLowerings split the updates, so that parts of a parameter are updated by tasks of
-// their own: behind gradients summed over tiles of samples, and at once with them. The last one
-// has the loss as a chain.
+// their own: behind gradients summed over tiles of samples, and at once with them. The third one
+// has the loss as a chain, and in the last one micro-batches follow each other.
 var updateLowerings = []dag.Lowering{
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 2, Outputs: 2}}},
 	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
 	{},
+	{Fused: true, MicroBatches: 3, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
 }
 
 func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {

@@ -57,11 +57,14 @@ func TestManyLayersShareAColour(t *testing.T) {
 // Colours follow the label asked for, else the first that tells tasks apart.
 func TestColourBy(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
+	r.Problem.Graph.Tasks[1].Labels.MicroBatch = 3
 	for by, want := range map[ColourBy][]string{
 		"":      {"conv1", "relu1", "fc1", "loss"},
 		ByLayer: {"conv1", "relu1", "fc1", "loss"},
 		ByPhase: {"forward", "backward", "update"},
 		ByOp:    {"conv2d", "relu", "dense", "dense.dw", "mean", "sgd"},
+
+		ByMicroBatch: {"whole batch", "3"},
 	} {
 		r.ColourBy = by
 		if got := newColouring(r).names; !slices.Equal(got, want) {

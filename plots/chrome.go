@@ -80,6 +80,7 @@ type taskArgs struct {
 	Op     string   `json:"op,omitempty"`
 	Layer  string   `json:"layer,omitempty"`
 	Phase  string   `json:"phase,omitempty"`
+	Micro  int32    `json:"micro_batch,omitempty"`
 	Type   string   `json:"type,omitempty"`
 	Shape  string   `json:"shape,omitempty"`
 	Flops  float64  `json:"flops,omitempty"`
@@ -191,7 +192,7 @@ func (t *chromeTrace) writeSpans() {
 	for i := range t.run.Schedule.Spans {
 		s := &t.run.Schedule.Spans[i]
 		task := &g.Tasks[s.Task]
-		args := taskArgs{Step: s.Step, Clock: t.run.clockName(s), Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Type: task.Type.String(),
+		args := taskArgs{Step: s.Step, Clock: t.run.clockName(s), Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Micro: task.Labels.MicroBatch, Type: task.Type.String(),
 			Shape: task.Shape, Flops: task.Flops, Bytes: task.MovedBytes}
 		if s.Ready >= 0 && s.Ready <= s.Start {
 			waited := float64(s.Start-s.Ready) / 1e3

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,10 +42,16 @@ type ColourBy string
 
 // The labels that tasks can be coloured by.
 const (
-	ByLayer ColourBy = "layer"
-	ByPhase ColourBy = "phase"
-	ByOp    ColourBy = "op"
+	ByLayer      ColourBy = "layer"
+	ByPhase      ColourBy = "phase"
+	ByOp         ColourBy = "op"
+	ByMicroBatch ColourBy = "micro-batch"
 )
+
+// Colours lists them.
+func Colours() []string {
+	return []string{string(ByLayer), string(ByPhase), string(ByOp), string(ByMicroBatch)}
+}
 
 // Input is the data of a figure. Run is the schedule shown. Predicted is a prediction of Run, if
 // there is one; only the comparison needs it.
@@ -185,6 +192,11 @@ func (by ColourBy) label(t *dag.Task) string {
 		return t.Labels.Layer
 	case ByPhase:
 		return t.Labels.Phase
+	case ByMicroBatch:
+		if t.Labels.MicroBatch == 0 {
+			return "whole batch"
+		}
+		return strconv.Itoa(int(t.Labels.MicroBatch))
 	}
 	return t.Op
 }

@@ -34,7 +34,7 @@ func newPlot([]string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "svg", cli.OneOf(plots.Formats()))
-	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by layer, phase or op (default: the first that tells them apart)")
+	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by "+cli.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
 	})
@@ -50,8 +50,8 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		return cli.InputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
 	}
 	by := plots.ColourBy(colour)
-	if by != "" && by != plots.ByLayer && by != plots.ByPhase && by != plots.ByOp {
-		return cli.InputErrorf("--colour %q: want layer, phase or op", colour)
+	if by != "" && !slices.Contains(plots.Colours(), colour) {
+		return cli.InputErrorf("--colour %q: want %s", colour, cli.OneOf(plots.Colours()))
 	}
 	var figures []plots.Figure
 	for _, n := range names {
