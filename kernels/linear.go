@@ -83,11 +83,10 @@ type nest[T Float] struct {
 	step    [maxLoops][4]int // from one to the next in each of the operands
 	slide   [maxLoops][3]int // of the row and the column in an image, and of the position in a window
 	loops   int
-	image   [2]int // its rows and columns
+	image   [2]int // its rows and columns; 1 of each where there is none
 	windows int    // of them, as far as bound
 	result  []T
-	factors [2][]T
-	both    bool
+	factors [2][]T // the second may be nil
 	marks   []uint8
 }
 
@@ -95,7 +94,7 @@ const maxLoops = 12
 
 // addProducts adds products of factors to the sums of operand to, which have no gaps.
 func addProducts[T Float](s *statement, params []string, c *Call, sums []T, to int, factors []int, marks int) {
-	n := nest[T]{params: params, values: c.Params, result: sums, both: len(factors) == 2}
+	n := nest[T]{params: params, values: c.Params, result: sums, image: [2]int{1, 1}}
 	var at [4]int
 	var slide [3]int
 	for _, z := range s.sizes {
@@ -167,32 +166,34 @@ func (n *nest[T]) bind(operand int, indices []Subscript, shape, stride []int, at
 
 // run visits all points of a loop and those within it.
 func (n *nest[T]) run(loop int, at [4]int, slide [3]int) {
-	step, shift, last := &n.step[loop], &n.slide[loop], loop+1 == n.loops
+	if loop+1 == n.loops {
+		n.row(loop, at, slide)
+		return
+	}
 	for range n.extent[loop] {
-		if !last {
-			n.run(loop+1, at, slide)
-		} else if n.has(&at, &slide) {
-			v := n.factors[0][at[1]]
-			if n.both {
-				v *= n.factors[1][at[2]]
-			}
-			n.result[at[0]] += v
-		}
+		n.run(loop+1, at, slide)
 		for i := range at {
-			at[i] += step[i]
+			at[i] += n.step[loop][i]
 		}
 		for i := range slide {
-			slide[i] += shift[i]
+			slide[i] += n.slide[loop][i]
 		}
 	}
 }
 
-// has reports whether a point lies in the image, and at the mark.
-func (n *nest[T]) has(at *[4]int, slide *[3]int) bool {
-	for i := range n.windows {
-		if slide[i] < 0 || slide[i] >= n.image[i] {
-			return false
+// row adds the points of the innermost loop that lie in the image, and at the mark.
+func (n *nest[T]) row(loop int, at [4]int, slide [3]int) {
+	step, shift, result, one, other, marks := n.step[loop], n.slide[loop], n.result, n.factors[0], n.factors[1], n.marks
+	to, i, j, mark, h, w, position := at[0], at[1], at[2], at[3], slide[0], slide[1], slide[2]
+	for range n.extent[loop] {
+		if uint(h) < uint(n.image[0]) && uint(w) < uint(n.image[1]) && (marks == nil || int(marks[mark]) == position) {
+			v := one[i]
+			if other != nil {
+				v *= other[j]
+			}
+			result[to] += v
 		}
+		to, i, j, mark = to+step[0], i+step[1], j+step[2], mark+step[3]
+		h, w, position = h+shift[0], w+shift[1], position+shift[2]
 	}
-	return n.marks == nil || int(n.marks[at[3]]) == slide[2]
 }
