@@ -111,8 +111,9 @@ type ClockCurve struct {
 // for each.
 const (
 	viewPoints    = 6000
-	coarseColumns = 2048
+	coarseColumns = 2000
 	coarserBy     = 4
+	mostColumns   = 32_000 // a browser has no wider picture
 	piecesPerRun  = 2
 )
 
@@ -155,7 +156,7 @@ func (v *View) addRows(c *chart) {
 		for _, lane := range c.rows[i].lanes {
 			pieces += len(lane)
 		}
-		for n := coarseColumns; pieces > piecesPerRun*n; n *= coarserBy {
+		for n := coarseColumns; n <= mostColumns && pieces > piecesPerRun*n; n *= coarserBy {
 			columns := Columns{Number: n}
 			for _, x := range diffuse(c.rows[i].lanes, c.end, n, c.colours.categories()) {
 				columns.Runs = append(columns.Runs, ColumnRun{x.first, x.end, x.category})

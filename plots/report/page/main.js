@@ -63,7 +63,8 @@ class App {
     });
     const power = this.run.schedules[0].power;
     const watts = power ? [element("p", {}, element("b", {}, "power of"), " ", ...power.names.map((name, i) => swatch(this.curves.layerColour(i), name)))] : [];
-    byID("legend").replaceChildren(...groups, ...watts);
+    const clocks = this.schedules.some((s) => s.spans.clock.some((k) => k > 0)) ? [element("p", {}, element("b", {}, "upper edge"), " ", swatch(theme.ink, "at another clock than the first"))] : [];
+    byID("legend").replaceChildren(...groups, ...clocks, ...watts);
   }
   // dimmed says that only the tasks of another kernel are shown in colour.
   dimmed(s, item) {

@@ -106,6 +106,7 @@ class Tables {
   }
   runs(all) {
     byID("runs").hidden = all.length < 2;
+    if (all.length < 2) byID("runs-head").textContent = "Plans of the search, by time and energy";
     if (all.length < 2) return;
     const names = [...new Set(all.flatMap((r) => r.row.map((c) => c.name)))];
     const none = { text: "", number: -Infinity };

@@ -62,11 +62,15 @@ class Timeline {
     const seen = ranges.reduce((n, [a, b]) => n + b - a, 0);
     const level = seen > 2 * width ? row.coarseN.findIndex((n) => n * (view.to - view.from) / schedule.end >= width) : -1;
     if (level >= 0) {
-      this.drawCoarse(schedule, row.coarse[level], row.coarseN[level], top, row.tall * 0.86);
+      this.drawCoarse(schedule, row, level, top, row.tall * 0.86);
       return;
     }
     row.items.forEach((items, lane) => {
+      let until = -Infinity; // what would lie in a pixel that is painted is left out
       for (let k = ranges[lane][0]; k < ranges[lane][1]; k++) {
+        const right = this.picture.x(schedule.to[items[k]]);
+        if (right < until) continue;
+        until = Math.floor(right) + 0.5;
         this.drawItem(schedule, items[k], top + lane * tall, tall, theme);
       }
     });
@@ -99,14 +103,25 @@ class Timeline {
     const name = rest ? "" : p.clipped(schedule.name(item), right - left - 6);
     if (name) p.text(name, (left + right) / 2, top + tall * (1 - pathShare) / 2, "center", theme.onColour(this.app.run.categories[schedule.category[item]]));
   }
-  drawCoarse(schedule, columns, n, top, tall) {
-    const p = this.picture, wide = schedule.end / n;
+  // drawCoarse stretches a picture of the row that is one pixel high.
+  drawCoarse(schedule, row, level, top, tall) {
+    const p = this.picture, n = row.coarseN[level], from = Math.max(0, p.view.from / schedule.end * n), to = Math.min(n, p.view.to / schedule.end * n);
+    p.c.imageSmoothingEnabled = false;
+    const x = p.x(from / n * schedule.end);
+    p.c.drawImage(this.strip(row, level), from, 0, to - from, 1, x, top, p.x(to / n * schedule.end) - x, tall);
+  }
+  // strip is the picture of a row in so many columns, which is kept until the colours change.
+  strip(row, level) {
+    row.strips ||= [];
+    const dark = this.picture.theme.dark, kept = row.strips[level];
+    if (kept && kept.dark === dark) return kept.canvas;
+    const canvas = element("canvas", { width: row.coarseN[level], height: 1 }), c = canvas.getContext("2d"), columns = row.coarse[level];
     for (let k = 0; k < columns.first.length; k++) {
-      const from = columns.first[k] * wide, to = (columns.first[k] + columns.columns[k]) * wide;
-      if (to < p.view.from || from > p.view.to) continue;
-      p.c.fillStyle = this.fills[columns.category[k]];
-      p.c.fillRect(p.x(from), top, (to - from) * p.scale, tall);
+      c.fillStyle = this.fills[columns.category[k]];
+      c.fillRect(columns.first[k], 0, columns.columns[k], 1);
     }
+    row.strips[level] = { dark, canvas };
+    return canvas;
   }
   drawSteps(schedule, top, bottom) {
     const p = this.picture;
@@ -136,11 +151,14 @@ class Timeline {
     const seen = schedule.pathItems.filter((i) => schedule.to[i] >= p.view.from && schedule.from[i] <= p.view.to);
     p.c.fillStyle = p.theme.path;
     let before = null;
+    const until = new Map(); // by row: where something is drawn already
     for (const item of seen) {
+      if (p.x(schedule.to[item]) < until.get(schedule.row[item])) continue;
       const b = this.box(schedule, item), row = schedule.rows[schedule.row[item]], bottom = row.top + 0.93 * row.tall;
       const strip = Math.max(1.6, row.tall * pathShare);
       p.c.fillStyle = p.theme.path;
       p.c.fillRect(b.x, bottom - strip, b.wide, strip);
+      until.set(schedule.row[item], b.x + b.wide);
       const y = bottom - strip / 2;
       if (before && seen.length <= fewHops && before.y !== y) p.line(before.x, before.y, b.x, y, p.theme.path, 1);
       before = { x: b.x + b.wide, y };
