@@ -44,8 +44,8 @@ class Details {
   }
   // causes lists when everything was free that the start needed; the last of it is the cause.
   causes(s, item) {
-    // An engine may be free after what the route was free after: once is enough.
-    const freed = s.freed(item).filter((f, i, all) => f.by < 0 || f.last || !all.some((g, k) => g.by === f.by && (g.last || k < i)));
+    // An engine may be free after the copy that the route was free after: once is enough.
+    const freed = s.freed(item).filter((f, i, all) => s.isSpan(item) || f.by < 0 || f.last || !all.some((g, k) => g.by === f.by && (g.last || k < i)));
     if (!freed.length) return [element("p", {}, "It waited for nothing: it could start with the run.")];
     const cause = freed.find((f) => f.last);
     const rows = freed.map((f) => element("tr", { class: f.last ? "cause" : undefined },
