@@ -61,7 +61,7 @@ func TestCausesAreOnTheLine(t *testing.T) {
 	}
 	writeTestFile(t, "slow.toml", strings.ReplaceAll(string(text), "GF/s", "MF/s")) // a thousand times slower
 	out := mustRun(t, strings.Fields("execute --platform slow.toml --workers 1 --model digits-cnn --limit 64 --out e")...)
-	compared := mustRun(t, "compare", "e", "e")
+	compared := mustRun(t, "compare", "e")
 	for _, text := range []string{out, compared} {
 		found := false
 		for line := range strings.Lines(text) {
@@ -72,7 +72,7 @@ func TestCausesAreOnTheLine(t *testing.T) {
 		}
 	}
 	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "e", "e", "--json"), &c)
+	decodeObject(t, mustRun(t, "compare", "e", "--json"), &c)
 	if want := []string{"the platform is not calibrated"}; !reflect.DeepEqual(c.Causes, want) {
 		t.Errorf("causes %q, want %q", c.Causes, want)
 	}

@@ -112,7 +112,7 @@ func testCompareCopies(t *testing.T) {
 			t.Errorf("copies %+v", k)
 		}
 	}
-	if out := mustRun(t, "compare", "e", "e"); !strings.Contains(out, "reload") || !strings.Contains(out, "@vram from ram") {
+	if out := mustRun(t, "compare", "e"); !strings.Contains(out, "reload") || !strings.Contains(out, "@vram from ram") {
 		t.Errorf("what came back is not in\n%s", out)
 	}
 }
