@@ -112,10 +112,5 @@ const ownParam = 7
 // rectifies reports whether a call of a convolution has a parameter relu that is set.
 func rectifies(params []float64) bool { return len(params) > ownParam && params[ownParam] != 0 }
 
-// even reports whether rows and columns have the same stride and the same dilation.
-func (g *windowing) even() bool {
-	return g.rows.stride == g.columns.stride && g.rows.dilation == g.columns.dilation
-}
-
 // image is the element under a tap of a window.
 func (a axis) image(window, tap int) int { return window*a.stride + tap*a.dilation - a.before }

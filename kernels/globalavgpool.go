@@ -16,7 +16,8 @@ var globalavgpoolDx = Kernel{
 	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
 	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1), globalDxOnCUDA(2)),
+	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1),
+		atLevels("divided once per channel", spreadRows[float32], spreadRows[float64], nil)[:1], globalDxOnCUDA(2)),
 }
 
 var globalavgpoolNHWC = Kernel{
@@ -32,7 +33,8 @@ var globalavgpoolNHWCDx = Kernel{
 	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
 	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3), globalDxOnCUDA(1)),
+	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3),
+		atLevels("one pixel, and copies of it", copyPixels[float32], copyPixels[float64], nil)[:1], globalDxOnCUDA(1)),
 }
 
 // pixelsOf is a map with its dimensions in the order samples, channels, rows, columns; channels
@@ -82,6 +84,34 @@ func meanOfPixels[T Float](level simd.Level, call *Call) {
 		}
 		for c := range sum {
 			sum[c] /= T(x.extent[1] * x.extent[2])
+		}
+	}
+}
+
+func spreadRows[T Float](_ simd.Level, call *Call) {
+	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	dy.each(func(n, c, _, _ int) {
+		share := dy.elems[dy.at(n, c, 0, 0)] / T(call.Params[0])
+		for h := range dx.extent[2] {
+			row := dx.elems[dx.at(n, c, h, 0):][:dx.extent[3]]
+			for w := range row {
+				row[w] = share
+			}
+		}
+	})
+}
+
+func copyPixels[T Float](_ simd.Level, call *Call) {
+	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	for n := range dx.extent[0] {
+		first := dx.elems[dx.at(n, 0, 0, 0):][:dx.extent[3]]
+		for c := range first {
+			first[c] = dy.elems[dy.at(n, 0, 0, c)] / T(call.Params[0])
+		}
+		for h := range dx.extent[1] {
+			for w := range dx.extent[2] {
+				copy(dx.elems[dx.at(n, h, w, 0):], first)
+			}
 		}
 	}
 }
