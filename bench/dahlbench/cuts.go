@@ -38,10 +38,10 @@ func newCuts() *cobra.Command {
 		Short: "steps of networks cut along one dimension, beside the best mixture of cuts",
 		Long: `cuts plans a steady step of each network on each machine several times, as dahl plan
 --objective time does: with whole layers, with all layers cut along one dimension into
-equal parts for as many devices as is best, and with any cut of any layer. All plans
-are looked for with the same number of nodes, on any of the devices of --devices. Time,
-joules and bytes are a run of 100 steps less one of 50, over 50, and memory is the most that one
-memory holds at a time.`,
+equal parts for as many devices as is best, and with any cut of any layer. Each plan is
+looked for with the same number of nodes, but the last with those of all others together,
+on any of the devices of --devices. Time, joules and bytes are a run of 100 steps less one
+of 50, over 50, and memory is the most that one memory holds at a time.`,
 		Example: "  dahl-bench cuts --networks mlp,cifar-cnn --platforms server,nvlink --batch 512 --out cuts.md",
 	}
 	measurement(cmd, o.run)
@@ -50,7 +50,7 @@ memory holds at a time.`,
 	f.StringSliceVar(&o.machines, "platforms", []string{"server", "nvlink"}, "machines")
 	f.StringVar(&o.devices, "devices", "gpu", "devices to choose from, as dahl plan takes them")
 	f.IntVar(&o.batch, "batch", 512, "images per step")
-	f.IntVar(&o.nodes, "nodes", 100_000, "how far to look for each plan")
+	f.IntVar(&o.nodes, "nodes", 100_000, "how far to look for each plan along one dimension")
 	f.StringVar(&o.out, "out", "", "also write the tables as a Markdown `file`")
 	return cmd
 }
@@ -127,7 +127,7 @@ func (o *cutsOptions) rows(ctx context.Context, network string, p *platform.Plat
 		return nil, err
 	}
 	whole := t.InParts(1)
-	rows, err := o.row(ctx, nil, network, wholeCut, uniform(all, map[string]dag.Lowering{"whole": whole}))
+	rows, err := o.row(ctx, nil, o.nodes, network, wholeCut, uniform(all, map[string]dag.Lowering{"whole": whole}))
 	for _, along := range []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongInputs, dag.AlongRows} {
 		lowerings := map[string]dag.Lowering{}
 		for parts := 2; parts <= t.MostParts; parts *= 2 {
@@ -136,18 +136,18 @@ func (o *cutsOptions) rows(ctx context.Context, network string, p *platform.Plat
 			}
 		}
 		if len(lowerings) > 0 && err == nil {
-			rows, err = o.row(ctx, rows, network, along.String(), uniform(all, lowerings))
+			rows, err = o.row(ctx, rows, o.nodes, network, along.String(), uniform(all, lowerings))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return o.row(ctx, rows, network, mixture, &all.Space)
+	return o.row(ctx, rows, len(rows)*o.nodes, network, mixture, &all.Space)
 }
 
-// row adds the best plan that is found in a space.
-func (o *cutsOptions) row(ctx context.Context, rows []*cutRow, network, cut string, s *space.Space) ([]*cutRow, error) {
-	of := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: o.nodes}, Steady: true, Unproven: true}
+// row adds the best plan that is found in a space with so many nodes.
+func (o *cutsOptions) row(ctx context.Context, rows []*cutRow, nodes int, network, cut string, s *space.Space) ([]*cutRow, error) {
+	of := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: nodes}, Steady: true, Unproven: true}
 	found, err := best.Find(ctx, s, of)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cut, err)
