@@ -3,7 +3,7 @@
 //
 // Read first: [Decide] and [Simulate]; they are the way from a program to a schedule. [Predict]
 // adds a whole run up, [Compare] lays it beside a measured one, [Tilings.Search] and
-// [CompareSets] look for better ways, and [Sample] says how sure the answer is.
+// [CompareSets] look for better ways, [Tilings.CutCosts] says what cuts of single layers cost, and [Sample] how sure the answer is.
 //
 // # Invariants
 //
