@@ -44,6 +44,7 @@ var writers = []struct {
 	{"calibrate --model tiny.toml --workers 1 --batch 4 --time 1ms --variant ref --out here.toml", func(*testing.T) bool { return true }, false, 4},
 	{"plot run gantt memory --format pdf", inRun("gantt.pdf", "memory.pdf"), false, 3},
 	{"trace run", inRun("trace.json"), true, 3},
+	{"report run --out page.html", func(t *testing.T) bool { return there("page.html") }, true, 0},
 	{"compare run --out run", inRun(compareFile), true, 3},
 	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
 	{"import two.stg --out g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},

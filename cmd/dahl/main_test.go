@@ -273,6 +273,7 @@ var badInputs = []struct{ line, want string }{
 	{"compare broken", "broken"},
 	{"compare foreign foreign", "foreign"},
 	{"plot", "plot wants the directory of a run"},
+	{"report", "report wants the directories of runs"},
 	{"plot foreign gant", "is not one of gantt, power, memory, compare; did you mean gantt"},
 	{"verify", "verify wants the directory of a run; there are 0 arguments"},
 	{"plot foreign", "foreign"},

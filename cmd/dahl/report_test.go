@@ -19,7 +19,6 @@ func TestReportRefuses(t *testing.T) {
 	writeTestFile(t, "two.json", twoTasks)
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--out", "run")
 	for _, c := range []struct{ line, want string }{
-		{"report", "the directories of runs"},
 		{"report none", "none is not a run of dahl"},
 		{"report run none", "none is not a run of dahl"},
 		{"report run --out run/page.html", ", which holds a run; name a file elsewhere"},
@@ -89,6 +88,47 @@ func TestReportInBrowser(t *testing.T) {
 	}
 	if want := []string{"rgb(255, 255, 255)", "rgb(24, 26, 30)", "rgb(255, 255, 255)"}; !slices.Equal(papers, want) {
 		t.Errorf("the paper is %q by day, by night and printed by night, want %q", papers, want)
+	}
+	if b.errors != nil {
+		t.Errorf("the page complained, or asked for something: %q", b.errors)
+	}
+}
+
+// TestReportOfBothWorldsInBrowser: a training on a core and an emulated GPU is shown beside its
+// prediction, and so is another run. What a task on the GPU waited for leads to the copy of its operands.
+func TestReportOfBothWorldsInBrowser(t *testing.T) {
+	b := openBrowser(t)
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields("execute --platform emulated --model digits-cnn --limit 48 --batch 16 --epochs 1 --devices cpu:1,gpu --policy heft --out both")...)
+	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --out one")...)
+	mustRun(t, "report", "both", "one", "--out", "page.html")
+	b.open("page.html")
+	e, err := readJSON[energy.Report](filepath.Join("both", rundir.EnergyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEnergy(t, b, e)
+	var worlds []string
+	b.run(`[...new Set(rows("waits").map((row) => row[5]))].sort()`, &worlds)
+	if !slices.Equal(worlds, []string{"measured", "simulated"}) {
+		t.Errorf("the longest waits are of the worlds %q, want both", worlds)
+	}
+	var where string
+	b.run(`(() => {
+		for (const wait of document.querySelectorAll("#waits tbody tr")) {
+			wait.click();
+			const copied = [...document.querySelectorAll("#details .freed tr")].find((tr) => tr.textContent.startsWith("operands here with"));
+			if (copied) return copied.querySelector("button").click(), frame();
+		}
+	})()`, nil)
+	b.run(`text("#details .facts td")`, &where)
+	if where != "ram to vram" && where != "vram to ram" {
+		t.Errorf("the operands came by %q, want a copy between the memories", where)
+	}
+	b.run(`document.querySelectorAll("#run-table tbody tr")[1].click(), frame()`, nil)
+	if name := b.text("#run-name"); name != "one" {
+		t.Errorf("a click on the second run shows %q", name)
 	}
 	if b.errors != nil {
 		t.Errorf("the page complained, or asked for something: %q", b.errors)

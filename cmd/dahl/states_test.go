@@ -125,6 +125,7 @@ func TestSimulatedStates(t *testing.T) {
 func testStatesInFiles(t *testing.T) {
 	mustRun(t, "trace", "s")
 	mustRun(t, "trace", "s", "--format", "paje")
+	mustRun(t, "report", "s")
 	for file, texts := range map[string][]string{
 		"gantt.svg":  {">b @slow<", ">changes its clock<", ">falls asleep<", ">wakes up<", ">asleep<", ">at another clock than the first<"},
 		"power.svg":  {">of all 20 W<", ">of gpu 16 W<"},
