@@ -133,7 +133,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 		t.Errorf("verify:\n%s", out)
 	}
 	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
+	decodeObject(t, mustRun(t, "compare", dir, "--json"), &c)
 	for _, name := range []string{"gantt.svg", "compare.svg", rundir.PredictedFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)

@@ -160,7 +160,7 @@ func checkRunsInside(t *testing.T, dir string) {
 	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
 		t.Errorf("verify %s:\n%s", dir, out)
 	}
-	mustRun(t, "compare", dir, dir)
+	mustRun(t, "compare", dir)
 	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
 		t.Errorf("rerun %s: exit code %d, %s", dir, r.code, r.stderr)
 	}

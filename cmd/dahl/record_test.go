@@ -86,7 +86,7 @@ func checkRecordedFiles(t *testing.T, dir string, r *recordSummary, steps int) {
 	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
 		t.Errorf("verify:\n%s", out)
 	}
-	if out := mustRun(t, "compare", dir, dir); !strings.Contains(out, "\n  unrecorded ") {
+	if out := mustRun(t, "compare", dir); !strings.Contains(out, "\n  unrecorded ") {
 		t.Errorf("compare does not say what a step takes that is not recorded:\n%s", out)
 	}
 	if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") {

@@ -36,7 +36,7 @@ func TestResultsAddUp(t *testing.T) {
 		}
 		dir := strings.Fields(args)[1]
 		var c plan.Comparison
-		decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
+		decodeObject(t, mustRun(t, "compare", dir, "--json"), &c)
 		var kernels, workers plan.Pair
 		for _, k := range c.Kernels {
 			kernels.Predicted, kernels.Measured = kernels.Predicted+k.Sum.Predicted, kernels.Measured+k.Sum.Measured
