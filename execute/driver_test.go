@@ -310,6 +310,7 @@ func testDriverLaunch(d *driverUnderTest) {
 	d.move(d.out, hostPlane(device[0], n*m*4), devicePlane(base[0], n*m*4), 1, n*m*4)
 	d.finish(d.out)
 	ref, _ := kernel.Variant("ref")
+	reference.Work = d.host(ref.WorkspaceBytes(spec))
 	ref.Run32(&reference)
 	for i, want := range elements[float32](host[0]) {
 		if got := elements[float32](device[0])[i]; got-want > 1e-6 || want-got > 1e-6 {
