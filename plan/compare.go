@@ -237,7 +237,10 @@ func Kernels(p *schedule.Problem, predicted, measured *schedule.Schedule) (kerne
 		row := KernelComparison{Op: k.op, Shape: k.shape, Count: 1,
 			Sum:    NewPair(Total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps)),
 			Median: NewPair(Quantile(expected[k], 0.5), Quantile(took, 0.5)),
-			MeanS:  sum / float64(len(took)), P95S: Quantile(took, 0.95), Share: sum / busy}
+			MeanS:  sum / float64(len(took)), P95S: Quantile(took, 0.95)}
+		if busy > 0 {
+			row.Share = sum / busy
+		}
 		for d := range p.Platform.Devices {
 			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok {
 				row.Variant, row.Source = cost.Variant, string(cost.Source)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"errors"
 	"image/color"
 	"time"
 
@@ -135,13 +136,12 @@ func NewView(r *Run, like *View) (*View, error) {
 	v.addCategories(c.colours)
 	v.addMarks(c)
 	v.addRests(c)
-	if len(r.Power) == 0 {
-		return v, nil
-	}
-	if err := r.checkPower(); err != nil {
+	switch err := r.checkPower(); {
+	case err == nil:
+		v.Power = r.powerCurves()
+	case !errors.Is(err, ErrNoData):
 		return nil, err
 	}
-	v.Power = r.powerCurves()
 	return v, nil
 }
 

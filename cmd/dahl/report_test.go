@@ -13,7 +13,7 @@ import (
 	"dahl/rundir"
 )
 
-// TestReportRefuses: what is no run, a damaged one, a place that cannot be written, and one in a run.
+// TestReportRefuses: a run may take no time, and what is no run is refused, as is a damaged one, a place that cannot be written, and one in a run.
 func TestReportRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.json", twoTasks)
@@ -26,6 +26,9 @@ func TestReportRefuses(t *testing.T) {
 	} {
 		wantRefused(t, c.line, c.want)
 	}
+	writeTestFile(t, "zero.json", strings.NewReplacer("3000000", "0", "4000000", "0").Replace(twoTasks))
+	mustRun(t, "simulate", "--platform", "manycore", "--graph", "zero.json", "--out", "zero")
+	mustRun(t, "report", "zero", "--out", "zero.html")
 	writeTestFile(t, "run/energy.json", "{\"total_joules\": 1,\n")
 	wantRefused(t, "report run", filepath.Join("run", rundir.EnergyFile))
 	if _, err := os.Stat("report.html"); err == nil {

@@ -60,7 +60,7 @@ class Timeline {
     const tall = row.tall * 0.86 / row.lanes, top = row.top + row.tall * 0.07;
     const ranges = row.items.map((items) => [schedule.firstAfter(items, view.from), this.firstFrom(schedule, items, view.to)]);
     const seen = ranges.reduce((n, [a, b]) => n + b - a, 0);
-    const level = seen > 2 * width ? row.coarseN.findIndex((n) => n * (view.to - view.from) / schedule.end >= width) : -1;
+    const level = seen > 2 * width && !this.app.lit ? row.coarseN.findIndex((n) => n * (view.to - view.from) / schedule.end >= width) : -1;
     if (level >= 0) {
       this.drawCoarse(schedule, row, level, top, row.tall * 0.86);
       return;
