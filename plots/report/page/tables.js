@@ -61,19 +61,20 @@ class Tables {
   // energy has the digits of energy.json.
   energy(run) {
     const e = run.energy, causes = e.causes;
-    byID("energy-text").textContent = `${run.grounds}; over ${e.makespan_s} s, ${e.mean_watts} W on average` +
-      (e.images ? `; ${e.joules_per_image} J per image` : "");
-    const rows = [["total", "", e.total_joules, e.basis]];
+    const known = e.basis !== "unavailable", joules = (x) => (x.basis === "unavailable" ? undefined : x.joules);
+    byID("energy-text").textContent = `${run.grounds}; over ${e.makespan_s} s` + (known ? `, ${e.mean_watts} W on average` : "") +
+      (e.joules_per_image ? `; ${e.joules_per_image} J per image` : "");
+    const rows = [["total", "", known ? e.total_joules : undefined, e.basis]];
     const watts = Object.fromEntries((e.sources || []).filter((s) => !s.calls).map((s) => [s.name, s.source]));
     for (const [kind, list] of [["device", e.by_device], ["link", e.by_link]]) {
-      for (const x of list || []) rows.push([x.name, kind, x.joules, watts[x.name] ? `watts: ${watts[x.name]}` : x.basis]);
+      for (const x of list || []) rows.push([x.name, kind, joules(x), watts[x.name] ? `watts: ${watts[x.name]}` : x.basis]);
     }
-    rows.push(["host", "host", causes.host_joules, watts.host ? `watts: ${watts.host}` : "no watts"]);
+    rows.push(["host", "host", watts.host ? causes.host_joules : undefined, watts.host ? `watts: ${watts.host}` : "no watts"]);
     for (const [name, key] of [["idle", "idle_joules"], ["busy", "busy_joules"], ["transfer", "transfer_joules"], ["sleep", "sleep_joules"], ["switching", "switching_joules"]]) {
-      if (causes[key] !== undefined) rows.push([name, "cause", causes[key], ""]);
+      if (known && causes[key] !== undefined) rows.push([name, "cause", causes[key], ""]);
     }
     for (const [kind, list] of [["phase", e.by_phase], ["layer", e.by_layer]]) {
-      for (const x of list || []) rows.push([x.name, kind, x.joules, ""]);
+      for (const x of known ? list || [] : []) rows.push([x.name, kind, joules(x), ""]);
     }
     fillTable(byID("energy"), [{ name: "of" }, { name: "what" }, exact("joules"), { name: "source" }], rows);
     const readings = (e.readings || []).map((r) => [r.of, r.meter, r.joules, r.seconds, r.error_joules]);
