@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -12,15 +13,20 @@ import (
 // have. They are those of layers that are fused as default lowerings fuse them, and where only a layer by itself can be cut so,
 // its own: a convolution before a pooling has the rows that are pooled, and its inputs.
 func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
-	samples := dag.LayerLowering{Forward: dag.Cut{Samples: batch}}
-	all := map[string]dag.LayerLowering{"input": samples, "loss": samples}
+	all := map[string]dag.LayerLowering{}
 	for _, fused := range []bool{true, false} {
 		of := map[string]dag.LayerLowering{}
 		// Under Adam no task updates a weight as it computes the gradient. Such a task can have no part of the samples.
-		_, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
+		g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
 			Lowering: dag.Lowering{Layout: dag.NHWC, Fused: fused}, extents: of})
 		if err != nil {
 			return nil, err
+		}
+		for i := range g.Tasks {
+			layer := g.Tasks[i].Labels.Layer
+			if _, known := of[layer]; !known && slices.Contains(m.lowered(), layer) {
+				of[layer] = dag.LayerLowering{Forward: dag.Cut{Samples: batch}} // it loads, copies or compares with labels
+			}
 		}
 		for name, ll := range of {
 			known := all[name]
@@ -31,16 +37,6 @@ func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 				}
 			}
 			all[name] = known
-		}
-	}
-	for i := range m.Stages {
-		s := &m.Stages[i]
-		if _, known := all[s.Name]; !known { // it has copies at most
-			ll := samples
-			if _, joins := s.Layer.(Concat); joins {
-				ll.Forward.Outputs = s.Out[0]
-			}
-			all[s.Name] = ll
 		}
 	}
 	return all, nil

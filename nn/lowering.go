@@ -230,12 +230,18 @@ func (d *chooser) grow(samples, sampleElems int) int {
 
 func halve(n int) int { return (n + 1) / 2 }
 
-// checkLowering refuses names and numbers that make no sense.
-func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
+// lowered lists what has an entry of its own in a lowering.
+func (m *Model) lowered() []string {
 	names := []string{"input", "loss"}
 	for i := range m.Stages {
 		names = append(names, m.Stages[i].Name)
 	}
+	return names
+}
+
+// checkLowering refuses names and numbers that make no sense.
+func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
+	names := m.lowered()
 	if !slices.Contains([]string{"", dag.NCHW, dag.NHWC}, l.Layout) {
 		return fmt.Errorf("lowering: layout %q; want %s or %s", l.Layout, dag.NCHW, dag.NHWC)
 	}

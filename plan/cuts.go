@@ -79,7 +79,7 @@ const cutParts = 2
 // CutCosts lists what it costs to cut single layers in two, by layer, device and dimension. Price makes the step of a lowering. Cuts
 // that leave the graph as it is are left out, and so are devices without a kernel for some task.
 func (t *Tilings) CutCosts(ctx context.Context, price func(dag.Lowering) (*schedule.Priced, error)) ([]CutCost, error) {
-	base := t.InParts(1)
+	base := t.OfBatch(1)
 	whole, err := price(base)
 	if err != nil {
 		return nil, err

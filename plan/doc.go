@@ -4,6 +4,8 @@
 // Read first: [Decide] and [Simulate]; they are the way from a program to a schedule. [Predict]
 // adds a whole run up, [Compare] lays it beside a measured one, [Tilings.Search] and
 // [CompareSets] look for better ways, [Tilings.CutCosts] says what cuts of single layers cost, and [Sample] how sure the answer is.
+// The lowerings that a search chooses from have names, see [Tilings]: a tiling or [Parts] of all layers, and then the numbers
+// of single ones.
 //
 // # Invariants
 //

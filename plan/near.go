@@ -48,22 +48,18 @@ func (t *Tilings) Near(name, layer string) ([]string, error) {
 }
 
 // Further names the lowerings that differ from one in any other number of a layer, half or twice as large, and those in which
-// all operations of the layer are cut along one dimension: in half of what they had, or in as many parts as there may be
-// memories. Where a task gets half of a sum's terms, there is one with twice the accumulators.
+// all operations of the layer have half of what they had along one dimension. Where a task gets half of a sum's terms,
+// there is one with twice the accumulators. Of the layer "", which stands for the network, the micro-batches are half or twice as many.
 func (t *Tilings) Further(name, layer string) ([]string, error) {
 	n, err := t.near(name, layer)
 	if err != nil {
 		return nil, err
 	}
-	of, whole := n.lowering.Layers[layer], dag.LayerLowering{}
-	if t.MostParts > 1 {
-		whole = t.InParts(1).Layers[layer]
+	if layer == "" {
+		n.microBatches()
+		return n.names, nil
 	}
-	for along := range dag.NumDimensions {
-		for _, p := range t.allParts(along) {
-			n.keep(p.of(whole, n.extents))
-		}
-	}
+	of := n.lowering.Layers[layer]
 	for along := range dag.NumDimensions {
 		n.keep(n.halved(of, along))
 	}
@@ -77,16 +73,47 @@ func (t *Tilings) Further(name, layer string) ([]string, error) {
 	return n.names, nil
 }
 
+// Mixed names the lowerings in which a layer is in parts along another dimension than in one, see [Parts], or whole.
+func (t *Tilings) Mixed(name, layer string) ([]string, error) {
+	n, err := t.near(name, layer)
+	if err != nil || t.MostParts < 2 {
+		return nil, err
+	}
+	whole := t.OfBatch(1).Layers[layer]
+	n.keep(whole)
+	for _, p := range t.Parts() {
+		n.keep(p.of(whole, n.extents))
+	}
+	return n.names, nil
+}
+
+// microBatches names the lowerings with half or twice the micro-batches.
+func (n *neighbours) microBatches() {
+	have := max(n.lowering.MicroBatches, 1)
+	for _, number := range []int{have / 2, 2 * have} {
+		if number < 1 || number > n.Batch {
+			continue
+		}
+		to := n.lowering
+		if to.MicroBatches = number; number == 1 {
+			to.MicroBatches = 0
+		}
+		n.names = append(n.names, nameOf(n.base, &n.from, &to))
+	}
+}
+
 // halved is a layer whose operations have half as much of a dimension, and twice the accumulators where they sum over it.
 func (n *neighbours) halved(ll dag.LayerLowering, along dag.Dimension) dag.LayerLowering {
 	weights := n.extents.WeightGradient != dag.Cut{}
+	if weights {
+		n.say(&ll)
+	}
 	for i := range quantities {
 		q := &quantities[i]
 		most := *q.in(&n.extents)
 		if q.along != along || most < 2 || !weights && q.operation == ofInputGradient {
 			continue // where there are no weights the gradient follows
 		}
-		n.say(&ll, q)
 		*q.in(&ll) = inParts(q.have(&ll, most), 2)
 		if slices.Contains(q.over, along) {
 			n.accumulate(&ll, q)
@@ -101,9 +128,9 @@ func (n *neighbours) accumulate(ll *dag.LayerLowering, q *quantity) {
 	sums.Accumulators = min(2*max(1, sums.Accumulators), q.of(&n.extents).Accumulators)
 }
 
-// say gives the cut of an input gradient its numbers where it has to have some.
-func (n *neighbours) say(ll *dag.LayerLowering, q *quantity) {
-	if q.operation == ofInputGradient && ll.InputGradient == (dag.Cut{}) {
+// say gives the cut of an input gradient the numbers that follow from the forward pass, if it has none.
+func (n *neighbours) say(ll *dag.LayerLowering) {
+	if ll.InputGradient == (dag.Cut{}) {
 		ll.InputGradient = followed(ll.Forward, &n.extents)
 	}
 }
@@ -113,7 +140,9 @@ func (n *neighbours) halvedOrDoubled(of dag.LayerLowering, usual bool, visit fun
 	from := n.from.Layers[n.layer]
 	for i := range quantities {
 		q, ll := &quantities[i], of
-		n.say(&ll, q)
+		if q.operation == ofInputGradient {
+			n.say(&ll)
+		}
 		most := *q.in(&n.extents)
 		if most < 2 || q.isUsual() != usual || q.along == ofSums && !q.sums(&ll, &n.extents) {
 			continue
@@ -127,10 +156,11 @@ func (n *neighbours) halvedOrDoubled(of dag.LayerLowering, usual bool, visit fun
 			values = append(values, most) // a gradient of all samples needs no accumulator
 		}
 		for _, value := range values {
-			if value >= most {
-				value = whole
-			} else if value == 0 {
+			switch {
+			case value == 0 || value >= most && have == most:
 				continue
+			case value >= most:
+				value = whole
 			}
 			changed := ll
 			*q.in(&changed) = value

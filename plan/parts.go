@@ -36,40 +36,26 @@ func PartsOf(name string) (p Parts, ok bool) {
 	return Parts{}, false
 }
 
-// allParts are as many parts as there are memories, and the powers of two below that.
-func (t *Tilings) allParts(along dag.Dimension) (all []Parts) {
-	most := t.MostParts
-	if along == dag.AlongSamples {
-		most = min(most, t.Batch)
-	}
-	for n := 2; n/2 < most; n *= 2 {
-		all = append(all, Parts{min(n, most), along})
+// Parts lists those that there are: along each dimension as many as memories, and the powers of two below that, but no more than
+// samples, and along the others if a layer can be cut so.
+func (t *Tilings) Parts() (all []Parts) {
+	for along := range dag.NumDimensions {
+		most := 1
+		for _, of := range t.Extents {
+			most = max(most, min(t.MostParts, *of.Forward.Of(along)))
+		}
+		for n := 2; n/2 < most; n *= 2 {
+			all = append(all, Parts{min(n, most), along})
+		}
 	}
 	return all
 }
 
-// canHave reports whether there are such parts: enough memories, and along samples enough of these, else a layer that can be
-// cut so.
-func (t *Tilings) canHave(p Parts) bool {
-	if p.Number < 2 || p.Number > t.MostParts {
-		return false
-	}
-	if p.Along == dag.AlongSamples {
-		return p.Number <= t.Batch
-	}
-	for _, of := range t.Extents {
-		if *of.Forward.Of(p.Along) > 1 {
-			return true
-		}
-	}
-	return false
-}
-
-// parts is the lowering in parts. Of the batch, each device has its part of a layer, unless that has large weights. Along another
+// InParts is the lowering in parts. Of the batch, each device has its part of a layer, unless that has large weights. Along another
 // dimension all layers are cut.
-func (t *Tilings) parts(p Parts) dag.Lowering {
+func (t *Tilings) InParts(p Parts) dag.Lowering {
 	if p.Along == dag.AlongSamples {
-		return t.InParts(p.Number)
+		return t.OfBatch(p.Number)
 	}
 	return t.Uniform(p)
 }
@@ -78,7 +64,7 @@ func (t *Tilings) parts(p Parts) dag.Lowering {
 // with weights are cut along the same dimension, with an accumulator for each part where they sum over it. So each device has its part of the weights,
 // and along outputs and inputs these never move (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053, 2019).
 func (t *Tilings) Uniform(p Parts) dag.Lowering {
-	l := t.InParts(1)
+	l := t.OfBatch(1)
 	for layer, of := range t.Extents {
 		if *of.Forward.Of(p.Along) > 1 {
 			l.Layers[layer] = p.of(l.Layers[layer], of)
@@ -99,9 +85,10 @@ func (p Parts) of(ll, extents dag.LayerLowering) dag.LayerLowering {
 		if extent < 2 {
 			continue
 		}
-		*to.Of(p.Along) = inParts(extent, p.Number)
+		tile := inParts(extent, p.Number)
+		*to.Of(p.Along) = tile
 		if slices.Contains(o.over, p.Along) {
-			to.Accumulators = min(p.Number, extent)
+			to.Accumulators = inParts(extent, tile)
 		}
 	}
 	return ll

@@ -153,8 +153,8 @@ type StepFigures struct {
 	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
 	JoulesPerStep  float64      `json:"joules_per_step"`
 	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
-	Basis          energy.Basis `json:"basis"`                      // of the joules
-	Samples        int          `json:"samples_per_task,omitempty"` // of the busiest layer, where its tile was searched for
+	Basis          energy.Basis `json:"basis"`           // of the joules
+	Tiles          string       `json:"tiles,omitempty"` // where they were searched for
 
 	// Watts is the mean power by what a meter may cover, as predicted, and Readings is what
 	// meters counted.

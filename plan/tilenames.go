@@ -20,6 +20,9 @@ const (
 // "4 samples per task; fc1: 32 samples; conv2: 2 gradient accumulators".
 const layerSeparator = "; "
 
+// microBatches ends the number of the network that stands before those of layers, as in "whole; 2 micro-batches".
+const microBatches = " micro-batches"
+
 // Names lists the default, the whole, those tilings that are neither, and parts along each dimension: one for each device
 // with a memory of its own, and the powers of two below that.
 func (t *Tilings) Names() []string {
@@ -29,17 +32,14 @@ func (t *Tilings) Names() []string {
 			names = append(names, tiling.String())
 		}
 	}
-	for along := range dag.NumDimensions {
-		for _, p := range t.allParts(along) {
-			if t.canHave(p) {
-				names = append(names, p.String())
-			}
-		}
+	for _, p := range t.Parts() {
+		names = append(names, p.String())
 	}
 	return names
 }
 
-// ByName is the lowering of a name: one of [Tilings.Names], or what [Tilings.Near] makes of one.
+// ByName is the lowering of a name: one of [Tilings.Names], or what [Tilings.Near], [Tilings.Further] or
+// [Tilings.Mixed] makes of one.
 func (t *Tilings) ByName(name string) (dag.Lowering, error) {
 	base, changes, changed := strings.Cut(name, layerSeparator)
 	of, err := t.scaled(base)
@@ -49,6 +49,13 @@ func (t *Tilings) ByName(name string) (dag.Lowering, error) {
 	l := of
 	l.Layers = maps.Clone(of.Layers)
 	for change := range strings.SplitSeq(changes, layerSeparator) {
+		if number, ok := strings.CutSuffix(change, microBatches); ok {
+			l.MicroBatches, err = strconv.Atoi(number)
+			if err != nil || l.MicroBatches < 2 || l.MicroBatches > t.Batch {
+				return l, fmt.Errorf("tiles %q: a batch of %d cannot have %s", name, t.Batch, change)
+			}
+			continue
+		}
 		if err := t.change(&l, change); err != nil {
 			return l, fmt.Errorf("tiles %q: %w", name, err)
 		}
@@ -67,8 +74,8 @@ func (t *Tilings) scaled(name string) (dag.Lowering, error) {
 	case WholeTiles:
 		return t.Lowering(Tiling{Samples: t.Batch}), nil
 	}
-	if p, ok := PartsOf(name); ok && t.canHave(p) {
-		return t.parts(p), nil
+	if p, ok := PartsOf(name); ok && slices.Contains(t.Parts(), p) {
+		return t.InParts(p), nil
 	}
 	all := t.All()
 	i := slices.IndexFunc(all, func(to Tiling) bool { return to.String() == name })
@@ -100,6 +107,9 @@ func (t *Tilings) change(l *dag.Lowering, text string) error {
 
 // nameOf is the name of a lowering that has some layers otherwise than one with a name.
 func nameOf(name string, of, l *dag.Lowering) string {
+	if l.MicroBatches != of.MicroBatches {
+		name += layerSeparator + strconv.Itoa(l.MicroBatches) + microBatches
+	}
 	for _, layer := range slices.Sorted(maps.Keys(l.Layers)) {
 		from, to := of.Layers[layer], l.Layers[layer]
 		if from == to {

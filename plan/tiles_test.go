@@ -52,54 +52,25 @@ func TestScaleTiles(t *testing.T) {
 	}
 }
 
-// TestChooseTiles: the least period wins; of equals the default, and then the smallest
-// tile; a size without a prediction never. With whole sums the same.
-func TestChooseTiles(t *testing.T) {
-	for _, c := range []struct {
-		periods map[int]float64 // by tile; 0: it does not run
-		want    int
-	}{
-		{map[int]float64{1: 5, 2: 4, 4: 3, 8: 2}, 8},
-		{map[int]float64{1: 5, 2: 2, 4: 2, 8: 2}, 4},
-		{map[int]float64{1: 1, 2: 1, 4: 2, 8: 2}, 1},
-		{map[int]float64{1: 0, 2: 3, 4: 2, 8: 0}, 4},
-	} {
-		s := TileSearch{Default: 4}
-		for _, samples := range []int{1, 2, 4, 8} {
-			try := TileTry{Tiling: Tiling{Samples: samples}, PeriodS: c.periods[samples]}
-			if try.PeriodS == 0 {
-				try.Error = "it does not fit"
-			}
-			s.Tries = append(s.Tries, try)
-		}
-		if s.choose(); s.Chosen != c.want {
-			t.Errorf("of %v with default 4: %d, want %d", c.periods, s.Chosen, c.want)
-		}
-		if s.WholeSums {
-			t.Errorf("of %v, all with split sums, one with whole ones is chosen", c.periods)
-		}
-		whole := TileTry{Tiling: Tiling{2, true}, PeriodS: 1.5}
-		s.Tries = append(s.Tries, whole)
-		if s.choose(); s.WholeSums != (c.want != 1) || s.WholeSums && s.Chosen != 2 {
-			t.Errorf("of %v and 1.5 with whole sums: %d, %v", c.periods, s.Chosen, s.WholeSums)
-		}
-	}
-}
-
 // TestSearch: a step is the layer's four samples, one task after the other, each of which
-// takes 7 us and 2 us for each of its samples. With tiles of 1, 2 and 4 that is 36, 22 and
-// 15 us. The search takes the last, or the best of those that do run.
+// takes 7 us and 2 us for each of its samples, and 1 us less with half of the outputs or fewer. With tiles of 1, 2 and 4 samples
+// that is 36, 22 and 15 us, and with 4 samples and 6 outputs 14. From there it tries 2 samples again, and no graph twice.
+// The search takes the best of those that do run.
 func TestSearch(t *testing.T) {
-	tilings := Tilings{Layer: "fc", Batch: 4, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 2}, WeightGradient: dag.Cut{Samples: 2}}}}}
+	tilings := Tilings{Layer: "fc", Batch: 4, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 2, Outputs: 12}, WeightGradient: dag.Cut{Samples: 2}}}},
+		Extents: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 4, Outputs: 12}}}}
 	search := func(refused int) (*TileSearch, error) {
 		lower := func(l dag.Lowering) (*dag.Program, error) {
-			tile := l.Layers["fc"].Forward.Samples
+			tile, cost := l.Layers["fc"].Forward.Samples, 7000
 			if tile == refused {
 				return nil, errors.New("no room")
 			}
+			if l.Layers["fc"].Forward.Outputs <= 6 {
+				cost -= 1000
+			}
 			var tasks []string
 			for i := range 4 / tile {
-				tasks = append(tasks, fmt.Sprintf(`{"name": "t%d", "updates": ["x"], "ns": {"cpu": %d}}`, i, 7000+2000*tile))
+				tasks = append(tasks, fmt.Sprintf(`{"name": "t%d", "updates": ["x"], "labels": {"layer": "fc"}, "ns": {"cpu": %d}}`, i, cost+2000*tile))
 			}
 			prog, _ := parsed(t, `"buffers": [{"name": "x", "bytes": 3}], "tasks": [`+strings.Join(tasks, ",")+`]`, unlikePlatform)
 			prog.Order[0].Steps = 5 // a search is for one
@@ -114,15 +85,14 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []TileTry{{Tiling{Samples: 1}, 4, 36e-6, ""}, {Tiling{Samples: 2}, 2, 22e-6, ""}, {Tiling{Samples: 4}, 1, 15e-6, ""}} {
-		if got := found.Tries[i]; got != want {
-			t.Errorf("try %+v, want %+v", got, want)
-		}
+	if want := []TileTry{{"default", 2, 22e-6, ""}, {"whole", 1, 15e-6, ""}, {"1 sample per task", 4, 36e-6, ""}, {"whole; fc: 6 outputs", 1, 14e-6, ""},
+		{"whole; fc: 2 samples; fc: 6 outputs", 2, 20e-6, ""}}; !slices.Equal(found.Tries, want) {
+		t.Errorf("tries %+v, want %+v", found.Tries, want)
 	}
-	if found.Layer != "fc" || found.Default != 2 || found.Best() != (Tiling{Samples: 4}) {
+	if found.Layer != "fc" || found.Default != 2 || found.Chosen != "whole; fc: 6 outputs" {
 		t.Errorf("found %+v", found)
 	}
-	if found, err = search(4); err != nil || found.Chosen != 2 || found.Of(Tiling{Samples: 4}).Error != "no room" {
+	if found, err = search(4); err != nil || found.Chosen != "default; fc: 6 outputs" || found.Of("whole").Error != "no room" {
 		t.Errorf("without tiles of 4: %+v, %v", found, err)
 	}
 	if _, err = search(2); err == nil {

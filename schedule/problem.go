@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -80,6 +81,21 @@ const (
 	FromFit      CostSource = "fit"
 	FromRoofline CostSource = "roofline"
 )
+
+// Sources are those of durations, from best to worst.
+var Sources = []CostSource{FromGraph, FromMeasured, FromFit, FromRoofline}
+
+// LeastKnown is the worst source of a duration, as an index of Sources.
+func (c *Costs) LeastKnown() (worst int) {
+	for _, class := range c.ByClass {
+		for _, cost := range class {
+			if cost.Duration >= 0 {
+				worst = max(worst, slices.Index(Sources, cost.Source))
+			}
+		}
+	}
+	return worst
+}
 
 // Costs is the cost of every task on every device, and the variant fixed for it.
 // Tasks of equal operation, type, shape, work, given costs and placement share a class.

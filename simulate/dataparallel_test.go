@@ -87,6 +87,38 @@ func TestDataParallel(t *testing.T) {
 	}
 }
 
+// TestDataParallelAlongOutputs: two layers cut along the second dimension of what they write, in four parts of three of its twelve columns,
+// read all of what is before them. On two equally fast devices the parts whose middles, 1.5, 4.5, 7.5 and 10.5 of 12, lie in the second half
+// are on the second device, also where HEFT would leave all on the first, whose memory has what they read: four tasks of 100 ns end
+// before one that waits for 480 B at 1 B/ns.
+func TestDataParallelAlongOutputs(t *testing.T) {
+	b := dag.NewBuilder("columns")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{10, 12}, Type: dag.Float32, Role: dag.Input, Home: "host"})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{10, 12}, Type: dag.Float32})
+	for i := range 4 {
+		part := dag.Box{{Lo: 0, Hi: 10}, {Lo: 3 * i, Hi: 3*i + 3}}
+		b.Task(dag.Task{Name: fmt.Sprint("y", i), Costs: []dag.Cost{{Key: "cpu", Ns: 100}, {Key: "gpu", Ns: 100}},
+			Accesses: []dag.Access{{Region: dag.Region{Buffer: y, Box: part}, Mode: dag.Write}, whole(x, dag.Read)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, twoMemories(t), 1)
+	for _, c := range []struct {
+		plan  func(*schedule.Problem) (*schedule.Plan, error)
+		onGPU int
+	}{{schedule.HEFT, 0}, {schedule.DataParallel, 2}} {
+		plan, err := c.plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.Order[1]; len(got) != c.onGPU || c.onGPU == 2 && (min(got[0], got[1]) != 2 || max(got[0], got[1]) != 3) {
+			t.Errorf("%s: tasks %v on the gpu", plan.Policy, got)
+		}
+	}
+}
+
 // TestDataParallelOfOneMemory: where all workers share a memory the plan is HEFT's.
 func TestDataParallelOfOneMemory(t *testing.T) {
 	for seed := range uint64(20) {

@@ -11,6 +11,44 @@ import (
 	"dahl/plan/space"
 )
 
+// TestPartsAlong: networks of convolutions can be cut in two and in four parts along each dimension on four GPUs, and one of dense layers has no
+// rows and columns. All have programs, with other graphs for each.
+func TestPartsAlong(t *testing.T) {
+	p := load(t, "server")
+	for model, want := range map[string]int{"cifar-cnn": 10, "mlp": 6} {
+		m, err := nn.ModelByName(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &Workload{Options: Options{Batch: 1024, Elsewhere: true}, Model: m, Platform: p}
+		if err := w.Lower(Samples{Train: 1024}); err != nil {
+			t.Fatal(err)
+		}
+		tiles, err := w.Tiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := w.Space(Samples{Train: 1024}, p, "", tiles...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs := map[string]bool{}
+		for _, name := range tiles {
+			if _, ok := plan.PartsOf(name); !ok {
+				continue
+			}
+			at, err := s.At(space.Choice{Tiles: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			graphs[at.Program.Graphs[0].Hash()] = true
+		}
+		if len(graphs) != want {
+			t.Errorf("%s: %d graphs in parts, want %d", model, len(graphs), want)
+		}
+	}
+}
+
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
 // one, and three images are no four parts. Sets with fewer GPUs than parts cannot have them. Names read back.
 func TestPartsOfBatch(t *testing.T) {

@@ -3,8 +3,6 @@ package train
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"dahl/dag"
@@ -58,6 +56,7 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
 	if tiles[0] != "" {
 		s.Near = []space.Neighbourhood{c.near((*plan.Tilings).Near), c.near((*plan.Tilings).Further)}
+		s.Mixed = c.near((*plan.Tilings).Mixed)
 	}
 	return &Space{s, c}, nil
 }
@@ -82,7 +81,7 @@ func (w *Workload) tilings() (*plan.Tilings, error) {
 }
 
 // near is a neighbourhood of a [space.Space]: groups of choices whose tiles are near in one layer, that with the most
-// operations first.
+// operations first and the network as a whole last.
 func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string, error)) space.Neighbourhood {
 	return func(choice space.Choice) (groups [][]space.Choice, err error) {
 		w, err := c.at(choice)
@@ -93,7 +92,7 @@ func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string,
 		if err != nil {
 			return nil, err
 		}
-		for _, layer := range w.layersByWork() {
+		for _, layer := range append(plan.LayersByWork(w.Program.Graphs[0]), "") {
 			names, err := near(t, choice.Tiles, layer)
 			if err != nil {
 				return nil, err
@@ -106,18 +105,6 @@ func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string,
 		}
 		return groups, nil
 	}
-}
-
-// layersByWork are the layers that have tasks, that with the most operations first.
-func (w *Workload) layersByWork() []string {
-	work := map[string]float64{}
-	for i := range w.Program.Graphs[0].Tasks {
-		task := &w.Program.Graphs[0].Tasks[i]
-		work[task.Labels.Layer] += task.Flops
-	}
-	return slices.SortedFunc(maps.Keys(work), func(a, b string) int {
-		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
-	})
 }
 
 // on is the machine with the devices of a set.

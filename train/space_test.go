@@ -34,7 +34,7 @@ func spaceOf(t *testing.T, tiles ...string) *Space {
 }
 
 // TestNear: near every choice there are groups of choices for each layer with tasks, the one with the most operations
-// first, on the same devices. All have programs, of which at least two for each layer are others. A space of given
+// first, and one for the network, on the same devices. All have programs, of which at least two for each layer are others. A space of given
 // tiles has none.
 func TestNear(t *testing.T) {
 	s := spaceOf(t, plan.DefaultTiles, plan.WholeTiles)
@@ -66,8 +66,19 @@ func TestNear(t *testing.T) {
 		for _, task := range of.Program.Graphs[0].Tasks {
 			layers[task.Labels.Layer] = true
 		}
-		if len(groups) != len(layers) || others < 2*len(layers) {
+		if len(groups) != len(layers)+1 || others < 2*len(layers) {
 			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
+		}
+	}
+	further, err := s.Near[1](space.Choice{Devices: "cpu", Tiles: plan.DefaultTiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range further {
+		for _, near := range group {
+			if _, err := s.At(near); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	if s := spaceOf(t); s.Near != nil || !slices.Equal(s.Tiles, []string{""}) {

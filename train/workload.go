@@ -221,7 +221,7 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.T
 		return nil, err
 	}
 	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
-		MostParts: acceleratorsOf(p), InParts: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+		MostParts: acceleratorsOf(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}

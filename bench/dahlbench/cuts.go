@@ -126,7 +126,7 @@ func (o *cutsOptions) rows(ctx context.Context, network string, p *platform.Plat
 	if err != nil {
 		return nil, err
 	}
-	whole := t.InParts(1)
+	whole := t.OfBatch(1)
 	rows, err := o.row(ctx, nil, o.nodes, network, wholeCut, uniform(all, map[string]dag.Lowering{"whole": whole}))
 	for _, along := range []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongInputs, dag.AlongRows} {
 		lowerings := map[string]dag.Lowering{}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/kernels"
@@ -77,7 +78,10 @@ grows: after an interruption, what was measured is in it, and the same command g
 on from there.
 Models are kept until --force measures them anew; do so after a new version of dahl.
 Calls whose times do not settle, or while others use the cores, are measured up to
-five times and then marked as unsteady. Where RAPL may be read, the power of a processor
+five times and then marked as unsteady. With --lowering best the calls are measured of
+all tilings: samples per task times powers of two, with several GPUs also parts of all
+layers along each dimension. Single layers that are cut otherwise are not, so that dahl plan
+takes for them only calls that occur in these. Where RAPL may be read, the power of a processor
 is measured idle, and with a matrix product on one core and on all, each three times;
 otherwise it is a guess unless the file is edited.`,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
@@ -286,10 +290,19 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	for _, tiling := range t.All() {
+	adapted := func(tiles string, adapt func(*dag.Lowering, int)) error {
 		c := *o
-		c.adapt = t.Adapt(tiling)
-		if err := add(fmt.Sprintf("%s, %s of %s", title, tiling, t.Layer), c); err != nil {
+		c.adapt = adapt
+		return add(title+", "+tiles, c)
+	}
+	for _, tiling := range t.All() {
+		if err := adapted(fmt.Sprintf("%s of %s", tiling, t.Layer), t.Adapt(tiling)); err != nil {
+			return err
+		}
+	}
+	for _, parts := range t.Parts() {
+		l := t.InParts(parts)
+		if err := adapted(parts.String(), func(of *dag.Lowering, _ int) { *of = l }); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.Step
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
 	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
-		f.Samples = w.tiles.Chosen
+		f.Tiles = w.tiles.Chosen
 	}
 	return f
 }

@@ -43,11 +43,16 @@ With --objective it looks for the plan of a step that takes the least time, joul
 joules times seconds, and says whether that is proven, or how far the value may be above
 the least. The step is one that runs alone (--steps 1), or a steady one: what one step
 more adds to a long run. It chooses devices and how many units of each, the samples per
-task of a network's layers, or with several GPUs one part of the batch for each, where and
+task of a network's layers, or with several GPUs one part for each of the batch, or of the
+outputs, inputs, rows or columns of the layers, where and
 when each task runs, and its clock. All policies plan for the choices that may be best.
-Near the best ones it cuts single layers otherwise: in samples, outputs, and parts of the
-weight gradient and its accumulators. Tiles named "4 samples per task; fc1: 32 samples"
-are those of 4 samples, and of 32 in fc1. Where kernels are measured, only such are tried as
+From the best in parts it goes on to layers in parts along different dimensions, and near
+the best of all it cuts single layers otherwise: first in samples and outputs, and in parts
+of the weight gradient and its accumulators; then the forward pass and both gradients along
+any dimension; and the batch in micro-batches. Tiles named "4 samples per task; fc1: 60
+inputs; fc1: 2 accumulators" are those of 4 samples, and fc1 has 60 inputs per task, whose
+sums two accumulators take. Of the gradients it says "fc1: 30 gradient outputs" (of the
+weight) and "conv2: 7 input-gradient rows". Where kernels are measured, only such are tried as
 the platform file has measured too. Local search improves the best plans. Of a step alone of
 up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal

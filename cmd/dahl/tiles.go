@@ -19,7 +19,10 @@ const bestTiles = "best"
 const bestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
 two, a step is simulated with each, and the run has the fastest; the plan and the
 manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
-with its weight gradient split like them and with it whole. Tiles that the platform file
+with its weight gradient split like them and with it whole. With several GPUs all layers
+are also cut in parts along one dimension: samples, outputs, inputs, rows or columns. From
+the fastest it goes on to cut single layers otherwise along any dimension, as far as tiles
+are measured as well. Those of all layers that the platform file
 has not measured are predicted from others, within the error bars that simulate prints:
 to choose by measured times, calibrate with --lowering best first. Weights depend on the
 lowering, so with best they may differ between machines and numbers of workers.`
@@ -57,22 +60,21 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	o.adapt = t.Adapt(found.Best())
-	return found, nil
+	l, err := t.ByName(found.Chosen)
+	o.adapt = func(of *dag.Lowering, _ int) { *of = l }
+	return found, err
 }
 
 func printTiles(out io.Writer, s *plan.TileSearch) {
-	chosen := s.Of(s.Best())
-	fmt.Fprintf(out, "tiles     %s of %s, the fastest predicted of %d: step %s", chosen.Tiling, s.Layer, len(s.Tries), cli.ShowTime(chosen.PeriodS))
-	if s.Chosen == s.Default {
-		fmt.Fprint(out, "; it is the default")
-	} else {
-		fmt.Fprintf(out, "; %s with the default of %d", cli.ShowTime(s.Of(plan.Tiling{Samples: s.Default}).PeriodS), s.Default)
+	chosen, standard := s.Of(s.Chosen), s.Of(plan.DefaultTiles)
+	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.PeriodS))}
+	if chosen != standard {
+		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.PeriodS), plan.Tiling{Samples: s.Default}, s.Layer))
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {
-			fmt.Fprintf(out, "; %s does not run: %s", try.Tiling, try.Error)
+			clauses = append(clauses, fmt.Sprintf("%s does not run: %s", try.Tiles, try.Error))
 		}
 	}
-	fmt.Fprintln(out)
+	say(out, "tiles", clauses...)
 }

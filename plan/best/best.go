@@ -3,9 +3,10 @@
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
 // A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
-// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with the batch in parts
-// are compared by one policy before that. From the best choices the
-// search goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with layers in parts
+// are compared by one policy before that, and from the best of them the search goes on to layers in parts along different dimensions.
+// From the best choices it
+// goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
 // choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
 // the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.

@@ -9,12 +9,16 @@ import (
 )
 
 // cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
-// is spent. It goes on to another neighbourhood when nothing in those before helps any of these choices, and after a step there it begins with the
-// first again (variable neighbourhood descent: P. Hansen, N. Mladenović, European Journal of Operational Research 130(3), 2001).
+// is spent. It goes on to another neighbourhood when nothing in those before helps any of these choices, with a tenth of the nodes
+// at most. After a step there it begins with the first again (variable neighbourhood descent: P. Hansen, N. Mladenović, European
+// Journal of Operational Research 130(3), 2001).
 // Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
 func (f *finder) cutLayers(ctx context.Context) error {
 	least := f.left - f.left/3
 	for i := range f.space.Near {
+		if i > 0 {
+			least = max(least, f.left-f.left/10)
+		}
 		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
 		for _, from := range starts[:min(len(starts), searched)] {
 			if err := f.cutFrom(ctx, from, f.space.Near[:i+1], least); err != nil {
@@ -65,9 +69,9 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 	if err != nil {
 		return nil, err
 	}
-	known := from.leastKnown()
+	known := from.priced.Costs(0).LeastKnown()
 	for _, c := range near {
-		c.lost = c.leastKnown() > known // what is best by estimates is often only estimated too well
+		c.lost = c.priced.Costs(0).LeastKnown() > known // what is best by estimates is often only estimated too well
 	}
 	for _, c := range near {
 		c.near = from
@@ -85,21 +89,6 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 		return err
 	})
 	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
-}
-
-// sources of durations, from best to worst.
-var sources = []schedule.CostSource{schedule.FromGraph, schedule.FromMeasured, schedule.FromFit, schedule.FromRoofline}
-
-// leastKnown is the worst source of a duration of a choice.
-func (c *candidate) leastKnown() (worst int) {
-	for _, class := range c.priced.Costs(0).ByClass {
-		for _, cost := range class {
-			if cost.Duration >= 0 {
-				worst = max(worst, slices.Index(sources, cost.Source))
-			}
-		}
-	}
-	return worst
 }
 
 // loseFurther gives up the choices beside those of the space but for the best one, before anything is proved: a certificate covers

@@ -42,6 +42,8 @@ type Space struct {
 	Price func(Choice) (*schedule.Priced, error)
 	// Near are neighbourhoods, those that promise most first.
 	Near []Neighbourhood
+	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil: there are none.
+	Mixed Neighbourhood
 }
 
 // Neighbourhood lists choices that differ a little from one and that Price knows as well, in groups: those of one

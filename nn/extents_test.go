@@ -1,0 +1,89 @@
+package nn
+
+import (
+	"fmt"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestExtents: with 7 images lenet5's conv2 turns 6 maps of 14×14 pixels into 16 of 10×10 and pools these to 5×5. So its forward pass has 5
+// rows, or as a convolution by itself a sum of 6 terms. The gradient of its input has 14 rows and a sum of 16 terms, that of its weight
+// a sum over 7·10·10. fc1 has 400 inputs and 120 outputs. No gradient of the images is needed, and a flatten has copies at most.
+func TestExtents(t *testing.T) {
+	m, err := ModelByName("lenet5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := m.Extents(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer, want := range map[string]dag.LayerLowering{
+		"conv1": {Forward: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14},
+			WeightGradient: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14, Accumulators: 7 * 14 * 14}},
+		"conv2": {Forward: dag.Cut{Samples: 7, Outputs: 16, Inputs: 6, Rows: 5, Columns: 5, Accumulators: 6},
+			InputGradient:  dag.Cut{Samples: 7, Outputs: 16, Inputs: 6, Rows: 14, Columns: 14, Accumulators: 16},
+			WeightGradient: dag.Cut{Samples: 7, Outputs: 16, Inputs: 6, Rows: 10, Columns: 10, Accumulators: 7 * 10 * 10}},
+		"fc1": {Forward: dag.Cut{Samples: 7, Outputs: 120, Inputs: 400, Accumulators: 400},
+			InputGradient:  dag.Cut{Samples: 7, Outputs: 120, Inputs: 400, Accumulators: 120},
+			WeightGradient: dag.Cut{Samples: 7, Outputs: 120, Inputs: 400, Accumulators: 7}},
+		"pool1":    {Forward: dag.Cut{Samples: 7, Outputs: 6, Rows: 14, Columns: 14}, InputGradient: dag.Cut{Samples: 7, Inputs: 6, Rows: 28, Columns: 28}},
+		"flatten1": {Forward: dag.Cut{Samples: 7}},
+		"input":    {Forward: dag.Cut{Samples: 7}},
+		"loss":     {Forward: dag.Cut{Samples: 7}},
+	} {
+		if got := all[layer]; got != want {
+			t.Errorf("%s: %+v, want %+v", layer, got, want)
+		}
+	}
+}
+
+// TestExtentsAreOfCuts: a tile smaller than an extent makes another graph, and one where there is none leaves the layer whole. This is tried in
+// all dimensions of all operations of networks with and without branches. An input gradient with numbers of its own has all samples.
+func TestExtentsAreOfCuts(t *testing.T) {
+	residual, err := LoadModel("examples/residual.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lenet, err := ModelByName("lenet5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batch = 3
+	for _, m := range []*Model{lenet, residual} {
+		hash := func(l dag.Lowering) string {
+			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g.Hash()
+		}
+		all, err := m.Extents(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fused := WholeLowering(m, batch, 0, dag.Float32)
+		heads := map[string]bool{"input": true, "loss": true}
+		for _, g := range m.groups(&fused) {
+			heads[g.Name] = true
+		}
+		whole := map[bool]string{}
+		for _, is := range []bool{false, true} {
+			whole[is] = hash(dag.Lowering{Layout: dag.NHWC, Fused: is})
+		}
+		for layer, of := range all {
+			for _, c := range layerCuts {
+				for d := range dag.NumDimensions {
+					extent := *c.of(&of).Of(d)
+					ll := dag.LayerLowering{InputGradient: dag.Cut{Samples: batch}}
+					*c.of(&ll).Of(d) = max(1, (extent+1)/2)
+					l := dag.Lowering{Layout: dag.NHWC, Fused: heads[layer], Layers: map[string]dag.LayerLowering{layer: ll}}
+					if changes := hash(l) != whole[l.Fused]; changes != (extent > 1) {
+						t.Errorf("%s of %s, %s: extent %d, and a cut changes the graph: %v", fmt.Sprintf("%q", c.name), layer, d, extent, changes)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// TileSearch is what a search for the best tiles found.
+type TileSearch struct {
+	Layer   string    `json:"layer"`   // whose samples per task the names say
+	Default int       `json:"default"` // samples per task that the caches suggest
+	Chosen  string    `json:"chosen"`  // name of the tiles
+	Tries   []TileTry `json:"tries"`   // first with all layers cut alike, then near the best of these
+}
+
+// TileTry is one lowering. PeriodS is the predicted time of a step in seconds, 0 where Error
+// says why there is none.
+type TileTry struct {
+	Tiles   string  `json:"tiles"`
+	Tasks   int     `json:"tasks,omitempty"`
+	PeriodS float64 `json:"period_s,omitempty"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// triedSteps is how many steps are simulated for each lowering.
+const triedSteps = 10
+
+// tileSearch is a search that runs.
+type tileSearch struct {
+	*Tilings
+	TileSearch
+	lower  func(dag.Lowering) (*dag.Program, error)
+	decide func(*dag.Program) (*schedule.Decision, error)
+
+	best   TileTry
+	layers []string        // of the best, that with the most operations first
+	known  int             // how well its durations are, see [schedule.Costs.LeastKnown]
+	graphs map[string]bool // that were simulated, by hash
+	tasks  int             // in all that were
+}
+
+// Search simulates the first graph of what lower makes of each lowering with a name, as decide decides it. From the fastest it goes
+// on to lowerings that differ in a layer, by neighbourhoods as package best does, until nothing is faster or these had four
+// times as many tasks in all as the first ones. There it takes only what is known as well: measured, or else estimated. Of equal ones the first wins, of all the
+// default. A lowering that does not run, for lack of memory, is left out; the default has to.
+func (t *Tilings) Search(ctx context.Context, lower func(dag.Lowering) (*dag.Program, error), decide func(*dag.Program) (*schedule.Decision, error)) (*TileSearch, error) {
+	s := &tileSearch{Tilings: t, TileSearch: TileSearch{Layer: t.Layer, Default: t.of()}, lower: lower, decide: decide, graphs: map[string]bool{}}
+	for _, name := range t.Names() {
+		if err := s.try(ctx, name, len(schedule.Sources)); err != nil {
+			return nil, err
+		}
+	}
+	most := 5 * s.tasks
+	through := []func(*Tilings, string, string) ([]string, error){(*Tilings).Mixed, (*Tilings).Near, (*Tilings).Further}
+	for i := 0; i < len(through); i++ {
+		before := s.best.Tiles
+		for _, layer := range append(s.layers, "") {
+			if err := s.tryNear(ctx, layer, through[i], most); err != nil {
+				return nil, err
+			}
+		}
+		if s.best.Tiles != before {
+			i = -1
+		}
+	}
+	s.Chosen = s.best.Tiles
+	return &s.TileSearch, nil
+}
+
+// tryNear tries what differs from the best in a layer, while all had fewer tasks than the most.
+func (s *tileSearch) tryNear(ctx context.Context, layer string, near func(*Tilings, string, string) ([]string, error), most int) error {
+	names, err := near(s.Tilings, s.best.Tiles, layer)
+	if err != nil {
+		return err
+	}
+	known := s.known
+	for _, name := range names {
+		if s.tasks >= most {
+			return nil
+		}
+		if err := s.try(ctx, name, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try predicts a step of a lowering, unless that is another one by another name or its durations are known less well than that.
+func (s *tileSearch) try(ctx context.Context, name string, known int) error {
+	l, err := s.ByName(name)
+	if err != nil {
+		return err
+	}
+	try := TileTry{Tiles: name}
+	prog, err := s.lower(l)
+	if err == nil {
+		graph := prog.Graphs[0]
+		if hash := graph.Hash(); s.graphs[hash] {
+			return nil
+		} else {
+			s.graphs[hash] = true
+		}
+		var costs *schedule.Costs
+		if costs, err = try.predict(ctx, prog, s.decide); err == nil {
+			s.tasks += graph.NumTasks()
+			if costs.LeastKnown() > known {
+				return nil
+			}
+			if len(s.Tries) == 0 || try.PeriodS < s.best.PeriodS {
+				s.best, s.layers, s.known = try, LayersByWork(graph), costs.LeastKnown()
+			}
+		}
+	}
+	if err != nil && (ctx.Err() != nil || len(s.Tries) == 0) {
+		return err
+	}
+	if err != nil {
+		try.Error = OneLine(err)
+	}
+	s.Tries = append(s.Tries, try)
+	return nil
+}
+
+// OneLine joins the lines of an error, which errors.Join makes several of.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// predict fills in what a step of the first graph takes, and returns what its tasks cost.
+func (try *TileTry) predict(ctx context.Context, prog *dag.Program, decide func(*dag.Program) (*schedule.Decision, error)) (*schedule.Costs, error) {
+	step := *prog
+	step.Graphs, step.Order = prog.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
+	d, err := decide(&step)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Simulate(ctx, d, 0, triedSteps, simulate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	try.Tasks, try.PeriodS = step.Graphs[0].NumTasks(), StepTime(s).Seconds()
+	return d.Priced.Costs(0), nil
+}
+
+// LayersByWork are the layers that have tasks, that with the most operations first.
+func LayersByWork(g *dag.Graph) []string {
+	work := map[string]float64{}
+	for i := range g.Tasks {
+		work[g.Tasks[i].Labels.Layer] += g.Tasks[i].Flops
+	}
+	return slices.SortedFunc(maps.Keys(work), func(a, b string) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
+	})
+}
+
+// Of is the try of tiles by their name; nil: there is none.
+func (s *TileSearch) Of(tiles string) *TileTry {
+	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tries[i]
+}
