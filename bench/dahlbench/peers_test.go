@@ -176,9 +176,9 @@ func TestTwinRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"name":"conv1","kind":"conv2d","in":[1,28,28],"settings":{"Filters":6,"Kernel":5,"Pad":2,"Stride":0,"NoBias":false}}`,
+		`{"name":"conv1","kind":"conv2d","in":[1,28,28],"settings":{"Filters":6,"Kernel":5,"Pad":2,"Stride":0,"Dilation":0,"Groups":0,"Columns":{"Size":0,`,
 		`{"name":"fc1","kind":"dense","in":[400],"settings":{"Outputs":120,"NoBias":false}}`,
-		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0,"Pad":0}}`,
+		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0,"Pad":0,"Columns":{"Size":0,`,
 		`"optimizer":{"LearningRate":0.1,"Momentum":0,"WeightDecay":0,"Nesterov":false}`,
 	} {
 		if !bytes.Contains(line, []byte(want)) {

@@ -38,9 +38,12 @@ from torch.nn import functional as F
 
 def build_layer(layer):
     kind, settings, inputs = layer["kind"], layer["settings"], layer["in"]
+    if any(any(settings.get(of, {}).values()) for of in ("Columns", "Pads")):
+        raise ValueError(f"{layer['name']}: windows that differ between rows and columns have no PyTorch twin here")
     if kind == "conv2d":
         return nn.Conv2d(inputs[0], settings["Filters"], settings["Kernel"], stride=max(settings["Stride"], 1),
-                         padding=settings["Pad"], bias=not settings["NoBias"])
+                         padding=settings["Pad"], dilation=max(settings["Dilation"], 1), groups=max(settings["Groups"], 1),
+                         bias=not settings["NoBias"])
     if kind == "dense":
         return nn.Linear(inputs[0], settings["Outputs"], bias=not settings["NoBias"])
     if kind == "relu":
