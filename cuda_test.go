@@ -85,14 +85,14 @@ func TestCUDAWeights(t *testing.T) {
 	}
 }
 
-// TestCUDATrainsAllLayers trains a network with every function, a padded pooling, a sum, a concatenation and
+// TestCUDATrainsAllLayers trains a network with every function, a dilated depthwise convolution, a padded pooling, a sum, a concatenation and
 // an average of all pixels on a GPU alone, with clipped gradients, smoothed labels and both layouts. The weights after a few
 // steps are those of the reference on a core but for roundings of float64: a wrong kernel would
 // change what training moves, which is 10⁻⁴ at least, and roundings of 10⁻¹⁶ have 10⁶ to grow by.
 func TestCUDATrainsAllLayers(t *testing.T) {
 	cudaPlatform(t, 1)
 	m, err := nn.New("all layers", []int{1, 8, 8},
-		nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.Activation{Function: "tanh"}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1},
+		nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.Activation{Function: "tanh"}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 2, Dilation: 2, Groups: 5},
 		nn.Of(nn.Add{}, "tanh1", "conv2"), nn.Activation{Function: "gelu"}, nn.MaxPool{Size: 3, Stride: 2, Pad: 1},
 		nn.Conv2D{Filters: 7, Kernel: 3, Pad: 1}, nn.Activation{Function: "leaky_relu", Setting: 0.01}, nn.Of(nn.Concat{}, "pool1", "leaky_relu1"), nn.GlobalAvgPool{},
 		nn.Flatten{}, nn.Dense{Outputs: 13}, nn.Activation{Function: "sigmoid"}, nn.Dense{Outputs: 11}, nn.Activation{Function: "gelu_tanh"}, nn.Dense{Outputs: 10})

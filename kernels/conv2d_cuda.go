@@ -109,14 +109,14 @@ func forwardSweep(pixels triple, rows, columns int, g windowing) sweep {
 }
 
 // takesEven fails for windows that differ between rows and columns in their stride or dilation, of
-// which the kernels have one each, and for groups.
+// which the kernels have one each.
 func takesEven(s *Spec) error {
 	if _, slides := s.Params.Get("stride"); !slides {
 		return nil // a dense layer
 	}
 	value := func(name string) float64 { return sliding.value(s, name) }
-	if value("column_stride") != value("stride") || value("column_dilation") != value("dilation") || value("groups") != 1 {
-		return fmt.Errorf("%s: the kernel for CUDA has one stride, one dilation and no groups", s.Op)
+	if value("column_stride") != value("stride") || value("column_dilation") != value("dilation") {
+		return fmt.Errorf("%s: the kernel for CUDA has one stride and one dilation for rows and columns", s.Op)
 	}
 	return nil
 }

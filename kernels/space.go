@@ -193,7 +193,7 @@ func (s *statement) value(of *Spec, name string) float64 {
 	return of.Param(name)
 }
 
-// stated parses the statements of a table.
+// stated parses the statements of a table, and completes what follows from them.
 func stated(table []Kernel) []Kernel {
 	for i := range table {
 		k := &table[i]
@@ -201,6 +201,7 @@ func stated(table []Kernel) []Kernel {
 		if k.statement, err = k.parse(); err != nil {
 			panic("kernels: " + k.Op + ": " + err.Error())
 		}
+		k.eachBlock()
 	}
 	return table
 }

@@ -302,7 +302,7 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model seven.toml --data digits", "seven.toml:12: the last layer has 7 outputs and the data digits have 10 classes; write outputs = 10"},
 	{"simulate --platform laptop --model unread.toml", `unread.toml:4: model "small": layer "conv1": no layer reads its output`},
 	{"simulate --platform laptop --model later.toml", `later.toml:10: model "small": layer "flatten1": input "fc1" is not a layer before it; there are input, conv1`},
-	{"simulate --platform server --devices gpu0 --model grouped.toml", `"conv1.forward[0:32,0:3]" (conv2d.nhwc) of graph "train": there is no kernel of it for devices of kind cuda; let a device of another kind take part`},
+	{"simulate --platform server --devices gpu0 --model uneven.toml", `"conv1.forward[0:32,0:3]" (conv2d.nhwc) of graph "train": there is no kernel of it for devices of kind cuda; let a device of another kind take part`},
 	{"simulate --platform laptop --model seven.toml --data digits", "seven.toml:12: the last layer has 7 outputs"},
 	{"execute --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
 	{"simulate --platform laptop --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
@@ -330,7 +330,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "net.onnx", "")
 	writeTestFile(t, "unread.toml", strings.Replace(smallNetwork, `kind = "flatten"`, "kind = \"flatten\"\ninput = [\"input\"]", 1))
 	writeTestFile(t, "later.toml", strings.Replace(smallNetwork, `kind = "flatten"`, "kind = \"flatten\"\ninput = [\"fc1\"]", 1))
-	writeTestFile(t, "grouped.toml", strings.NewReplacer("[1, 8, 8]", "[3, 8, 8]", "kernel = 3", "kernel = 3\ngroups = 3").Replace(smallNetwork))
+	writeTestFile(t, "uneven.toml", strings.Replace(smallNetwork, "kernel = 3", "kernel = 3\nstride = [2, 1]", 1))
 	writeTestFile(t, "listed/labels.csv", "file,label\n1.png,cat\n")
 	writeTestFile(t, "listed/images/readme", "")
 	writeTestFile(t, "holes.json", "")

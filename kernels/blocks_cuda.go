@@ -1,0 +1,92 @@
+package kernels
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
+
+// On CUDA devices a call of several blocks, the groups of a convolution, is the calls of its blocks one after the other.
+// Which part of an operand belongs to a block follows from the statement: its share of each dimension with an index such as
+// "g:f". The blocks have the whole workspace in turn.
+
+// blockDims says where the blocks of an operation lie.
+type blockDims struct {
+	param string // their number
+	at    int    // of the parameter in Call.Params
+	dims  []int  // by operand: the dimension that falls into blocks; -1: none
+}
+
+// blockDimsOf finds them in a statement; ok is false where there are none.
+func blockDimsOf(k *Kernel) (b blockDims, ok bool) {
+	for _, indices := range k.statement.operands {
+		dim := slices.IndexFunc(indices, func(x Subscript) bool { return x.Block != "" })
+		if b.dims = append(b.dims, dim); dim >= 0 {
+			loop := indices[dim].Block
+			b.param = k.statement.sizes[slices.IndexFunc(k.statement.sizes, func(z size) bool { return z.loop == loop })].param
+		}
+	}
+	b.at = slices.Index(k.Parameters(), b.param)
+	return b, b.param != ""
+}
+
+// eachBlock makes the CUDA variants of an operation, which know one block, variants of any number of them.
+func (k *Kernel) eachBlock() {
+	b, ok := blockDimsOf(k)
+	for i := range k.Variants {
+		if v := &k.Variants[i]; ok && v.Kind == CUDA && v.Library == "" {
+			launches, workspace := v.Launches, v.WorkspaceBytes
+			v.Launches = func(c *DeviceCall) []cuda.Launch { return b.launches(c, launches) }
+			v.WorkspaceBytes = func(s *Spec) int64 { return workspace(b.specOf(s)) }
+		}
+	}
+}
+
+func (b *blockDims) launches(c *DeviceCall, one func(*DeviceCall) []cuda.Launch) []cuda.Launch {
+	number := int(c.Params[b.at])
+	if number == 1 {
+		return one(c)
+	}
+	var all []cuda.Launch
+	for g := range number {
+		block := *c
+		block.Params = slices.Clone(c.Params)
+		block.Params[b.at] = 1
+		block.Args = slices.Clone(c.Args)
+		for i := range block.Args {
+			if dim := b.dims[i]; dim >= 0 {
+				block.Args[i] = block.Args[i].part(dim, g, number)
+			}
+		}
+		all = append(all, one(&block)...)
+	}
+	return all
+}
+
+// part is one of equal parts along a dimension.
+func (a DeviceArg) part(dim, i, of int) DeviceArg {
+	a.Shape = slices.Clone(a.Shape)
+	a.Shape[dim] /= of
+	a.Addr += uint64(int64(i*a.Shape[dim]*a.Stride[dim]) * a.Type.SizeBytes())
+	return a
+}
+
+// specOf is the call of one block.
+func (b *blockDims) specOf(s *Spec) *Spec {
+	number, several := s.Params.Get(b.param)
+	if !several {
+		return s
+	}
+	one := *s
+	one.Params = slices.DeleteFunc(slices.Clone(s.Params), func(p dag.Param) bool { return p.Name == b.param })
+	one.Operands = slices.Clone(s.Operands)
+	for i := range one.Operands {
+		if dim := b.dims[i]; dim >= 0 {
+			shape := slices.Clone(one.Operands[i].Shape)
+			shape[dim] /= int(number)
+			one.Operands[i].Shape = shape
+		}
+	}
+	return &one
+}
