@@ -3,6 +3,7 @@ package dag
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unique"
 )
@@ -270,6 +271,7 @@ func (e *expansion) merge(r *reduction) {
 // written, then the parameters.
 func shapeKey(t *Task, buffers []Buffer) string {
 	var s strings.Builder
+	var digits [32]byte
 	for i, a := range t.Accesses {
 		if i > 0 {
 			s.WriteByte(';')
@@ -281,14 +283,17 @@ func shapeKey(t *Task, buffers []Buffer) string {
 			if d > 0 {
 				s.WriteByte('x')
 			}
-			fmt.Fprintf(&s, "%d", e)
+			s.Write(strconv.AppendInt(digits[:0], int64(e), 10))
 		}
 		if a.Mode == ReadWrite {
 			s.WriteByte('+')
 		}
 	}
 	for _, p := range t.Params {
-		fmt.Fprintf(&s, " %s=%g", p.Name, p.Value)
+		s.WriteByte(' ')
+		s.WriteString(p.Name)
+		s.WriteByte('=')
+		s.Write(strconv.AppendFloat(digits[:0], p.Value, 'g', -1, 64))
 	}
 	return unique.Make(s.String()).Value() // equal keys share one string
 }

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -184,6 +185,7 @@ func (s *Spec) Bytes() int64 {
 // then the parameters by name, as a graph has them.
 func (s *Spec) Key() string {
 	var b strings.Builder
+	var digits [32]byte
 	for i, o := range s.Operands {
 		if i > 0 {
 			b.WriteByte(';')
@@ -192,14 +194,17 @@ func (s *Spec) Key() string {
 			if d > 0 {
 				b.WriteByte('x')
 			}
-			fmt.Fprintf(&b, "%d", e)
+			b.Write(strconv.AppendInt(digits[:0], int64(e), 10))
 		}
 		if o.Mode == dag.ReadWrite {
 			b.WriteByte('+')
 		}
 	}
 	for _, p := range slices.SortedFunc(slices.Values(s.Params), func(p, q dag.Param) int { return strings.Compare(p.Name, q.Name) }) {
-		fmt.Fprintf(&b, " %s=%g", p.Name, p.Value)
+		b.WriteByte(' ')
+		b.WriteString(p.Name)
+		b.WriteByte('=')
+		b.Write(strconv.AppendFloat(digits[:0], p.Value, 'g', -1, 64))
 	}
 	return b.String()
 }
