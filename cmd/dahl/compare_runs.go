@@ -15,7 +15,7 @@ import (
 	"dahl/schedule/explain"
 )
 
-// runsComparison is any runs beside each other: what differs in what they were given, then what they gave.
+// runsComparison is several runs beside each other: the inputs in which they differ, then their results.
 type runsComparison struct {
 	Runs    []string   `json:"runs"`
 	Differ  []inputRow `json:"inputs"`
@@ -37,7 +37,7 @@ type figure struct {
 	show func(float64) string
 }
 
-// compareAny lays runs beside each other that need have nothing in common.
+// compareAny lays runs beside each other, which may be of different graphs and machines.
 func compareAny(stdout io.Writer, dirs []string, runs []*loadedRun, out *output) error {
 	if err := out.drawPicture(func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
 		return err
@@ -61,7 +61,7 @@ func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
 	return plots.Stack(w, "svg", names, all...)
 }
 
-// inputs are what of a manifest was given, by the names of its JSON. What follows from it is left out.
+// inputs are what the run was given, by the names of the manifest in JSON. Results are left out.
 func (m *manifest) inputs() map[string]string {
 	given := struct {
 		Command  string    `json:"command"`
@@ -106,8 +106,8 @@ func addLeaves(leaves map[string]string, path string, v any) {
 	}
 }
 
-// differingInputs lists the inputs that are not the same in all runs: the options first, by name, and tiles last. A hash
-// of what has another name says nothing more.
+// differingInputs lists the inputs that are not the same in all runs: the options first, by name, and tiles last. The hash of
+// an input is left out where its name differs already.
 func differingInputs(runs []*loadedRun) []inputRow {
 	var all []map[string]string
 	names := map[string]bool{}
