@@ -10,6 +10,7 @@ import (
 // Load is the work of other processes on our CPUs during a measurement.
 type Load struct {
 	Others time.Duration // CPU time
+	Own    time.Duration // CPU time of what was measured
 	Window time.Duration
 }
 
@@ -55,7 +56,7 @@ func StartLoad(pids ...int) *LoadMeter {
 // machine.
 func (m *LoadMeter) Load() Load {
 	busy, self := cpuTimes(m.pids)
-	return Load{max(0, busy-m.busy-(self-m.self)), time.Since(m.begin)}
+	return Load{Others: max(0, busy-m.busy-(self-m.self)), Own: self - m.self, Window: time.Since(m.begin)}
 }
 
 // processTime is the CPU time of a process from /proc/PID/stat. User and system time are the 12th

@@ -41,11 +41,11 @@ func TestDisturbed(t *testing.T) {
 		idle   int
 		want   bool
 	}{{0, 0, false}, {130 * time.Millisecond, 0, false}, {131 * time.Millisecond, 0, true}, {1130 * time.Millisecond, 1, false}, {1131 * time.Millisecond, 1, true}} {
-		if got := (Load{c.others, time.Second}).Disturbed(c.idle); got != c.want {
+		if got := (Load{Others: c.others, Window: time.Second}).Disturbed(c.idle); got != c.want {
 			t.Errorf("%v in a second, %d idle: %v", c.others, c.idle, got)
 		}
 	}
-	if got := (Load{500 * time.Millisecond, 2 * time.Second}).Cores(); got != 0.25 {
+	if got := (Load{Others: 500 * time.Millisecond, Window: 2 * time.Second}).Cores(); got != 0.25 {
 		t.Errorf("%g cores, want 0.25", got)
 	}
 	if got := (Load{}).Cores(); got != 0 {

@@ -213,6 +213,20 @@ func BusyPerStep(s *schedule.Schedule, workers int) []float64 {
 	return busy
 }
 
+// BusyShares is the part of a steady step in which the units of each device run kernels, by the name of the device.
+func BusyShares(p *platform.Platform, s *schedule.Schedule) map[string]float64 {
+	shares := map[string]float64{}
+	step := StepTime(s).Seconds()
+	for w, busy := range BusyPerStep(s, len(p.Workers)) {
+		d := &p.Devices[p.Workers[w].Device]
+		shares[d.Name] += 0
+		if step > 0 {
+			shares[d.Name] = min(1, shares[d.Name]+busy/step/float64(d.Count))
+		}
+	}
+	return shares
+}
+
 // Kernels compares every operation and shape of two schedules of a graph, the largest share of the
 // measured busy time first.
 func Kernels(p *schedule.Problem, predicted, measured *schedule.Schedule) (kernels []KernelComparison) {

@@ -21,13 +21,14 @@ type loadSummary struct {
 	OtherCores float64 `json:"other_cores"` // that others kept busy on average
 	Cores      int     `json:"cores"`       // of the machine
 	Disturbed  bool    `json:"disturbed"`   // more than a machine at rest and the cores that were left idle
+	OwnCores   float64 `json:"own_cores"`   // that the training kept busy on average
 
 	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
 }
 
 func newLoadSummary(l execute.Load, workers int) *loadSummary {
 	cores := runtime.NumCPU()
-	return &loadSummary{OtherCores: l.Cores(), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
+	return &loadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
 }
 
 // An error of a prediction is large from here on, and calls are unsteady: then they take

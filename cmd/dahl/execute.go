@@ -19,6 +19,7 @@ import (
 	"dahl/rundir"
 	"dahl/rundir/durable"
 	"dahl/train"
+	"dahl/train/budget"
 	"dahl/train/setclock"
 )
 
@@ -323,7 +324,10 @@ func (t *trainer) summarize() *summary {
 		images += step.Images
 	}
 	if len(t.Steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter}
+		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
+		if t.Predicted != nil {
+			s.Trained.PredictedStepS = t.Predicted.StepTime().Seconds()
+		}
 		if c := t.Saving; c.Count > 0 {
 			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
 		}

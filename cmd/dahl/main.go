@@ -61,6 +61,7 @@ var commands = []func([]string) *cobra.Command{
 	newPlot,
 	newTrace,
 	newReport,
+	newExperiment,
 	newGraph,
 	newImport,
 	newKernels,

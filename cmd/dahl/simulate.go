@@ -63,8 +63,12 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
-	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
+	addSamplesFlag(cmd, &o)
 	return cmd
+}
+
+func addSamplesFlag(cmd *cobra.Command, o *options) {
+	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 }
 
 // runSimulation predicts a run and writes its directory. command is simulate or plan;

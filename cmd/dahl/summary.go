@@ -76,6 +76,10 @@ type summary struct {
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
+	Busy map[string]float64 `json:"busy"` // share of a steady step of the main schedule, by device
+
+	EpochImages int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
+
 	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of a training
 
 	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
@@ -110,10 +114,13 @@ type energySummary struct {
 
 // trainedSummary is what only an executed run knows.
 type trainedSummary struct {
-	Epochs        int    `json:"epochs"`
-	Images        int    `json:"images"`
-	FirstLoss     number `json:"first_loss"`
-	WeightsSHA256 string `json:"weights_sha256"`
+	Epochs    int    `json:"epochs"`
+	Images    int    `json:"images"`
+	FirstLoss number `json:"first_loss"`
+
+	PredictedStepS float64 `json:"predicted_step_s,omitempty"`
+	PeakBytes      int64   `json:"peak_resident_bytes,omitempty"` // of the process
+	WeightsSHA256  string  `json:"weights_sha256"`
 
 	// ResumedAfterStep is the step after which the training went on last, where it was
 	// interrupted: times and joules are of what came then.
@@ -138,7 +145,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochImages: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	if w.Model != nil {

@@ -18,6 +18,13 @@ func machine(root string) Limit {
 	return Limit{kB << 10, "the machine"}
 }
 
+// PeakBytes is the largest part of the memory that this process has held at once; 0 where the system
+// does not say.
+func PeakBytes() int64 {
+	kB, _ := field("/proc/self/status", "VmHWM:")
+	return kB << 10
+}
+
 // groups is the least that the control group of this process and those above it have left. What
 // they hold of files is given back when it is needed, and counts as left.
 func groups(root string) Limit {

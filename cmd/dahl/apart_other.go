@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "syscall"
+
+// apart is nothing: a process here outlives this one where it is killed, and a terminal's signals
+// reach both.
+func apart() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/plots"
+	"dahl/rundir/durable"
+	"dahl/rundir/experiment"
+)
+
+// experimentFlags are the flags of experiment run.
+type experimentFlags struct {
+	dir           string
+	small, json   bool
+	allowModified bool
+	data          []string
+}
+
+func newExperimentRun([]string) *cobra.Command {
+	var f experimentFlags
+	cmd := &cobra.Command{
+		Use:   "run FILE|NAME",
+		Short: "run the cells of an experiment that have not run yet",
+		Long: `run reads a TOML file, or an experiment that ships with dahl by its name, and runs a cell for
+every combination of its values. A cell is a process of its own and a run directory in
+DIR/cells, as dahl simulate, plan or execute leaves it. All cells are checked before
+the first one runs: keys, values, models, machines, data.
+
+  name = "mine"
+  [run]                          # flags of all cells
+  command = "execute"            # simulate, plan or execute
+  repeats = 5                    # all cells once, then again
+  epochs = 2
+  [grid]                         # a flag, and its values
+  model = ["mlp", "lenet5"]
+  batch = [16, 64]
+  workers = [1, 2]
+  [[case]]                       # values that change together are an axis, too
+  name = "digits"
+  data = "digits"
+  [small]                        # what --small has otherwise
+  batch = [16]
+  [[figure]]                     # default: what fits the axes
+  kind = "bars"                  # bars, curves, speedup, front or heat
+  x = "batch"
+  by = "model"
+  y = "images_per_s"             # a column of results.csv
+
+The same command goes on after any interruption, kill -9 included: cells whose runs are
+complete and have the same command line stay as they are, a training of which a checkpoint is kept
+goes on, and others begin again. That is so for a changed file, too. Cells that failed run
+again. Results of two versions of the program do not mix: another one refuses the
+directory.
+
+It writes results.csv with a line for each cell, results.md with medians over
+repetitions and seeds, figures, and experiment.json, which names program, machine and file. The brackets in
+results.md and the bars in figures are order statistics: they hold the median with
+the probability that stands below the table, however the values are distributed.
+
+File names in an experiment are as on the command line of a cell: from the directory in
+which dahl was started.`,
+		Example: `  dahl experiment run schedulers --small
+  dahl experiment run mine.toml --out results --data fashion=data/fashion-mnist`,
+		Args: wantArgs(1, 1, "an experiment: a file, or the name of one that ships with dahl"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExperiment(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
+		},
+	}
+	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
+	cmd.Flags().BoolVar(&f.small, "small", false, "the small version: what [small] in the file says")
+	cmd.Flags().StringArrayVar(&f.data, "data", nil, "take other data in a case: `case=DATA` (repeat it for several cases)")
+	cmd.Flags().BoolVar(&f.allowModified, "allow-modified", false, "run also with a program that was built from modified sources, which nobody can build again")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+	return cmd
+}
+
+// gridRun is an experiment that runs.
+type gridRun struct {
+	*experimentSource
+	cells    []experiment.Cell
+	dir      *durable.Dir
+	manifest *experimentManifest
+	table    experiment.Table
+	progress io.Writer
+}
+
+// runExperiment runs what has not run yet and writes all results.
+func runExperiment(ctx context.Context, stdout io.Writer, name string, f *experimentFlags) error {
+	x, err := openExperiment(name, f.small, f.data)
+	if err != nil {
+		return err
+	}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout}
+	if f.json {
+		r.progress = io.Discard
+	}
+	if err := cmp.Or(refuseModified(cli.ThisBuild(), f.allowModified), checkCells(r.file, r.cells)); err != nil {
+		return err
+	}
+	path := cmp.Or(f.dir, "dahl-experiment-"+r.file.Name)
+	lock, err := r.open(ctx, path, f)
+	if err != nil {
+		return err
+	}
+	defer r.dir.Close()
+	defer lock.Unlock()
+	runErr := r.runCells(ctx)
+	if err := r.write(); err != nil {
+		return errors.Join(runErr, err)
+	}
+	if f.json {
+		if err := cli.PrintJSON(stdout, r.object()); err != nil {
+			return err
+		}
+	} else {
+		r.print(stdout)
+	}
+	if failed := r.table.Count(experiment.Failed); runErr == nil && failed > 0 {
+		runErr = fmt.Errorf("%d of %d cells failed; the same command runs them again", failed, len(r.cells))
+	}
+	return runErr
+}
+
+// refuseModified refuses a program whose sources nobody can find again.
+func refuseModified(b cli.Build, allowed bool) error {
+	if !b.Dirty || allowed {
+		return nil
+	}
+	return cli.InputErrorf("this program was built from commit %s with modified sources, so nobody could repeat its results: commit them and build again, or give --allow-modified", b.Commit)
+}
+
+// open makes or takes over the directory and writes what runs.
+func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lock *durable.File, err error) {
+	earlier, err := earlierExperiment(path)
+	if err != nil {
+		return nil, err
+	}
+	if r.dir, err = durable.MakeDir(path); err != nil {
+		return nil, cli.AsInput(err)
+	}
+	lock, err = r.dir.Lock(".lock", fmt.Sprintf("process %d", os.Getpid()))
+	if err != nil {
+		r.dir.Close()
+		return nil, cli.InputErrorf("%s: %w; wait for it, or name another directory with --out", path, err)
+	}
+	r.manifest = &experimentManifest{Format: experimentFormat, Build: cli.ThisBuild(),
+		Host: host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
+		File: identity{r.name, fmt.Sprintf("%x", sha256.Sum256(r.text))}, Small: f.small, Data: f.data}
+	here, err := cli.Machine("", "", false)
+	if err == nil {
+		r.manifest.CPU = here.Name
+	}
+	if err == nil && earlier != nil {
+		err = r.goesOn(path, earlier)
+	}
+	if err == nil && r.manifest.Idle == nil {
+		r.manifest.Idle, err = r.measureIdle(ctx)
+	}
+	if err == nil {
+		err = cmp.Or(r.dir.Mkdir(cellsDir), r.dir.Mkdir(figuresDir), r.dir.Replace(experimentFile, writeText(string(r.text))),
+			r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) }))
+	}
+	if err != nil {
+		lock.Unlock()
+		r.dir.Close()
+	}
+	return lock, err
+}
+
+// earlierExperiment is what ran in a directory before; nil: nothing did.
+func earlierExperiment(path string) (*experimentManifest, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, cli.InputErrorf("output directory: %w", err)
+	}
+	others := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".lock" })
+	if len(others) == 0 {
+		return nil, nil
+	}
+	m, err := readExperiment(path)
+	if err != nil {
+		return nil, cli.InputErrorf("output directory %s is not empty and not that of an experiment; name another with --out", path)
+	}
+	return m, nil
+}
+
+// goesOn refuses a directory whose results another program or machine has made, and keeps what was
+// measured of the machine.
+func (r *gridRun) goesOn(path string, earlier *experimentManifest) error {
+	now := r.manifest
+	switch {
+	case earlier.Build != now.Build:
+		return cli.InputErrorf("the results in %s are of dahl %s, commit %s, and this is %s, commit %s: go on with that one, or name another directory with --out",
+			path, earlier.Build.Version, earlier.Build.Commit, now.Build.Version, now.Build.Commit)
+	case earlier.CPU != now.CPU || earlier.Host != now.Host:
+		return cli.InputErrorf("the results in %s are of another machine (%s, %d cores): go on there, or name another directory with --out", path, earlier.CPU, earlier.Host.CPUs)
+	case earlier.File.SHA256 != now.File.SHA256 || earlier.Small != now.Small || !slices.Equal(earlier.Data, now.Data):
+		fmt.Fprintf(r.progress, "changed   the experiment; cells that are in it as they were stay\n")
+	}
+	now.Idle = earlier.Idle
+	return nil
+}
+
+// runCells runs the cells that have not run. The table has all that ran, also after an error.
+func (r *gridRun) runCells(ctx context.Context) error {
+	r.table = experiment.Table{File: r.file}
+	var missing []int
+	for i := range r.cells {
+		row := r.row(&r.cells[i])
+		if r.table.Rows = append(r.table.Rows, row); row.Status == experiment.Missing {
+			missing = append(missing, i)
+		}
+	}
+	r.printBegin(len(missing))
+	begun := time.Now()
+	for done, i := range missing {
+		c := &r.cells[i]
+		err := contestantOf(c).run(ctx, r, c, r.cellDir(c))
+		if ctx.Err() != nil {
+			return fmt.Errorf("%d of %d cells have run; the same command goes on: %w", len(r.cells)-len(missing)+done, len(r.cells), ctx.Err())
+		}
+		row := r.row(c)
+		if err != nil && row.Status == experiment.Missing {
+			row = experiment.NewRow(c, experiment.Failed, cli.OneLine(err))
+		}
+		r.table.Rows[i] = row
+		left := time.Duration(float64(time.Since(begun)) / float64(done+1) * float64(len(missing)-done-1))
+		r.printCell(&row, done+1, len(missing), left)
+		if err := r.dir.Replace(resultsCSV, r.table.WriteCSV); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cellDir is the run directory of a cell.
+func (r *gridRun) cellDir(c *experiment.Cell) string {
+	return filepath.Join(r.dir.Path(), cellsDir, c.Name())
+}
+
+// row reads what a cell came to.
+func (r *gridRun) row(c *experiment.Cell) experiment.Row {
+	return contestantOf(c).row(r, c, r.cellDir(c))
+}
+
+// write writes tables and figures.
+func (r *gridRun) write() error {
+	if err := cmp.Or(r.dir.Replace(resultsCSV, r.table.WriteCSV), r.dir.Replace(resultsTable, r.writeTable), r.dir.RemoveAll(figuresDir), r.dir.Mkdir(figuresDir)); err != nil {
+		return err
+	}
+	for _, c := range r.table.Charts() {
+		err := r.dir.Replace(filepath.Join(figuresDir, c.Name+".svg"), func(w io.Writer) error { return drawChart(w, "svg", r.file, &c) })
+		if err != nil && !errors.Is(err, plots.ErrNoData) {
+			return fmt.Errorf("figure %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// writeTable writes results.md: the table, and what made it.
+func (r *gridRun) writeTable(w io.Writer) error {
+	if err := r.table.WriteMarkdown(w); err != nil {
+		return err
+	}
+	m := r.manifest
+	modified := ""
+	if m.Build.Dirty {
+		modified = " with modified sources"
+	}
+	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %d cores, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, m.CPU, m.Host.CPUs, m.Host.OS, m.Host.Arch, m.File.Name, m.File.SHA256)
+	return err
+}

@@ -1,0 +1,132 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Column is a number that a run gives.
+type Column int
+
+// The columns of results.
+const (
+	StepTime Column = iota
+	PredictedStep
+	RunTime
+	Rate
+	Joules
+	JoulesPerEpoch
+	JoulesPerImage
+	JoulesAboveIdle
+	JoulesError
+	Loss
+	Accuracy
+	CPUShare
+	GPUShare
+	PeakMemory
+	numColumns
+)
+
+// ColumnInfo describes a column.
+type ColumnInfo struct {
+	Name     string // in CSV and in files
+	Heading  string // in tables
+	Unit     string // "s", "J", "B", "%" or "/s"; empty: none
+	More     bool   // more of it is better
+	Sentence string
+}
+
+// Columns is the table of columns, by [Column].
+func Columns() []ColumnInfo {
+	return []ColumnInfo{
+		StepTime:        {"step_s", "step", "s", false, "a steady training step"},
+		PredictedStep:   {"predicted_step_s", "predicted step", "s", false, "what the simulator said of a step that was then executed"},
+		RunTime:         {"run_s", "run", "s", false, "all steps, with evaluations, without planning"},
+		Rate:            {"images_per_s", "images/s", "/s", true, "images that are trained on per second, in the last epoch of an executed run"},
+		Joules:          {"joules", "energy", "J", false, "of the run"},
+		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "the joules of an executed run over its epochs; of a simulated one those of its images in an epoch"},
+		JoulesPerImage:  {"joules_per_image", "energy/image", "J", false, "of a steady step, per image"},
+		JoulesAboveIdle: {"joules_above_idle", "energy above idle", "J", false, "of the run, without what the meters counted per second while nothing ran"},
+		JoulesError:     {"joules_error", "error of the meters", "J", false, "bound of the error of the run's joules at its two ends, without the accuracy of the sensors"},
+		Loss:            {"loss", "loss", "", false, "mean over the last epoch"},
+		Accuracy:        {"test_accuracy_percent", "test accuracy", "%", true, "share of the test images that are classified correctly after the last epoch"},
+		CPUShare:        {"cpu_percent", "CPU", "%", true, "of an executed run, processor time over the training times its cores; of a simulated one the busy share of the processors"},
+		GPUShare:        {"gpu_percent", "GPU", "%", true, "busy share of the devices that are no processors"},
+		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},
+	}
+}
+
+func (c Column) info() ColumnInfo { return Columns()[c] }
+
+// String is the name of the column.
+func (c Column) String() string { return c.info().Name }
+
+// Info describes the column.
+func (c Column) Info() ColumnInfo { return c.info() }
+
+// ColumnNames lists the names.
+func ColumnNames() (names []string) {
+	for _, c := range Columns() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// columnByName finds a column by its name.
+func columnByName(name string) (Column, bool) {
+	i := slices.Index(ColumnNames(), name)
+	return Column(i), i >= 0
+}
+
+// scale is a unit in which a value is easy to read, and what it has of the base unit.
+func (c Column) scale(v float64) (unit string, size float64) {
+	base := c.info().Unit
+	v = math.Abs(v)
+	switch {
+	case base == "B" || base == "J":
+		for _, p := range []struct {
+			prefix string
+			size   float64
+		}{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"", 1}, {"m", 1e-3}, {"u", 1e-6}} {
+			if v >= p.size || p.prefix == "" && (v == 0 || base == "B") {
+				return p.prefix + base, p.size
+			}
+		}
+		return "u" + base, 1e-6
+	case base == "s" && v > 0 && v < 1e-3:
+		return "us", 1e-6
+	case base == "s" && v < 1:
+		return "ms", 1e-3
+	case base == "/s":
+		return "", 1
+	}
+	return base, 1
+}
+
+// digits writes three significant digits, or all before the point, those in groups of three.
+func digits(v float64) string {
+	if math.Abs(v) < 999.5 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	text := fmt.Sprintf("%.0f", math.Abs(v))
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if v < 0 {
+		return "-" + text
+	}
+	return text
+}
+
+// Format writes a value with three significant digits and its unit, and its interval in that unit
+// where it has one.
+func (c Column) Format(v, low, high float64) string {
+	unit, size := c.scale(v)
+	text := strings.TrimSpace(digits(v/size) + " " + unit)
+	if low < high {
+		text += fmt.Sprintf(" [%s, %s]", digits(low/size), digits(high/size))
+	}
+	return text
+}
