@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -13,15 +14,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Quantity is the quantity on the y axis of curves.
-type Quantity string
-
-// The quantities: a time in seconds, where less is better, and a rate in images per second, where
-// more is better.
-const (
-	StepTime Quantity = "step time"
-	Rate     Quantity = "images per second"
-)
+// Quantity is what a figure shows of runs.
+type Quantity struct {
+	Name string
+	Unit string // the base unit, "s", "J", "B" or "%"; empty: it is a number
+	More bool   // more of it is better
+}
 
 // Curves is a figure of one quantity over a number that takes powers of two, such as a tile or a
 // batch.
@@ -30,6 +28,8 @@ type Curves struct {
 	XLabel         string
 	Y              Quantity
 	Series         []Series
+	Interval       string // what the bars at points are; empty: there are none
+	Ideal          bool   // draw what is proportional to x, from 1 at the least x on
 }
 
 // Series is one curve. Its points, at least 1, are by ascending X. The best one is marked.
@@ -47,7 +47,7 @@ type CurvePoint struct{ X, Y, Low, High float64 }
 func (s *Series) Best(q Quantity) int {
 	best := 0
 	for i := range s.Points {
-		if y := s.Points[i].Y; q == StepTime && y < s.Points[best].Y || q == Rate && y > s.Points[best].Y {
+		if y := s.Points[i].Y; !q.More && y < s.Points[best].Y || q.More && y > s.Points[best].Y {
 			best = i
 		}
 	}
@@ -103,14 +103,18 @@ func (c *Curves) draw(page draw.Canvas) {
 		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
 	}}
 	f.drawGrid()
+	c.drawIdeal(f)
 	for i := range c.Series {
 		f.drawSeries(&c.Series[i], c.Y, i)
 	}
 	f.drawX(true)
 	f.drawY(curvesLeft - 24)
 	bottom := below.Min.Y + pageMargin + legendLine/2
-	below.FillText(face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: bottom},
-		"ring: the best point; bar: from the least to the greatest repetition")
+	note := "ring: the best point"
+	if c.Interval != "" {
+		note += "; bar: " + c.Interval
+	}
+	below.FillText(face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: bottom}, note)
 	drawLegend(below, face, []legendGroup{{entries: entries}}, f.box.Min.X, f.box.Max.X, below.Min.Y+pageMargin+legendLine)
 }
 
@@ -130,17 +134,55 @@ func (c *Curves) axes() (x, y axis) {
 		}
 	}
 	x.min, x.max = lo/math.Sqrt2, hi*math.Sqrt2
-	const yTicks = 6
-	if c.Y == Rate {
-		u := unit{"per second", 1}
-		if top >= 1e4 {
-			u = unit{"thousands per second", 1e3}
-		}
-		return x, linearAxis(top, 0.08, u, "images", yTicks)
+	if c.Ideal {
+		top = max(top, hi/lo)
 	}
-	u := timeUnit(time.Duration(top * 1e9))
-	u.size /= 1e9
-	return x, linearAxis(top, 0.08, u, string(c.Y), yTicks)
+	return x, c.Y.axis(top)
+}
+
+// axis runs from zero to a value.
+func (q *Quantity) axis(top float64) axis {
+	const ticks = 6
+	a := linearAxis(top, 0.08, q.unit(top), q.Name, ticks)
+	if q.unit(top).name == "" {
+		a.label = q.Name
+	}
+	return a
+}
+
+// unit is the unit in which a value is easiest to read.
+func (q *Quantity) unit(v float64) unit {
+	switch q.Unit {
+	case "s":
+		u := timeUnit(time.Duration(v * 1e9))
+		u.size /= 1e9
+		return u
+	case "B":
+		return byteUnit(v)
+	case "J":
+		return siUnit(q.Unit, v)
+	case "":
+		if v >= 1e4 {
+			return unit{"thousands", 1e3}
+		}
+	}
+	return unit{q.Unit, 1}
+}
+
+// drawIdeal paints what grows as x does.
+func (c *Curves) drawIdeal(f *frame) {
+	if !c.Ideal {
+		return
+	}
+	lo := f.x.min * math.Sqrt2 // the least x
+	var points []vg.Point
+	const steps = 60
+	for i := range steps + 1 {
+		x := lo * math.Pow(f.x.max/math.Sqrt2/lo, float64(i)/steps)
+		points = append(points, vg.Point{X: f.X(x), Y: f.Y(x / lo)})
+	}
+	f.c.StrokeLines(draw.LineStyle{Color: faintInk, Width: 0.8, Dashes: []vg.Length{2, 2}}, points)
+	f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YBottom), points[len(points)-1], "ideal ")
 }
 
 // drawSeries paints a curve, the spread of its points and a ring around the best.
@@ -169,8 +211,14 @@ func (f *frame) drawSeries(s *Series, q Quantity, number int) {
 
 // bestText says where a curve is best, and its value there.
 func bestText(p CurvePoint, q Quantity) string {
-	if q == Rate {
-		return fmt.Sprintf("%.0f/s at %.12g", p.Y, p.X)
+	return fmt.Sprintf("%s at %.12g", q.format(p.Y), p.X)
+}
+
+// format writes a value with three significant digits, or all of a number's before the point.
+func (q *Quantity) format(v float64) string {
+	u := q.unit(v)
+	if q.Unit == "" {
+		u.name, u.size = "", 1
 	}
-	return fmt.Sprintf("%s at %.12g", formatDuration(time.Duration(p.Y*1e9)), p.X)
+	return strings.TrimSpace(u.format(v))
 }

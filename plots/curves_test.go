@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+var stepTime, rate = Quantity{Name: "step time", Unit: "s"}, Quantity{Name: "images per second", More: true}
+
 func tinyCurves() *Curves {
 	predicted := Series{Name: "predicted", Dashed: true}
 	measured := Series{Name: "measured"}
@@ -18,17 +20,18 @@ func tinyCurves() *Curves {
 		predicted.Points = append(predicted.Points, CurvePoint{x, y, y, y})
 		measured.Points = append(measured.Points, CurvePoint{x, 1.1 * y, 1.08 * y, 1.2 * y})
 	}
-	return &Curves{Title: "step time over tile size", Summary: "a made-up network", XLabel: "samples per tile", Y: StepTime, Series: []Series{predicted, measured}}
+	return &Curves{Title: "step time over tile size", Summary: "a made-up network", XLabel: "samples per tile", Y: stepTime, Series: []Series{predicted, measured},
+		Interval: "from the least to the greatest repetition"}
 }
 
 // Of 1.4, 1.2, 1.1, 1.05, 1.025 and 2.0125 ms the fifth is the least, at 16 samples;
 // as rates the last would be the best.
 func TestSeriesBest(t *testing.T) {
 	s := tinyCurves().Series[0]
-	if got := s.Points[s.Best(StepTime)].X; got != 16 {
+	if got := s.Points[s.Best(stepTime)].X; got != 16 {
 		t.Errorf("best time at %v samples, want 16", got)
 	}
-	if got := s.Points[s.Best(Rate)].X; got != 32 {
+	if got := s.Points[s.Best(rate)].X; got != 32 {
 		t.Errorf("best rate at %v samples, want 32", got)
 	}
 }
@@ -48,12 +51,12 @@ func TestCurvesRefuse(t *testing.T) {
 		"no number":  {{1, math.NaN(), 1, 1}},
 		"outside":    {{1, 3, 1, 2}},
 	} {
-		c := &Curves{Y: StepTime, Series: []Series{{Name: name, Points: points}}}
+		c := &Curves{Y: stepTime, Series: []Series{{Name: name, Points: points}}}
 		if err := DrawCurves(io.Discard, "svg", c); err == nil {
 			t.Errorf("%s points were drawn", name)
 		}
 	}
-	for _, c := range []*Curves{{Y: Rate}, {Y: Rate, Series: []Series{{Name: "empty"}}}} {
+	for _, c := range []*Curves{{Y: rate}, {Y: rate, Series: []Series{{Name: "empty"}}}} {
 		if err := DrawCurves(io.Discard, "svg", c); !errors.Is(err, ErrNoData) {
 			t.Errorf("an empty figure: %v, want ErrNoData", err)
 		}

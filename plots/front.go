@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,8 @@ import (
 type Front struct {
 	Title, Summary string
 	Points         []FrontPoint
+	// What the points are, and of what their seconds and joules; empty: a plan, and a step.
+	What, Per string
 	// Bound is what no plan is below, in the unit of Of; 0: nothing is known.
 	Bound float64
 	Of    FrontBound
@@ -76,10 +79,13 @@ func (of *Front) draw(page draw.Canvas) {
 	of.drawPoints(f)
 	f.drawX(true)
 	f.drawY(frontLeft - 24)
+	what := cmp.Or(of.What, "plan")
 	entries := []legendEntry{
-		{name: "another plan" + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6)},
-		{name: "plans that no other beats in both", colour: palette[0], stroke: true},
-		{name: "the plan that was chosen", colour: palette[5], stroke: true},
+		{name: "another " + what + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6)},
+		{name: what + "s that no other beats in both", colour: palette[0], stroke: true},
+	}
+	if slices.ContainsFunc(of.Points, func(p FrontPoint) bool { return p.Chosen }) {
+		entries = append(entries, legendEntry{name: "the " + what + " that was chosen", colour: palette[5], stroke: true})
 	}
 	if of.Bound > 0 {
 		entries = append(entries, legendEntry{name: "no plan is below", colour: reservedRed, stroke: true, dashed: true})
@@ -116,7 +122,8 @@ func (of *Front) axes() (x, y axis) {
 	case of.Of == OfJoules && of.Bound > slices.Min(joules)/farBelow:
 		joules = append(joules, of.Bound)
 	}
-	return frontAxis(seconds, "s", "time of a step"), frontAxis(joules, "J", "energy of a step")
+	per := cmp.Or(of.Per, "a step")
+	return frontAxis(seconds, "s", "time of "+per), frontAxis(joules, "J", "energy of "+per)
 }
 
 // frontAxis is logarithmic where values differ by more than a factor of four.
@@ -177,7 +184,7 @@ func (of *Front) outside(f *frame) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(n, "plan") + " further out"
+	return plural(n, cmp.Or(of.What, "plan")) + " further out"
 }
 
 // drawPoints paints all plans faintly, the front as a line with the names of its devices, and the chosen plan.

@@ -24,6 +24,7 @@ type options struct {
 	Model    string `json:"model,omitempty"`
 	Graph    string `json:"graph,omitempty"`
 	Lowering string `json:"lowering,omitempty"`
+	Tile     int    `json:"tile,omitempty"` // samples per task of the busiest layer; 0: the default
 	Plan     string `json:"plan,omitempty"`
 	Policy   string `json:"policy"`
 	Variant  string `json:"variant,omitempty"`
@@ -116,15 +117,19 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file with weights")
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
 	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
+	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
 	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
 	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
 	exclude(cmd, "model", "graph")
 	exclude(cmd, "graph", "lowering")
+	exclude(cmd, "tile", "lowering")
+	exclude(cmd, "tile", "graph")
+	exclude(cmd, "tile", "plan")
 	before(cmd, func() error {
 		if f.Changed("batch") && o.Batch < 1 { // 0 stands for what is derived
 			return fmt.Errorf("--batch %d: want at least 1", o.Batch)
 		}
-		return nil
+		return cli.CheckNotNegative("tile", o.Tile)
 	})
 }
 

@@ -65,6 +65,24 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 	return found, err
 }
 
+// setTile sets the options so that the tasks of the busiest layer have so many samples as asked for.
+func (w *workload) setTile() error {
+	o := w.opts
+	dtype, err := cli.RealType(o.DType)
+	if err != nil {
+		return err
+	}
+	t, err := train.Tilings(w.Model, w.Platform, o.Batch, dtype)
+	if err != nil {
+		return err
+	}
+	if o.Tile > o.Batch {
+		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
+	}
+	o.adapt = t.Adapt(plan.Tiling{Samples: o.Tile})
+	return nil
+}
+
 func printTiles(out io.Writer, s *plan.TileSearch) {
 	chosen, standard := s.Of(s.Chosen), s.Of(plan.DefaultTiles)
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.PeriodS))}

@@ -211,6 +211,11 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 			return err
 		}
 	}
+	if w.opts.Tile > 0 {
+		if err = w.setTile(); err != nil {
+			return err
+		}
+	}
 	return w.buildProgram(n)
 }
 

@@ -20,8 +20,9 @@ type Chart struct {
 
 // Series is the points of one colour.
 type Series struct {
-	Name   string // its label on the axis By; empty: there is none
-	Points []Point
+	Name      string // its label on the axis By; empty: there is none
+	Points    []Point
+	Predicted bool // it is what was predicted of the series before it
 }
 
 // Point is the median of a group of runs.
@@ -98,20 +99,27 @@ func (f *Figure) fileName(of *File, part []Coordinate) string {
 	return name
 }
 
-// add puts a group into its series.
+// add puts a group into its series. Curves of executed steps also have those that were predicted.
 func (c *Chart) add(g *group) {
-	p, ok := c.point(g)
-	if !ok {
-		return
-	}
 	name := ""
 	if c.By != "" {
 		name = g.label(c.By)
 	}
-	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
+	c.addPoint(g, c.Y, Series{Name: name})
+	if c.Kind == Curves && c.Y == StepTime {
+		c.addPoint(g, PredictedStep, Series{Name: strings.TrimSpace(name + " predicted"), Predicted: true})
+	}
+}
+
+func (c *Chart) addPoint(g *group, y Column, of Series) {
+	p, ok := c.point(g, y)
+	if !ok {
+		return
+	}
+	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == of.Name })
 	if i < 0 {
 		i = len(c.Series)
-		c.Series = append(c.Series, Series{Name: name})
+		c.Series = append(c.Series, of)
 	}
 	c.Series[i].Points = append(c.Series[i].Points, p)
 	if n := len(g.rows); c.Runs[1] == 0 {
@@ -122,7 +130,7 @@ func (c *Chart) add(g *group) {
 }
 
 // point is the median of a group; ok is false where it has no value.
-func (c *Chart) point(g *group) (p Point, ok bool) {
+func (c *Chart) point(g *group, y Column) (p Point, ok bool) {
 	if c.Kind == Front {
 		rates, joules := g.values(Rate), g.values(JoulesPerImage)
 		if len(rates) == 0 || len(joules) == 0 {
@@ -137,7 +145,7 @@ func (c *Chart) point(g *group) (p Point, ok bool) {
 		p = Point{Label: strings.Join(label, " "), SecondsPer: 1 / Median(rates), JoulesPerImage: Median(joules)}
 		return p, p.SecondsPer > 0 && !math.IsInf(p.SecondsPer, 0) && p.JoulesPerImage >= 0
 	}
-	values := g.values(c.Y)
+	values := g.values(y)
 	if len(values) == 0 {
 		return p, false
 	}

@@ -65,7 +65,7 @@ func Parse(src []byte, name string, small bool) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{toml: toml, file: &File{Path: name}}
+	r := &reader{toml: toml, file: &File{Path: name}, grid: map[string]bool{}}
 	r.read(top, small)
 	if toml.Err == nil {
 		r.check()
@@ -78,6 +78,7 @@ type reader struct {
 	toml *tomlfile.File
 	file *File
 	axes []placedAxis
+	grid map[string]bool // the keys of [grid], which keep their place in [small]
 }
 
 // placedAxis is an axis and the path of its key in the file.
@@ -103,6 +104,7 @@ func (r *reader) read(top *tomlfile.Table, small bool) {
 	if smallCases := r.keys(otherwise).Tables(CaseAxis); small && len(smallCases) > 0 {
 		cases = smallCases
 	}
+	f.Repeats = 1
 	replaced := map[string]bool{}
 	if small {
 		for key := range r.keys(otherwise).Keys {
@@ -162,7 +164,7 @@ func (r *reader) lists(t *tomlfile.Table, replaced map[string]bool) {
 		if !ok {
 			t.Fail(key, v, "want a list; what is the same in all cells stands in [run]")
 		}
-		if !replaced[key] {
+		if r.grid[key] = true; !replaced[key] {
 			r.axis(t, key, list)
 		}
 	}
@@ -188,7 +190,11 @@ func (r *reader) axis(t *tomlfile.Table, key string, list []any) {
 	case key == CaseAxis || key == repeatKey:
 		t.Fail(key, list, "cases are tables, [[case]], and repeats a number in [run]")
 	}
-	r.axes = append(r.axes, placedAxis{a, t.Join(key)})
+	path := t.Join(key)
+	if r.grid[key] {
+		path = "grid." + key
+	}
+	r.axes = append(r.axes, placedAxis{a, path})
 }
 
 // textOf is a value as a flag takes it.
@@ -231,7 +237,6 @@ func (r *reader) cases(tables []*tomlfile.Table) {
 // check orders the axes and refuses what contradicts itself.
 func (r *reader) check() {
 	f := r.file
-	f.Repeats = max(1, f.Repeats)
 	slices.SortStableFunc(r.axes, func(a, b placedAxis) int {
 		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(r.toml.Line(a.path), r.toml.Line(b.path)), cmp.Compare(a.Name, b.Name))
 	})
