@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/plot/vg"
+
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -20,7 +22,8 @@ type chart struct {
 	colours  *colouring
 	rows     []row
 	end      time.Duration   // of the shown time; transfers may go on after the last task
-	stepEnds []time.Duration // the end of the last task of each step
+	stepEnds []time.Duration // the end of the last task of each step of the schedule
+	shown    window          // what crop has left
 	hops     []hop
 
 	// Where the spans and transfers of the run are.
@@ -37,6 +40,10 @@ type chart struct {
 // a link.
 type row struct {
 	label  string
+	unit   bool      // it is one of several rows of one device
+	opens  bool      // it is the first row of a device
+	top    vg.Length // below the upper edge of the chart, as setHeights makes it
+	tall   vg.Length
 	lanes  [][]piece
 	clocks [][]piece // by lane: tasks at another clock than the first
 	path   []piece   // the stretches on the critical path
@@ -57,13 +64,12 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	c := &chart{run: r, colours: colours, end: r.Schedule.Makespan}
+	c := &chart{run: r, colours: colours, end: r.Schedule.Makespan, stepEnds: r.stepEnds()}
 	c.addWorkerRows()
 	c.addSpans()
 	c.addTransfers()
 	c.addRests()
 	c.addPath()
-	c.addSteps()
 	for i := range c.rows {
 		for _, lane := range c.rows[i].lanes {
 			slices.SortStableFunc(lane, func(x, y piece) int { return cmp.Compare(x.from, y.from) })
@@ -91,7 +97,11 @@ func (c *chart) addWorkerRows() {
 		count := laneCount[platform.WorkerID(w)]
 		share := p.Workers[w].Device == device && unused == (count == 0) && (unused || inRow < group)
 		if !share {
-			*rows = append(*rows, row{label: p.Workers[w].Name})
+			opens := p.Workers[w].Device != device
+			*rows = append(*rows, row{label: p.Workers[w].Name, opens: opens, unit: !opens})
+			if n := len(*rows); !opens {
+				(*rows)[n-2].unit = true
+			}
 			inRow, device, unused = 0, p.Workers[w].Device, count == 0
 		}
 		r := &(*rows)[len(*rows)-1]
@@ -204,16 +214,6 @@ func (c *chart) rowOfStep(steps []explain.PathStep) int {
 		}
 	}
 	panic("plots: the critical path ends with a change of state")
-}
-
-func (c *chart) addSteps() {
-	for i := range c.run.Schedule.Spans {
-		s := &c.run.Schedule.Spans[i]
-		for int(s.Step) >= len(c.stepEnds) {
-			c.stepEnds = append(c.stepEnds, 0)
-		}
-		c.stepEnds[s.Step] = max(c.stepEnds[s.Step], s.End)
-	}
 }
 
 // used reports which categories appear in the chart.

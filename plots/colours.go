@@ -64,6 +64,21 @@ func (c *colouring) hatch(category int) hatch {
 	return plain
 }
 
+// dark is the fill of a category on dark paper.
+func (c *colouring) dark(category int) color.RGBA {
+	switch {
+	case category == c.transfer():
+		return moveLight
+	case category == c.room():
+		return roomLight
+	case category >= c.state(0):
+		return states[category-c.state(0)].tint.dark
+	case category >= c.idle(0):
+		return idleTints[category-c.idle(0)].dark
+	}
+	return c.fills[category]
+}
+
 // newColouring gives colours to the tasks of one run.
 func newColouring(r *Run) *colouring { return colourings(r)[0] }
 
@@ -95,9 +110,11 @@ func colourings(runs ...*Run) []*colouring {
 		c.fills = append(c.fills, otherGrey)
 	}
 	c.fills = append(c.fills, moveGrey, roomBrown, white, pathBlack)
-	c.fills = append(c.fills, idleTints[:]...)
+	for _, t := range idleTints {
+		c.fills = append(c.fills, t.light)
+	}
 	for kind := range numStates {
-		c.fills = append(c.fills, states[kind].tint)
+		c.fills = append(c.fills, states[kind].tint.light)
 	}
 	all := make([]*colouring, len(runs))
 	for i, r := range runs {
@@ -175,7 +192,7 @@ func (c *colouring) legend(used []bool) []legendGroup {
 	changes := legendGroup{caption: "state"}
 	for kind := range numStates {
 		if used[c.state(stateKind(kind))] {
-			changes.entries = append(changes.entries, legendEntry{name: states[kind].name, colour: states[kind].tint, hatch: states[kind].hatch})
+			changes.entries = append(changes.entries, legendEntry{name: states[kind].name, colour: states[kind].tint.light, hatch: states[kind].hatch})
 		}
 	}
 	return []legendGroup{tasks, idle, marks, changes}

@@ -9,31 +9,34 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Compare draws a predicted and a measured run of one graph: two Gantt charts on one time axis.
+// Compare draws a predicted and a measured run of one graph: two Gantt charts on one time axis, of
+// measured.Show, and of the same steps of the prediction where it has as many.
 // Below them are each kernel's measured median over its predicted one, and the time of each
 // operation in a step.
 func Compare(w io.Writer, format string, predicted, measured *Run) error {
 	if predicted == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
 	}
-	for _, r := range []*Run{predicted, measured} {
-		if err := r.check("compare"); err != nil {
-			return err
-		}
+	if err := measured.check("compare"); err != nil {
+		return err
+	}
+	predicted = predicted.showing(measured)
+	if err := predicted.check("compare"); err != nil {
+		return err
 	}
 	if predicted.Problem.Graph != measured.Problem.Graph && len(predicted.Problem.Graph.Tasks) != len(measured.Problem.Graph.Tasks) {
 		return fmt.Errorf("compare: the runs are of different graphs (%d and %d tasks)", len(predicted.Problem.Graph.Tasks), len(measured.Problem.Graph.Tasks))
 	}
 	face := newTypeface()
 	s := newGanttStack([]string{"predicted", "measured"}, predicted, measured)
-	kernels := pairKernels(predicted, measured)
-	table := &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}
+	kernels := pairKernels(s.charts[0], s.charts[1])
+	table := &opTable{opTotals(s.charts[0], s.charts[1]), predicted.Schedule.Steps, measured.Schedule.Steps}
 	height := headerHeight + s.height(face) + scatterTop + scatterSize + axisBottom + pageMargin
 	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, measured.name()+": predicted and measured", comparedTimes(predicted, measured))
 		top := s.draw(c, below, face) - scatterTop
 		box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
-		drawScatter(&frame{c: below, face: face, box: box}, kernels, table)
+		drawScatter(&frame{c: below, face: face, box: box}, kernels, s.charts[1].colours.fills, table)
 	})
 }
 

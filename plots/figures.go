@@ -35,6 +35,12 @@ type Run struct {
 	// number of its first step in that run; 0: 1.
 	Part      string
 	FirstStep int
+
+	// Show is which steps Gantt charts show.
+	Show StepRange
+	// Bound is what no schedule of the same steps is shorter than, by the estimated times; 0: nothing
+	// is known.
+	Bound time.Duration
 }
 
 // ColourBy names the label that gives a task its colour.
@@ -121,6 +127,9 @@ func (r *Run) check(figure string) error {
 			return fmt.Errorf("%s: change %d (of device %d, unit %d or link %d from %v to %v) does not fit the platform", figure, i, c.Device, c.Unit, c.Link, c.Start, c.End)
 		}
 	}
+	if err := r.checkSteps(); err != nil {
+		return fmt.Errorf("%s: %w", figure, err)
+	}
 	for i, o := range r.Schedule.Memory {
 		if !r.hasMemory(o.Memory) || o.At < 0 {
 			return fmt.Errorf("%s: occupancy %d of memory %d at %v does not fit the platform", figure, i, o.Memory, o.At)
@@ -173,6 +182,13 @@ func (r *Run) summary() string {
 	}
 	if capacity := float64(s.Makespan) * float64(len(r.Problem.Platform.Workers)); capacity > 0 {
 		text += fmt.Sprintf(", workers busy %.1f %%", 100*float64(busy)/capacity)
+	}
+	if r.Bound > 0 {
+		by := "; no schedule takes less than "
+		if s.World == schedule.Measured {
+			by = "; by the estimated times no schedule takes less than "
+		}
+		text += by + formatDuration(r.Bound)
 	}
 	return text
 }

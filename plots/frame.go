@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -93,9 +94,9 @@ type frame struct {
 }
 
 // timeFrame is a frame whose lower axis is the time from 0 to end, from a distance to the left edge
-// of a page up to its right margin.
-func timeFrame(c draw.Canvas, face typeface, left vg.Length, end time.Duration) *frame {
-	f := &frame{c: c, face: face, x: linearAxis(float64(end), 0, timeUnit(end), "time", 12)}
+// of a page up to its right margin. The axis is named by what it counts.
+func timeFrame(c draw.Canvas, face typeface, left vg.Length, end time.Duration, what string) *frame {
+	f := &frame{c: c, face: face, x: linearAxis(float64(end), 0, timeUnit(end), what, 12)}
 	f.box.Min.X, f.box.Max.X = c.Min.X+left, c.Max.X-pageMargin-6
 	return f
 }
@@ -195,5 +196,5 @@ func clip(style draw.TextStyle, s string, width vg.Length) string {
 	if n < 3 {
 		return ""
 	}
-	return string(runes[:n]) + "..."
+	return strings.TrimRight(string(runes[:n]), ".") + "..."
 }

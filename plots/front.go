@@ -235,8 +235,9 @@ func (of *Front) drawPoints(f *frame) {
 // labels are the texts of a figure, none over another.
 type labels struct {
 	*frame
-	boxes []vg.Rectangle
+	boxes []vg.Rectangle // what texts must leave free, and the texts
 	seen  []string
+	patch bool // of the paper's colour behind each text, which hides lines
 }
 
 // put writes a text beside a point if there is room, and it does not stand elsewhere.
@@ -260,6 +261,9 @@ func (l *labels) put(what string, at vg.Point) {
 			continue
 		}
 		l.boxes, l.seen = append(l.boxes, box), append(l.seen, what)
+		if l.patch {
+			fillRect(l.c, box, white)
+		}
 		l.c.FillText(style, from, what)
 		return
 	}

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"fmt"
 	"image/color"
 	"io"
 	"slices"
@@ -13,22 +12,26 @@ import (
 
 // Gantt draws the work of each worker over time. Tasks are coloured by layer or phase, transfers
 // have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
-// is a black line under its tasks. The ends of the steps are marked.
+// is a black line under its tasks. The ends of the steps are marked. Of several steps it shows those
+// of r.Show.
 func Gantt(w io.Writer, format string, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
 	}
 	face := newTypeface()
 	ch := newChart(r, newColouring(r))
+	ch.crop()
+	busy := newBusy(ch)
 	legend := ch.colours.legend(ch.used())
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
-	chartTall := ch.height(520)
-	height := headerHeight + stepStrip + chartTall + axisBottom + legendTall + pageMargin
+	chartTall := ch.setHeights(520)
+	height := headerHeight + stepStrip + chartTall + busy.height() + axisBottom + legendTall + pageMargin
 	return render(w, format, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, r.title(), r.summary())
-		f := timeFrame(below, face, pageMargin+ch.labelWidth(face), ch.end)
+		below := drawHeader(c, face, ch.title(), r.summary())
+		f := timeFrame(below, face, pageMargin+ch.labelWidth(face), ch.end, ch.shown.axis())
 		f.place(below.Max.Y-stepStrip, chartTall)
 		ch.draw(f)
+		busy.draw(f)
 		f.drawX(true)
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
 	})
@@ -36,54 +39,54 @@ func Gantt(w io.Writer, format string, r *Run) error {
 
 // Sizes of a Gantt chart, in points.
 const (
-	stepStrip    = 12 // above the rows, for the names of the steps
-	minRowHeight = 6
-	maxRowHeight = 32
-	minBar       = 0.6  // no task is drawn narrower, among few
-	rowGap       = 0.16 // share of a row left empty
-	stripShare   = 0.14 // share of the rest for the critical path, if that is
-	minStrip     = 1.6  // no less than this many points
-	maxHops      = 80   // beyond it, the path is drawn without the lines between rows
+	stepStrip  = 12   // above the rows, for the names of the steps
+	minBar     = 0.6  // no task is drawn narrower, among few
+	rowGap     = 0.16 // share of a row left empty
+	stripShare = 0.14 // share of the rest for the critical path, if that is
+	minStrip   = 1.6  // no less than this many points
+	maxHops    = 80   // beyond it, the path is drawn without the lines between rows
 )
 
 // maxMarks bounds the rectangles of one chart, and with them the size of a file.
 const maxMarks = 24000
 
-// height is the height of all rows, at best the target.
-func (c *chart) height(target float64) vg.Length {
-	return vg.Length(min(max(target/float64(len(c.rows)), minRowHeight), maxRowHeight) * float64(len(c.rows)))
-}
-
-// labelWidth is the width of the row names to the left of the axis.
-func (c *chart) labelWidth(face typeface) vg.Length {
-	style := face.style(tickSize, ink, text.XRight, text.YCenter)
-	widest := vg.Length(0)
-	for i := range c.rows {
-		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
-	}
-	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
-}
-
-// draw paints the rows into the frame's box, the first on top.
+// draw paints the rows, as setHeights made them, into the frame's box, the first on top.
 func (c *chart) draw(f *frame) {
 	f.drawXGrid()
-	tall := (f.box.Max.Y - f.box.Min.Y) / vg.Length(len(c.rows))
-	shown := f.X(float64(c.end)) - f.box.Min.X // the axis may go on beyond this schedule
-	columns := min(int(2*shown), max(maxMarks/len(c.rows), 64))
-	columns = max(columns, 1)
-	p := painter{chart: c, f: f, columns: columns, rects: make([]vg.Path, c.colours.categories())}
-	for i := range c.rows {
-		top := f.box.Max.Y - vg.Length(vg.Length(i)*tall)
-		p.paintRow(&c.rows[i], top-vg.Length(tall*(1-rowGap/2)), top-vg.Length(tall*rowGap/2))
-	}
+	p := c.paintRows(f)
 	p.paint()
-	c.drawSteps(f)
-	hops := c.hopLines(f, tall)
-	for _, h := range hops {
-		line(f.c, pathBlack, 0.8, h.Min, h.Max)
+	for _, l := range c.lines(f, p.labels) {
+		l.stroke(f.c)
 	}
-	p.write(hops)
-	c.drawLabels(f, tall)
+	p.write()
+	c.nameSteps(f)
+	c.drawLabels(f)
+}
+
+// paintRows collects what the rows show.
+func (c *chart) paintRows(f *frame) *painter {
+	shown := f.X(float64(c.end)) - f.box.Min.X // the axis may go on beyond this schedule
+	columns := int(2 * shown)                  // no picture shows more
+	if c.pieces() > maxMarks {
+		columns = min(columns, max(maxMarks/len(c.rows), 64))
+	}
+	p := &painter{chart: c, f: f, columns: max(columns, 1), rects: make([]vg.Path, c.colours.categories())}
+	for i := range c.rows {
+		r := &c.rows[i]
+		top := f.box.Max.Y - r.top
+		p.paintRow(r, top-vg.Length(r.tall*(1-rowGap/2)), top-vg.Length(r.tall*rowGap/2))
+	}
+	return p
+}
+
+// pieces counts those of all rows.
+func (c *chart) pieces() (n int) {
+	for i := range c.rows {
+		for _, lane := range c.rows[i].lanes {
+			n += len(lane)
+		}
+	}
+	return n
 }
 
 // painter collects the rectangles of each category into one path, which keeps
@@ -202,19 +205,21 @@ func (p *painter) paint() {
 	fill(colours.clock())
 }
 
-// write puts the names of the pieces over everything. Where lines run behind a name, it has a
-// patch of its piece's colour.
-func (p *painter) write(lines []vg.Rectangle) {
+// write puts the names of the pieces over everything. Over a hatch a name has a patch of its piece's
+// colour.
+func (p *painter) write() {
 	for _, l := range p.labels {
-		half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
-		box := vg.Rectangle{Min: vg.Point{X: l.at.X - half.X, Y: l.at.Y - half.Y}, Max: vg.Point{X: l.at.X + half.X, Y: l.at.Y + half.Y}}
-		if l.patch || slices.ContainsFunc(lines, func(l vg.Rectangle) bool {
-			return l.Min.Y < box.Max.Y && l.Max.Y > box.Min.Y && min(l.Min.X, l.Max.X) < box.Max.X && max(l.Min.X, l.Max.X) > box.Min.X
-		}) {
-			fillRect(p.f.c, box, l.fill)
+		if l.patch {
+			fillRect(p.f.c, l.box(), l.fill)
 		}
 		p.f.c.FillText(l.style, l.at, l.text)
 	}
+}
+
+// box is what the label covers.
+func (l *label) box() vg.Rectangle {
+	half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
+	return vg.Rectangle{Min: vg.Point{X: l.at.X - half.X, Y: l.at.Y - half.Y}, Max: vg.Point{X: l.at.X + half.X, Y: l.at.Y + half.Y}}
 }
 
 func addRect(path *vg.Path, left, bottom, right, top vg.Length) {
@@ -223,58 +228,4 @@ func addRect(path *vg.Path, left, bottom, right, top vg.Length) {
 	path.Line(vg.Point{X: right, Y: top})
 	path.Line(vg.Point{X: left, Y: top})
 	path.Close()
-}
-
-// drawSteps marks the end of the last task of each step, if there are several, and names as many
-// steps as there is room for.
-func (c *chart) drawSteps(f *frame) {
-	if len(c.stepEnds) < 2 {
-		return
-	}
-	style := f.face.style(8, faintInk, text.XRight, text.YBottom)
-	free := f.box.Min.X
-	lastLine := f.box.Min.X - 10
-	for k, end := range c.stepEnds {
-		x := f.X(float64(end))
-		if x-lastLine >= 4 {
-			line(f.c, faintInk, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y + 3}, 2, 2)
-			lastLine = x
-		}
-		name := fmt.Sprintf("step %d", max(1, c.run.FirstStep)+k)
-		if w := style.Width(name); x-w >= free {
-			f.c.FillText(style, vg.Point{X: x, Y: f.box.Max.Y + 3}, name)
-			free = x + 8
-		}
-	}
-}
-
-// hopLines are the lines of the critical path between rows, each from its lower end. There are
-// none if they would be too many.
-func (c *chart) hopLines(f *frame, tall vg.Length) (lines []vg.Rectangle) {
-	if len(c.hops) > maxHops {
-		return nil
-	}
-	strip := func(row int) vg.Length {
-		middle := vg.Length(tall*rowGap/2) + vg.Length(stripHeight(tall*(1-rowGap))/2)
-		return f.box.Max.Y - vg.Length(vg.Length(row+1)*tall) + middle
-	}
-	for _, h := range c.hops {
-		l := vg.Rectangle{Min: vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, Max: vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)}}
-		if l.Max.Y < l.Min.Y {
-			l.Min, l.Max = l.Max, l.Min
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// drawLabels names the rows, or every other or fewer if they are thin.
-func (c *chart) drawLabels(f *frame, tall vg.Length) {
-	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
-	every := max(1, int(10/tall.Points()+0.999))
-	for i := 0; i < len(c.rows); i += every {
-		y := f.box.Max.Y - vg.Length((vg.Length(i)+0.5-stripShare*(1-rowGap)/2)*tall) // the middle of the bars
-		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: y}, clip(style, c.rows[i].label, 140))
-	}
-	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
 }

@@ -33,7 +33,7 @@ func Memory(w io.Writer, format string, r *Run) error {
 	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)
-		f := timeFrame(below, face, 66, end)
+		f := timeFrame(below, face, 66, end, "time")
 		top := below.Max.Y + 8
 		for i, p := range panels {
 			f.place(top-caption, tall)

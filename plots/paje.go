@@ -170,7 +170,7 @@ func (t *pajeTrace) writeTypes() {
 	t.printf("%d VC CC \"Relative speed\" %s\n", pajeDefineVariableType, pajeColour(palette[2]))
 	for kind, state := range states {
 		for _, of := range []string{"ST", "SL"} {
-			t.printf("%d %s%d %s %s %s\n", pajeDefineEntityValue, of, kind, of, quoted(state.name), pajeColour(state.tint))
+			t.printf("%d %s%d %s %s %s\n", pajeDefineEntityValue, of, kind, of, quoted(state.name), pajeColour(state.tint.light))
 		}
 	}
 	t.printf("%d A SL \"awake\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(explain.NoWork)]))

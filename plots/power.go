@@ -27,7 +27,7 @@ func Power(w io.Writer, format string, r *Run) error {
 		return err
 	}
 	face := newTypeface()
-	s := newStack(r.Power, r.Schedule.Makespan, maxStairs)
+	s := newStack(r.Power, r.Schedule.Makespan, powerColumns)
 	if s.total() <= 0 {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
@@ -38,9 +38,13 @@ func Power(w io.Writer, format string, r *Run) error {
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
 	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
 		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
+	summary += "; most by " + s.greatest()
+	if len(s.times) == powerColumns+1 {
+		summary += "; watts are means of " + formatDuration(s.times[1])
+	}
 	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
-		f := timeFrame(below, face, 66, s.end)
+		f := timeFrame(below, face, 66, s.end, "time")
 		f.place(below.Max.Y, upper)
 		s.drawPower(f, caps)
 		f.place(f.box.Min.Y-between, lower)
@@ -48,6 +52,10 @@ func Power(w io.Writer, format string, r *Run) error {
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
 	})
 }
+
+// powerColumns bounds the steps of a power curve: each is then about two points wide, so that a short
+// one is no hairline.
+const powerColumns = 450
 
 // checkPower refuses traces that are not step functions of time.
 func (r *Run) checkPower() error {
@@ -133,6 +141,25 @@ func (s *stack) add(name string, joules []float64) {
 	s.names, s.watts, s.sums = append(s.names, name), append(s.watts, watts), append(s.sums, sums)
 }
 
+// greatest is the layer with the most energy, and its share.
+func (s *stack) greatest() string {
+	best, most := 0, 0.0
+	for i := range s.names {
+		if own := s.own(i); own > most {
+			best, most = i, own
+		}
+	}
+	return fmt.Sprintf("%s, %s %%", s.names[best], significant(100*most/s.total()))
+}
+
+// own is the energy of a layer alone.
+func (s *stack) own(i int) float64 {
+	if i == 0 {
+		return s.joules(0)
+	}
+	return s.joules(i) - s.joules(i-1)
+}
+
 func (s *stack) meanWatts() float64 { return s.total() / s.end.Seconds() }
 
 func (s *stack) total() float64 {
@@ -149,10 +176,7 @@ func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
 func (s *stack) legend() []legendEntry {
 	var entries []legendEntry
 	for i, layer := range slices.Backward(s.names) {
-		own := s.joules(i)
-		if i > 0 {
-			own -= s.joules(i - 1)
-		}
+		own := s.own(i)
 		name := fmt.Sprintf("%s %s", layer, siUnit("J", own).format(own))
 		name += fmt.Sprintf(" (%s %%)", significant(100*own/s.total()))
 		entries = append(entries, legendEntry{name: name, colour: lighten(traceColour(i), 0.25)})

@@ -16,8 +16,8 @@ import (
 	"dahl/platform"
 )
 
-// kernelPair is one kernel (operation, type, shape, device) in both runs, or the copies
-// of one size on one way between memories.
+// kernelPair is one kernel (operation, type, shape, device) of tasks of one colour in both runs, or
+// the copies of one size on one way between memories.
 type kernelPair struct {
 	kernelKey
 	calls               int     // measured
@@ -29,13 +29,14 @@ type kernelKey struct {
 	op, shape string
 	dtype     dag.DType
 	device    platform.DeviceID // copyDevice: copies
+	category  int
 }
 
 const copyDevice platform.DeviceID = -1
 
 // pairKernels takes the median duration of each kernel and copy in both runs. It leaves out those
-// that either run lacks or that took no time. The order is by operation, shape, type and device.
-func pairKernels(predicted, measured *Run) []kernelPair {
+// that either run lacks or that took no time. The order is by operation, shape, type, device and colour.
+func pairKernels(predicted, measured *chart) []kernelPair {
 	before, after := durationsByKernel(predicted), durationsByKernel(measured)
 	var pairs []kernelPair
 	for key, m := range after {
@@ -49,23 +50,23 @@ func pairKernels(predicted, measured *Run) []kernelPair {
 		}
 	}
 	slices.SortFunc(pairs, func(a, b kernelPair) int {
-		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.shape, b.shape), cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.device, b.device))
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.shape, b.shape), cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.device, b.device), cmp.Compare(a.category, b.category))
 	})
 	return pairs
 }
 
-func durationsByKernel(r *Run) map[kernelKey][]time.Duration {
-	by := map[kernelKey][]time.Duration{}
+func durationsByKernel(c *chart) map[kernelKey][]time.Duration {
+	r, by := c.run, map[kernelKey][]time.Duration{}
 	for i := range r.Schedule.Spans {
 		s := &r.Schedule.Spans[i]
 		t := &r.Problem.Graph.Tasks[s.Task]
-		key := kernelKey{cmp.Or(t.Op, t.Name), t.Shape, t.Type, r.Problem.Platform.Workers[s.Worker].Device}
+		key := kernelKey{cmp.Or(t.Op, t.Name), t.Shape, t.Type, r.Problem.Platform.Workers[s.Worker].Device, c.colours.ofTask[s.Task]}
 		by[key] = append(by[key], s.End-s.Start)
 	}
 	memories := r.Problem.Platform.Memories
 	for i := range r.Schedule.Transfers {
 		t := &r.Schedule.Transfers[i]
-		key := kernelKey{"copy " + memories[t.From].Name + " to " + memories[t.To].Name, formatBytes(t.Bytes), r.Problem.Graph.Buffers[t.Buffer].Type, copyDevice}
+		key := kernelKey{"copy " + memories[t.From].Name + " to " + memories[t.To].Name, formatBytes(t.Bytes), r.Problem.Graph.Buffers[t.Buffer].Type, copyDevice, c.colours.transfer()}
 		by[key] = append(by[key], t.End-t.Start)
 	}
 	return by
@@ -77,9 +78,10 @@ func median(d []time.Duration) float64 {
 	return (float64(d[(len(d)-1)/2]) + float64(d[len(d)/2])) / 2
 }
 
-// drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and
-// below. To the right it lists the operations with their errors.
-func drawScatter(f *frame, kernels []kernelPair, table *opTable) {
+// drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and below, in
+// the colours of their tasks. It names those that are furthest off, by the time of all their calls. To
+// the right it lists the operations with their errors.
+func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA, table *opTable) {
 	if len(kernels) == 0 {
 		f.c.FillText(f.face.style(10, faintInk, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y},
 			"The two runs have no kernel in common.")
@@ -102,12 +104,19 @@ func drawScatter(f *frame, kernels []kernelPair, table *opTable) {
 			line(f.c, faintInk, 0.7, a, b, 4, 3)
 		}
 	}
-	colours := opColours(table.ops)
-	for _, k := range kernels {
-		dot := draw.GlyphStyle{Color: colours[k.op], Radius: 3, Shape: draw.CircleGlyph{}}
-		at := vg.Point{X: f.X(k.predicted), Y: f.Y(k.measured)}
-		f.c.DrawGlyph(draw.GlyphStyle{Color: white, Radius: 3.8, Shape: draw.CircleGlyph{}}, at)
-		f.c.DrawGlyph(dot, at)
+	at := func(k *kernelPair) vg.Point { return vg.Point{X: f.X(k.predicted), Y: f.Y(k.measured)} }
+	l := &labels{frame: f, patch: true}
+	for i := range kernels { // no name stands on a dot
+		p := at(&kernels[i])
+		l.boxes = append(l.boxes, vg.Rectangle{Min: vg.Point{X: p.X - 4, Y: p.Y - 4}, Max: vg.Point{X: p.X + 4, Y: p.Y + 4}})
+	}
+	for _, k := range furthest(kernels) {
+		l.put(k.op, at(&k))
+	}
+	for i := range kernels {
+		k := &kernels[i]
+		f.c.DrawGlyph(draw.GlyphStyle{Color: white, Radius: 3.8, Shape: draw.CircleGlyph{}}, at(k))
+		f.c.DrawGlyph(draw.GlyphStyle{Color: fills[k.category], Radius: 3, Shape: draw.CircleGlyph{}}, at(k))
 	}
 	f.drawX(true)
 	f.drawY(44)
@@ -117,7 +126,15 @@ func drawScatter(f *frame, kernels []kernelPair, table *opTable) {
 	}
 	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8},
 		what+": diagonal = exact, dashed = 10 % off")
-	table.draw(f, colours)
+	table.draw(f)
+}
+
+// furthest lists the kernels whose calls together are furthest off, the furthest first.
+func furthest(kernels []kernelPair) []kernelPair {
+	const most = 6
+	off := func(k kernelPair) float64 { return math.Abs(k.measured-k.predicted) * float64(k.calls) }
+	sorted := slices.SortedStableFunc(slices.Values(kernels), func(a, b kernelPair) int { return cmp.Compare(off(b), off(a)) })
+	return sorted[:min(most, len(sorted))]
 }
 
 // opTotal is the time of one operation, or of the copies on one way, in both runs: the sum
@@ -133,10 +150,10 @@ type opTotal struct {
 const maxOps = 17
 
 // opTotals adds up the spans and transfers of both runs, the longest measured first.
-func opTotals(predicted, measured *Run) []opTotal {
+func opTotals(predicted, measured *chart) []opTotal {
 	var ops []opTotal
 	at := map[string]int{}
-	for _, r := range []*Run{predicted, measured} {
+	for _, r := range []*chart{predicted, measured} {
 		for key, durations := range durationsByKernel(r) {
 			i, ok := at[key.op]
 			if !ok {
@@ -158,24 +175,21 @@ func opTotals(predicted, measured *Run) []opTotal {
 	return ops
 }
 
-// opColours gives the longest operations a colour.
-func opColours(ops []opTotal) map[string]color.RGBA {
-	colours := map[string]color.RGBA{}
-	for i, o := range ops {
-		colours[o.op] = otherGrey
-		if i < len(palette) {
-			colours[o.op] = palette[i]
-		}
-	}
-	return colours
-}
-
 // opTable is the table of operations. Every time in it is of one step: the sum of a run's spans
 // over the number of its steps. The last line is the sum over all kernels, which is the busy time
 // of the workers.
 type opTable struct {
 	ops                           []opTotal
 	predictedSteps, measuredSteps int
+}
+
+// title says what the numbers are.
+func (t *opTable) title() string {
+	steps := plural(t.measuredSteps, "step")
+	if t.predictedSteps != t.measuredSteps {
+		steps = fmt.Sprintf("%s predicted and %d measured", plural(t.predictedSteps, "step"), t.measuredSteps)
+	}
+	return "in a step: all spans of " + steps + ", over the steps"
 }
 
 // line is the text of one operation.
@@ -200,12 +214,12 @@ func (t *opTable) all() (sum opTotal) {
 }
 
 // draw lists operations, their calls, times and error beside the scatter.
-func (t *opTable) draw(f *frame, colours map[string]color.RGBA) {
+func (t *opTable) draw(f *frame) {
 	left, top := f.box.Max.X+44, f.box.Max.Y
 	right := []vg.Length{left + 230, left + 320, left + 410, left + 480}
 	head := f.face.style(8.5, faintInk, text.XRight, text.YCenter)
-	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + 8}, "in a step: sums of the spans drawn above, over the steps")
-	f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YCenter), vg.Point{X: left + 14, Y: top}, "operation")
+	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + 8}, t.title())
+	f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YCenter), vg.Point{X: left, Y: top}, "operation")
 	for i, name := range []string{"calls", "predicted", "measured", "error"} {
 		f.c.FillText(head, vg.Point{X: right[i], Y: top}, name)
 	}
@@ -214,7 +228,7 @@ func (t *opTable) draw(f *frame, colours map[string]color.RGBA) {
 	line := func(what string, o opTotal) {
 		row++
 		y := top - vg.Length(vg.Length(row)*legendLine)
-		f.c.FillText(name, vg.Point{X: left + 14, Y: y}, clip(name, what, 170))
+		f.c.FillText(name, vg.Point{X: left, Y: y}, clip(name, what, 184))
 		for c, s := range t.line(o) {
 			f.c.FillText(number, vg.Point{X: right[c], Y: y}, s)
 		}
@@ -226,7 +240,6 @@ func (t *opTable) draw(f *frame, colours map[string]color.RGBA) {
 			continue
 		}
 		line(o.op, o)
-		f.c.DrawGlyph(draw.GlyphStyle{Color: colours[o.op], Radius: 3.5, Shape: draw.CircleGlyph{}}, vg.Point{X: left + 4, Y: top - vg.Length(vg.Length(row)*legendLine) - 1})
 	}
 	if n := len(t.ops) - maxOps; n > 1 {
 		line(plural(n, "further operation"), further)

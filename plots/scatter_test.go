@@ -19,7 +19,8 @@ func TestPairs(t *testing.T) {
 		m.End += (m.End - m.Start) / 2
 	}
 	copies, calls := 0, 0
-	for _, k := range pairKernels(predicted, measured) {
+	charts := newGanttStack([]string{"predicted", "measured"}, predicted, measured).charts
+	for _, k := range pairKernels(charts[0], charts[1]) {
 		if off := k.measured / k.predicted; off < 1.49 || off > 1.51 {
 			t.Errorf("%s %s: %v predicted, %v measured; want three halves", k.op, k.shape, k.predicted, k.measured)
 		}
@@ -51,7 +52,8 @@ func TestTableSumsSpans(t *testing.T) {
 		}
 		return sum
 	}
-	table := opTable{opTotals(predicted, measured), predicted.Schedule.Steps, s.Steps}
+	charts := newGanttStack([]string{"predicted", "measured"}, predicted, measured).charts
+	table := opTable{opTotals(charts[0], charts[1]), predicted.Schedule.Steps, s.Steps}
 	all := table.all()
 	if all.predicted != busy(predicted.Schedule) || all.measured != busy(s) || all.calls != len(s.Spans) {
 		t.Errorf("all kernels: %+v, want %v and %v of %d calls", all, busy(predicted.Schedule), busy(s), len(s.Spans))
@@ -73,7 +75,7 @@ func TestTitlesSayWhatIsShown(t *testing.T) {
 	const part = "steps 5 to 6 of 7, in epoch 2 of 3"
 	for name, want := range map[string][]string{
 		"gantt": {part, ">step 5<", ">step 6<"}, "memory": {part, "live peak", "reserved 150 kB"},
-		"power": {part, "power and energy (modelled, watts guessed)"}, "compare": {part, "2 steps: predicted"},
+		"power": {part, "power and energy (modelled, watts guessed)", "most by gpu"}, "compare": {part, "2 steps: predicted"},
 	} {
 		f, _ := FigureByName(name)
 		svg := string(drawn(t, f, "svg", Input{Run: r, Predicted: r}))
@@ -82,5 +84,15 @@ func TestTitlesSayWhatIsShown(t *testing.T) {
 				t.Errorf("%s lacks %q", name, w)
 			}
 		}
+	}
+}
+
+// TestFurthest: what is off by 1 in 300 calls comes before what is off by 200 in one, and six are enough.
+func TestFurthest(t *testing.T) {
+	kernels := []kernelPair{{kernelKey{op: "exact"}, 1000, 5, 5}, {kernelKey{op: "once"}, 1, 100, 300}, {kernelKey{op: "often"}, 300, 2, 1}}
+	kernels = append(kernels, make([]kernelPair, 5)...)
+	got := furthest(kernels)
+	if len(got) != 6 || got[0].op != "often" || got[1].op != "once" {
+		t.Errorf("%v, want often, once and four more", got)
 	}
 }

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"fmt"
 	"io"
 
 	"gonum.org/v1/plot/text"
@@ -20,7 +19,7 @@ func Stack(w io.Writer, format string, names []string, runs ...*Run) error {
 	face := newTypeface()
 	s := newGanttStack(names, runs...)
 	return render(w, format, pageWidth, headerHeight+s.height(face)+pageMargin, func(c draw.Canvas) {
-		below := drawHeader(c, face, plural(len(runs), "run")+" on one time axis", "from the start of the first step that each of them shows")
+		below := drawHeader(c, face, plural(len(runs), "run")+" on one time axis", "of runs of several steps two steady ones, unless others are asked for")
 		s.draw(c, below, face)
 	})
 }
@@ -39,10 +38,11 @@ func newGanttStack(names []string, runs ...*Run) *ganttStack {
 	used := make([]bool, colours[0].categories())
 	for i, r := range runs {
 		ch := newChart(r, colours[i])
+		ch.crop()
 		for category, u := range ch.used() {
 			used[category] = used[category] || u
 		}
-		s.charts, s.talls = append(s.charts, ch), append(s.talls, ch.height(260))
+		s.charts, s.talls = append(s.charts, ch), append(s.talls, ch.setHeights(260))
 	}
 	s.legend = colours[0].legend(used)
 	return s
@@ -68,13 +68,13 @@ func (s *ganttStack) draw(page, below draw.Canvas, face typeface) (top vg.Length
 	for _, ch := range s.charts {
 		end, labels = max(end, ch.end), max(labels, ch.labelWidth(face))
 	}
-	f := timeFrame(below, face, pageMargin+labels, end)
+	f := timeFrame(below, face, pageMargin+labels, end, "time from the start of what is shown")
 	top = below.Max.Y
 	for i, ch := range s.charts {
-		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, fmt.Sprintf("%s: %s", s.names[i], formatDuration(ch.run.Schedule.Makespan)))
+		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, s.names[i]+": "+ch.shown.caption())
 		f.place(top-chartCaption-stepStrip, s.talls[i])
 		ch.draw(f)
-		if own := ch.run.Schedule.Makespan; own < end { // the axis goes on beyond the shorter run
+		if own := ch.shown.length; own < end { // the axis goes on beyond the shorter run
 			x := f.X(float64(own))
 			line(f.c, faintInk, 0.8, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
 		}

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"image/color"
 	"slices"
 	"time"
 
@@ -24,13 +23,13 @@ const (
 // states say how each is drawn. Sleep has one tint, and the ways into it and out are hatched.
 var states = [numStates]struct {
 	name  string
-	tint  color.RGBA
+	tint  tint
 	hatch hatch
 }{
-	switching: {"changes its clock", color.RGBA{226, 208, 240, 255}, upright},
-	entering:  {"falls asleep", color.RGBA{200, 226, 240, 255}, falling},
-	leaving:   {"wakes up", color.RGBA{200, 226, 240, 255}, rising},
-	asleep:    {"asleep", color.RGBA{200, 226, 240, 255}, plain},
+	switching: {"changes its clock", changeTint, upright},
+	entering:  {"falls asleep", sleepTint, falling},
+	leaving:   {"wakes up", sleepTint, rising},
+	asleep:    {"asleep", sleepTint, plain},
 }
 
 // kindOf is the kind of a stretch.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -126,24 +125,6 @@ func TestStatesInCharts(t *testing.T) {
 	}
 	if path := ch.rows[1].path; len(path) != 2 || path[0].from != 12*ms || path[0].to != 14*ms {
 		t.Errorf("the critical path on cpu.1 is %v, want the change of the clock and mean", path)
-	}
-}
-
-// What lies side by side in a chart differs by a clear step, or by its hatch.
-func TestStateColoursDiffer(t *testing.T) {
-	c := newColouring(statedRun(t))
-	for own := c.idle(0); own < c.categories(); own++ {
-		fills := slices.Concat(palette[:], c.fills[len(c.names):])
-		for i, fill := range fills {
-			other := len(c.names) + i - len(palette)
-			if i >= len(palette) && (other == own || c.hatch(other) != c.hatch(own)) {
-				continue
-			}
-			a := c.fills[own]
-			if d := math.Hypot(math.Hypot(float64(a.R)-float64(fill.R), float64(a.G)-float64(fill.G)), float64(a.B)-float64(fill.B)); d < 20 {
-				t.Errorf("category %d, %v, is %.0f from %v", own, a, d, fill)
-			}
-		}
 	}
 }
 

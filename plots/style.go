@@ -23,22 +23,32 @@ var (
 	gridLine    = color.RGBA{225, 225, 225, 255}
 	pathBlack   = color.RGBA{0, 0, 0, 255}
 	otherGrey   = color.RGBA{153, 153, 153, 255}
-	moveGrey    = color.RGBA{85, 85, 85, 255}  // transfers
-	roomBrown   = color.RGBA{150, 40, 10, 255} // transfers for lack of memory
-	reservedRed = color.RGBA{190, 60, 0, 255}  // the planned peak
+	moveGrey    = color.RGBA{85, 85, 85, 255}    // transfers
+	moveLight   = color.RGBA{155, 155, 155, 255} // the same on dark paper
+	roomBrown   = color.RGBA{150, 40, 10, 255}   // transfers for lack of memory
+	roomLight   = color.RGBA{190, 70, 45, 255}   // the same on dark paper
+	reservedRed = color.RGBA{190, 60, 0, 255}    // the planned peak
 )
 
-// The tints behind idle workers, by explain.IdleCause. They are far lighter than any task.
-var idleTints = [...]color.RGBA{
-	{236, 236, 236, 255}, // dependence: grey
-	{250, 205, 190, 255}, // transfer: light vermilion
-	{255, 236, 150, 255}, // dispatch: light yellow
-	{250, 250, 250, 255}, // no work left: almost the paper
-	{226, 208, 240, 255}, // change of state: light lilac
-}
+// tint is a colour behind workers that do nothing, on white paper and on the dark paper of a report.
+// On both it is further from the ink of the paper than any colour of a task: a test measures how far.
+type tint struct{ light, dark color.RGBA }
 
-// palette is the seven colours of Okabe and Ito (Color Universal Design, 2008)
-// without black, then five darker and lighter relatives of them.
+// The tints of idle workers, by explain.IdleCause, and that of sleep.
+var (
+	idleTints = [...]tint{
+		{color.RGBA{236, 236, 236, 255}, color.RGBA{44, 46, 50, 255}}, // dependence: grey
+		{color.RGBA{255, 208, 192, 255}, color.RGBA{78, 34, 28, 255}}, // transfer: vermilion
+		{color.RGBA{255, 246, 190, 255}, color.RGBA{66, 56, 8, 255}},  // dispatch: yellow
+		{color.RGBA{250, 250, 250, 255}, color.RGBA{29, 31, 35, 255}}, // no work left: almost the paper
+		changeTint,
+	}
+	changeTint = tint{color.RGBA{230, 210, 246, 255}, color.RGBA{62, 36, 84, 255}} // of state: lilac
+	sleepTint  = tint{color.RGBA{190, 232, 238, 255}, color.RGBA{10, 56, 66, 255}}
+)
+
+// palette is the seven colours of Okabe and Ito (Color Universal Design, 2008) without black, then five
+// relatives of them. Their yellow is a little darker here, since it lies beside light tints.
 var palette = [...]color.RGBA{
 	{0, 114, 178, 255},   // blue
 	{230, 159, 0, 255},   // orange
@@ -46,10 +56,10 @@ var palette = [...]color.RGBA{
 	{204, 121, 167, 255}, // reddish purple
 	{86, 180, 233, 255},  // sky blue
 	{213, 94, 0, 255},    // vermilion
-	{240, 228, 66, 255},  // yellow
-	{68, 51, 136, 255},   // indigo
-	{136, 34, 85, 255},   // wine
-	{160, 205, 160, 255}, // pale green
+	{224, 214, 52, 255},  // yellow
+	{92, 78, 172, 255},   // indigo
+	{150, 48, 104, 255},  // wine
+	{150, 198, 150, 255}, // pale green
 	{128, 90, 40, 255},   // brown
 	{175, 175, 230, 255}, // pale indigo
 }

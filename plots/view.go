@@ -54,6 +54,7 @@ type Category struct {
 	Kind   CategoryKind
 	Name   string
 	Colour color.RGBA
+	Dark   color.RGBA // the same on dark paper
 }
 
 // CategoryKind tells the groups of categories apart.
@@ -169,7 +170,7 @@ func (v *View) addRows(c *chart) {
 
 func (v *View) addCategories(c *colouring) {
 	for i, fill := range c.fills {
-		x := Category{Kind: TaskCategory, Colour: fill}
+		x := Category{Kind: TaskCategory, Colour: fill, Dark: c.dark(i)}
 		switch {
 		case i < len(c.names):
 			x.Name = c.names[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 )
 
 func newPlot([]string) *cobra.Command {
-	var format, colour string
+	var format, colour, steps string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
 	for _, f := range plots.Figures() {
@@ -26,15 +27,16 @@ func newPlot([]string) *cobra.Command {
 		Use:       "plot DIR [FIGURE…]",
 		Short:     "draw figures of a run",
 		Long:      long.String(),
-		Example:   "  dahl plot dahl-demo gantt --format png",
+		Example:   "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5",
 		Args:      wantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
 		ValidArgs: figureNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return plotRun(cmd, args[0], args[1:], format, colour)
+			return plotRun(cmd, args[0], args[1:], format, colour, steps)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "svg", cli.OneOf(plots.Formats()))
 	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by "+cli.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
+	cmd.Flags().StringVar(&steps, "steps", "", "`steps` that gantt and compare show: 4, 3:5 or all (default: two steady ones)")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
 	})
@@ -45,7 +47,7 @@ func figureNames() []string {
 	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 
-func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {
+func plotRun(cmd *cobra.Command, path string, names []string, format, colour, steps string) error {
 	if !slices.Contains(plots.Formats(), format) {
 		return cli.InputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
 	}
@@ -73,6 +75,9 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		return err
 	}
 	in.Run.ColourBy = by
+	if in.Run.Show, err = stepRange(steps, in.Run); err != nil {
+		return err
+	}
 	predicted, err := r.Predicted()
 	if err == nil && predicted != nil {
 		in.Predicted, err = newPlotRun(r.Problem, predicted, r.summary)
@@ -81,7 +86,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		return err
 	}
 	if in.Predicted != nil {
-		in.Predicted.ColourBy = by
+		in.Predicted.ColourBy, in.Predicted.Show = by, in.Run.Show
 	}
 	var drawn []string
 	err = extendRun(path, func(d *rundir.Dir) error {
@@ -104,4 +109,28 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		fmt.Fprintln(cmd.OutOrStdout(), name)
 	}
 	return nil
+}
+
+// stepRange reads which steps of a run are to be shown; "": it leaves the choice to the figure.
+func stepRange(text string, r *plots.Run) (s plots.StepRange, err error) {
+	all := r.AllSteps()
+	switch text {
+	case "":
+		return s, nil
+	case "all":
+		return all, nil
+	}
+	from, to, several := strings.Cut(text, ":")
+	if !several {
+		to = from
+	}
+	first, errFirst := strconv.Atoi(from)
+	last, errLast := strconv.Atoi(to)
+	if errFirst != nil || errLast != nil || first > last {
+		return s, cli.InputErrorf("--steps %q: want a step, two with a colon between them, as 3:5, or all", text)
+	}
+	if first < all.First || last > all.Last {
+		return s, cli.InputErrorf("--steps %s: the run shows steps %d to %d; write --steps %d:%d for all of them", text, all.First, all.Last, all.First, all.Last)
+	}
+	return plots.StepRange{First: first, Last: last}, nil
 }

@@ -84,7 +84,7 @@ func newPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *summary) (*plo
 		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
 	}
 	if shown := of.Shown; shown != nil {
-		run.Part, run.FirstStep = shown.String(), shown.First
+		run.Part, run.FirstStep, run.Bound = shown.String(), shown.First, cli.Seconds(shown.LowerBoundS)
 	}
 	return run, nil
 }

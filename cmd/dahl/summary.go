@@ -179,11 +179,13 @@ type shownSteps struct {
 	Epoch  int `json:"epoch,omitempty"` // 0: of a simulated run
 	Epochs int `json:"of_epochs,omitempty"`
 	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
+
+	LowerBoundS float64 `json:"lower_bound_s"` // of these steps, by the estimated times
 }
 
 // shown says which steps the main schedule of some totals is of.
 func (w *workload) shown(o *plan.Totals) *shownSteps {
-	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
+	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First, LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
 	for _, seg := range w.Program.Order {
 		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {
 			s.Of += seg.Steps

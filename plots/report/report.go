@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"image/color"
 
 	"dahl/dag"
 	"dahl/energy"
@@ -96,10 +97,12 @@ func encodeTasks(e *encoder, g *dag.Graph) map[string]any {
 
 func encodeCategories(all []plots.Category) (list []map[string]any) {
 	for _, c := range all {
-		list = append(list, map[string]any{"kind": c.Kind, "name": c.Name, "colour": [3]uint8{c.Colour.R, c.Colour.G, c.Colour.B}})
+		list = append(list, map[string]any{"kind": c.Kind, "name": c.Name, "colour": rgb(c.Colour), "dark": rgb(c.Dark)})
 	}
 	return list
 }
+
+func rgb(c color.RGBA) [3]uint8 { return [3]uint8{c.R, c.G, c.B} }
 
 // frontOf writes points as seconds, joules, label, and whether they are on the front or chosen.
 func frontOf(points []plots.FrontPoint) [][5]any {

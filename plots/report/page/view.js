@@ -58,21 +58,13 @@ class Theme {
     for (const name of ["paper", "ink", "faint", "grid", "accent", "path", "danger"]) this[name] = style.getPropertyValue("--" + name).trim();
     this.dark = style.getPropertyValue("--dark").trim() === "1";
   }
-  // fill is the colour of a category. Tints are made for white paper: on dark paper they keep their hue.
-  fill(category) {
-    let [r, g, b] = category.colour;
-    if (this.dark && (category.kind === "idle" || category.kind === "state")) {
-      const away = [255 - r, 255 - g, 255 - b], most = Math.max(...away);
-      [r, g, b] = [24, 26, 30].map((paper, i) => Math.round(paper + 0.6 * (most - away[i]) + 0.4 * most + Math.min(6, most / 2)));
-    } else if (this.dark && category.kind === "transfer") {
-      [r, g, b] = [r, g, b].map((v) => Math.min(255, v + 70));
-    }
-    return `rgb(${r},${g},${b})`;
-  }
+  // colour is that of a category on the paper.
+  colour(category) { return this.dark ? category.dark : category.colour; }
+  fill(category) { return `rgb(${this.colour(category).join(",")})`; }
   onColour(category) {
     if (category.kind === "idle" || category.kind === "state") return this.ink;
-    const [r, g, b] = category.colour;
-    return 0.299 * r + 0.587 * g + 0.114 * b + (this.dark && category.kind === "transfer" ? 70 : 0) > 140 ? "#222" : "#fff";
+    const [r, g, b] = this.colour(category);
+    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#222" : "#fff";
   }
 }
 

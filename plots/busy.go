@@ -1,0 +1,91 @@
+package plots
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// busy is how many workers run a task, over the time of a chart. A chart of few workers has none: its
+// rows say as much.
+type busy struct {
+	times   []time.Duration
+	workers []float64 // the mean between neighbouring times
+	of      int
+}
+
+// Sizes of the panel, in points; its columns; and from how many workers on there is one.
+const (
+	busyTall    = 40
+	busyCaption = 20
+	busyColumns = 600
+	busyWorkers = 8
+)
+
+// newBusy counts the workers of a chart; nil: they are few, or there is no time.
+func newBusy(c *chart) *busy {
+	b := &busy{times: grid(c.end, busyColumns), workers: make([]float64, busyColumns), of: len(c.run.Problem.Platform.Workers)}
+	if b.of < busyWorkers || c.end < busyColumns {
+		return nil
+	}
+	for _, at := range slices.Compact(slices.Clone(c.rowOfWorker)) {
+		for _, lane := range c.rows[at].lanes {
+			for _, p := range lane {
+				if p.category < len(c.colours.names) {
+					b.add(p.from, p.to)
+				}
+			}
+		}
+	}
+	return b
+}
+
+// add counts a worker between two times.
+func (b *busy) add(from, to time.Duration) {
+	k, exact := slices.BinarySearch(b.times, from)
+	if !exact {
+		k--
+	}
+	for ; k < len(b.workers) && b.times[k] < to; k++ {
+		inside := min(to, b.times[k+1]) - max(from, b.times[k])
+		b.workers[k] += float64(inside) / float64(b.times[k+1]-b.times[k])
+	}
+}
+
+// mean is that over the time of the chart. Columns are of equal length to the nanosecond.
+func (b *busy) mean() (mean float64) {
+	for _, w := range b.workers {
+		mean += w / float64(len(b.workers))
+	}
+	return mean
+}
+
+// height is that of the panel.
+func (b *busy) height() vg.Length {
+	if b == nil {
+		return 0
+	}
+	return busyCaption + busyTall
+}
+
+// draw paints the panel below a frame, and moves the frame there.
+func (b *busy) draw(f *frame) {
+	if b == nil {
+		return
+	}
+	f.place(f.box.Min.Y-busyCaption, busyTall)
+	f.y = linearAxis(float64(b.of), 0, unit{"", 1}, "", 2)
+	f.drawGrid()
+	upper := f.stairs(b.times, b.workers)
+	f.fillBetween(upper, []vg.Point{f.box.Min, {X: f.X(float64(b.times[busyColumns])), Y: f.box.Min.Y}}, lighten(faintInk, 0.45))
+	caption := fmt.Sprintf("busy workers: %s of %d on average", significant(b.mean()), b.of)
+	f.c.FillText(f.face.style(8, faintInk, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 4}, caption)
+	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
+	for _, t := range f.y.ticks {
+		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.Y(t.Value)}, t.Label)
+	}
+	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+}

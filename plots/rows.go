@@ -1,0 +1,91 @@
+package plots
+
+import (
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// Heights of rows, in points. Where all rows at the same height would be too thin for their names, the
+// units of a device with many share what the others leave: a GPU is not as thin as one of 72 cores.
+const (
+	minRowHeight  = 6
+	maxRowHeight  = 32
+	nameHeight    = 10 // of a row's name, with what is free below it
+	aloneHeight   = 22 // of a device that is one unit, and of copies
+	manyRowHeight = 12 // of the same, where there are many of them
+)
+
+// setHeights gives every row its place and returns the height of all, at best the target.
+func (c *chart) setHeights(target vg.Length) vg.Length {
+	alone, units := 0, 0
+	for i := range c.rows {
+		if c.rows[i].unit {
+			units++
+		} else {
+			alone++
+		}
+	}
+	single := min(target/vg.Length(len(c.rows)), maxRowHeight)
+	unit := single
+	if single < aloneHeight && alone > 0 {
+		single = max(single, min(aloneHeight, max(manyRowHeight, target/2/vg.Length(alone))))
+		unit = (target - single*vg.Length(alone)) / vg.Length(max(1, units))
+	}
+	unit = max(unit, minRowHeight)
+	top := vg.Length(0)
+	for i := range c.rows {
+		r := &c.rows[i]
+		r.top, r.tall = top, single
+		if r.unit {
+			r.tall = unit
+		}
+		top += r.tall
+	}
+	return top
+}
+
+// rowName is a row's name and where its middle is, below the upper edge of the chart.
+type rowName struct {
+	text string
+	at   vg.Length
+}
+
+// rowNames are the names that fit: those of all devices, and of further units as many as leave these room.
+func (c *chart) rowNames() (names []rowName) {
+	middle := func(i int) vg.Length { // of the bars
+		r := &c.rows[i]
+		return r.top + vg.Length((0.5-stripShare*(1-rowGap)/2)*r.tall)
+	}
+	last, next := vg.Length(-nameHeight), 0
+	for i := range c.rows {
+		for next = max(next, i+1); next < len(c.rows) && c.rows[next].unit && !c.rows[next].opens; {
+			next++
+		}
+		must := !c.rows[i].unit || c.rows[i].opens
+		room := middle(i)-last >= nameHeight && (next == len(c.rows) || middle(next)-middle(i) >= nameHeight)
+		if must || room {
+			last = middle(i)
+			names = append(names, rowName{c.rows[i].label, last})
+		}
+	}
+	return names
+}
+
+// labelWidth is the width of the row names to the left of the axis.
+func (c *chart) labelWidth(face typeface) vg.Length {
+	style := face.style(tickSize, ink, text.XRight, text.YCenter)
+	widest := vg.Length(0)
+	for i := range c.rows {
+		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
+	}
+	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
+}
+
+// drawLabels names the rows.
+func (c *chart) drawLabels(f *frame) {
+	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
+	for _, n := range c.rowNames() {
+		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.box.Max.Y - n.at}, clip(style, n.text, 140))
+	}
+	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+}
