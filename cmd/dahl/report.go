@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ zooms, predicted above measured where a run has both; power, energy, clocks and 
 on the same axis; energy as in energy.json, kernels, and where the run came from. A
 click on a task shows what it waited for and which of that was the cause, and leads
 from cause to cause. Several runs come with a table, and their fronts of time against
-energy over each other.`,
+energy over each other; a run without a search of plans is a point there.`,
 		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
 		Args:    wantArgs(1, 100, "the directories of runs"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -54,6 +55,11 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 			return err
 		}
 		runs = append(runs, *r)
+	}
+	if len(runs) > 1 {
+		for i := range runs {
+			runs[i].Front = pointAmong(&runs[i])
+		}
 	}
 	title := "dahl: " + filepath.Clean(dirs[0])
 	if len(dirs) > 1 {
@@ -96,6 +102,17 @@ func reportedRun(dir string) (*report.Run, error) {
 		r.Front, err = rundir.ReadAs(filepath.Join(dir, frontFile), readFront)
 	}
 	return r, cli.AsInput(err)
+}
+
+// pointAmong is where a run lies among the fronts of others: its own front, else its steady step.
+func pointAmong(r *report.Run) []plots.FrontPoint {
+	s := r.Shown.Schedule
+	joules, basis := r.Energy.Best()
+	if r.Front != nil || basis == energy.Unavailable || s.Makespan <= 0 {
+		return r.Front
+	}
+	step := cmp.Or(s.Period, s.Makespan/time.Duration(s.Steps))
+	return []plots.FrontPoint{{Seconds: step.Seconds(), Joules: joules / float64(s.Steps), Label: r.Name, Front: true, Chosen: true}}
 }
 
 // provenance says where a run came from.

@@ -129,6 +129,9 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 	if where != "ram to vram" && where != "vram to ram" {
 		t.Errorf("the operands came by %q, want a copy between the memories", where)
 	}
+	if said := b.text("#fronts:not([hidden]) figcaption"); said != "● both: the run · ■ one: the run: time and joules of a step" {
+		t.Errorf("below the fronts stands %q, want both runs", said)
+	}
 	b.run(`document.querySelectorAll("#run-table tbody tr")[1].click(), frame()`, nil)
 	if name := b.text("#run-name"); name != "one" {
 		t.Errorf("a click on the second run shows %q", name)

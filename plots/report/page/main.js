@@ -220,18 +220,20 @@ class Fronts {
     this.runs = runs.filter((r) => r.front.length);
     byID("fronts").hidden = !this.runs.length;
     if (this.runs.length) byID("runs").hidden = false;
-    byID("front-text").textContent = this.runs.map((r, i) => `${"●■▲◆"[i % 4]} ${r.name}: ${r.front.length} plans, ${r.front.filter((p) => p[3]).length} on the front`).join(" · ");
+    byID("front-text").textContent = this.runs.map((r, i) => `${"●■▲◆"[i % 4]} ${r.name}: ` + (r.front.length > 1 ? `${r.front.length} plans, ${r.front.filter((p) => p[3]).length} on the front` : "the run")).join(" · ") + ": time and joules of a step";
   }
   draw(theme) {
     if (!this.runs.length) return;
     const p = new Picture(this.canvas), height = 320, near = this.runs.flatMap((r) => r.front.filter((x) => x[3] || x[4]));
-    const [slow, joules] = [0, 1].map((k) => ({ least: Math.min(...near.map((x) => x[k])) * 0.8, most: Math.max(...near.map((x) => x[k])) * 1.5 }));
+    const [slow, joules] = [0, 1].map((k) => ({ least: Math.min(...near.map((x) => x[k])) * 0.7, most: Math.max(...near.map((x) => x[k])) * 1.5 }));
+    const wide = joules.least > 0 && joules.most > 8 * joules.least; // then the axis of joules is logarithmic
     const view = new TimeView(slow.most * 1e9, () => {});
     view.show(slow.least * 1e9, slow.most * 1e9);
     p.begin(height, view, theme);
-    const base = height - 8, y = (j) => base - (j - joules.least) / (joules.most - joules.least) * (base - 24);
+    const scale = wide ? Math.log : (j) => j;
+    const base = height - 8, y = (j) => base - (scale(j) - scale(joules.least)) / (scale(joules.most) - scale(joules.least)) * (base - 24);
     p.axis(0, base);
-    for (const j of roundSteps(joules.least, joules.most, 8).list) {
+    for (const j of wide ? decadeSteps(joules.least, joules.most) : roundSteps(joules.least, joules.most, 8).list) {
       p.line(p.left, y(j), p.right, y(j), theme.grid);
       p.text(joulesText(j), p.left - 6, y(j), "right", theme.faint);
     }
@@ -248,7 +250,7 @@ class Fronts {
       p.c.globalAlpha = 1;
     }
     p.font(11);
-    for (const x of run.front.filter((x) => x[4])) p.text(x[2], p.x(x[0] * 1e9) + 12, y(x[1]) - 12 + 12 * (i % 3), "left", colour);
+    for (const x of run.front.filter((x) => x[4])) p.halo(x[2], p.x(x[0] * 1e9) + 12, y(x[1]) - 12 + 12 * (i % 3), "left", colour);
   }
 }
 

@@ -4,7 +4,7 @@
 const sortKey = (v) => (v !== null && typeof v === "object" ? v.number : v);
 
 // fillTable writes rows of values. A column has a heading, how a value is shown, and whether it is a
-// number; without a heading it is not shown.
+// number, or so long that it may be broken anywhere; without a heading it is not shown.
 function fillTable(table, columns, rows, { clicked, sorted } = {}) {
   const body = element("tbody", {});
   let order = sorted || null;
@@ -18,7 +18,7 @@ function fillTable(table, columns, rows, { clicked, sorted } = {}) {
       });
     }
     body.replaceChildren(...list.map((row) => {
-      const cells = columns.map((c, i) => element("td", { class: c.number ? "number" : undefined, title: c.title && c.title(row[i]) }, c.show ? c.show(row[i]) : String(row[i])));
+      const cells = columns.map((c, i) => element("td", { class: c.number ? "number" : c.long ? "long" : undefined, title: c.title && c.title(row[i]) }, c.show ? c.show(row[i]) : String(row[i])));
       const line = element("tr", clicked ? { class: "click", tabindex: "0" } : {}, ...cells);
       if (clicked) {
         line.addEventListener("click", () => clicked(row));
@@ -88,7 +88,7 @@ class Tables {
   }
   kernels(run) {
     const both = run.schedules.length > 1, world = run.schedules[0].world;
-    const columns = [{ name: "kernel" }, { name: "shape" }, { name: "variant" }, { name: "model" }, number("calls", String)];
+    const columns = [{ name: "kernel" }, { name: "shape", long: true }, { name: "variant" }, { name: "model" }, number("calls", String)];
     if (both) columns.push(number("predicted in a step", secondsText), number("measured in a step", secondsText), number("error", (v) => `${v > 0 ? "+" : ""}${v.toFixed(1)} %`));
     else columns.push(number(`${world} in a step`, secondsText));
     columns.push(number("share", (v) => `${(100 * v).toFixed(1)} %`), number("median call", secondsText), number("95 % of calls", secondsText));

@@ -1,6 +1,6 @@
 // The rows of workers, copies and links over time.
 
-const axisHeight = 18, stepHeight = 14, headHeight = 20, pathShare = 0.16, fewHops = 120, mostNames = 400;
+const axisHeight = 18, stepHeight = 14, headHeight = 20, pathShare = 0.16, fewHops = 120, mostNames = 400, leastApart = 5;
 const leastTall = 9, leastAlone = 18, mostTall = 30;
 
 class Timeline {
@@ -128,15 +128,15 @@ class Timeline {
     let before = 0, written = -Infinity;
     schedule.steps.forEach((end, i) => {
       const x = p.x(end);
-      if (x > p.left && x < p.right) {
-        p.line(x, top - 4, x, bottom, p.theme.faint, 0.7, [2, 3]);
-      }
+      if (x > p.left && x < p.right && x - p.x(before) >= leastApart) p.line(x, top, x, bottom, p.theme.faint, 0.7, [2, 3]);
       const left = Math.max(p.left, p.x(before)), right = Math.min(p.right, x), mid = (left + right) / 2;
-      if (schedule.steps.length > 1 && right - left > 14 && mid - written > 46) {
-        p.text(`step ${schedule.firstStep + i}`, mid, top - stepHeight / 2, "center", p.theme.faint);
-        written = mid;
-      }
       before = end;
+      if (schedule.steps.length < 2 || right - left < 14) return;
+      const name = `step ${schedule.firstStep + i}`, half = p.c.measureText(name).width / 2;
+      if (mid - half > written && mid + half < p.right) {
+        p.halo(name, mid, top - stepHeight / 2, "center", p.theme.faint);
+        written = mid + half + 10;
+      }
     });
   }
   // box is where an item is drawn.

@@ -45,6 +45,15 @@ function roundSteps(from, to, about) {
   return { list, step };
 }
 
+// decadeSteps lists 1, 2 and 5 times the powers of ten between two values.
+function decadeSteps(from, to) {
+  const list = [];
+  for (let power = 10 ** Math.floor(Math.log10(from)); power <= to; power *= 10) {
+    list.push(...[power, 2 * power, 5 * power].filter((v) => v >= from && v <= to));
+  }
+  return list;
+}
+
 // tickText writes a tick so that neighbours differ.
 function tickText(v, step, size) {
   const places = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / size) - 1e-9)));
@@ -129,6 +138,16 @@ class Picture {
     this.c.textBaseline = "middle";
     this.c.fillStyle = colour;
     this.c.fillText(s, x, y);
+  }
+  // halo is a text that covers the lines behind it with the paper.
+  halo(s, x, y, align, colour) {
+    this.c.textAlign = align;
+    this.c.textBaseline = "middle";
+    this.c.lineWidth = 4;
+    this.c.lineJoin = "round";
+    this.c.strokeStyle = this.theme.paper;
+    this.c.strokeText(s, x, y);
+    this.text(s, x, y, align, colour);
   }
   // clipped is a text that is no wider than so many pixels; empty where hardly anything is left.
   clipped(s, width) {
