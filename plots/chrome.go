@@ -18,36 +18,54 @@ import (
 	"dahl/schedule/explain"
 )
 
-// Chrome writes a run in the Trace Event Format (JSON object form; Google, "Trace Event Format",
+// Chrome writes runs in the Trace Event Format (JSON object form; Google, "Trace Event Format",
 // 2016), which Perfetto and chrome://tracing open. Each device is a process with a thread per
 // worker. The transfers are a process with a thread per route. Each task and transfer is a slice.
 // Flow arrows show dependences between workers, and transfers. Counters show live bytes and
-// power.
+// power. The critical path is a process of its own, and its tasks say that they are on it. Processes
+// and threads are numbered in the order of the platform, in which viewers then show them.
 //
 // Changes of clocks and of sleep, and sleep itself, are slices too. They are in the thread of their
 // worker, or in one of their link. Counters show the speed of a clock relative to the device's first.
 //
 // Times are microseconds with nanosecond digits. Slices of one thread never overlap: simultaneous
 // slices of one worker or route get threads of their own.
-func Chrome(w io.Writer, r *Run) error {
-	if err := r.check("chrome trace"); err != nil {
-		return err
+//
+// Of several runs, such as a prediction and what was measured, each has its own processes, with its
+// world in their names. All begin at 0.
+func Chrome(w io.Writer, runs ...*Run) error {
+	for _, r := range runs {
+		if err := r.check("chrome trace"); err != nil {
+			return err
+		}
 	}
-	t := chromeTrace{run: r, out: bufio.NewWriter(w)}
+	t := chromeTrace{out: bufio.NewWriter(w)}
 	t.text(`{"displayTimeUnit":"ns","otherData":{"title":`)
-	t.value(r.title())
+	t.value(runs[len(runs)-1].title())
 	t.text("},\"traceEvents\":[\n")
-	t.placeSlices()
-	t.writeSpans()
-	t.writeTransfers()
-	t.writeStates()
-	t.writeFlows()
-	t.writeCounters()
+	for _, r := range runs {
+		t.run = r
+		if t.world = ""; len(runs) > 1 {
+			t.world = string(r.Schedule.World) + ": "
+		}
+		t.writeRun()
+	}
 	t.text("\n]}\n")
 	if err := errors.Join(t.err, t.out.Flush()); err != nil { // Flush has the first error of all writes
 		return fmt.Errorf("chrome trace: %w", err)
 	}
 	return nil
+}
+
+func (t *chromeTrace) writeRun() {
+	t.findPath()
+	t.placeSlices()
+	t.writeSpans()
+	t.writeTransfers()
+	t.writePath()
+	t.writeStates()
+	t.writeFlows()
+	t.writeCounters()
 }
 
 // chromeEvent is one event; the members are those of the format.
@@ -86,6 +104,7 @@ type taskArgs struct {
 	Flops  float64  `json:"flops,omitempty"`
 	Bytes  int64    `json:"bytes,omitempty"`
 	Waited *float64 `json:"ready_to_start_us,omitempty"`
+	OnPath bool     `json:"critical_path,omitempty"`
 }
 
 type transferArgs struct {
@@ -94,21 +113,37 @@ type transferArgs struct {
 	For    string `json:"for"`
 	Step   int32  `json:"step"`
 	Reason string `json:"reason,omitempty"`
+	OnPath bool   `json:"critical_path,omitempty"`
+}
+
+type pathArgs struct {
+	Waited float64 `json:"cause_to_start_us"`
 }
 
 // named is the argument of an event that names a process or thread.
 func named(name string) map[string]string { return map[string]string{"name": name} }
+
+// sortedAt is the argument of an event that says where a process or thread is shown.
+func sortedAt(index int) map[string]int { return map[string]int{"sort_index": index} }
 
 // track is the process and thread of a slice.
 type track struct{ process, thread int }
 
 // chromeTrace is the state of one writing.
 type chromeTrace struct {
-	run    *Run
-	out    *bufio.Writer
-	err    error // of a value, such as an infinite power
-	events int
-	flows  int
+	out       *bufio.Writer
+	err       error // of a value, such as an infinite power
+	events    int
+	flows     int
+	processes int // written so far
+	threads   int
+
+	run         *Run   // that is being written
+	world       string // before the names of its processes
+	transferred int    // the process of its transfers
+	path        []explain.PathStep
+
+	spanOnPath, transferOnPath []bool
 
 	ofWorker    []track // the first of each worker
 	ofLink      map[int]track
@@ -134,28 +169,39 @@ func (t *chromeTrace) event(e chromeEvent) {
 	t.value(e)
 }
 
+// process writes the name of a new process and its place among them.
+func (t *chromeTrace) process(name string) int {
+	t.processes++
+	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: t.processes, Args: named(t.world + name)})
+	t.event(chromeEvent{Phase: "M", Name: "process_sort_index", Process: t.processes, Args: sortedAt(t.processes)})
+	return t.processes
+}
+
+// thread writes the names of so many new threads of a process, at least one, and their places.
+func (t *chromeTrace) thread(process, count int, label string) (first int) {
+	first = t.threads + 1
+	for l := range max(1, count) {
+		t.threads++
+		t.event(chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: t.threads, Args: named(laneName(label, l))})
+		t.event(chromeEvent{Phase: "M", Name: "thread_sort_index", Process: process, Thread: t.threads, Args: sortedAt(t.threads)})
+	}
+	return first
+}
+
 // placeSlices gives every span and transfer a thread and writes the names.
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	t.ofSpan, t.ofTransfer = make([]track, len(s.Spans)), make([]track, len(s.Transfers))
 	t.spanOf, t.transferFor = map[dag.Instance]int{}, map[dag.Instance][]int{}
+	first := t.processes + 1
 	for d := range p.Devices {
-		t.event(chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
-	}
-	thread := 1
-	name := func(process, count int, label string) (first int) {
-		first = thread
-		for l := range max(1, count) {
-			t.event(chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(laneName(label, l))})
-			thread++
-		}
-		return first
+		t.process(p.Devices[d].Name)
 	}
 	lane, count := spanLanes(s)
 	t.ofWorker = make([]track, len(p.Workers))
 	for w := range p.Workers {
-		device := int(p.Workers[w].Device) + 1
-		t.ofWorker[w] = track{device, name(device, count[platform.WorkerID(w)], p.Workers[w].Name)}
+		device := first + int(p.Workers[w].Device)
+		t.ofWorker[w] = track{device, t.thread(device, count[platform.WorkerID(w)], p.Workers[w].Name)}
 	}
 	for i := range s.Spans {
 		span := &s.Spans[i]
@@ -163,12 +209,12 @@ func (t *chromeTrace) placeSlices() {
 		t.ofSpan[i].thread += lane[i]
 		t.spanOf[dag.Instance{Task: span.Task, Step: span.Step}] = i
 	}
-	process := len(p.Devices) + 1
-	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
+	process := t.process("transfers and counters")
+	t.transferred = process
 	order, lanes, counts := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
 	firstOf := map[route]int{}
 	for _, r := range slices.SortedFunc(maps.Keys(counts), compareRoutes) {
-		firstOf[r] = name(process, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
+		firstOf[r] = t.thread(process, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
@@ -178,7 +224,7 @@ func (t *chromeTrace) placeSlices() {
 	}
 	t.ofLink = map[int]track{}
 	for _, link := range t.run.changedLinks() {
-		t.ofLink[link] = track{process, name(process, 1, p.Links[link].Name)}
+		t.ofLink[link] = track{process, t.thread(process, 1, p.Links[link].Name)}
 	}
 }
 
@@ -193,7 +239,7 @@ func (t *chromeTrace) writeSpans() {
 		s := &t.run.Schedule.Spans[i]
 		task := &g.Tasks[s.Task]
 		args := taskArgs{Step: s.Step, Clock: t.run.clockName(s), Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Micro: task.Labels.MicroBatch, Type: task.Type.String(),
-			Shape: task.Shape, Flops: task.Flops, Bytes: task.MovedBytes}
+			Shape: task.Shape, Flops: task.Flops, Bytes: task.MovedBytes, OnPath: t.spanOnPath[i]}
 		if s.Ready >= 0 && s.Ready <= s.Start {
 			waited := float64(s.Start-s.Ready) / 1e3
 			args.Waited = &waited
@@ -206,8 +252,45 @@ func (t *chromeTrace) writeTransfers() {
 	g := t.run.Problem.Graph
 	for i := range t.run.Schedule.Transfers {
 		x := &t.run.Schedule.Transfers[i]
-		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step, string(x.Reason)}
+		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step, string(x.Reason), t.transferOnPath[i]}
 		t.slice(t.ofTransfer[i], g.Buffers[x.Buffer].Name+" "+transferLabel(x), "transfer", x.Start, x.End, args)
+	}
+}
+
+// findPath finds the critical path and what is on it.
+func (t *chromeTrace) findPath() {
+	s := t.run.Schedule
+	t.path = explain.CriticalPath(t.run.Problem, s)
+	t.spanOnPath, t.transferOnPath = make([]bool, len(s.Spans)), make([]bool, len(s.Transfers))
+	for i := range t.path {
+		if k := t.path[i].Span; k >= 0 {
+			t.spanOnPath[k] = true
+		}
+		if k := t.path[i].Transfer; k >= 0 {
+			t.transferOnPath[k] = true
+		}
+	}
+}
+
+// writePath writes the critical path from its beginning.
+func (t *chromeTrace) writePath() {
+	s, g := t.run.Schedule, t.run.Problem.Graph
+	process := t.process("critical path")
+	at := track{process, t.thread(process, 1, "critical path")}
+	for i := range t.path {
+		step := &t.path[i]
+		name := ""
+		switch {
+		case step.Span >= 0:
+			name = g.Tasks[s.Spans[step.Span].Task].Name
+		case step.Transfer >= 0:
+			x := &s.Transfers[step.Transfer]
+			name = g.Buffers[x.Buffer].Name + " " + transferLabel(x)
+		default:
+			name = s.Changes[step.Change].StateName(t.run.Problem.Platform)
+		}
+		from, to := step.Times(s)
+		t.slice(at, name, "critical path", from, to, pathArgs{float64(step.Wait) / 1e3})
 	}
 }
 
@@ -306,8 +389,7 @@ func (t *chromeTrace) flow(category string, from track, start, end time.Duration
 }
 
 func (t *chromeTrace) writeCounters() {
-	p := t.run.Problem.Platform
-	process := len(p.Devices) + 1
+	p, process := t.run.Problem.Platform, t.transferred
 	for _, o := range t.run.Schedule.Memory {
 		t.event(chromeEvent{Phase: "C", Name: "memory " + p.Memories[o.Memory].Name, Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
 	}

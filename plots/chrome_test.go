@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // traceFile is the trace as a viewer reads it.
@@ -22,10 +24,10 @@ type traceFile struct {
 	} `json:"traceEvents"`
 }
 
-func readChrome(t *testing.T, r *Run) traceFile {
+func readChrome(t *testing.T, runs ...*Run) traceFile {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Chrome(&out, r); err != nil {
+	if err := Chrome(&out, runs...); err != nil {
 		t.Fatal(err)
 	}
 	var f traceFile
@@ -59,7 +61,9 @@ func TestChromeSlices(t *testing.T) {
 			case e.Ph == "M" && e.Name == "thread_name":
 				threads[at] = e.Args["name"] != ""
 			case e.Ph == "X":
-				count++
+				if e.Cat != "critical path" {
+					count++
+				}
 				if !threads[at] || !processes[e.Pid] {
 					t.Errorf("%s: slice %q is on unknown thread %v", name, e.Name, at)
 				}
@@ -216,5 +220,48 @@ func TestChromeBoundsTheArrowsIntoATask(t *testing.T) {
 	// The last tile of a layer writes the weight that all hundred others read.
 	if most != maxArrows {
 		t.Errorf("a task has %d arrows, want %d", most, maxArrows)
+	}
+}
+
+// What is on the critical path is marked, and drawn again in a process of its own. Predicted and measured have
+// processes of their own, each with a place.
+func TestChromeOfBothWorlds(t *testing.T) {
+	predicted, measured := tinyRun(t, schedule.Simulated, 1), tinyRun(t, schedule.Measured, 1.5)
+	f := readChrome(t, predicted, measured)
+	names, places := map[string]int{}, map[string]map[int]bool{"process_sort_index": {}, "thread_sort_index": {}}
+	marked, path := map[string]int{}, map[string]int{}
+	world := ""
+	for _, e := range f.TraceEvents {
+		switch {
+		case e.Name == "process_name":
+			names[e.Args["name"].(string)]++
+			world, _, _ = strings.Cut(e.Args["name"].(string), ":")
+		case places[e.Name] != nil:
+			at := int(e.Args["sort_index"].(float64))
+			if places[e.Name][at] {
+				t.Errorf("%s %d is given twice", e.Name, at)
+			}
+			places[e.Name][at] = true
+		case e.Ph == "X" && e.Cat == "critical path":
+			path[world]++
+		case e.Ph == "X" && e.Args["critical_path"] == true:
+			marked[world]++
+		}
+	}
+	for _, world := range []string{"simulated", "measured"} {
+		for _, process := range []string{"cpu", "gpu", "transfers and counters", "critical path"} {
+			if names[world+": "+process] != 1 {
+				t.Errorf("%d processes are named %s: %s", names[world+": "+process], world, process)
+			}
+		}
+	}
+	for i, r := range []*Run{predicted, measured} {
+		want := len(explain.CriticalPath(r.Problem, r.Schedule))
+		if world := []string{"simulated", "measured"}[i]; path[world] != want || marked[world] != want {
+			t.Errorf("%s: the path has %d slices and %d tasks and copies are marked, want %d", world, path[world], marked[world], want)
+		}
+	}
+	if len(places["process_sort_index"]) != len(names) {
+		t.Errorf("%d of %d processes have a place", len(places["process_sort_index"]), len(names))
 	}
 }

@@ -160,14 +160,19 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 	return nil
 }
 
-// writeTrace writes the trace of what ran into the run.
+// writeTrace writes the trace of what was predicted and of what ran into the run.
 func (t *trainer) writeTrace(dir *rundir.Dir) error {
-	run, err := newPlotRun(t.w.mainProblem(t.Measured.Main.Steps), t.Measured.Main, t.summarize())
+	problem, summary := t.w.mainProblem(t.Measured.Main.Steps), t.summarize()
+	run, err := newPlotRun(problem, t.Measured.Main, summary)
+	if err != nil {
+		return err
+	}
+	predicted, err := newPlotRun(problem, t.Predicted.Main, summary)
 	if err != nil {
 		return err
 	}
 	f := traceFormats["chrome"]
-	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, run) })
+	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, predicted, run) })
 }
 
 // thousands prints an integer with commas.

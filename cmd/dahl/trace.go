@@ -17,10 +17,15 @@ import (
 // traceFormats are the formats of dahl trace and the files they go to.
 var traceFormats = map[string]struct {
 	file  string
-	write func(io.Writer, *plots.Run) error
+	write func(w io.Writer, predicted, run *plots.Run) error // predicted may be nil
 }{
-	"chrome": {"trace.json", plots.Chrome},
-	"paje":   {"trace.paje", plots.Paje},
+	"chrome": {"trace.json", func(w io.Writer, predicted, run *plots.Run) error {
+		if predicted == nil {
+			return plots.Chrome(w, run)
+		}
+		return plots.Chrome(w, predicted, run)
+	}},
+	"paje": {"trace.paje", func(w io.Writer, _, run *plots.Run) error { return plots.Paje(w, run) }},
 }
 
 func newTrace([]string) *cobra.Command {
@@ -29,7 +34,8 @@ func newTrace([]string) *cobra.Command {
 		Use:   "trace DIR",
 		Short: "write the schedule of a run for Perfetto or ViTE",
 		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
-(trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE).`,
+(trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE). Of
+a training the Chrome events have the prediction, too, above what was measured.`,
 		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return traceRun(cmd.OutOrStdout(), args[0], format)
@@ -53,8 +59,16 @@ func traceRun(stdout io.Writer, path, format string) error {
 	if err != nil {
 		return err
 	}
+	var before *plots.Run
+	predicted, err := r.Predicted()
+	if err == nil && predicted != nil {
+		before, err = newPlotRun(r.Problem, predicted, r.summary)
+	}
+	if err != nil {
+		return err
+	}
 	err = extendRun(path, func(d *rundir.Dir) error {
-		return d.Write(f.file, func(w io.Writer) error { return f.write(w, run) })
+		return d.Write(f.file, func(w io.Writer) error { return f.write(w, before, run) })
 	})
 	if err == nil {
 		fmt.Fprintln(stdout, filepath.Join(path, f.file))
