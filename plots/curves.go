@@ -216,9 +216,12 @@ func bestText(p CurvePoint, q Quantity) string {
 
 // format writes a value with three significant digits, or all of a number's before the point.
 func (q *Quantity) format(v float64) string {
-	u := q.unit(v)
-	if q.Unit == "" {
-		u.name, u.size = "", 1
+	switch {
+	case q.Unit == "" && v >= 1000:
+		return thousands(fmt.Sprintf("%.0f", v))
+	case q.Unit == "s":
+		return formatDuration(time.Duration(v * 1e9))
 	}
+	u := q.unit(v)
 	return strings.TrimSpace(u.format(v))
 }

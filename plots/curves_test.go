@@ -44,6 +44,21 @@ func TestCurvesGolden(t *testing.T) {
 	wantGolden(t, "curves", file.Bytes())
 }
 
+// A speed-up of x^0.8 stands below the line of what is proportional to x.
+func TestSpeedupGolden(t *testing.T) {
+	c := &Curves{Title: "speed-up over workers", Summary: "a made-up network", XLabel: "workers", Y: Quantity{Name: "times as fast", More: true}, Ideal: true,
+		Series: []Series{{Name: "measured"}}}
+	for _, x := range []float64{1, 2, 4, 8} {
+		y := math.Pow(x, 0.8)
+		c.Series[0].Points = append(c.Series[0].Points, CurvePoint{x, y, y, y})
+	}
+	var file bytes.Buffer
+	if err := DrawCurves(&file, "png", c); err != nil {
+		t.Fatal(err)
+	}
+	wantGolden(t, "speedup", file.Bytes())
+}
+
 func TestCurvesRefuse(t *testing.T) {
 	for name, points := range map[string][]CurvePoint{
 		"descending": {{2, 1, 1, 1}, {1, 1, 1, 1}},

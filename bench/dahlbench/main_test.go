@@ -16,21 +16,6 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// smallNetwork is a model file for the built-in digits with few calls to calibrate.
-const smallNetwork = `
-name = "small"
-input = [1, 8, 8]
-[[layer]]
-kind = "conv2d"
-filters = 3
-kernel = 3
-[[layer]]
-kind = "flatten"
-[[layer]]
-kind = "dense"
-outputs = 10
-`
-
 func TestHelp(t *testing.T) {
 	for _, sub := range newRoot(nil).Commands() {
 		code, out, stderr := run(t, sub.Name(), "--help")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -31,9 +32,23 @@ func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Cha
 		curves.Y = plots.Quantity{Name: "times as fast", More: true}
 	}
 	for _, s := range c.Series {
-		curves.Series = append(curves.Series, plots.Series{Name: s.Name, Dashed: s.Predicted, Points: curvePoints(s.Points)})
+		name := cmp.Or(s.Name, worldOf(f))
+		if s.Predicted {
+			name = strings.TrimSpace(s.Name + " " + predicted)
+		}
+		curves.Series = append(curves.Series, plots.Series{Name: name, Dashed: s.Predicted, Points: curvePoints(s.Points)})
 	}
 	return plots.DrawCurves(w, format, curves)
+}
+
+const predicted = "predicted"
+
+// worldOf says how the numbers of cells come about.
+func worldOf(f *experiment.File) string {
+	if f.Command == "execute" {
+		return "measured"
+	}
+	return predicted
 }
 
 // quantityOf is a column as a figure shows it.
@@ -71,7 +86,7 @@ func partText(f *experiment.File, c *experiment.Chart) string {
 
 // chartSummary says how the numbers came about.
 func chartSummary(f *experiment.File, c *experiment.Chart) string {
-	of := []string{map[string]string{"simulate": "predicted by dahl simulate", "plan": "predicted by dahl plan", "execute": "measured by dahl execute"}[f.Command]}
+	of := []string{worldOf(f) + " by dahl " + f.Command}
 	for _, s := range f.Settings {
 		of = append(of, s.Key+" "+s.Value)
 	}
@@ -135,10 +150,7 @@ func heatOf(c *experiment.Chart, f *experiment.File, h *plots.Heat) *plots.Heat 
 
 // frontOf marks the points that no other beats in both.
 func frontOf(c *experiment.Chart, of *plots.Front) *plots.Front {
-	var points []experiment.Point
-	for _, s := range c.Series {
-		points = append(points, s.Points...)
-	}
+	points := distinct(c)
 	for _, p := range points {
 		beaten := slices.ContainsFunc(points, func(q experiment.Point) bool {
 			return q.SecondsPer <= p.SecondsPer && q.JoulesPerImage <= p.JoulesPerImage && (q.SecondsPer < p.SecondsPer || q.JoulesPerImage < p.JoulesPerImage)
@@ -146,6 +158,29 @@ func frontOf(c *experiment.Chart, of *plots.Front) *plots.Front {
 		of.Points = append(of.Points, plots.FrontPoint{Seconds: p.SecondsPer, Joules: p.JoulesPerImage, Label: p.Label, Front: !beaten})
 	}
 	return of
+}
+
+// distinct are the points of all series. Those at one place are one, with the label of the first.
+func distinct(c *experiment.Chart) (points []experiment.Point) {
+	at := map[[2]float64]int{}
+	var others []int
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			place := [2]float64{p.SecondsPer, p.JoulesPerImage}
+			if i, ok := at[place]; ok {
+				others[i]++
+				continue
+			}
+			at[place] = len(points)
+			points, others = append(points, p), append(others, 0)
+		}
+	}
+	for i, n := range others {
+		if n > 0 {
+			points[i].Label += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return points
 }
 
 func curvePoints(points []experiment.Point) (all []plots.CurvePoint) {

@@ -41,9 +41,9 @@ type ColumnInfo struct {
 // Columns is the table of columns, by [Column].
 func Columns() []ColumnInfo {
 	return []ColumnInfo{
-		StepTime:        {"step_s", "step", "s", false, "a steady training step"},
-		PredictedStep:   {"predicted_step_s", "predicted step", "s", false, "what the simulator said of a step that was then executed"},
-		RunTime:         {"run_s", "run", "s", false, "all steps, with evaluations, without planning"},
+		StepTime:        {"step_s", "step time", "s", false, "a steady training step"},
+		PredictedStep:   {"predicted_step_s", "predicted step time", "s", false, "what the simulator said of a step that was then executed"},
+		RunTime:         {"run_s", "run time", "s", false, "all steps, with evaluations, without planning"},
 		Rate:            {"images_per_s", "images/s", "/s", true, "images that are trained on per second, in the last epoch of an executed run"},
 		Joules:          {"joules", "energy", "J", false, "of the run"},
 		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "the joules of an executed run over its epochs; of a simulated one those of its images in an epoch"},

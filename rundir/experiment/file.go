@@ -101,6 +101,10 @@ func (r *reader) read(top *tomlfile.Table, small bool) {
 		r.toml.FailAt("", "", `[run] is missing; write [run] with command = "simulate", "plan" or "execute"`)
 		return
 	}
+	if small && otherwise == nil {
+		r.toml.FailAt("", "", "[small] is missing, which says what the small version has otherwise; write one, or run the whole")
+		return
+	}
 	if smallCases := r.keys(otherwise).Tables(CaseAxis); small && len(smallCases) > 0 {
 		cases = smallCases
 	}

@@ -223,7 +223,7 @@ func (t *Table) writeNotes(b *strings.Builder, groups []*group) {
 	}
 	b.WriteString("\n")
 	if most > 1 {
-		fmt.Fprintf(b, "Medians over repetitions%s; %s.\n", t.seeds(), IntervalText(least, most))
+		fmt.Fprintf(b, "Medians over repetitions%s; in brackets %s.\n", t.seeds(), IntervalText(least, most))
 	}
 	for _, s := range []struct {
 		title string
@@ -257,11 +257,11 @@ func IntervalText(least, most int) string {
 	}
 	switch {
 	case least >= enough:
-		return "brackets: an interval that holds the median with a probability of at least 95 % (order statistics)"
+		return "an interval that holds the median with a probability of at least 95 % (order statistics)"
 	case least == most:
-		return fmt.Sprintf("brackets: the least and the greatest of %d, which hold the median with a probability of %s; for 95 %% there are too few", least, covers(least))
+		return fmt.Sprintf("the least and the greatest of %d, which hold the median with a probability of %s; for 95 %% there are too few", least, covers(least))
 	}
-	return fmt.Sprintf("brackets: an interval that holds the median with a probability of at least %s (order statistics; 95 %% from %d values on)", covers(least), enough)
+	return fmt.Sprintf("an interval that holds the median with a probability of at least %s (order statistics; 95 %% from %d values on)", covers(least), enough)
 }
 
 // sources lists what a column rests on, and of how many rows where it is not one for all.
