@@ -79,7 +79,7 @@ func (s *Series) check() error {
 		return ErrNoData
 	}
 	for i, p := range s.Points {
-		if !(p.X >= 1) || !(p.Low >= 0 && p.Low <= p.Y && p.Y <= p.High) || math.IsInf(p.X+p.High, 0) {
+		if !(p.X > 0) || !(p.Low >= 0 && p.Low <= p.Y && p.Y <= p.High) || math.IsInf(p.X+p.High, 0) {
 			return fmt.Errorf("point %d at %g is %g in [%g, %g]", i, p.X, p.Y, p.Low, p.High)
 		}
 		if i > 0 && p.X <= s.Points[i-1].X {

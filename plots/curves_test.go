@@ -62,7 +62,7 @@ func TestSpeedupGolden(t *testing.T) {
 func TestCurvesRefuse(t *testing.T) {
 	for name, points := range map[string][]CurvePoint{
 		"descending": {{2, 1, 1, 1}, {1, 1, 1, 1}},
-		"below one":  {{0.5, 1, 1, 1}},
+		"at zero":    {{0, 1, 1, 1}},
 		"no number":  {{1, math.NaN(), 1, 1}},
 		"outside":    {{1, 3, 1, 2}},
 	} {

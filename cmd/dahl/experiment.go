@@ -134,6 +134,7 @@ const (
 	resultsTable   = "results.md"
 	figuresDir     = "figures"
 	cellsDir       = "cells"
+	lockFile       = ".lock"
 )
 
 // experimentFormat is that of experimentHead.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/nn"
 	"dahl/rundir/experiment"
 )
 
@@ -124,6 +124,10 @@ func checkSetting(command *cellCommand, s experiment.Setting, keys []string) err
 		_, err = cli.LoadModel(s.Value)
 	case "platform":
 		_, err = cli.LoadPlatform(s.Value)
+	case "lowering":
+		if s.Value != bestTiles {
+			_, err = nn.LoadLowering(s.Value)
+		}
 	default:
 		cmd := &cobra.Command{Use: command.name}
 		command.addFlags(cmd, &options{})
@@ -142,7 +146,10 @@ func checkSimulation(o *options) error {
 		_, err = o.selected(p)
 	}
 	if err == nil && o.Model != "" {
-		_, _, err = fittedModel(o)
+		var m *nn.Model
+		if m, _, err = fittedModel(o); err == nil {
+			_, err = o.trained(m)
+		}
 	}
 	if err == nil {
 		_, err = hashInputs(o)
@@ -152,9 +159,15 @@ func checkSimulation(o *options) error {
 
 // checkTraining checks what execute reads.
 func checkTraining(o *options) error {
-	_, _, err := trainingData(o)
+	m, _, err := trainingData(o)
+	if err == nil {
+		_, err = o.trained(m)
+	}
 	if err == nil {
 		_, err = thisMachine(o)
 	}
-	return cmp.Or(err, func() error { _, err := hashInputs(o); return err }())
+	if err == nil {
+		_, err = hashInputs(o)
+	}
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,9 +63,9 @@ the first one runs: keys, values, models, machines, data.
 
 The same command goes on after any interruption, kill -9 included: cells whose runs are
 complete and have the same command line stay as they are, a training of which a checkpoint is kept
-goes on, and others begin again. That is so for a changed file, too. Cells that failed run
-again. Results of two versions of the program do not mix: another one refuses the
-directory.
+goes on, and others begin again. That is so for a changed file, too. Cells whose process failed
+run again; a loss that is not finite is a result. Results of two versions of the program do
+not mix: another one refuses the directory.
 
 It writes results.csv with a line for each cell, results.md with medians over
 repetitions and seeds, figures, and experiment.json, which names program, machine and file. The brackets in
@@ -130,7 +131,7 @@ func runExperiment(ctx context.Context, stdout io.Writer, name string, f *experi
 		r.print(stdout)
 	}
 	if failed := r.table.Count(experiment.Failed); runErr == nil && failed > 0 {
-		runErr = fmt.Errorf("%d of %d cells failed; the same command runs them again", failed, len(r.cells))
+		runErr = fmt.Errorf("%d of %d cells failed; %s in %s says why", failed, len(r.cells), resultsCSV, path)
 	}
 	return runErr
 }
@@ -152,7 +153,7 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 	if r.dir, err = durable.MakeDir(path); err != nil {
 		return nil, cli.AsInput(err)
 	}
-	lock, err = r.dir.Lock(".lock", fmt.Sprintf("process %d", os.Getpid()))
+	lock, err = r.dir.Lock(lockFile, fmt.Sprintf("process %d", os.Getpid()))
 	if err != nil {
 		r.dir.Close()
 		return nil, cli.InputErrorf("%s: %w; wait for it, or name another directory with --out", path, err)
@@ -171,14 +172,25 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 		r.manifest.Idle, err = r.measureIdle(ctx)
 	}
 	if err == nil {
-		err = cmp.Or(r.dir.Mkdir(cellsDir), r.dir.Mkdir(figuresDir), r.dir.Replace(experimentFile, writeText(string(r.text))),
-			r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) }))
+		err = r.begin()
 	}
 	if err != nil {
 		lock.Unlock()
 		r.dir.Close()
 	}
 	return lock, err
+}
+
+// begin writes what runs. The manifest is first, by which the directory can be told.
+func (r *gridRun) begin() error {
+	err := r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) })
+	if err == nil {
+		err = r.dir.Replace(experimentFile, writeText(string(r.text)))
+	}
+	if err == nil {
+		err = r.dir.Mkdir(cellsDir)
+	}
+	return err
 }
 
 // earlierExperiment is what ran in a directory before; nil: nothing did.
@@ -190,7 +202,9 @@ func earlierExperiment(path string) (*experimentManifest, error) {
 	if err != nil {
 		return nil, cli.InputErrorf("output directory: %w", err)
 	}
-	others := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".lock" })
+	others := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { // what was cut off before there was a manifest
+		return e.Name() == lockFile || strings.HasPrefix(e.Name(), "."+experimentHead)
+	})
 	if len(others) == 0 {
 		return nil, nil
 	}
@@ -262,7 +276,13 @@ func (r *gridRun) row(c *experiment.Cell) experiment.Row {
 
 // write writes tables and figures.
 func (r *gridRun) write() error {
-	if err := cmp.Or(r.dir.Replace(resultsCSV, r.table.WriteCSV), r.dir.Replace(resultsTable, r.writeTable), r.dir.RemoveAll(figuresDir), r.dir.Mkdir(figuresDir)); err != nil {
+	if err := r.dir.Replace(resultsCSV, r.table.WriteCSV); err != nil {
+		return err
+	}
+	if err := r.dir.Replace(resultsTable, r.writeTable); err != nil {
+		return err
+	}
+	if err := cmp.Or(r.dir.RemoveAll(figuresDir), r.dir.Mkdir(figuresDir)); err != nil {
 		return err
 	}
 	for _, c := range r.table.Charts() {

@@ -47,6 +47,7 @@ var writers = []struct {
 	{"report run --out page.html", func(t *testing.T) bool { return there("page.html") }, true, 0},
 	{"compare run --out run", inRun(compareFile), true, 3},
 	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
+	{"experiment run grid.toml --out grid", func(t *testing.T) bool { return there("grid/" + resultsTable) }, true, 9},
 	{"import two.stg --out g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
 }
 
@@ -103,6 +104,8 @@ func TestEveryFileOperationFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	writeTestFile(t, "two.stg", "2\n0 1 0\n1 1 1 0\n")
+	writeTestFile(t, "grid.toml", "name = \"grid\"\n[run]\ncommand = \"simulate\"\nplatform = \"laptop\"\nmodel = \"tiny.toml\"\nsteps = 2\n[grid]\nbatch = [3]\n")
+	t.Setenv(asDahl, "1") // the cells of an experiment are processes of this program
 	defer shortenDemo()()
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 7 --out run")...)
 	mustRun(t, strings.Fields("calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml")...)

@@ -1,0 +1,525 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/platform"
+	"dahl/rundir/experiment"
+)
+
+// smallGrid predicts steps of a small network in two batch sizes on a core and on both.
+const smallGrid = `
+name = "grid"
+[run]
+command = "simulate"
+platform = "laptop"
+model = "tiny.toml"
+steps = 3
+[grid]
+batch = [3, 5]
+devices = ["cpu:1", "cpu:2"]
+`
+
+// inGrid makes a directory with an experiment, where processes of this program are dahl.
+func inGrid(t *testing.T, text string) {
+	t.Helper()
+	t.Setenv(asDahl, "1")
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	writeTestFile(t, "grid.toml", text)
+}
+
+// csvRows are the rows of a table of results by the run, each by the name of the column.
+func csvRows(t *testing.T, dir string) map[string]map[string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, resultsCSV))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]map[string]string{}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, name := range lines[0] {
+			row[name] = line[i]
+		}
+		rows[row["run"]] = row
+	}
+	return rows
+}
+
+// fileTimes are when the files below a directory were written, and which they are.
+func fileTimes(t *testing.T, dir string) map[string]os.FileInfo {
+	t.Helper()
+	times := map[string]os.FileInfo{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		times[path], err = e.Info()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return times
+}
+
+// untouched reports files of before that were written or replaced since.
+func untouched(t *testing.T, dir string, before map[string]os.FileInfo) {
+	t.Helper()
+	now := fileTimes(t, dir)
+	for name, was := range before {
+		if is := now[name]; is == nil || !os.SameFile(was, is) || !was.ModTime().Equal(is.ModTime()) {
+			t.Errorf("%s was written again", name)
+		}
+	}
+}
+
+// TestExperiment: each cell is a run directory that equals what the command line of the cell gives, the
+// table has its numbers, a second start runs nothing, and a file with another batch size keeps the
+// cells that it still has.
+func TestExperiment(t *testing.T) {
+	inGrid(t, smallGrid)
+	var o experimentObject
+	if err := json.Unmarshal([]byte(mustRun(t, "experiment", "run", "grid.toml", "--out", "out", "--json")), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Cells != 4 || o.OK != 4 || len(o.Rows) != 4 {
+		t.Fatalf("%+v", o)
+	}
+	mustRun(t, strings.Fields("simulate --batch=5 --devices=cpu:2 --model=tiny.toml --platform=laptop --steps=3 --out alone")...)
+	alone, err := readJSON[summary]("alone/" + summaryFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cell = "batch=5,devices=cpu%3A2"
+	row := csvRows(t, "out")[cell]
+	if got := row["step_s"]; got != strconv.FormatFloat(alone.PeriodS, 'g', -1, 64) || row["status"] != "ok" || row["joules_source"] != alone.EnergyJ.Grounds {
+		t.Errorf("%v, want a step of %g s", row, alone.PeriodS)
+	}
+	if a, b := manifestOf(t, "alone"), manifestOf(t, "out/cells/"+cell); a.Seal != b.Seal {
+		t.Error("the run of a cell is not that of its command line")
+	}
+	for _, name := range []string{experimentFile, experimentHead, resultsTable, "figures/curves-images_per_s-batch-devices.svg", "figures/front.svg"} {
+		if !there("out/" + name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	before := fileTimes(t, "out/cells")
+	if out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out"); !strings.Contains(out, "4 have run, 0 to run") {
+		t.Errorf("again: %s", out)
+	}
+	writeTestFile(t, "grid.toml", strings.Replace(smallGrid, "[3, 5]", "[5, 7]", 1))
+	out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	if !strings.Contains(out, "2 have run, 2 to run") || !strings.Contains(out, "left out  2 cells") || len(csvRows(t, "out")) != 4 {
+		t.Errorf("another file: %s", out)
+	}
+	untouched(t, "out/cells", before)
+}
+
+// TestExperimentSettings: a setting that changes for all cells runs them again.
+func TestExperimentSettings(t *testing.T) {
+	inGrid(t, strings.Replace(smallGrid, `devices = ["cpu:1", "cpu:2"]`, "", 1))
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	writeTestFile(t, "grid.toml", strings.Replace(smallGrid, "steps = 3", "steps = 2", 1))
+	if out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out"); !strings.Contains(out, "0 have run, 4 to run") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestExperimentOfTrainings: columns of executed cells, of which each ran twice, and the same
+// weights with both numbers of cores.
+func TestExperimentOfTrainings(t *testing.T) {
+	inGrid(t, `
+name = "train"
+[run]
+command = "execute"
+repeats = 2
+model = "tiny.toml"
+data = "digits"
+limit = 60
+epochs = 2
+[grid]
+workers = [1, 2]
+contestant = ["dahl"]
+`)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	rows := csvRows(t, "out")
+	if len(rows) != 4 {
+		t.Fatalf("%d rows, want 4", len(rows))
+	}
+	for name, row := range rows {
+		for _, column := range []string{"step_s", "predicted_step_s", "run_s", "images_per_s", "joules", "joules_per_epoch", "joules_per_image", "loss", "test_accuracy_percent"} {
+			if v, err := strconv.ParseFloat(row[column], 64); err != nil || !(v > 0) {
+				t.Errorf("%s: %s is %q", name, column, row[column])
+			}
+		}
+		if row["loss"] != rows["contestant=dahl,workers=1"]["loss"] {
+			t.Errorf("%s: loss %s", name, row["loss"])
+		}
+	}
+	if !there("out/cells/contestant=dahl,workers=2,repeat=2/weights.npz") {
+		t.Error("the second repetition has no run")
+	}
+	out := mustRun(t, "experiment", "verify", "out", "--count", "1", "--seed", "3")
+	if !strings.Contains(out, "results.csv: what the cells say") || !strings.Contains(out, ": same; times") || strings.Count(out, "\n") != 2 {
+		t.Errorf("verify: %s", out)
+	}
+}
+
+// TestExperimentKilled kills an experiment with kill −9 when its first cell has been told, and its
+// child in the middle of another one with it. The same command goes on: cells that had run are not
+// touched, and the results are those of an experiment that nothing disturbed.
+func TestExperimentKilled(t *testing.T) {
+	inGrid(t, smallGrid)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "undisturbed")
+	cmd := dahlProcess(t, "experiment", "run", "grid.toml", "--out", "out")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stdout); !strings.HasPrefix(lines.Text(), "1/4"); {
+		if !lines.Scan() {
+			t.Fatalf("no cell ran: %v", lines.Err())
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	const first = "out/cells/batch=3,devices=cpu%3A1"
+	before := fileTimes(t, first)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	untouched(t, first, before)
+	for _, name := range []string{resultsCSV, resultsTable, "figures/front.svg"} {
+		got, err := os.ReadFile("out/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := os.ReadFile("undisturbed/" + name); err != nil || string(got) != string(want) {
+			t.Errorf("%v: %s is\n%s\nwant\n%s", err, name, got, want)
+		}
+	}
+	if out := mustRun(t, "experiment", "verify", "out"); strings.Count(out, ": same") != 4 {
+		t.Errorf("verify: %s", out)
+	}
+}
+
+// TestExperimentResumes: a training that was cut off and keeps a checkpoint goes on, and its row says so and
+// has no joules of all of it.
+func TestExperimentResumes(t *testing.T) {
+	inGrid(t, `
+name = "cut"
+[run]
+command = "execute"
+model = "tiny.toml"
+data = "digits"
+limit = 12
+batch = 3
+checkpoint = "every=1steps"
+[grid]
+workers = [1]
+`)
+	x, err := openExperiment("grid.toml", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := x.file.Cells()[0]
+	dir := filepath.Join("out", cellsDir, cell.Name())
+	cutAfter(t, "2", append(append([]string{"execute"}, cell.Args()...), "--out", "cut")...)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(dir), 0o777), os.Rename("cut", dir)); err != nil {
+		t.Fatal(err)
+	}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells(), manifest: &experimentManifest{Build: cli.ThisBuild()}}
+	if row := r.dahlRow(&cell, dir); row.Status != experiment.Missing {
+		t.Fatalf("a training that was cut off is %s", row.Status)
+	}
+	if err := runDahl(t.Context(), r, &cell, dir); err != nil {
+		t.Fatal(err)
+	}
+	row := r.dahlRow(&cell, dir)
+	if row.Status != experiment.OK || !strings.Contains(row.Reason, "it went on after step 2") || row.Values[experiment.Joules] == row.Values[experiment.Joules] {
+		t.Errorf("%+v", row)
+	}
+}
+
+// TestExperimentFailure: a cell that does not fit the memory of its device says so and leaves the other alone; the exit
+// code is 1, and the same command tries it again.
+func TestExperimentFailure(t *testing.T) {
+	inGrid(t, `
+name = "grid"
+[run]
+command = "simulate"
+platform = "emulated"
+model = "dahl-cnn-big"
+data = "synthetic:3x360x270:60:7"
+batch = 60
+steps = 1
+[grid]
+devices = ["gpu", "cpu"]
+`)
+	for _, begin := range []string{"0 have run, 2 to run", "1 have run, 1 to run"} {
+		r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out")
+		if r.code != cli.ExitFailed || r.stderr != "dahl: 1 of 2 cells failed; results.csv in out says why\n" || !strings.Contains(r.stdout, "devices=gpu: FAILED: ") || !strings.Contains(r.stdout, begin) {
+			t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+	rows := csvRows(t, "out")
+	if row := rows["devices=gpu"]; row["status"] != "failed" || !strings.Contains(row["reason"], `memory "vram" has 64000000`) || row["step_s"] != "" || rows["devices=cpu"]["status"] != "ok" {
+		t.Errorf("%v", rows)
+	}
+}
+
+// TestExperimentDiverges: a loss that is not finite is the result of a cell, which does not run again.
+func TestExperimentDiverges(t *testing.T) {
+	inGrid(t, `
+name = "grid"
+[run]
+command = "execute"
+model = "tiny.toml"
+data = "digits"
+limit = 30
+batch = 2
+loss = "mse"
+lr = 1e9
+`)
+	for _, begin := range []string{"0 have run, 1 to run", "1 have run, 0 to run"} {
+		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, begin) {
+			t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+	if row := csvRows(t, "out")["run"]; row["status"] != "failed" || !strings.Contains(row["reason"], "the loss was") {
+		t.Errorf("%v", row)
+	}
+}
+
+// TestExperimentVerifyFinds changes the weights of a cell, its table of losses together with the hash in its manifest,
+// and a number of the table of results. Each is found.
+func TestExperimentVerifyFinds(t *testing.T) {
+	inGrid(t, smallGrid)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	change := func(path, from, to string) (restore func()) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), from) {
+			t.Fatalf("%s holds no %q", path, from)
+		}
+		writeTestFile(t, path, strings.Replace(string(text), from, to, 1))
+		return func() { writeTestFile(t, path, string(text)) }
+	}
+	const cell = "out/cells/batch=5,devices=cpu%3A1/"
+	step := csvRows(t, "out")["batch=3,devices=cpu%3A1"]["step_s"]
+	for _, c := range []struct{ path, from, to, want string }{
+		{cell + "schedule.json", `1`, `2`, "devices=cpu%3A1: DIFFERENT: damaged: schedule.json"},
+		{"out/" + resultsCSV, "," + step, ",9" + step, "results.csv: line 2 is not what the run of cell batch=3,devices=cpu%3A1 says"},
+	} {
+		restore := change(c.path, c.from, c.to)
+		r := dahl(t, t.Context(), "experiment", "verify", "out", "--cells", "*cpu%3A1")
+		if r.code != cli.ExitFailed || !strings.Contains(r.stdout, c.want) || !strings.Contains(r.stderr, "1 of 3 checks failed") {
+			t.Errorf("%s: exit code %d, %s%s, want %s", c.path, r.code, r.stdout, r.stderr, c.want)
+		}
+		restore()
+	}
+	change("out/"+experimentFile, "batch", "batch ")
+	if r := dahl(t, t.Context(), "experiment", "verify", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "experiment.toml has changed") {
+		t.Errorf("another file: exit code %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestExperimentErrors: before anything runs, each mistake is told in one line with its place, and leaves nothing.
+func TestExperimentErrors(t *testing.T) {
+	inGrid(t, smallGrid)
+	writeTestFile(t, "foreign/notes", "not dahl's")
+	before := listing(t)
+	replaced := func(from, to string) string { return strings.Replace(smallGrid, from, to, 1) }
+	for _, c := range []struct{ text, args, want string }{
+		{"[[", "", "grid.toml:1: "},
+		{replaced("simulate", "simulat"), "", `grid.toml:4: command = "simulat": want simulate, plan or execute; did you mean simulate`},
+		{replaced("steps", "stebs"), "", "grid.toml:7: stebs: dahl simulate has no such flag for cells"},
+		{replaced("steps", "stebs"), "", "did you mean steps"},
+		{replaced("[3, 5]", `["x"]`), "", `grid.toml:9: batch = "x": `},
+		{replaced("tiny.toml", "lenet"), "", `grid.toml:6: model = "lenet": `},
+		{replaced("laptop", "laptob"), "", "did you mean laptop"},
+		{replaced("cpu:2", "gpu"), "", `grid.toml: cell batch=3,devices=gpu: --devices: `},
+		{replaced("steps = 3", "steps = 3\nout = \"x\""), "", "grid.toml:8: out: dahl simulate has no such flag for cells"},
+		{replaced("steps = 3", "data = \"nope\""), "", "no such directory"},
+		{replaced("steps = 3", "contestant = \"tensorflow\""), "", `grid.toml:7: contestant = "tensorflow": want dahl`},
+		{replaced("steps = 3", "schedule = \"nope\""), "", "cell batch=3,devices=cpu%3A1: --schedule: "},
+		{replaced("steps = 3", "lowering = \"nope.toml\""), "", `grid.toml:7: lowering = "nope.toml": `},
+		{replaced("[3, 5]", "[9999]"), "", "there are 2999 training images in digits"},
+		{smallGrid, "--small", "grid.toml:1: [small] is missing"},
+		{smallGrid, "--data nope", `--data "nope": write the name of a case and its data`},
+		{smallGrid, "--data a=b", "--data: grid.toml has no case with data"},
+		{smallGrid, "--out foreign", "foreign is not empty and not that of an experiment"},
+		{smallGrid, "--out grid.toml", "grid.toml"},
+	} {
+		writeTestFile(t, "grid.toml", c.text)
+		r := dahl(t, t.Context(), append(strings.Fields("experiment run grid.toml"), strings.Fields(c.args)...)...)
+		if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
+			t.Errorf("exit code %d, %q, want %q", r.code, r.stderr, c.want)
+		}
+		if after := listing(t); after != before {
+			t.Fatalf("%q left something behind:\n%s", c.want, after)
+		}
+	}
+}
+
+// TestExperimentOthers: results of another program or machine are not mixed with those of this one, and modified
+// sources are refused unless they are allowed.
+func TestExperimentOthers(t *testing.T) {
+	for _, c := range []struct {
+		build   cli.Build
+		allowed bool
+		refused bool
+	}{{cli.Build{Commit: "c"}, false, false}, {cli.Build{Commit: "c", Dirty: true}, true, false}, {cli.Build{Commit: "c", Dirty: true}, false, true}} {
+		if err := refuseModified(c.build, c.allowed); (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	inGrid(t, smallGrid)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	m, err := readExperiment("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*experimentManifest){
+		"are of dahl":            func(m *experimentManifest) { m.Build.Commit = "another" },
+		"are of another machine": func(m *experimentManifest) { m.CPU = "Z80" },
+		`format "x"`:             func(m *experimentManifest) { m.Format = "x" },
+	} {
+		other := *m
+		change(&other)
+		text, err := json.Marshal(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeTestFile(t, "out/"+experimentHead, string(text))
+		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, want) && want != `format "x"` {
+			t.Errorf("%s: exit code %d, %s", want, r.code, r.stderr)
+		}
+	}
+}
+
+// TestExperimentHeld: two processes do not write into one directory.
+func TestExperimentHeld(t *testing.T) {
+	inGrid(t, smallGrid)
+	x, err := openExperiment("grid.toml", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells()}
+	lock, err := r.open(t.Context(), "out", &experimentFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.dir.Close()
+	defer lock.Unlock()
+	if again := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); again.code != cli.ExitBadInput || !strings.Contains(again.stderr, "wait for it, or name another directory") {
+		t.Errorf("exit code %d, %s", again.code, again.stderr)
+	}
+}
+
+// TestMeteredRow: where meters cover all devices, the joules are theirs. 70 J in 2 s over 2 epochs are 35 J per epoch; with
+// 10 W idle 50 J are above. With a GPU that has no meter the joules are those of the platform's powers, 40.
+func TestMeteredRow(t *testing.T) {
+	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
+	s := &summary{EnergyJ: energySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
+		Readings: []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
+	r := &gridRun{manifest: &experimentManifest{Idle: []idlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}}
+	check := func(want map[experiment.Column]float64, source string) {
+		t.Helper()
+		row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
+		r.fillJoules(&row, s, p)
+		for column, v := range want {
+			if got := row.Values[column]; fmt.Sprint(got) != fmt.Sprint(v) {
+				t.Errorf("%s is %g, want %g", column, got, v)
+			}
+		}
+		if row.JoulesSource != source {
+			t.Errorf("source %q, want %q", row.JoulesSource, source)
+		}
+	}
+	nan := experiment.NewRow(nil, "", "").Values[0]
+	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerImage: 0.5},
+		"measured: processors by RAPL")
+	r.manifest.Idle = nil
+	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesAboveIdle: nan}, "measured: processors by RAPL")
+	p.Devices = append(p.Devices, platform.Device{Name: "gpu", Kind: platform.CUDA, Count: 1})
+	check(map[experiment.Column]float64{experiment.Joules: 40, experiment.JoulesPerEpoch: 20, experiment.JoulesError: nan}, "modelled")
+	s.EnergyJ.Basis = energy.Unavailable
+	check(map[experiment.Column]float64{experiment.Joules: nan, experiment.JoulesPerImage: nan}, "modelled")
+}
+
+// TestUseRow: a training that kept 1.5 of its 3 cores busy used 50 %; a simulated step is busy as its schedule says: on
+// two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %.
+func TestUseRow(t *testing.T) {
+	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1}}}
+	s := &summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
+	row := experiment.NewRow(nil, experiment.OK, "")
+	fillUse(&row, s, p)
+	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81} {
+		if got := row.Values[column]; fmt.Sprintf("%.6g", got) != fmt.Sprint(want) {
+			t.Errorf("%s is %g, want %g", column, got, want)
+		}
+	}
+	p.Devices = p.Devices[:1]
+	s.Trained, s.Load = &trainedSummary{PeakBytes: 1234}, newLoadSummary(execute.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
+	s.Load.Cores = 7
+	row = experiment.NewRow(nil, experiment.OK, "")
+	fillUse(&row, s, p)
+	if row.Values[experiment.CPUShare] != 50 || row.Values[experiment.PeakMemory] != 1234 || row.Values[experiment.GPUShare] == row.Values[experiment.GPUShare] {
+		t.Errorf("%+v", row.Values)
+	}
+}
+
+// TestExperimentPresets: what ships with dahl is listed and shown, and all cells of all of them, whole and small, could
+// begin here, but for those on more cores than there are.
+func TestExperimentPresets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	list := mustRun(t, "experiment", "list")
+	for _, name := range experiment.Presets() {
+		if !strings.Contains(list, name) {
+			t.Errorf("%s is not listed:\n%s", name, list)
+		}
+		src, err := experiment.Preset(name)
+		if err != nil || mustRun(t, "experiment", "show", name) != string(src) {
+			t.Errorf("%s is shown otherwise; %v", name, err)
+		}
+		x, err := openExperiment(name, true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkCells(x.file, x.file.Cells()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r := dahl(t, t.Context(), "experiment", "show", "peer"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "did you mean peers") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+	if r := dahl(t, t.Context(), "experiment", "rum", "peers"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "did you mean run") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+}
