@@ -29,10 +29,13 @@ type DeviceState struct {
 
 // StartMeters opens the meters of this machine that may be read, of its processors and
 // of the platform's GPUs, and begins to read them.
-func StartMeters(p *platform.Platform) *Meters {
+func StartMeters(p *platform.Platform) *Meters { return StartMetersAt(energy.PowercapRoot, p) }
+
+// StartMetersAt is [StartMeters] with the counters of processors that are under a directory.
+func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
 	var metered []energy.Metered
-	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
+	if rapl, err := energy.OpenRAPL(powercap); err == nil {
 		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl})
 	}
 	if m.gpus != nil {

@@ -195,7 +195,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
-	meters := train.StartMeters(w.Platform)
+	meters := startMeters(w.Platform)
 	runErr := t.run(ctx)
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)

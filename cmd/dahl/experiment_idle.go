@@ -15,6 +15,9 @@ import (
 // idleWindow is how long the machine is left alone, where it has meters.
 const idleWindow = 3 * time.Second
 
+// startMeters starts the meters of a training on this machine. Tests have others.
+var startMeters = train.StartMeters
+
 // idlePower is what a meter counts while nothing runs.
 type idlePower struct {
 	Of         string  `json:"of"`
@@ -26,7 +29,7 @@ type idlePower struct {
 
 // measureIdle reads the meters of the machines of all trainings while nothing runs; none where there
 // are no meters.
-func (r *gridRun) measureIdle(ctx context.Context) (idle []idlePower, err error) {
+func (r *gridRun) measureIdle(ctx context.Context, window time.Duration) (idle []idlePower, err error) {
 	command, err := commandOf(r.file)
 	if err != nil || command.name != "execute" {
 		return nil, err
@@ -45,7 +48,7 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []idlePower, err error)
 			continue
 		}
 		seen[p.Name] = true
-		readings, err := idleReadings(ctx, p)
+		readings, err := idleReadings(ctx, p, window)
 		if err != nil {
 			return nil, err
 		}
@@ -58,14 +61,14 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []idlePower, err error)
 	return idle, nil
 }
 
-// idleReadings reads the meters of a machine over idleWindow; nil: it has none.
-func idleReadings(ctx context.Context, p *platform.Platform) ([]energy.Reading, error) {
-	if readings, err := train.StartMeters(p).Stop(); len(readings) == 0 || err != nil {
+// idleReadings reads the meters of a machine for a while; nil: it has none.
+func idleReadings(ctx context.Context, p *platform.Platform, window time.Duration) ([]energy.Reading, error) {
+	if readings, err := startMeters(p).Stop(); len(readings) == 0 || err != nil {
 		return nil, err
 	}
-	meters := train.StartMeters(p)
+	meters := startMeters(p)
 	select {
-	case <-time.After(idleWindow):
+	case <-time.After(window):
 	case <-ctx.Done():
 	}
 	readings, err := meters.Stop()

@@ -29,10 +29,11 @@ type experimentFlags struct {
 	small, json   bool
 	allowModified bool
 	data          []string
+	idle          time.Duration // how long meters are read while nothing runs
 }
 
 func newExperimentRun([]string) *cobra.Command {
-	var f experimentFlags
+	f := experimentFlags{idle: idleWindow}
 	cmd := &cobra.Command{
 		Use:   "run FILE|NAME",
 		Short: "run the cells of an experiment that have not run yet",
@@ -169,7 +170,7 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 		err = r.goesOn(path, earlier)
 	}
 	if err == nil && r.manifest.Idle == nil {
-		r.manifest.Idle, err = r.measureIdle(ctx)
+		r.manifest.Idle, err = r.measureIdle(ctx, f.idle)
 	}
 	if err == nil {
 		err = r.begin()
@@ -181,9 +182,21 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 	return lock, err
 }
 
-// begin writes what runs. The manifest is first, by which the directory can be told.
+// begin writes what runs. The manifest is first, by which the directory can be told. What a process that was
+// killed left of files is removed.
 func (r *gridRun) begin() error {
-	err := r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) })
+	entries, err := os.ReadDir(r.dir.Path())
+	for _, e := range entries {
+		for _, name := range []string{experimentHead, experimentFile, resultsCSV, resultsTable} {
+			if strings.HasPrefix(e.Name(), "."+name+"-") {
+				err = cmp.Or(err, r.dir.Remove(e.Name()))
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) })
 	if err == nil {
 		err = r.dir.Replace(experimentFile, writeText(string(r.text)))
 	}

@@ -5,18 +5,13 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
-	"dahl/execute"
-	"dahl/platform"
 	"dahl/rundir/experiment"
 )
 
@@ -208,6 +203,7 @@ func TestExperimentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
+	writeTestFile(t, "out/."+resultsCSV+"-0123abcd", "half of it") // as a kill while it is written leaves it
 	const first = "out/cells/batch=3,devices=cpu%3A1"
 	before := fileTimes(t, first)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
@@ -220,6 +216,9 @@ func TestExperimentKilled(t *testing.T) {
 		if want, err := os.ReadFile("undisturbed/" + name); err != nil || string(got) != string(want) {
 			t.Errorf("%v: %s is\n%s\nwant\n%s", err, name, got, want)
 		}
+	}
+	if there("out/." + resultsCSV + "-0123abcd") {
+		t.Error("half a file is left")
 	}
 	if out := mustRun(t, "experiment", "verify", "out"); strings.Count(out, ": same") != 4 {
 		t.Errorf("verify: %s", out)
@@ -346,152 +345,6 @@ func TestExperimentVerifyFinds(t *testing.T) {
 	change("out/"+experimentFile, "batch", "batch ")
 	if r := dahl(t, t.Context(), "experiment", "verify", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "experiment.toml has changed") {
 		t.Errorf("another file: exit code %d, %s", r.code, r.stderr)
-	}
-}
-
-// TestExperimentErrors: before anything runs, each mistake is told in one line with its place, and leaves nothing.
-func TestExperimentErrors(t *testing.T) {
-	inGrid(t, smallGrid)
-	writeTestFile(t, "foreign/notes", "not dahl's")
-	before := listing(t)
-	replaced := func(from, to string) string { return strings.Replace(smallGrid, from, to, 1) }
-	for _, c := range []struct{ text, args, want string }{
-		{"[[", "", "grid.toml:1: "},
-		{replaced("simulate", "simulat"), "", `grid.toml:4: command = "simulat": want simulate, plan or execute; did you mean simulate`},
-		{replaced("steps", "stebs"), "", "grid.toml:7: stebs: dahl simulate has no such flag for cells"},
-		{replaced("steps", "stebs"), "", "did you mean steps"},
-		{replaced("[3, 5]", `["x"]`), "", `grid.toml:9: batch = "x": `},
-		{replaced("tiny.toml", "lenet"), "", `grid.toml:6: model = "lenet": `},
-		{replaced("laptop", "laptob"), "", "did you mean laptop"},
-		{replaced("cpu:2", "gpu"), "", `grid.toml: cell batch=3,devices=gpu: --devices: `},
-		{replaced("steps = 3", "steps = 3\nout = \"x\""), "", "grid.toml:8: out: dahl simulate has no such flag for cells"},
-		{replaced("steps = 3", "data = \"nope\""), "", "no such directory"},
-		{replaced("steps = 3", "contestant = \"tensorflow\""), "", `grid.toml:7: contestant = "tensorflow": want dahl`},
-		{replaced("steps = 3", "schedule = \"nope\""), "", "cell batch=3,devices=cpu%3A1: --schedule: "},
-		{replaced("steps = 3", "lowering = \"nope.toml\""), "", `grid.toml:7: lowering = "nope.toml": `},
-		{replaced("[3, 5]", "[9999]"), "", "there are 2999 training images in digits"},
-		{smallGrid, "--small", "grid.toml:1: [small] is missing"},
-		{smallGrid, "--data nope", `--data "nope": write the name of a case and its data`},
-		{smallGrid, "--data a=b", "--data: grid.toml has no case with data"},
-		{smallGrid, "--out foreign", "foreign is not empty and not that of an experiment"},
-		{smallGrid, "--out grid.toml", "grid.toml"},
-	} {
-		writeTestFile(t, "grid.toml", c.text)
-		r := dahl(t, t.Context(), append(strings.Fields("experiment run grid.toml"), strings.Fields(c.args)...)...)
-		if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
-			t.Errorf("exit code %d, %q, want %q", r.code, r.stderr, c.want)
-		}
-		if after := listing(t); after != before {
-			t.Fatalf("%q left something behind:\n%s", c.want, after)
-		}
-	}
-}
-
-// TestExperimentOthers: results of another program or machine are not mixed with those of this one, and modified
-// sources are refused unless they are allowed.
-func TestExperimentOthers(t *testing.T) {
-	for _, c := range []struct {
-		build   cli.Build
-		allowed bool
-		refused bool
-	}{{cli.Build{Commit: "c"}, false, false}, {cli.Build{Commit: "c", Dirty: true}, true, false}, {cli.Build{Commit: "c", Dirty: true}, false, true}} {
-		if err := refuseModified(c.build, c.allowed); (err != nil) != c.refused {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-	inGrid(t, smallGrid)
-	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
-	m, err := readExperiment("out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, change := range map[string]func(*experimentManifest){
-		"are of dahl":            func(m *experimentManifest) { m.Build.Commit = "another" },
-		"are of another machine": func(m *experimentManifest) { m.CPU = "Z80" },
-		`format "x"`:             func(m *experimentManifest) { m.Format = "x" },
-	} {
-		other := *m
-		change(&other)
-		text, err := json.Marshal(other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeTestFile(t, "out/"+experimentHead, string(text))
-		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, want) && want != `format "x"` {
-			t.Errorf("%s: exit code %d, %s", want, r.code, r.stderr)
-		}
-	}
-}
-
-// TestExperimentHeld: two processes do not write into one directory.
-func TestExperimentHeld(t *testing.T) {
-	inGrid(t, smallGrid)
-	x, err := openExperiment("grid.toml", false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells()}
-	lock, err := r.open(t.Context(), "out", &experimentFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.dir.Close()
-	defer lock.Unlock()
-	if again := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); again.code != cli.ExitBadInput || !strings.Contains(again.stderr, "wait for it, or name another directory") {
-		t.Errorf("exit code %d, %s", again.code, again.stderr)
-	}
-}
-
-// TestMeteredRow: where meters cover all devices, the joules are theirs. 70 J in 2 s over 2 epochs are 35 J per epoch; with
-// 10 W idle 50 J are above. With a GPU that has no meter the joules are those of the platform's powers, 40.
-func TestMeteredRow(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
-	s := &summary{EnergyJ: energySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
-		Readings: []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
-	r := &gridRun{manifest: &experimentManifest{Idle: []idlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}}
-	check := func(want map[experiment.Column]float64, source string) {
-		t.Helper()
-		row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
-		r.fillJoules(&row, s, p)
-		for column, v := range want {
-			if got := row.Values[column]; fmt.Sprint(got) != fmt.Sprint(v) {
-				t.Errorf("%s is %g, want %g", column, got, v)
-			}
-		}
-		if row.JoulesSource != source {
-			t.Errorf("source %q, want %q", row.JoulesSource, source)
-		}
-	}
-	nan := experiment.NewRow(nil, "", "").Values[0]
-	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerImage: 0.5},
-		"measured: processors by RAPL")
-	r.manifest.Idle = nil
-	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesAboveIdle: nan}, "measured: processors by RAPL")
-	p.Devices = append(p.Devices, platform.Device{Name: "gpu", Kind: platform.CUDA, Count: 1})
-	check(map[experiment.Column]float64{experiment.Joules: 40, experiment.JoulesPerEpoch: 20, experiment.JoulesError: nan}, "modelled")
-	s.EnergyJ.Basis = energy.Unavailable
-	check(map[experiment.Column]float64{experiment.Joules: nan, experiment.JoulesPerImage: nan}, "modelled")
-}
-
-// TestUseRow: a training that kept 1.5 of its 3 cores busy used 50 %; a simulated step is busy as its schedule says: on
-// two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %.
-func TestUseRow(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1}}}
-	s := &summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
-	row := experiment.NewRow(nil, experiment.OK, "")
-	fillUse(&row, s, p)
-	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81} {
-		if got := row.Values[column]; fmt.Sprintf("%.6g", got) != fmt.Sprint(want) {
-			t.Errorf("%s is %g, want %g", column, got, want)
-		}
-	}
-	p.Devices = p.Devices[:1]
-	s.Trained, s.Load = &trainedSummary{PeakBytes: 1234}, newLoadSummary(execute.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
-	s.Load.Cores = 7
-	row = experiment.NewRow(nil, experiment.OK, "")
-	fillUse(&row, s, p)
-	if row.Values[experiment.CPUShare] != 50 || row.Values[experiment.PeakMemory] != 1234 || row.Values[experiment.GPUShare] == row.Values[experiment.GPUShare] {
-		t.Errorf("%+v", row.Values)
 	}
 }
 

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		killItself()
 		waitItself()
 		fakeClocks(os.Getenv(clockTree))
+		fakePowercap(os.Getenv(powercapTree))
 		main()
 	}
 	if signal.Ignored(syscall.SIGHUP) { // as under nohup; children inherit it unless somebody here listens
