@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -42,7 +41,8 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	started := false
 	noteStart(root, &started)
 	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	ownWords(root)
 	root.SetArgs(args)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -63,7 +63,10 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	case errors.Is(err, context.Canceled):
 		return interrupted(ctx, root.Name(), err, stderr)
 	case !started && out.err == nil:
-		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), listError.ReplaceAllString(OneLine(err), "$1 must be an integer"), cmd.CommandPath())
+		if unknown := unknownCommand(root, args); unknown != nil {
+			err = unknown
+		}
+		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), OneLine(err), cmd.CommandPath())
 		return ExitBadInput
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
@@ -72,9 +75,6 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	}
 	return ExitFailed
 }
-
-// listError is what pflag says of a number in a list, in the words of package strconv.
-var listError = regexp.MustCompile(`strconv\.\w+: parsing ("[^"]*"): .*`)
 
 // noteStart makes every command below cmd set started when its own code begins, which is
 // after cobra has checked arguments and flags: errors before that are usage errors.
@@ -108,10 +108,9 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// OneLine joins the lines of an error, which errors.Join and cobra make several of.
+// OneLine joins the lines of an error, which errors.Join makes several of.
 func OneLine(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ")
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
