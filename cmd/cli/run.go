@@ -37,7 +37,7 @@ func Main(root func(args []string) *cobra.Command) {
 
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+	LogTo(stderr)
 	started := false
 	noteStart(root, &started)
 	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
@@ -74,6 +74,11 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		return ExitBadInput
 	}
 	return ExitFailed
+}
+
+// LogTo makes warnings go to a writer.
+func LogTo(w io.Writer) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: dropTime})))
 }
 
 // noteStart makes every command below cmd set started when its own code begins, which is
