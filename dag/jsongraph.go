@@ -52,7 +52,7 @@ func (f *graphFile) header() (tasksAt int64) {
 			tasksAt = f.nextOffset()
 			f.skip()
 		default:
-			f.fail("unknown key %q; write format, name, buffers, costs or tasks", key)
+			f.unknown("key", key, "", "format", "name", "buffers", "costs", "tasks")
 		}
 	})
 	f.end()
@@ -105,7 +105,7 @@ func (f *graphFile) buffer() {
 				f.fail("%d copies; write a number from 1 to %d", buf.Copies, MaxCopies)
 			}
 		default:
-			f.fail("unknown key %q of a buffer; write name, bytes, shape, type, role, view_of, layout, home, accumulators or copies", key)
+			f.unknown("key", key, " of a buffer", "name", "bytes", "shape", "type", "role", "view_of", "layout", "home", "accumulators", "copies")
 		}
 	})
 	if f.err != nil {
@@ -146,7 +146,7 @@ func (f *graphFile) opCosts(op string) {
 	var c costTable
 	f.object("costs of "+op, func(key string) {
 		if !c.read(f, key) {
-			f.fail("unknown key %q of costs; write ns or joules", key)
+			f.unknown("key", key, " of costs", "ns", "joules")
 		}
 	})
 	if f.err == nil {
@@ -228,7 +228,8 @@ func (t *taskFile) field(key string) {
 		t.array(key, t.follow)
 	default:
 		if !t.costs.read(t.graphFile, key) {
-			t.fail("unknown key %q of a task; write name, op, type, shape, reads, writes, updates, reduces, accesses, params, flops, bytes, priority, labels, device, colocate, after, ns or joules", key)
+			t.unknown("key", key, " of a task", "name", "op", "type", "shape", "reads", "writes", "updates", "reduces", "accesses",
+				"params", "flops", "bytes", "priority", "labels", "device", "colocate", "after", "ns", "joules")
 		}
 	}
 }
@@ -267,7 +268,7 @@ func (t *taskFile) label(key string) {
 	case "micro_batch":
 		t.task.Labels.MicroBatch = t.int32(key)
 	default:
-		t.fail("unknown label %q; write layer, phase or micro_batch", key)
+		t.unknown("label", key, "", "layer", "phase", "micro_batch")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"dahl/naming"
 )
 
 // jsonReader walks a JSON file token by token against an expected shape. The
@@ -192,4 +194,9 @@ func tokenText(t json.Token) string {
 		return strconv.Quote(v)
 	}
 	return fmt.Sprint(t)
+}
+
+// unknown notes a key of something, or a label, that is not one of those known.
+func (j *jsonReader) unknown(what, key, of string, known ...string) {
+	j.fail("unknown %s %q%s; write %s%s", what, key, of, naming.OneOf(known), naming.DidYouMean(key, known))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dahl/naming"
 )
 
 // TaskID, BufferID and AtomID are indices into the flat arrays of one Graph.
@@ -101,11 +103,11 @@ func nameOf(names []string, i int) string {
 	return fmt.Sprintf("invalid(%d)", i)
 }
 
-func parseName(what string, names []string, s string) (int, error) {
-	if i := slices.Index(names, s); i >= 0 {
+func parseName(what string, all []string, s string) (int, error) {
+	if i := slices.Index(all, s); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("%s %q is not one of %s", what, s, strings.Join(names, ", "))
+	return 0, naming.Unknown(what, s, all)
 }
 
 // Range is the half-open interval [Lo, Hi) of one dimension.

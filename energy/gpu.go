@@ -24,12 +24,13 @@ type GPUMeters struct {
 	GPU     GPU // when it was opened
 	Counter Meter
 	Power   Meter
+	Celsius func() (float64, error) // the present temperature; nil: there is no sensor
 }
 
 // Metered orders the two ways for a Recorder, for the named consumer. The counter comes first,
 // since it misses nothing between two reads.
 func (g *GPUMeters) Metered(of string) Metered {
-	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval}
+	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval, Celsius: g.Celsius}
 	if m.Meter == nil {
 		m.Meter, m.Second = g.Power, nil
 	}

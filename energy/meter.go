@@ -2,6 +2,7 @@ package energy
 
 import (
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -31,8 +32,10 @@ type sampler struct {
 	stop  chan struct{}
 	done  chan struct{}
 
-	first, last meterRead // of the goroutine until done is closed
-	err         error
+	first meterRead // of the goroutine until done is closed
+	err   error     // likewise
+	mu    sync.Mutex
+	last  meterRead // what others may read under mu
 }
 
 // meterRead is the joules counted up to a time.
@@ -72,6 +75,8 @@ func (s *sampler) read() {
 		s.err = fmt.Errorf("sample the meter %s: %w", s.meter.Name(), err)
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.last = meterRead{time.Now(), joules}
 }
 

@@ -107,6 +107,12 @@ func openGPU(d nvml.Device) (GPUMeters, error) {
 	} else if _, err := averageWatts(d); err == nil {
 		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, watts: func() (float64, error) { return averageWatts(d) }}
 	}
+	if g.GPU.TemperatureCelsius > 0 {
+		g.Celsius = func() (float64, error) {
+			celsius, ret := d.GetTemperature(nvml.TEMPERATURE_GPU)
+			return float64(celsius), failed("read the temperature", ret)
+		}
+	}
 	if g.Counter == nil && g.Power == nil {
 		return g, fmt.Errorf("%s tells neither energy nor power", g.GPU.Name)
 	}

@@ -11,6 +11,8 @@ type Metered struct {
 	Meter  Meter
 	Second Meter // another method for the same joules; nil: none
 	Every  time.Duration
+
+	Celsius func() (float64, error) // the present temperature; nil: there is no sensor
 }
 
 // Reading is the joules of one consumer over a run.
@@ -52,6 +54,32 @@ func Record(metered []Metered) *Recorder {
 		r.samplers = append(r.samplers, startSampler(m.Meter, m.Every), second)
 	}
 	return r
+}
+
+// Counted is what a consumer's meter had counted when it was last read.
+type Counted struct {
+	Of      string
+	At      time.Time
+	Joules  float64
+	Celsius float64 // now; 0: unknown
+}
+
+// Now is what the meters have counted so far. It may be called until Stop.
+func (r *Recorder) Now() []Counted {
+	var all []Counted
+	for i, m := range r.metered {
+		s := r.samplers[2*i]
+		s.mu.Lock()
+		c := Counted{Of: m.Of, At: s.last.at, Joules: s.last.joules - s.first.joules}
+		s.mu.Unlock()
+		if m.Celsius != nil {
+			if celsius, err := m.Celsius(); err == nil {
+				c.Celsius = celsius
+			}
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // Stop returns the joules of each consumer since Record. If a consumer's meter failed, the error

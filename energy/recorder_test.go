@@ -86,3 +86,18 @@ func TestRecorderKeepsWhatWorks(t *testing.T) {
 		t.Errorf("readings %+v", got)
 	}
 }
+
+// TestRecorderNow asks at 2.5 s what was read at 0, 1 and 2 s: 5, 7 and 12 J, so 7 J since the begin.
+func TestRecorderNow(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		begin := time.Now()
+		r := Record([]Metered{{Of: "cpu", Meter: &scripted{[]float64{5, 7, 12, 13}}, Every: time.Second, Celsius: func() (float64, error) { return 47, nil }}})
+		time.Sleep(2500 * time.Millisecond)
+		if got, want := r.Now()[0], (Counted{"cpu", begin.Add(2 * time.Second), 7, 47}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if _, err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

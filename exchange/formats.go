@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // DefaultUnit is the unit of times where a file has none. It is long beside the costs of starting a
@@ -53,14 +54,14 @@ func Formats() []Format { return slices.Clone(formats) }
 
 // FormatByName finds a format; the error names all.
 func FormatByName(name string) (Format, error) {
-	var names []string
+	var known []string
 	for _, f := range formats {
 		if f.Name == name {
 			return f, nil
 		}
-		names = append(names, f.Name)
+		known = append(known, f.Name)
 	}
-	return Format{}, fmt.Errorf("format %q is not one of %s", name, strings.Join(names, ", "))
+	return Format{}, naming.Unknown("format", name, known)
 }
 
 // FormatOf recognises the format of a file.

@@ -63,6 +63,7 @@ type deviceLane struct {
 	begun         bool        // issuing of the next batch has begun
 	spans         []deviceSpan
 	progress      progress
+	busy          taskTime // of recorded tasks
 }
 
 // main works on the device's thread until there is no more work.
@@ -308,6 +309,7 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	}
 	s.end, err = u.clock.of(l.ends[n%inFlight])
 	l.spans = append(l.spans, s)
+	l.busy.add(s.end - s.start)
 	return err
 }
 

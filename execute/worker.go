@@ -25,6 +25,7 @@ type worker struct {
 	ended      time.Duration // of the last task
 	spans      []schedule.Span
 	progress   progress
+	busy       taskTime
 }
 
 // main calls first and then runs jobs until the channel is closed. It sends the result of pinning
@@ -115,6 +116,7 @@ func (w *worker) run(j *job, task, step int32) bool {
 		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})
 	}
 	w.progress.note(j, step, end)
+	w.busy.add(end - start)
 	w.task, w.ended = -1, end
 	return true
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dahl/naming"
 )
 
 // table is the table of operations. Nothing changes it.
@@ -40,11 +42,11 @@ func Kernels() []Kernel {
 func KernelByName(op string) (*Kernel, error) {
 	k, ok := lookup(op)
 	if !ok {
-		names := make([]string, len(table))
+		known := make([]string, len(table))
 		for i := range table {
-			names[i] = table[i].Op
+			known[i] = table[i].Op
 		}
-		return nil, fmt.Errorf("operation %q is not one of %s", op, strings.Join(names, ", "))
+		return nil, naming.Unknown("operation", op, known)
 	}
 	c := k.clone()
 	return &c, nil
@@ -53,17 +55,22 @@ func KernelByName(op string) (*Kernel, error) {
 // CheckVariant refuses a name that no kernel has; kernels without the named variant run their
 // fastest.
 func CheckVariant(name string) error {
-	var names []string
-	for i := range table {
-		for _, v := range table[i].Variants {
-			names = append(names, v.Name)
-		}
-	}
-	slices.Sort(names)
-	if names = slices.Compact(names); slices.Contains(names, name) {
+	known := VariantNames()
+	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("%q: no kernel has it; there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("%q: no kernel has it; there are %s%s", name, strings.Join(known, ", "), naming.DidYouMean(name, known))
+}
+
+// VariantNames are the names of all variants of all kernels, sorted.
+func VariantNames() (list []string) {
+	for i := range table {
+		for _, v := range table[i].Variants {
+			list = append(list, v.Name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // lookup finds a line of the table itself.

@@ -1,8 +1,9 @@
 package nn
 
 import (
-	"fmt"
 	"strings"
+
+	"dahl/naming"
 )
 
 // line is a line of a table of this package.
@@ -16,14 +17,17 @@ func byName[L line](what, name string, table []L) (L, error) {
 		}
 	}
 	var none L
-	return none, fmt.Errorf("%s %q is not one of %s", what, name, namesOf(table))
+	return none, naming.Unknown(what, name, listOf(table))
 }
 
-// namesOf lists the names in a table.
-func namesOf[L line](table []L) string {
-	names := make([]string, len(table))
+// listOf lists the names in a table.
+func listOf[L line](table []L) []string {
+	list := make([]string, len(table))
 	for i, l := range table {
-		names[i] = l.name()
+		list[i] = l.name()
 	}
-	return strings.Join(names, ", ")
+	return list
 }
+
+// namesOf are the names in a table for a message.
+func namesOf[L line](table []L) string { return strings.Join(listOf(table), ", ") }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"strings"
+
+	"dahl/naming"
 )
 
 // Dataset is labelled images as stored bytes. They are scaled when a batch is built.
@@ -72,6 +74,9 @@ func OpenData(name string, opt DataOptions) (*Dataset, error) {
 	return d, nil
 }
 
+// DataNames are the data that need no directory.
+func DataNames() []string { return []string{"digits", "synthetic"} }
+
 func openData(name string, opt DataOptions) (*Dataset, error) {
 	opt, err := opt.check()
 	if err != nil {
@@ -111,7 +116,7 @@ var dirFormats = [...]dirFormat{
 func openDir(dir string, opt DataOptions) (*Dataset, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data")
+		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data" + naming.DidYouMean(dir, DataNames()))
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dahl/kernels"
+	"dahl/naming"
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
@@ -257,19 +258,19 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 }
 
 // connect finds the inputs of a layer by their names. Without names it reads the layer before it.
-func (m *Model) connect(s *Stage, names []string) error {
+func (m *Model) connect(s *Stage, inputs []string) error {
 	s.Inputs = []int{len(m.Stages) - 1}
-	if names != nil {
+	if inputs != nil {
 		s.Inputs = nil
 	}
-	for _, name := range names {
+	for _, name := range inputs {
 		from := m.index(name)
 		if from < 0 && name != inputName {
-			known := inputName
+			known := []string{inputName}
 			for i := range m.Stages {
-				known += ", " + m.Stages[i].Name
+				known = append(known, m.Stages[i].Name)
 			}
-			return fmt.Errorf("input %q is not a layer before it; there are %s", name, known)
+			return fmt.Errorf("input %q is not a layer before it; there are %s%s", name, strings.Join(known, ", "), naming.DidYouMean(name, known))
 		}
 		s.Inputs = append(s.Inputs, from)
 	}

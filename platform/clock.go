@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dahl/naming"
 )
 
 // defaultClock names a device's own setting where further clocks are listed.
@@ -85,7 +87,7 @@ func (d *Device) FreeClocks() []int {
 func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	id, ok := p.DeviceByName(device)
 	if !ok {
-		return nil, fmt.Errorf("platform %q has no device %q; it has %s", p.Name, device, p.devicesText())
+		return nil, fmt.Errorf("platform %q has no device %q; it has %s%s", p.Name, device, p.devicesText(), naming.DidYouMean(device, p.deviceNames()))
 	}
 	q := *p
 	q.Devices = slices.Clone(p.Devices)
@@ -95,11 +97,11 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 		return nil, fmt.Errorf("device %q of platform %q has no clocks to choose from; describe them with [[device.clock]]", device, p.Name)
 	}
 	if at < 0 {
-		var names []string
+		var known []string
 		for _, c := range d.Clocks {
-			names = append(names, c.Name)
+			known = append(known, c.Name)
 		}
-		return nil, fmt.Errorf("device %q of platform %q has no clock %q; it has %s", device, p.Name, clock, strings.Join(names, ", "))
+		return nil, fmt.Errorf("device %q of platform %q has no clock %q; it has %s%s", device, p.Name, clock, strings.Join(known, ", "), naming.DidYouMean(clock, known))
 	}
 	d.AtClock, d.ClockHeld = at, true
 	return &q, nil

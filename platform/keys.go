@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dahl/naming"
 	"dahl/platform/tomlfile"
 )
 
@@ -201,14 +202,15 @@ func named[T any](t *tomlfile.Table, key, name, wrong string, all []T, nameOf fu
 		return at
 	}
 	const most = 8
-	var names []string
-	for _, x := range all[:min(most, len(all))] {
-		names = append(names, clip(nameOf(x)))
+	var known []string
+	for _, x := range all {
+		known = append(known, clip(nameOf(x)))
 	}
-	if len(all) > most {
-		names = append(names, "…")
+	hint := naming.DidYouMean(name, known)
+	if len(known) > most {
+		known = append(known[:most], "…")
 	}
-	t.Fail(key, name, wrong+cmp.Or(strings.Join(names, ", "), "none"))
+	t.Fail(key, name, wrong+cmp.Or(strings.Join(known, ", "), "none")+hint)
 	return 0
 }
 

@@ -1,9 +1,9 @@
 package platform
 
 import (
-	"fmt"
 	"slices"
-	"strings"
+
+	"dahl/naming"
 )
 
 // The kinds of devices.
@@ -42,7 +42,7 @@ func KindByName(name string) (Kind, error) {
 			return kinds[i], nil
 		}
 	}
-	return Kind{}, fmt.Errorf("kind %q is not one of %s", name, kindNames("", func(Kind) bool { return true }))
+	return Kind{}, naming.Unknown("kind", name, kindList("", func(Kind) bool { return true }))
 }
 
 // kind is the device's kind, or an empty one where the platform fails its check.
@@ -62,14 +62,14 @@ func (d *Device) IsEmulated() bool { return d.kind().Emulated }
 
 // kindNames lists the kinds for which a fact holds: a, b or c.
 func kindNames(quote string, holds func(Kind) bool) string {
-	var names []string
+	return naming.OneOf(kindList(quote, holds))
+}
+
+func kindList(quote string, holds func(Kind) bool) (list []string) {
 	for _, k := range kinds {
 		if holds(k) {
-			names = append(names, quote+k.Name+quote)
+			list = append(list, quote+k.Name+quote)
 		}
 	}
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
-	}
-	return strings.Join(names, "")
+	return list
 }

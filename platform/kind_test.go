@@ -21,7 +21,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("kind %+v, looked up %+v, want %+v", k, found, want[k.Name])
 		}
 	}
-	if k, err := KindByName("fpga"); err == nil || err.Error() != `kind "fpga" is not one of cpu, cuda or emulated` {
+	if k, err := KindByName("fpga"); err == nil || err.Error() != `kind "fpga" is not one of cpu, cuda, emulated` {
 		t.Errorf("fpga is %+v", k)
 	}
 	list[0].Name = "changed"

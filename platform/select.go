@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/naming"
 )
 
 // AnyGPU selects every device of a kind that is not a processor.
@@ -89,7 +91,7 @@ func (p *Platform) selectItem(item string, keep []int) error {
 	name, count, counted := strings.Cut(item, ":")
 	devices := p.devicesCalled(name)
 	if len(devices) == 0 {
-		return fmt.Errorf("platform %q has no device or kind %q; it has %s", p.Name, name, p.devicesText())
+		return fmt.Errorf("platform %q has no device or kind %q; it has %s%s", p.Name, name, p.devicesText(), naming.DidYouMean(name, p.Selectable()))
 	}
 	units := 0
 	for _, d := range devices {
@@ -124,6 +126,26 @@ func (p *Platform) devicesCalled(name string) []DeviceID {
 		}
 	}
 	return found
+}
+
+// Selectable lists the names that Select takes: of devices, of their kinds, and for all that are no processors.
+func (p *Platform) Selectable() (list []string) {
+	list = p.deviceNames()
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if list = append(list, d.Kind); !d.IsProcessor() {
+			list = append(list, AnyGPU)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (p *Platform) deviceNames() (list []string) {
+	for i := range p.Devices {
+		list = append(list, p.Devices[i].Name)
+	}
+	return list
 }
 
 // devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)".

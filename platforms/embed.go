@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -35,7 +36,7 @@ func Names() []string {
 func Open(name string) ([]byte, error) {
 	src, err := files.ReadFile(strings.TrimSuffix(name, ".toml") + ".toml")
 	if err != nil {
-		return nil, fmt.Errorf("no built-in platform %q; there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no built-in platform %q; there are %s%s", name, strings.Join(Names(), ", "), naming.DidYouMean(name, Names()))
 	}
 	return src, nil
 }
@@ -50,5 +51,5 @@ func Load(name string) (*platform.Platform, error) {
 	if src, err := Open(short); err == nil {
 		return platform.Parse(src, "platforms/"+short+".toml")
 	}
-	return nil, fmt.Errorf("platform %q: no such file, and none of those that ship with dahl: %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("platform %q: no such file, and none of those that ship with dahl: %s%s", name, strings.Join(Names(), ", "), naming.DidYouMean(short, Names()))
 }

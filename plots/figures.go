@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -89,14 +89,14 @@ func Figures() []Figure {
 
 // FigureByName finds a line of the table.
 func FigureByName(name string) (Figure, error) {
-	var names []string
+	var known []string
 	for _, f := range Figures() {
 		if f.Name == name {
 			return f, nil
 		}
-		names = append(names, f.Name)
+		known = append(known, f.Name)
 	}
-	return Figure{}, fmt.Errorf("figure %q is not one of %s", name, strings.Join(names, ", "))
+	return Figure{}, naming.Unknown("figure", name, known)
 }
 
 // check refuses runs that cannot be drawn, so that a damaged file ends in an error and not in a

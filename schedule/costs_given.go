@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -24,8 +25,8 @@ func CheckGiven(g *dag.Graph, p *platform.Platform) error {
 		for _, c := range g.Tasks[t].Costs {
 			if name, _, _ := dag.SplitCostKey(c.Key); !slices.Contains(known, name) {
 				slices.Sort(known)
-				return fmt.Errorf("task %q has a cost for %q, which is neither a device of platform %q nor a kind of devices; there are %s",
-					g.Tasks[t].Name, name, p.Name, strings.Join(slices.Compact(known), ", "))
+				return fmt.Errorf("task %q has a cost for %q, which is neither a device of platform %q nor a kind of devices; there are %s%s",
+					g.Tasks[t].Name, name, p.Name, strings.Join(slices.Compact(known), ", "), naming.DidYouMean(name, known))
 			}
 		}
 	}

@@ -1,8 +1,7 @@
 package schedule
 
 import (
-	"fmt"
-	"strings"
+	"dahl/naming"
 )
 
 // Policies is the table of schedulers.
@@ -47,12 +46,12 @@ func Policies() []PolicyInfo {
 
 // PolicyByName finds a line of the table.
 func PolicyByName(name string) (PolicyInfo, error) {
-	var names []string
+	var known []string
 	for _, info := range Policies() {
 		if info.Name == name {
 			return info, nil
 		}
-		names = append(names, info.Name)
+		known = append(known, info.Name)
 	}
-	return PolicyInfo{}, fmt.Errorf("policy %q is not one of %s", name, strings.Join(names, ", "))
+	return PolicyInfo{}, naming.Unknown("policy", name, known)
 }

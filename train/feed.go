@@ -24,6 +24,7 @@ type feeder struct {
 	images *stream // of streamed data; nil: nobody has asked yet
 	first  int     // batch of the stream that is the segment's first
 
+	live    *live        // is told each step
 	stop    bool         // at a loss that is not finite
 	results []StepResult // by step of the segment
 }
@@ -97,6 +98,7 @@ func (f *feeder) fetch(step int, args []kernels.Arg) error {
 		r.Loss = float64(kernels.Data[float32](&args[0])[0])
 	}
 	r.Correct = int(kernels.Data[int32](&args[1])[0])
+	f.live.step(step, r.Loss)
 	if f.stop && notFinite(r.Loss) {
 		return &lossNotFinite{step, r.Loss}
 	}

@@ -36,7 +36,7 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
 	var metered []energy.Metered
 	if rapl, err := energy.OpenRAPL(powercap); err == nil {
-		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl})
+		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Celsius: energy.PackageSensor(energy.ThermalRoot)})
 	}
 	if m.gpus != nil {
 		for i := range p.Devices {
@@ -52,6 +52,9 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	m.recorder = energy.Record(metered)
 	return m
 }
+
+// Now is what the meters have counted so far. It may be called until Stop.
+func (m *Meters) Now() []energy.Counted { return m.recorder.Now() }
 
 // Stop ends the metering; with an error the readings are what still was counted.
 func (m *Meters) Stop() ([]energy.Reading, error) {

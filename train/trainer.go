@@ -45,6 +45,7 @@ type Trainer struct {
 	OnCheckpoint func(*Checkpoint) error
 
 	feed     feeder
+	live     live
 	at       Progress // but its Steps, which the feeder counts
 	enough   context.Context
 	kept     stateCopy // the state before the piece that runs; nil: nothing needs it
@@ -67,6 +68,7 @@ func (w *Workload) Start() (*Trainer, error) {
 		return nil, asInput(err)
 	}
 	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
+	t.feed.live = &t.live
 	if err := t.open(w); err != nil {
 		return nil, asInput(err)
 	}
@@ -126,11 +128,13 @@ func (t *Trainer) open(w *Workload) error {
 	}
 	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
 	t.recorded = make([]int, len(w.Program.Graphs))
+	t.live.use(r, w.Platform)
 	return nil
 }
 
 // Close ends the workers, and what is read for them; the weights stay readable.
 func (t *Trainer) Close() {
+	t.live.use(nil, nil)
 	t.Runner.Close()
 	t.feed.close()
 }
@@ -344,6 +348,7 @@ func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *
 	if t.kept != nil {
 		t.kept.keep(t.Runner)
 	}
+	t.live.begin(t.Workload, &t.at)
 	enough, release := t.untilSaved()
 	defer release()
 	s, err := t.runSteps(ctx, enough, p, count, source, !t.Workload.Options.ContinueOnNaN)

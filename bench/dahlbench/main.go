@@ -80,11 +80,10 @@ func names[T any](table []T) (all []string) {
 func chosen[T any](flag string, wanted []string, table []T) (entries []T, err error) {
 	known := names(table)
 	for _, name := range wanted {
-		i := slices.Index(known, name)
-		if i < 0 {
-			return nil, cli.InputErrorf("--%s %q: want %s", flag, name, cli.OneOf(known))
+		if err := cli.CheckName(flag, name, known); err != nil {
+			return nil, err
 		}
-		entries = append(entries, table[i])
+		entries = append(entries, table[slices.Index(known, name)])
 	}
 	return entries, nil
 }

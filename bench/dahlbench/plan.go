@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -54,7 +55,7 @@ beside the one in force.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&o.networks, "networks", []string{"dahl-cnn", "mlp", "lenet5", "cifar-cnn"}, "networks")
 	f.StringSliceVar(&o.machines, "platforms", []string{"laptop" + oneClock, "laptop", "manycore", "emulated", "server"}, "machines")
-	f.StringSliceVar(&o.objectives, "objectives", []string{string(exact.Energy), string(exact.Time)}, "what is made small: "+cli.OneOf(exact.Objectives()))
+	f.StringSliceVar(&o.objectives, "objectives", []string{string(exact.Energy), string(exact.Time)}, "what is made small: "+naming.OneOf(exact.Objectives()))
 	f.IntVar(&o.batch, "batch", 64, "images per step")
 	f.DurationVar(&o.budget, "budget", 30*time.Second, "about how long to look for each plan")
 	f.IntVar(&o.sets, "sets", 0, "sets of devices on which the policies run (0: all)")

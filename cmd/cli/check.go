@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // CheckNumbers refuses the values of a flag of whole numbers that are below 1.
@@ -37,11 +38,21 @@ func CheckModels(names ...string) error {
 	return nil
 }
 
+// CheckName refuses the value of a flag that is not one of some names.
+func CheckName(flag, name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	return InputErrorf("--%s %q: want %s%s", flag, name, naming.OneOf(known), naming.DidYouMean(name, known))
+}
+
+// RealTypes are the element types of networks.
+func RealTypes() []string { return []string{dag.Float32.String(), dag.Float64.String()} }
+
 // RealType reads an element type of networks.
 func RealType(name string) (dag.DType, error) {
-	t, err := dag.ParseDType(name)
-	if err != nil || t != dag.Float32 && t != dag.Float64 {
-		return t, InputErrorf("--dtype %q: want float32 or float64", name)
+	if err := CheckName("dtype", name, RealTypes()); err != nil {
+		return 0, err
 	}
-	return t, nil
+	return dag.ParseDType(name)
 }

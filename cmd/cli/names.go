@@ -1,62 +1,17 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
 )
-
-// DidYouMean suggests the known name that is nearest to one that is not known, for the end
-// of a message; empty where none is near.
-func DidYouMean(name string, known []string) string {
-	best, least := "", len(name)/3+1 // more differences make another word
-	for _, k := range known {
-		if d := differences(strings.ToLower(name), strings.ToLower(k)); d <= least && (best == "" || d < least) {
-			best, least = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s", best)
-}
-
-// differences counts the letters to insert, remove or replace that make one word of another
-// (the Levenshtein distance).
-func differences(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0] // of the row above, one to the left
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// OneOf lists names as a sentence does: "a, b or c".
-func OneOf(names []string) string {
-	last := len(names) - 1
-	if last < 1 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
 
 // Texts is a list as texts, such as the names of a table's entries.
 func Texts[T any](list []T, text func(T) string) (texts []string) {
@@ -88,13 +43,12 @@ func LoadPlatform(name string) (*platform.Platform, error) {
 		return nil, err
 	}
 	p, err := platforms.Load(name)
-	if err == nil {
-		return p, nil
-	}
-	if _, missing := os.Stat(name); missing != nil {
-		err = fmt.Errorf("%w%s", err, DidYouMean(name, platforms.Names()))
-	}
-	return nil, AsInput(err)
+	return p, AsInput(err)
+}
+
+// ModelNames are the built-in networks.
+func ModelNames() []string {
+	return Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
 }
 
 // LoadModel finds a built-in model or reads a model file.
@@ -114,12 +68,11 @@ func LoadModel(name string) (*nn.Model, error) {
 		m, err := nn.LoadModel(name)
 		return m, AsInput(err)
 	}
-	m, err := nn.ModelByName(name)
-	if err != nil {
-		builtIn := Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
-		return nil, InputErrorf("%v, and no model file (.toml or .onnx)%s", err, DidYouMean(name, builtIn))
+	if known := ModelNames(); !slices.Contains(known, name) {
+		return nil, InputErrorf("--model %q: want %s, or a model file (.toml or .onnx)%s", name, strings.Join(known, ", "), naming.DidYouMean(name, known))
 	}
-	return m, nil
+	m, err := nn.ModelByName(name)
+	return m, AsInput(err)
 }
 
 // IsModelFile tells the name of a model file from that of a built-in model.

@@ -3,43 +3,31 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
-// ProgressBar shows on a terminal how far a long measurement is.
+// ProgressBar shows on a terminal how far a long measurement is; elsewhere it shows nothing.
 type ProgressBar struct {
-	w     io.Writer // nil: it shows nothing
+	page  *Page
 	title string
 }
 
-// NewProgressBar is one on a terminal; elsewhere it shows nothing.
-func NewProgressBar(w io.Writer, title string) *ProgressBar {
-	f, ok := w.(*os.File)
-	if !ok || !isTerminal(f) {
-		w = nil
-	}
-	return &ProgressBar{w: w, title: title}
-}
+// NewProgressBar is one on a terminal, if the writer is one.
+func NewProgressBar(w io.Writer, title string) *ProgressBar { return &ProgressBar{NewPage(w), title} }
 
 // Set shows how much is done, and what is next.
 func (b *ProgressBar) Set(done, total int, what string) {
-	if b.w == nil || total == 0 {
+	if total == 0 {
 		return
 	}
-	const width = 30
-	n := width * done / total
-	fmt.Fprintf(b.w, "\r\x1b[K%s [%-*s] %d/%d %.40s", b.title, width, strings.Repeat("#", n), done, total, what)
+	b.page.Show(fmt.Sprintf("%s %s %d/%d %.40s", b.title, Bar(float64(done)/float64(total), 30), done, total, what))
 }
 
 // Done takes the bar away.
-func (b *ProgressBar) Done() {
-	if b.w != nil {
-		fmt.Fprint(b.w, "\r\x1b[K")
-	}
-}
+func (b *ProgressBar) Done() { b.page.Clear() }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+// Bar draws a share from 0 to 1 with so many characters between brackets.
+func Bar(share float64, width int) string {
+	n := min(max(0, int(share*float64(width))), width)
+	return "[" + strings.Repeat("#", n) + strings.Repeat(" ", width-n) + "]"
 }

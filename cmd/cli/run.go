@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -38,11 +37,12 @@ func Main(root func(args []string) *cobra.Command) {
 
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+	LogTo(stderr)
 	started := false
 	noteStart(root, &started)
 	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	ownWords(root)
 	root.SetArgs(args)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -63,7 +63,10 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	case errors.Is(err, context.Canceled):
 		return interrupted(ctx, root.Name(), err, stderr)
 	case !started && out.err == nil:
-		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), listError.ReplaceAllString(OneLine(err), "$1 must be an integer"), cmd.CommandPath())
+		if unknown := unknownCommand(root, args); unknown != nil {
+			err = unknown
+		}
+		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), OneLine(err), cmd.CommandPath())
 		return ExitBadInput
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
@@ -73,8 +76,10 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return ExitFailed
 }
 
-// listError is what pflag says of a number in a list, in the words of package strconv.
-var listError = regexp.MustCompile(`strconv\.\w+: parsing ("[^"]*"): .*`)
+// LogTo makes warnings go to a writer.
+func LogTo(w io.Writer) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+}
 
 // noteStart makes every command below cmd set started when its own code begins, which is
 // after cobra has checked arguments and flags: errors before that are usage errors.
@@ -108,10 +113,9 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// OneLine joins the lines of an error, which errors.Join and cobra make several of.
+// OneLine joins the lines of an error, which errors.Join makes several of.
 func OneLine(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ")
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}

@@ -18,6 +18,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -96,23 +97,24 @@ otherwise it is a guess unless the file is edited.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "platform `file` to write, or to complete")
-	flags.StringArrayVar(&f.models, "model", calibratedModels, "network whose shapes are measured; repeat for more")
-	flags.IntSliceVar(&f.batches, "batch", nil, "batch sizes (default: each model's)")
-	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
+	flags.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
+	flags.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
+	flags.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
 	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
-	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
-	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "of the variants that are measured inside steps, as execute has it; all are measured by themselves")
+	flags.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
+	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
-	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
-	flags.DurationVar(&f.perModel, "time", calibrationPerModel, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
-	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
+	flags.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")
+	flags.DurationVar(&f.perModel, "time", calibrationPerModel, "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
+	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
 	exclude(cmd, "sweep", "model")
 	exclude(cmd, "sweep", "batch")
 	exclude(cmd, "sweep", "lowering")
+	before(cmd, o.checkLowering)
 	exclude(cmd, "devices", "workers")
 	before(cmd, func() error {
 		if f.out == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/rundir/experiment"
 )
 
@@ -35,7 +36,7 @@ func contestantByName(name string) (*contestant, error) {
 			return &all[i], nil
 		}
 	}
-	return nil, fmt.Errorf("want %s%s", cli.OneOf(names), cli.DidYouMean(name, names))
+	return nil, fmt.Errorf("want %s%s", naming.OneOf(names), naming.DidYouMean(name, names))
 }
 
 // contestantOf is who runs a cell, whose settings were checked.

@@ -29,6 +29,9 @@ type executeFlags struct {
 	save           string
 	clocks         clockFlags
 	compareDevices bool
+	watch          bool
+	stderr         io.Writer
+	page           *cli.Page    // on the standard error; nil: it is no terminal
 	resume         string       // directory of a training that goes on
 	from           *interrupted // the training in it; nil: it begins
 }
@@ -99,6 +102,8 @@ run then keeps them on the host after every step, or every n with =n: until they
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
 
+` + watchHelp + `
+
 ` + recordHelp + `
 
 ` + bestTilesHelp,
@@ -119,6 +124,11 @@ starts again. What came after a loss is a run directory of its own in that of th
 				}
 				defer f.from.dir.Close()
 				f.out.dir = f.resume
+			}
+			if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
+				progress = f.page.Above(progress)
+				cli.LogTo(f.page.Above(f.stderr))
+				defer cli.LogTo(f.stderr)
 			}
 			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
@@ -145,6 +155,7 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+listPolicy+" where no --policy is given")
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	f.clocks.add(cmd)
@@ -196,7 +207,10 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		slog.Warn(warning)
 	}
 	meters := startMeters(w.Platform)
+	shown := newWatcher(t, meters, f.page, f.watch, f.stderr)
+	shown.start()
 	runErr := t.run(ctx)
+	shown.end()
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/platform/tomlfile"
 	"dahl/rundir/experiment"
 )
@@ -28,9 +29,9 @@ one CSV file, one table with medians and intervals, and figures over the grid.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			names := cli.Texts(cmd.Commands(), (*cobra.Command).Name)
 			if len(args) == 0 {
-				return fmt.Errorf("say what to do with an experiment: %s", cli.OneOf(names))
+				return fmt.Errorf("say what to do with an experiment: %s", naming.OneOf(names))
 			}
-			return fmt.Errorf("%q is nothing to do with an experiment: want %s%s", args[0], cli.OneOf(names), cli.DidYouMean(args[0], names))
+			return fmt.Errorf("%q is nothing to do with an experiment: want %s%s", args[0], naming.OneOf(names), naming.DidYouMean(args[0], names))
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
@@ -72,7 +73,7 @@ func newExperimentShow() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := experiment.Preset(args[0])
 			if err != nil {
-				return cli.InputErrorf("%w%s", err, cli.DidYouMean(args[0], experiment.Presets()))
+				return cli.InputErrorf("%w%s", err, naming.DidYouMean(args[0], experiment.Presets()))
 			}
 			_, err = cmd.OutOrStdout().Write(src)
 			return err
@@ -121,7 +122,7 @@ func experimentText(name string) ([]byte, error) {
 	src, err := tomlfile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(name) == "" {
 		_, err = experiment.Preset(name)
-		return nil, cli.InputErrorf("%w, and there is no file of this name%s", err, cli.DidYouMean(name, experiment.Presets()))
+		return nil, cli.InputErrorf("%w, and there is no file of this name%s", err, naming.DidYouMean(name, experiment.Presets()))
 	}
 	return src, cli.AsInput(err)
 }

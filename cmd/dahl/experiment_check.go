@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/rundir/experiment"
 )
@@ -72,7 +73,7 @@ func commandOf(f *experiment.File) (*cellCommand, error) {
 	names := cli.Texts(all, func(c cellCommand) string { return c.name })
 	i := slices.Index(names, f.Command)
 	if i < 0 {
-		return nil, cli.InputErrorf("%s:%d: command = %q: want %s%s", f.Path, f.CommandLine, f.Command, cli.OneOf(names), cli.DidYouMean(f.Command, names))
+		return nil, cli.InputErrorf("%s:%d: command = %q: want %s%s", f.Path, f.CommandLine, f.Command, naming.OneOf(names), naming.DidYouMean(f.Command, names))
 	}
 	return &all[i], nil
 }
@@ -114,7 +115,7 @@ func checkCells(f *experiment.File, cells []experiment.Cell) error {
 // checkSetting checks a key and its value by itself.
 func checkSetting(command *cellCommand, s experiment.Setting, keys []string) error {
 	if !slices.Contains(keys, s.Key) {
-		return fmt.Errorf("%s: dahl %s has no such flag for cells; known are %s%s", s.Key, command.name, cli.OneOf(keys), cli.DidYouMean(s.Key, keys))
+		return fmt.Errorf("%s: dahl %s has no such flag for cells; known are %s%s", s.Key, command.name, naming.OneOf(keys), naming.DidYouMean(s.Key, keys))
 	}
 	var err error
 	switch s.Key {

@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/exchange"
+	"dahl/naming"
 	"dahl/rundir/durable"
 )
 
@@ -26,8 +27,7 @@ type importFlags struct {
 func newImport([]string) *cobra.Command {
 	var f importFlags
 	var lines strings.Builder
-	formats := exchange.Formats()
-	for _, of := range formats {
+	for _, of := range exchange.Formats() {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
 	}
 	cmd := &cobra.Command{
@@ -43,6 +43,9 @@ platform with such links and no latencies charges what the file says.`,
   dahl simulate --platform laptop --graph graph.json`,
 		Args: wantArgs(1, 1, "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.out == "" {
+				return cli.InputErrorf("name the graph file to write with --out, such as --out graph.json")
+			}
 			if cmd.Flags().Changed("unit") && f.unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.unit)
 			}
@@ -50,15 +53,23 @@ platform with such links and no latencies charges what the file says.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.format, "format", "", cli.OneOf(cli.Texts(formats, func(of exchange.Format) string { return of.Name }))+" (default: recognised)")
+	flags.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
 	flags.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
-	flags.DurationVar(&f.unit, "unit", 0, fmt.Sprintf("what one unit of time is in a file without units (default %v)", exchange.DefaultUnit))
-	cli.Must(cmd.MarkFlagRequired("out"))
+	flags.DurationVar(&f.unit, "unit", 0, fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	return cmd
+}
+
+func importFormats() []string {
+	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
 }
 
 // importGraph writes the graph file and says what is in it.
 func importGraph(stdout io.Writer, path string, f *importFlags) error {
+	if f.format != "" {
+		if err := cli.CheckName("format", f.format, importFormats()); err != nil {
+			return err
+		}
+	}
 	if !strings.EqualFold(filepath.Ext(f.out), ".json") {
 		return cli.InputErrorf("--out %q: end the name in .json", f.out)
 	}

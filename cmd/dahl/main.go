@@ -26,6 +26,7 @@ Start with:  dahl demo`,
 	for _, sub := range commands {
 		root.AddCommand(sub(args))
 	}
+	addCompletions(root)
 	return root
 }
 
@@ -68,5 +69,7 @@ var commands = []func([]string) *cobra.Command{
 	newDoctor,
 	newVerify,
 	newRerun,
+	newCompletion,
+	newMan,
 	newBench,
 }

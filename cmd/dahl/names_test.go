@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 )
 
 // TestNamesAreTaken: the case of a policy does not matter, nor how colour is spelled, and an
@@ -26,7 +27,7 @@ func TestNamesAreTaken(t *testing.T) {
 func TestHelpNamesTables(t *testing.T) {
 	help := mustRun(t, "execute", "--help")
 	for _, names := range [][]string{cli.PolicyNames(), optimizerNames()} {
-		if len(names) < 2 || !strings.Contains(help, cli.OneOf(names)) || strings.Contains(cli.OneOf(names), "replay") {
+		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}
 	}

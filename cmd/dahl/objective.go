@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
@@ -31,7 +32,7 @@ const defaultBudget = 200_000
 // addObjectiveFlags adds the flags of a search for the best plan.
 func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+cli.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
+	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
 	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number, _ := strings.CutSuffix(text, "nodes")
 		o.BudgetTime = 0
@@ -50,12 +51,12 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 		switch {
 		case f.Changed("budget") && o.Objective == "":
 			return fmt.Errorf("--budget bounds the search for an --objective; name one")
-		case o.Objective != "" && !slices.Contains(exact.Objectives(), o.Objective):
-			return fmt.Errorf("--objective %q: want %s", o.Objective, cli.OneOf(exact.Objectives()))
-		case o.Objective != "" && o.Budget == 0 && o.BudgetTime == 0:
+		case o.Objective == "":
+			return nil
+		case o.Budget == 0 && o.BudgetTime == 0:
 			o.Budget = defaultBudget
 		}
-		return nil
+		return cli.CheckName("objective", o.Objective, exact.Objectives())
 	})
 }
 

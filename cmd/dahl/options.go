@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/naming"
 	"dahl/nn"
 )
 
@@ -118,19 +122,28 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
 	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
-	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
+	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
+	f.IntVar(&o.Batch, "batch", 0, "`images` per training step (default: the model's, or all images where they are fewer)")
 	exclude(cmd, "model", "graph")
 	exclude(cmd, "graph", "lowering")
 	exclude(cmd, "tile", "lowering")
 	exclude(cmd, "tile", "graph")
 	exclude(cmd, "tile", "plan")
+	before(cmd, o.checkLowering)
 	before(cmd, func() error {
 		if f.Changed("batch") && o.Batch < 1 { // 0 stands for what is derived
 			return fmt.Errorf("--batch %d: want at least 1", o.Batch)
 		}
 		return cli.CheckNotNegative("tile", o.Tile)
 	})
+}
+
+// checkLowering refuses a lowering that is neither a file nor the word for the best tiles.
+func (o *options) checkLowering() error {
+	if _, err := os.Stat(o.Lowering); o.Lowering != "" && o.Lowering != bestTiles && errors.Is(err, fs.ErrNotExist) {
+		return cli.InputErrorf("--lowering %s: no such file; write a TOML file, or %s%s", o.Lowering, bestTiles, naming.DidYouMean(o.Lowering, []string{bestTiles}))
+	}
+	return nil
 }
 
 // addSimulateFlags adds the flags of what is simulated and where results go.
@@ -141,7 +154,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	addOutputFlags(cmd, out, dir)
 	addPowerCapFlag(cmd, o)
 	cmd.Flags().BoolVar(&out.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
-	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive steps (default: 10 of a network, 1 of a graph file)")
+	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive `steps` (default: 10 of a network, 1 of a graph file)")
 	before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
@@ -197,11 +210,11 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 		o.Clocks = append(o.Clocks, setting)
 		return nil
 	})
-	f.StringVar(&o.Policy, "policy", bestPolicy, "scheduler: "+cli.OneOf(policyNames())+"; best takes the fastest plan of all on sets of the devices")
+	f.StringVar(&o.Policy, "policy", bestPolicy, "`scheduler`: "+naming.OneOf(policyNames())+"; best takes the fastest plan of all on sets of the devices")
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
-	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
-	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
+	f.StringVar(&o.Variant, "variant", "", "kernel `variant` for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
+	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")
+	f.Uint64Var(&o.Seed, "seed", 1, "`seed` of everything random")
 	exclude(cmd, "plan", "policy")
 	before(cmd, o.setPolicy)
 }
@@ -219,24 +232,24 @@ func addDataFlags(cmd *cobra.Command, o *options) {
 func addTrainFlags(cmd *cobra.Command, o *options) {
 	addDataFlags(cmd, o)
 	f := cmd.Flags()
-	f.IntVar(&o.Epochs, "epochs", 1, "passes over the training data")
+	f.IntVar(&o.Epochs, "epochs", 1, "`passes` over the training data")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
-	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use; the weights are equal with any number, but with --lowering best (0: all of the platform's)")
+	f.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use; the weights are equal with any number, but with --lowering best (default: all of the platform's)")
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	addOptimizerFlags(cmd, o)
 }
 
 func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Optimizer, "optimizer", "", cli.OneOf(optimizerNames())+" (default: the model's)")
+	f.StringVar(&o.Optimizer, "optimizer", "", "`optimiser`: "+naming.OneOf(optimizerNames())+" (default: the model's)")
 	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
 	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
 	f.Func("weight-decay", "`penalty` on the weights: L2, or with adamw decoupled from the gradient (default: the model's)", optional(&o.WeightDecay))
 	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
-	f.StringVar(&o.Loss, "loss", "", cli.OneOf(lossNames())+" (default: the model's)")
+	f.StringVar(&o.Loss, "loss", "", "`loss` to make small: "+naming.OneOf(lossNames())+" (default: the model's)")
 	f.Func("label-smoothing", "`share` of each label that all classes have in equal parts, from 0 to 1; with cross_entropy (default: the model's)", optional(&o.LabelSmoothing))
 	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))
-	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+cli.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 or multistep,milestones=30/80epochs (default: the model's)")
+	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+naming.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 or multistep,milestones=30/80epochs (default: the model's)")
 }
 
 // optional reads a number whose flag may be missing: it is nil then.
@@ -265,20 +278,34 @@ func optimizerNames() []string {
 
 // setPolicy takes the name of a scheduler in any case.
 func (o *options) setPolicy() error {
-	names := policyNames()
-	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, o.Policy) })
-	if i < 0 {
-		return fmt.Errorf("--policy %q: want one of %s; a plan is replayed with --plan%s", o.Policy, strings.Join(names, ", "), cli.DidYouMean(o.Policy, names))
+	known := policyNames()
+	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	switch {
+	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
+		return fmt.Errorf("--policy %s: a plan is replayed with --plan", o.Policy)
+	case i < 0:
+		return cli.CheckName("policy", o.Policy, known)
 	}
-	o.Policy = names[i]
+	o.Policy = known[i]
 	return nil
+}
+
+// given is a number of arguments with its verb.
+func given(arguments int) string {
+	switch arguments {
+	case 0:
+		return "no argument is"
+	case 1:
+		return "1 argument is"
+	}
+	return fmt.Sprintf("%d arguments are", arguments)
 }
 
 // wantArgs refuses a wrong number of arguments and says which there should be.
 func wantArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return fmt.Errorf("%s wants %s; there are %d arguments", cmd.Name(), what, len(args))
+			return fmt.Errorf("%s wants %s; %s given", cmd.Name(), what, given(len(args)))
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plots"
 	"dahl/rundir"
 )
@@ -24,18 +24,17 @@ func newPlot([]string) *cobra.Command {
 		fmt.Fprintf(&long, "  %-10s %s\n", f.Name, f.Sentence)
 	}
 	cmd := &cobra.Command{
-		Use:       "plot DIR [FIGURE…]",
-		Short:     "draw figures of a run",
-		Long:      long.String(),
-		Example:   "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5",
-		Args:      wantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
-		ValidArgs: figureNames(),
+		Use:     "plot DIR [FIGURE…]",
+		Short:   "draw figures of a run",
+		Long:    long.String(),
+		Example: "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5",
+		Args:    wantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return plotRun(cmd, args[0], args[1:], format, colour, steps)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "svg", cli.OneOf(plots.Formats()))
-	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by "+cli.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
+	cmd.Flags().StringVar(&format, "format", "svg", "`format` of the files: "+naming.OneOf(plots.Formats()))
+	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by what they have in `common`: "+naming.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
 	cmd.Flags().StringVar(&steps, "steps", "", "`steps` that gantt and compare show: 4, 3:5 or all (default: two steady ones)")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
@@ -48,18 +47,20 @@ func figureNames() []string {
 }
 
 func plotRun(cmd *cobra.Command, path string, names []string, format, colour, steps string) error {
-	if !slices.Contains(plots.Formats(), format) {
-		return cli.InputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
+	if err := cli.CheckName("format", format, plots.Formats()); err != nil {
+		return err
 	}
 	by := plots.ColourBy(colour)
-	if by != "" && !slices.Contains(plots.Colours(), colour) {
-		return cli.InputErrorf("--colour %q: want %s", colour, cli.OneOf(plots.Colours()))
+	if by != "" {
+		if err := cli.CheckName("colour", colour, plots.Colours()); err != nil {
+			return err
+		}
 	}
 	var figures []plots.Figure
 	for _, n := range names {
 		f, err := plots.FigureByName(n)
 		if err != nil {
-			return cli.InputErrorf("%w%s", err, cli.DidYouMean(n, figureNames()))
+			return cli.AsInput(err)
 		}
 		figures = append(figures, f)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plots"
 	"dahl/rundir"
 )
@@ -28,6 +29,8 @@ var traceFormats = map[string]struct {
 	"paje": {"trace.paje", func(w io.Writer, _, run *plots.Run) error { return plots.Paje(w, run) }},
 }
 
+func traceFormatNames() []string { return slices.Sorted(maps.Keys(traceFormats)) }
+
 func newTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
@@ -41,16 +44,16 @@ a training the Chrome events have the prediction, too, above what was measured.`
 			return traceRun(cmd.OutOrStdout(), args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "chrome", cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
+	cmd.Flags().StringVar(&format, "format", "chrome", "`format` of the file: "+naming.OneOf(traceFormatNames()))
 	return cmd
 }
 
 // traceRun writes the trace of a run directory into it, and prints its path.
 func traceRun(stdout io.Writer, path, format string) error {
-	f, ok := traceFormats[format]
-	if !ok {
-		return cli.InputErrorf("--format %q: want %s", format, cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
+	if err := cli.CheckName("format", format, traceFormatNames()); err != nil {
+		return err
 	}
+	f := traceFormats[format]
 	r, err := loadRun(path)
 	if err != nil {
 		return err

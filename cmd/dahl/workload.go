@@ -119,10 +119,10 @@ func checkVariant(name string) error {
 }
 
 func checkPrecision(name string) error {
-	if name != "" && !slices.Contains(kernels.Precisions(), name) {
-		return cli.InputErrorf("--precision %q: want %s", name, cli.OneOf(kernels.Precisions()))
+	if name == "" {
+		return nil
 	}
-	return nil
+	return cli.CheckName("precision", name, kernels.Precisions())
 }
 
 // optimizer applies the flags to the model's default.
@@ -131,7 +131,7 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	if o.Optimizer != "" && o.Optimizer != opt.Name() {
 		info, err := nn.OptimizerByName(o.Optimizer)
 		if err != nil {
-			return nil, cli.InputErrorf("--optimizer %q: want %s", o.Optimizer, cli.OneOf(optimizerNames()))
+			return nil, cli.CheckName("optimizer", o.Optimizer, optimizerNames())
 		}
 		opt = info.New()
 	}

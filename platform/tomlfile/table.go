@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/BurntSushi/toml"
+
+	"dahl/naming"
 )
 
 // Bounds of a source: the TOML library recurses into nested values.
@@ -152,7 +154,7 @@ func (t *Table) Need(key, example string) {
 // Done reports the keys that nobody asked for.
 func (t *Table) Done(known string) {
 	for _, key := range slices.Sorted(maps.Keys(t.Keys)) {
-		t.File.FailAt(t.Join(key), t.Owner, fmt.Sprintf("%s: unknown key; known are %s", Clip(key), known))
+		t.File.FailAt(t.Join(key), t.Owner, fmt.Sprintf("%s: unknown key; known are %s%s", Clip(key), known, naming.DidYouMean(key, strings.Split(known, ", "))))
 	}
 }
 

@@ -119,6 +119,12 @@ func process(root, key, of string, limit uint64) Limit {
 	return Limit{int64(limit) - kB<<10 - runtimeShare, of}
 }
 
+// Resident is what this process holds of the machine's memory now; 0: unknown.
+func Resident() int64 {
+	kB, _ := field("/proc/self/status", "VmRSS:")
+	return kB << 10
+}
+
 func lesser(a, b Limit) Limit {
 	if b.Bytes < a.Bytes {
 		return b

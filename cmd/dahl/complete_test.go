@@ -1,0 +1,126 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"dahl/cmd/cli"
+	"dahl/plan/exact"
+	"dahl/plots"
+)
+
+// completed are what a shell is offered for a command line without the dahl, whose last word may be
+// empty.
+func completed(t *testing.T, words ...string) []string {
+	t.Helper()
+	var offers []string
+	for line := range strings.Lines(mustRun(t, append([]string{cobra.ShellCompRequestCmd}, words...)...)) {
+		if offer, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); !strings.HasPrefix(offer, ":") {
+			offers = append(offers, offer)
+		}
+	}
+	return offers
+}
+
+// TestEveryFlagCompletes: a flag that takes a value is in the table, and the table has no others.
+func TestEveryFlagCompletes(t *testing.T) {
+	unused := completions()
+	for _, cmd := range newRoot(nil).Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			delete(unused, f.Name)
+			delete(unused, cmd.Name()+"."+f.Name)
+			if _, ok := cmd.GetFlagCompletionFunc(f.Name); !ok && f.Value.Type() != "bool" {
+				t.Errorf("dahl %s: the table of completions has no line for --%s", cmd.Name(), f.Name)
+			}
+			if value, _ := pflag.UnquoteUsage(f); value == f.Value.Type() && value != "bool" {
+				t.Errorf("dahl %s: the text of --%s does not name its value in backquotes", cmd.Name(), f.Name)
+			}
+		})
+	}
+	for name := range unused {
+		t.Errorf("the table of completions has a line for %s, and no command has the flag", name)
+	}
+}
+
+// TestCompletedValues: a shell is offered every value of the flags that have a fixed set of them, on
+// every command that has the flag.
+func TestCompletedValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	sets := map[string][]string{
+		"policy": policyNames(), "dtype": cli.RealTypes(), "optimizer": optimizerNames(), "loss": lossNames(), "schedule": scheduleNames(),
+		"objective": exact.Objectives(), "precision": {"full", "tf32", "bf16"}, "colour": plots.Colours(), "lowering": {"best"},
+		"platform": {"emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
+		"data": {"digits", "synthetic"}, "variant": {"avx2", "avx512", "go", "ref"},
+	}
+	formats := map[string][]string{"plot": {"svg", "png", "pdf"}, "trace": {"chrome", "paje"}, "import": {"stg", "dot", "placement"}}
+	for _, cmd := range newRoot(nil).Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			want := sets[f.Name]
+			if f.Name == "format" {
+				want = formats[cmd.Name()]
+			}
+			offers := completed(t, cmd.Name(), "--"+f.Name, "")
+			for _, value := range want {
+				if !slices.Contains(offers, value) {
+					t.Errorf("dahl %s --%s: %v are offered, without %s", cmd.Name(), f.Name, offers, value)
+				}
+			}
+		})
+	}
+}
+
+// TestCompletion completes what depends on files and on what was typed before.
+func TestCompletion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", "")
+	writeTestFile(t, "notes.txt", "")
+	writeTestFile(t, "nets/one.onnx", "")
+	writeTestFile(t, "first/manifest.json", "{}")
+	writeTestFile(t, "many/second/manifest.json", "{}")
+	writeTestFile(t, "begun/.staging/manifest.json", "{}")
+	for _, c := range []struct{ line, want string }{
+		{"simulate --platform n", "nvlink nets/ node.toml"},
+		{"simulate --model nets/", "nets/one.onnx"},
+		{"simulate --platform server --devices ", "cpu cpu0 cpu1 cuda gpu gpu0 gpu1 gpu2 gpu3"},
+		{"simulate --platform server --devices gpu0,cpu", "gpu0,cpu gpu0,cpu0 gpu0,cpu1"},
+		{"simulate --platform nope --devices ", ""},
+		{"plot first p", "power"},
+		{"plot first gantt ", "power memory compare"},
+		{"report ", "first many/"},
+		{"report many/", "many/second"},
+		{"verify first ", ""},
+		{"execute --resume ", "begun first many/"},
+		{"execute --batch ", ""},
+		{"demo ", ""},
+		{"completion ", "bash fish powershell zsh"},
+		{"help comp", "compare completion"},
+	} {
+		offers := completed(t, strings.Split(c.line, " ")...)
+		if !slices.Equal(offers, strings.Fields(c.want)) {
+			t.Errorf("dahl %s: %v are offered, want %s", c.line, offers, c.want)
+		}
+	}
+}
+
+// TestCompletionPrograms: each shell gets a program, and bash can read its own.
+func TestCompletionPrograms(t *testing.T) {
+	for _, shell := range shellNames() {
+		if program := mustRun(t, "completion", shell); !strings.Contains(program, cobra.ShellCompRequestCmd) {
+			t.Errorf("%s: the program does not ask dahl:\n%s", shell, program)
+		}
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash to read its program")
+	}
+	check := exec.Command(bash, "-n")
+	check.Stdin = strings.NewReader(mustRun(t, "completion", "bash"))
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Errorf("bash -n: %v\n%s", err, said)
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestManual: there is a page for every command, and groff has no warning of any.
+func TestManual(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, "man", "--out", ".")
+	pages, err := filepath.Glob("*.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	available := 1 // the root
+	for _, c := range newRoot(nil).Commands() {
+		if c.IsAvailableCommand() {
+			available++
+		}
+	}
+	if len(pages) != available {
+		t.Errorf("%d pages, want %d: %v", len(pages), available, pages)
+	}
+	page, err := os.ReadFile("dahl-plot.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`dahl\-plot \- draw figures`, "dahl plot DIR [FIGURE\\[u2026]]", `\fB\-\-format format\fR`, "  dahl plot dahl\\-demo gantt", `\fBdahl\fR(1)`} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("dahl-plot.1 has no %q:\n%s", want, page)
+		}
+	}
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("there is no groff to read the pages")
+	}
+	if said, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-ww", "-z"}, pages...)...).CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("groff: %v\n%s", err, said)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/train"
+	"dahl/train/budget"
+)
+
+const (
+	watchEvery = 250 * time.Millisecond // between two looks at a training
+	plainEvery = 10 * time.Second       // between two lines where there is no terminal
+)
+
+const watchHelp = `On a terminal a line at the bottom says how far the epoch is. --watch makes a page of it: epoch
+and step, the loss and its course, images per second, how busy each device is, watts and temperature
+where there is a meter, memory and the time that is left. Where the standard error is no terminal,
+--watch prints a line there every ten seconds. Neither changes a weight, and a step waits for neither.`
+
+// watcher shows a training while it runs: on a terminal as a line, or with --watch as a page; elsewhere with
+// --watch as a line now and then.
+type watcher struct {
+	live    func() train.Live
+	counted func() []energy.Counted
+	past    history
+	page    *cli.Page // nil: no terminal
+	whole   bool      // the page, not only a line of it
+	plain   io.Writer // for lines; nil: none
+	printed time.Time // the last line
+
+	stop, stopped chan struct{}
+}
+
+// newWatcher shows nothing yet.
+func newWatcher(t *trainer, meters *train.Meters, page *cli.Page, whole bool, stderr io.Writer) *watcher {
+	w := &watcher{live: t.Live, counted: meters.Now, page: page, whole: whole, stop: make(chan struct{}), stopped: make(chan struct{})}
+	for _, bytes := range t.w.Decision.ReservedBytes() {
+		w.past.reserved += bytes
+	}
+	if whole && page == nil {
+		w.plain = stderr
+	}
+	return w
+}
+
+// start looks at the training now and then, until end.
+func (w *watcher) start() {
+	if w.page == nil && w.plain == nil {
+		close(w.stopped)
+		return
+	}
+	go func() {
+		defer close(w.stopped)
+		w.look(time.Now())
+		ticks := time.Tick(watchEvery)
+		for {
+			select {
+			case <-w.stop:
+				w.page.Clear()
+				return
+			case <-ticks:
+				w.look(time.Now())
+			}
+		}
+	}()
+}
+
+// end takes away what is shown.
+func (w *watcher) end() {
+	close(w.stop)
+	<-w.stopped
+}
+
+// look shows how the training is at a time.
+func (w *watcher) look(now time.Time) {
+	w.past.add(sample{now, w.live(), w.counted()})
+	if w.past.began.live.Epoch == 0 {
+		return // nothing has run
+	}
+	s := w.past.status()
+	if s.resident = 0; w.whole {
+		s.resident = budget.Resident()
+	}
+	switch {
+	case w.page != nil && w.whole:
+		w.page.Show(s.lines()...)
+	case w.page != nil:
+		w.page.Show(s.line())
+	case w.printed.IsZero():
+		w.printed = now // the first line comes when there is something to say
+	case now.Sub(w.printed) >= plainEvery:
+		fmt.Fprintln(w.plain, s.line())
+		w.printed = now
+	}
+}

@@ -1,0 +1,60 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+// TestLive follows two epochs of 3 steps of 5 images, a last one of 2 images and 2 steps through the
+// test set. They have 60, 24 and 13 operations: an epoch has 3·60 + 24 + 2·13 = 230.
+func TestLive(t *testing.T) {
+	graph := func(name string, batch int, flops float64) *dag.Graph {
+		b := dag.NewBuilder(name)
+		b.Buffer(dag.Buffer{Name: "step.index", Type: dag.Int32, Shape: []int{batch}, Role: dag.Input})
+		b.Task(dag.Task{Name: name, Flops: flops})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	epoch := []dag.Segment{{Graph: 0, Steps: 3}, {Graph: 1, Steps: 1}, {Graph: 2, Steps: 2}}
+	w := &Workload{Options: Options{Epochs: 2}, Program: &dag.Program{
+		Graphs: []*dag.Graph{graph(nn.GraphTrain, 5, 60), graph(nn.GraphTrainTail, 2, 24), graph("evaluate", 7, 13)},
+		Order:  append(epoch, epoch...)}}
+	tr := &Trainer{}
+	for _, c := range []struct {
+		name    string
+		at      Progress
+		steps   int // of the piece
+		step    int
+		of      int
+		images  int
+		done    float64
+		train   bool
+		lossNow float64
+	}{
+		{"two steps", Progress{}, 2, 2, 4, 10, 120 / 460., true, 2},
+		{"the third, after a checkpoint", Progress{Within: 2}, 1, 3, 4, 15, 180 / 460., true, 1},
+		{"the short one", Progress{Segment: 1}, 1, 4, 4, 17, 204 / 460., true, 1},
+		{"the test set", Progress{Segment: 2}, 2, 2, 2, 17, 230 / 460., false, 1},
+		{"the next epoch", Progress{Epoch: 1}, 3, 3, 4, 32, 410 / 460., true, 3},
+		{"one step again", Progress{Epoch: 1, Segment: 2, Within: 1}, 3, 2, 2, 32, 1, false, 3},
+	} {
+		tr.live.begin(w, &c.at)
+		for step := range c.steps {
+			tr.live.step(step, float64(step+1))
+		}
+		l := tr.Live()
+		if l.Epoch != c.at.Epoch+1 || l.Epochs != 2 || l.Step != c.step || l.Steps != c.of || l.Images != c.images ||
+			math.Abs(l.Done-c.done) > 1e-12 || l.Training != c.train || l.Loss != c.lossNow {
+			t.Errorf("%s: %+v", c.name, l)
+		}
+	}
+	if allocations := testing.AllocsPerRun(10, func() { tr.live.step(0, 1) }); allocations != 0 {
+		t.Errorf("a step allocates %v times", allocations)
+	}
+}
