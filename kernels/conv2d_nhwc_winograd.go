@@ -13,8 +13,8 @@ import (
 // Some tiles are computed together. At each position of the domain they are the rows of a product
 // with the filters. The filters come in panels of two vectors, whose rows follow each other in
 // memory. So a block of tiles is: its data into the domain; then, for each panel, the filters
-// into the domain, 36 products, and the results out of it. What lies in the domain at a time
-// stays in the second-level cache. Where the filters in the domain do not, each block makes its
+// into the domain, 36 products, and the results out of it. Most of what lies in the domain at a time
+// stays in the second-level cache. Where the filters of all panels would not, each block makes its
 // own again, which is faster than to fetch them from further away.
 //
 // Elements outside of an image are zeros of a copy of the tile. NaN or an infinity spreads over all results of
@@ -27,27 +27,22 @@ const (
 	winogradDataBytes = 512 << 10
 	// winogradFilterBytes bounds the filters that are kept in the domain from one block to the next.
 	winogradFilterBytes = 1 << 20
-	// winogradGap is elements between tiles, so that these do not fall on the same lines of a cache.
+	// winogradGap is elements between positions, so that these do not fall on the same lines of a cache.
 	winogradGap = 16
 )
 
-// winogradSizes is how a convolution or a weight gradient is cut into blocks and panels. Distances
-// are in elements.
+// winogradSizes is how a convolution or a weight gradient is cut into blocks and panels.
 type winogradSizes struct {
 	channels, filters int
 	tiles             int // of a block
 	panel, panels     int // filters of a panel, and panels
-	kept              int // panels of filters in the workspace
-	dataTile          int
-	panelPosition     int // from a position of filters of a panel to the next
+	kept              int // panels in the workspace
 }
 
 func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l)}
 	s.panels = ceilDiv(filters, s.panel)
-	s.dataTile = simd.WinogradPositions*channels + winogradGap
-	s.panelPosition = channels*s.panel + winogradGap
-	s.tiles = min(tiles, max(winogradTiles, winogradDataBytes/(4*s.dataTile)))
+	s.tiles = min(tiles, max(winogradTiles, winogradDataBytes/(4*inDomain(1, channels))))
 	s.kept = s.panels
 	if 4*s.panels*s.panelElems() > winogradFilterBytes || tiles <= s.tiles {
 		s.kept = 1
@@ -55,11 +50,12 @@ func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 	return s
 }
 
-// panelElems is the elements of a panel in the domain.
-func (s *winogradSizes) panelElems() int { return simd.WinogradPositions * s.panelPosition }
+// apart is the distance of positions with so many rows each. inDomain is the elements of all.
+func apart(rows, row int) int    { return rows*row + winogradGap }
+func inDomain(rows, row int) int { return simd.WinogradPositions * apart(rows, row) }
 
-// resultTile is the distance of tiles of results of a panel.
-func (s *winogradSizes) resultTile() int { return simd.WinogradPositions*s.panel + winogradGap }
+// panelElems is the elements of a panel of filters in the domain, with a row per channel.
+func (s *winogradSizes) panelElems() int { return inDomain(s.channels, s.panel) }
 
 // winogradPanel is two vectors of a level, which the fastest products of many rows take.
 func winogradPanel(l simd.Level) int { return max(16, 2*vectorBytes(l)/4) }
@@ -96,8 +92,8 @@ func winogradVariants(doc string, run func(simd.Level, *Call), takes func(*Spec)
 	return all
 }
 
-// tiledMap is a map as tiles of side×side pixels, of which every fourth row and column begins one. The
-// first begins at from.
+// tiledMap is a map as tiles of side×side pixels, data or gradients of results. Every fourth row and column
+// begins one, the first at from.
 type tiledMap struct {
 	map4[float32]
 	side         int
@@ -136,10 +132,10 @@ func (t *tiledMap) inside(row, column, tiles int) int {
 	return min(tiles, (t.extent[2]-v-t.side)/simd.WinogradSide+1)
 }
 
-// toDomain takes tiles first to first+count to the domain. w has the domain; patch is room for a tile.
-func (t *tiledMap) toDomain(l simd.Level, w simd.Winograd, transform func(*simd.Winograd, simd.Level), first, count int, patch []float32) {
-	w.Channels = t.extent[3]
-	domain := w.Domain
+// toDomain takes tiles first to first+count to the domain, where positions are as far apart as said. patch
+// is room for a tile.
+func (t *tiledMap) toDomain(l simd.Level, first, count int, domain []float32, position int, patch []float32) {
+	w := simd.Winograd{Channels: t.extent[3], DomainTile: t.extent[3], Position: position}
 	t.eachRun(first, count, func(at, n, row, column, tiles int) {
 		for done := 0; done < tiles; {
 			w.Domain = domain[(at+done)*w.DomainTile:]
@@ -152,7 +148,11 @@ func (t *tiledMap) toDomain(l simd.Level, w simd.Winograd, transform func(*simd.
 				w.Tiles = 1
 				w.X, w.XTile, w.XRow, w.XPixel = patch, 0, t.side*w.Channels, w.Channels
 			}
-			transform(&w, l)
+			if t.side == simd.WinogradData {
+				w.Data(l)
+			} else {
+				w.Gradient(l)
+			}
 			done += w.Tiles
 		}
 	})
@@ -189,15 +189,15 @@ type winograd struct {
 
 // winogradWorkspace is the elements of a forward convolution's workspace.
 func (s *winogradSizes) workspace() int {
-	return simd.WinogradPositions*s.channels + s.tiles*(s.dataTile+s.resultTile()) + s.kept*s.panelElems()
+	return simd.WinogradPositions*s.channels + inDomain(s.tiles, s.channels) + inDomain(s.tiles, s.panel) + s.kept*s.panelElems()
 }
 
 // over prepares a convolution of so many tiles, and takes the workspace.
 func (w *winograd) over(l simd.Level, s winogradSizes, work []byte) {
 	w.level, w.winogradSizes = l, s
 	w.patch, work = scratch[float32](work, simd.WinogradPositions*s.channels)
-	w.data, work = scratch[float32](work, s.tiles*s.dataTile)
-	w.sums, work = scratch[float32](work, s.tiles*s.resultTile())
+	w.data, work = scratch[float32](work, inDomain(s.tiles, s.channels))
+	w.sums, work = scratch[float32](work, inDomain(s.tiles, s.panel))
 	w.inU, _ = scratch[float32](work, s.kept*s.panelElems())
 }
 
@@ -212,22 +212,20 @@ func (w *winograd) all() {
 	w.tile()
 	for first := 0; first < w.source.count(); first += w.tiles {
 		count := min(w.tiles, w.source.count()-first)
-		w.block(first, count, func(f, n int) { w.results(first, count, f, n) })
+		w.block(first, count, func(f, n int) { w.results(first, count, f, n, w.dst.elems[f:]) })
 	}
 }
 
 // block computes some tiles in the domain, and hands over n filters of their results from f on.
 func (w *winograd) block(first, count int, results func(f, n int)) {
-	w.source.toDomain(w.level, simd.Winograd{Domain: w.data, DomainTile: w.dataTile, Position: w.channels}, (*simd.Winograd).Data, first, count, w.patch)
+	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
 	for panel := range w.panels {
 		f := panel * w.panel
 		n := min(w.panel, w.filters-f)
 		u := w.filtersOf(panel, f, n)
-		p := simd.Product[float32]{
-			M: count, N: n, K: w.channels, Batch: 1, ARow: w.dataTile, AStep: 1, BRow: w.panel, CRow: w.resultTile(),
-		}
+		p := simd.Product[float32]{M: count, N: n, K: w.channels, Batch: 1, ARow: w.channels, AStep: 1, BRow: w.panel, CRow: w.panel}
 		for i := range simd.WinogradPositions {
-			p.A, p.B, p.C = w.data[i*w.channels:], u[i*w.panelPosition:], w.sums[i*w.panel:]
+			p.A, p.B, p.C = w.data[i*apart(w.tiles, w.channels):], u[i*apart(w.channels, w.panel):], w.sums[i*apart(w.tiles, w.panel):]
 			p.Run(w.level)
 		}
 		results(f, n)
@@ -244,18 +242,18 @@ func (w *winograd) filtersOf(panel, f, n int) []float32 {
 	t := simd.Winograd{
 		Tiles: w.channels, Channels: n,
 		X: w.w.elems[f:], XTile: w.w.stride[2], XRow: w.w.stride[0], XPixel: w.w.stride[1],
-		Domain: u, DomainTile: w.panel, Position: w.panelPosition,
+		Domain: u, DomainTile: w.panel, Position: apart(w.channels, w.panel),
 	}
 	t.Filter(w.level)
 	w.ready = max(w.ready, panel+1)
 	return u
 }
 
-// results takes n filters of the results from f on out of the domain.
-func (w *winograd) results(first, count, f, n int) {
+// results takes n filters of the results from f on out of the domain, to a map as dst is.
+func (w *winograd) results(first, count, f, n int, dst []float32) {
 	to := simd.Winograd{
 		Channels: n, XTile: simd.WinogradSide * w.dst.stride[2], XRow: w.dst.stride[1], XPixel: w.dst.stride[2],
-		DomainTile: w.resultTile(), Position: w.panel, Accumulate: w.add, ReLU: w.relu,
+		DomainTile: w.panel, Position: apart(w.tiles, w.panel), Accumulate: w.add, ReLU: w.relu,
 		WhereTile: simd.WinogradSide * w.where.stride[2], WhereRow: w.where.stride[1], WherePixel: w.where.stride[2],
 	}
 	if w.bias != nil {
@@ -269,7 +267,7 @@ func (w *winograd) results(first, count, f, n int) {
 			left := w.dst.extent[2] - v
 			to.Columns, to.Tiles = min(simd.WinogradSide, left), max(1, min(tiles-done, left/simd.WinogradSide))
 			to.Domain = w.sums[(at+done)*to.DomainTile:]
-			to.X = w.dst.elems[w.dst.at(sample, u, v, f):]
+			to.X = dst[w.dst.at(sample, u, v, 0):]
 			if w.where.elems != nil {
 				to.Where = w.where.elems[w.where.at(sample, u, v, f):]
 			}

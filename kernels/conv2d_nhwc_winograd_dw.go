@@ -1,10 +1,14 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
 
 // The weight gradient is a product over tiles at each position of the domain: of data, transposed,
-// and gradients of results. If all tiles are one block, the sums of one panel of filters at a time
-// lie in the workspace, else those of all.
+// and gradients of results. Some channels are computed together, so that their data stay in the
+// second-level cache while all panels of filters meet them. If all tiles are one block, the sums of one
+// panel at a time lie in the workspace, else those of all.
 
 // winogradDw adds to dw the gradient of a convolution of x with respect to its filters, and to db, if not
 // nil, that with respect to its bias.
@@ -17,13 +21,15 @@ type winogradDw struct {
 	data, outputs, sums []float32 // in the domain
 }
 
-// outputTile is the distance of tiles of results' gradients.
-func (s *winogradSizes) outputTile() int { return simd.WinogradPositions*s.filters + winogradGap }
+// winogradChannels is how many channels are computed together.
+const winogradChannels = 64
 
-// winogradDwSizes are those of a weight gradient, whose sums are kept if there are several blocks.
+// winogradDwSizes are those of a weight gradient, whose sums are kept if there are several blocks. Of the
+// channels it has those that are computed together.
 func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
-	s := winogradSizesOf(l, channels, filters, tiles)
-	s.kept = s.panels
+	some := min(channels, winogradChannels)
+	s := winogradSizesOf(l, some, filters, tiles)
+	s.kept = s.panels * ceilDiv(channels, some)
 	if tiles <= s.tiles {
 		s.kept = 1
 	}
@@ -32,7 +38,7 @@ func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 
 // dwWorkspace is the elements of a weight gradient's workspace.
 func (s *winogradSizes) dwWorkspace() int {
-	return simd.WinogradPositions*max(s.channels, s.filters) + s.tiles*(s.dataTile+s.outputTile()) + s.kept*s.panelElems()
+	return simd.WinogradPositions*max(s.channels, s.filters) + inDomain(s.tiles, s.channels) + inDomain(s.tiles, s.filters) + s.kept*s.panelElems()
 }
 
 func winogradDwOf(l simd.Level, c convDwNHWC[float32], work []byte) winogradDw {
@@ -43,8 +49,8 @@ func winogradDwOf(l simd.Level, c convDwNHWC[float32], work []byte) winogradDw {
 	w.image = tiledMapOf(c.x, simd.WinogradData, [2]int{c.rows.from, c.columns.from}, rows, columns)
 	w.output = tiledMapOf(c.dy, simd.WinogradSide, [2]int{}, rows, columns)
 	w.patch, work = scratch[float32](work, simd.WinogradPositions*max(s.channels, s.filters))
-	w.data, work = scratch[float32](work, s.tiles*s.dataTile)
-	w.outputs, work = scratch[float32](work, s.tiles*s.outputTile())
+	w.data, work = scratch[float32](work, inDomain(s.tiles, s.channels))
+	w.outputs, work = scratch[float32](work, inDomain(s.tiles, s.filters))
 	w.sums, _ = scratch[float32](work, s.kept*s.panelElems())
 	return w
 }
@@ -56,34 +62,52 @@ func (w *winogradDw) all() {
 	}
 	all := w.output.count()
 	for first := 0; first < all; first += w.tiles {
-		count := min(w.tiles, all-first)
-		w.image.toDomain(w.level, simd.Winograd{Domain: w.data, DomainTile: w.dataTile, Position: w.channels}, (*simd.Winograd).Data, first, count, w.patch)
-		w.output.toDomain(w.level, simd.Winograd{Domain: w.outputs, DomainTile: w.outputTile(), Position: w.filters}, (*simd.Winograd).Gradient, first, count, w.patch)
-		for panel := range w.panels {
-			w.add(panel, count, first > 0, first+count == all)
+		b := winogradBlock{first: first, tiles: min(w.tiles, all-first), last: first+w.tiles >= all}
+		w.output.toDomain(w.level, first, b.tiles, w.outputs, apart(w.tiles, w.filters), w.patch)
+		for b.channel = 0; b.channel < w.x.extent[3]; b.channel += w.channels {
+			w.some(b)
 		}
 	}
 }
 
-// add adds the products of a block to the sums of a panel. The last block's are taken out of the domain.
-func (w *winogradDw) add(panel, count int, more, last bool) {
+// winogradBlock is some tiles, and some channels from one on.
+type winogradBlock struct {
+	first, tiles int
+	last         bool // of all tiles
+	channel      int
+}
+
+// some adds the products of a block and all filters.
+func (w *winogradDw) some(b winogradBlock) {
+	image := w.image
+	image.map4 = w.image.part(3, dag.Range{Lo: b.channel, Hi: min(b.channel+w.channels, w.x.extent[3])})
+	image.toDomain(w.level, b.first, b.tiles, w.data, apart(w.tiles, image.extent[3]), w.patch)
+	for panel := range w.panels {
+		w.panelOf(b, image.extent[3], panel)
+	}
+}
+
+// panelOf adds the products of a block and a panel of filters to their sums. Those of the last block are
+// taken out of the domain.
+func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	f := panel * w.panel
 	n := min(w.panel, w.filters-f)
-	sums := w.sums[panel%w.kept*w.panelElems():][:w.panelElems()]
+	slot := (b.channel/w.channels*w.panels + panel) % w.kept
+	sums := w.sums[slot*w.panelElems():][:w.panelElems()]
 	p := simd.Product[float32]{
-		M: w.channels, N: n, K: count, Batch: 1, ARow: 1, AStep: w.dataTile, BRow: w.outputTile(), CRow: w.panel, Accumulate: more,
+		M: channels, N: n, K: b.tiles, Batch: 1, ARow: 1, AStep: channels, BRow: w.filters, CRow: w.panel, Accumulate: b.first > 0,
 	}
 	for i := range simd.WinogradPositions {
-		p.A, p.B, p.C = w.data[i*w.channels:], w.outputs[i*w.filters+f:], sums[i*w.panelPosition:]
+		p.A, p.B, p.C = w.data[i*apart(w.tiles, channels):], w.outputs[i*apart(w.tiles, w.filters)+f:], sums[i*apart(w.channels, w.panel):]
 		p.Run(w.level)
 	}
-	if !last {
+	if !b.last {
 		return
 	}
 	t := simd.Winograd{
-		Tiles: w.channels, Channels: n, Accumulate: true,
-		X: w.dw.elems[f:], XTile: w.dw.stride[2], XRow: w.dw.stride[0], XPixel: w.dw.stride[1],
-		Domain: sums, DomainTile: w.panel, Position: w.panelPosition,
+		Tiles: channels, Channels: n, Accumulate: true,
+		X: w.dw.elems[w.dw.at(0, 0, b.channel, f):], XTile: w.dw.stride[2], XRow: w.dw.stride[0], XPixel: w.dw.stride[1],
+		Domain: sums, DomainTile: w.panel, Position: apart(w.channels, w.panel),
 	}
 	t.FilterGradient(w.level)
 }

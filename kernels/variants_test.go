@@ -18,7 +18,7 @@ func compareVariants(t *testing.T, c *kerneltest.Case) {
 	t.Helper()
 	expected := kerneltest.Expect(c)
 	for v := 1; v < len(c.Kernel.Variants); v++ {
-		if variant := &c.Kernel.Variants[v]; variant.RunsHere() {
+		if variant := &c.Kernel.Variants[v]; c.Runs(variant) {
 			got := c.Clone()
 			got.Run(variant)
 			if err := expected.Compare(got, variant); err != nil {
@@ -75,7 +75,7 @@ func TestRegions(t *testing.T) {
 	kerneltest.Each(t, 40, func(t *testing.T, s *kerneltest.Case) {
 		for v := range s.Kernel.Variants {
 			variant := &s.Kernel.Variants[v]
-			if !variant.RunsHere() {
+			if !s.Runs(variant) {
 				continue
 			}
 			got, poisoned := s.Clone(), s.Clone()
@@ -138,7 +138,7 @@ func TestAccumulation(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	kerneltest.Each(t, 4, func(t *testing.T, s *kerneltest.Case) {
 		for v := range s.Kernel.Variants {
-			if !s.Kernel.Variants[v].RunsHere() {
+			if !s.Runs(&s.Kernel.Variants[v]) {
 				continue
 			}
 			call, run := s.Call(&s.Kernel.Variants[v]), s.Kernel.Variants[v].Run(s.Spec.Type)

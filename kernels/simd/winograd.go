@@ -70,7 +70,7 @@ const (
 type winogradLine struct {
 	side      int // of a tile outside of the domain
 	out       bool
-	line      func(d *[WinogradData]float32)
+	line      func(d winogradValues) winogradValues
 	constants [7]float32
 }
 
@@ -164,12 +164,12 @@ func (w *Winograd) floor() float32 {
 	return float32(math.Inf(-1))
 }
 
-// winogradTile is a tile of one channel, by columns.
-type winogradTile [WinogradData][WinogradData]float32
+// winogradValues is a line of a tile of one channel, of which there may be fewer values.
+type winogradValues [WinogradData]float32
 
 // runGo transforms one channel of one tile after the other.
 func (w *Winograd) runGo(t *winogradLine, results bool) {
-	var tile winogradTile
+	var tile [WinogradData]winogradValues // by columns
 	read, written := t.side, WinogradData
 	if t.out {
 		read, written = WinogradData, t.side
@@ -185,14 +185,14 @@ func (w *Winograd) runGo(t *winogradLine, results bool) {
 				for i := range read {
 					tile[j][i] = from[i*row+j*pixel]
 				}
-				t.line(&tile[j])
+				tile[j] = t.line(tile[j])
 			}
 			for i := range written {
-				var line [WinogradData]float32
+				var line winogradValues
 				for j := range read {
 					line[j] = tile[j][i]
 				}
-				t.line(&line)
+				line = t.line(line)
 				switch {
 				case results:
 					w.putResults(n, c, i, &line)
@@ -218,7 +218,7 @@ func (w *Winograd) putGradients(x, line []float32) {
 }
 
 // putResults stores row i of channel c of tile n.
-func (w *Winograd) putResults(n, c, i int, line *[WinogradData]float32) {
+func (w *Winograd) putResults(n, c, i int, line *winogradValues) {
 	if i >= w.Rows {
 		return
 	}
@@ -239,34 +239,34 @@ func (w *Winograd) putResults(n, c, i int, line *[WinogradData]float32) {
 
 // The lines are those of gen/winograd_lines.go, which has the equations.
 
-func winogradDataLine(d *[WinogradData]float32) {
+func winogradDataLine(d winogradValues) winogradValues {
 	const a, b, p, q = winogradA, winogradB, winogradP, winogradQ
 	e, f, g, h := d[4]-b*d[2], p*(d[3]-b*d[1]), d[4]-a*d[2], q*(d[3]-a*d[1])
-	*d = [WinogradData]float32{
+	return winogradValues{
 		a*b*d[0] - (a+b)*d[2] + d[4], e + f, e - f, g + h, g - h, a*b*d[1] - (a+b)*d[3] + d[5],
 	}
 }
 
-func winogradGradientLine(d *[WinogradData]float32) {
+func winogradGradientLine(d winogradValues) winogradValues {
 	const a, b, p, q = winogradA, winogradB, winogradP, winogradQ
 	e, f, g, h := d[0]+a*d[2], p*(d[1]+a*d[3]), d[0]+b*d[2], q*(d[1]+b*d[3])
-	*d = [WinogradData]float32{d[0], e + f, e - f, g + h, g - h, d[3]}
+	return winogradValues{d[0], e + f, e - f, g + h, g - h, d[3]}
 }
 
-func winogradFilterLine(d *[WinogradData]float32) {
+func winogradFilterLine(d winogradValues) winogradValues {
 	const a, b, p, q, u, v = winogradA, winogradB, winogradP, winogradQ, winogradU, winogradV
 	e, f, g, h := u*d[0]+u*a*d[2], u*p*d[1], v*d[0]+v*b*d[2], v*q*d[1]
-	*d = [WinogradData]float32{1 / (a * b) * d[0], e + f, e - f, g + h, g - h, d[2]}
+	return winogradValues{1 / (a * b) * d[0], e + f, e - f, g + h, g - h, d[2]}
 }
 
-func winogradResultLine(d *[WinogradData]float32) {
+func winogradResultLine(d winogradValues) winogradValues {
 	const a, b, p, q = winogradA, winogradB, winogradP, winogradQ
 	e, f, g, h := d[1]+d[2], d[1]-d[2], d[3]+d[4], d[3]-d[4]
-	*d = [WinogradData]float32{d[0] + e + g, p*f + q*h, a*e + b*g, a*p*f + b*q*h + d[5]}
+	return winogradValues{d[0] + e + g, p*f + q*h, a*e + b*g, a*p*f + b*q*h + d[5]}
 }
 
-func winogradFilterGradientLine(d *[WinogradData]float32) {
+func winogradFilterGradientLine(d winogradValues) winogradValues {
 	const a, b, p, q, u, v = winogradA, winogradB, winogradP, winogradQ, winogradU, winogradV
 	e, f, g, h := d[1]+d[2], d[1]-d[2], d[3]+d[4], d[3]-d[4]
-	*d = [WinogradData]float32{1/(a*b)*d[0] + u*e + v*g, u*p*f + v*q*h, u*a*e + v*b*g + d[5]}
+	return winogradValues{1/(a*b)*d[0] + u*e + v*g, u*p*f + v*q*h, u*a*e + v*b*g + d[5]}
 }

@@ -1311,7 +1311,7 @@ whole:
 	RET
 
 // func winogradFilterAVX2F32(args *winogradArgs)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·winogradFilterAVX2F32(SB), $1184-8
 	MOVQ         args+0(FP), DI
 	LEAQ         31(SP), BX
@@ -1344,9 +1344,14 @@ vector:
 	LEAQ         (R9)(R9*2), R10
 	LEAQ         (R9)(R9*4), R11
 	MOVQ         SI, AX
+	MOVQ         88(DI), R15
+	LEAQ         (AX)(R15*4), R15
 	VMOVUPS      (AX), Y0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5
@@ -1365,9 +1370,13 @@ vector:
 	VMOVUPS      Y4, 768(BX)
 	VMOVUPS      Y2, 960(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS      (AX), Y0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5
@@ -1386,9 +1395,13 @@ vector:
 	VMOVUPS      Y4, 800(BX)
 	VMOVUPS      Y2, 992(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS      (AX), Y0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5
@@ -1549,9 +1562,14 @@ rest:
 	LEAQ         (R9)(R9*2), R10
 	LEAQ         (R9)(R9*4), R11
 	MOVQ         SI, AX
+	MOVQ         88(DI), R15
+	LEAQ         (AX)(R15*4), R15
 	VMASKMOVPS   (AX), Y15, Y0
+	PREFETCHT0   (R15)
 	VMASKMOVPS   (AX)(R9*1), Y15, Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMASKMOVPS   (AX)(R9*2), Y15, Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5
@@ -1570,9 +1588,13 @@ rest:
 	VMOVUPS      Y4, 768(BX)
 	VMOVUPS      Y2, 960(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMASKMOVPS   (AX), Y15, Y0
+	PREFETCHT0   (R15)
 	VMASKMOVPS   (AX)(R9*1), Y15, Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMASKMOVPS   (AX)(R9*2), Y15, Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5
@@ -1591,9 +1613,13 @@ rest:
 	VMOVUPS      Y4, 800(BX)
 	VMOVUPS      Y2, 992(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMASKMOVPS   (AX), Y15, Y0
+	PREFETCHT0   (R15)
 	VMASKMOVPS   (AX)(R9*1), Y15, Y1
+	PREFETCHT0   (R15)(R9*1)
 	VMASKMOVPS   (AX)(R9*2), Y15, Y2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Y0, Y9, Y3
 	VFMADD231PS  Y10, Y2, Y3
 	VMOVUPS      Y3, Y5

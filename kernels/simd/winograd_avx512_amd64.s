@@ -1311,7 +1311,7 @@ whole:
 	RET
 
 // func winogradFilterAVX512F32(args *winogradArgs)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·winogradFilterAVX512F32(SB), $2368-8
 	MOVQ         args+0(FP), DI
 	LEAQ         63(SP), BX
@@ -1344,9 +1344,14 @@ vector:
 	LEAQ         (R9)(R9*2), R10
 	LEAQ         (R9)(R9*4), R11
 	MOVQ         SI, AX
+	MOVQ         88(DI), R15
+	LEAQ         (AX)(R15*4), R15
 	VMOVUPS      (AX), Z0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5
@@ -1365,9 +1370,13 @@ vector:
 	VMOVUPS      Z4, 1536(BX)
 	VMOVUPS      Z2, 1920(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS      (AX), Z0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5
@@ -1386,9 +1395,13 @@ vector:
 	VMOVUPS      Z4, 1600(BX)
 	VMOVUPS      Z2, 1984(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS      (AX), Z0
+	PREFETCHT0   (R15)
 	VMOVUPS      (AX)(R9*1), Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS      (AX)(R9*2), Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5
@@ -1549,9 +1562,14 @@ rest:
 	LEAQ         (R9)(R9*2), R10
 	LEAQ         (R9)(R9*4), R11
 	MOVQ         SI, AX
+	MOVQ         88(DI), R15
+	LEAQ         (AX)(R15*4), R15
 	VMOVUPS.Z    (AX), K1, Z0
+	PREFETCHT0   (R15)
 	VMOVUPS.Z    (AX)(R9*1), K1, Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS.Z    (AX)(R9*2), K1, Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5
@@ -1570,9 +1588,13 @@ rest:
 	VMOVUPS      Z4, 1536(BX)
 	VMOVUPS      Z2, 1920(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS.Z    (AX), K1, Z0
+	PREFETCHT0   (R15)
 	VMOVUPS.Z    (AX)(R9*1), K1, Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS.Z    (AX)(R9*2), K1, Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5
@@ -1591,9 +1613,13 @@ rest:
 	VMOVUPS      Z4, 1600(BX)
 	VMOVUPS      Z2, 1984(BX)
 	ADDQ         80(DI), AX
+	ADDQ         80(DI), R15
 	VMOVUPS.Z    (AX), K1, Z0
+	PREFETCHT0   (R15)
 	VMOVUPS.Z    (AX)(R9*1), K1, Z1
+	PREFETCHT0   (R15)(R9*1)
 	VMOVUPS.Z    (AX)(R9*2), K1, Z2
+	PREFETCHT0   (R15)(R9*2)
 	VMULPS       Z0, Z9, Z3
 	VFMADD231PS  Z10, Z2, Z3
 	VMOVUPS      Z3, Z5

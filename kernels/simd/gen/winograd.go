@@ -60,6 +60,8 @@ var (
 
 	// While rows of results are written, nothing is read.
 	wherePixel, wherePixel3, whereLine = fromStep, fromStep3, fromStep5
+
+	fetched = whereVector // of tiles that are fetched, where nothing stops results
 )
 
 type winogradLoop struct {
@@ -125,6 +127,10 @@ func (l *winogradLoop) function() {
 
 // hasEpilogue reports whether a bias is added and what follows it is done, too.
 func (l *winogradLoop) hasEpilogue() bool { return l.of.out && l.of.side == 4 }
+
+// fetches reports whether pixels are fetched from memory four tiles ahead. Those of filters are far apart, and no
+// other part of the processor sees a pattern in them.
+func (l *winogradLoop) fetches() bool { return l.of.side == 3 && !l.of.out }
 
 // pixels and positions are the registers of the present vector of either side.
 func (l *winogradLoop) pixels() reg.GPPhysical {
@@ -213,15 +219,25 @@ func (l *winogradLoop) body(masked bool) {
 	}
 	l.fromSteps()
 	l.MOVQ(fromVector, lineHere)
+	if l.fetches() {
+		l.MOVQ(l.field("xTile"), fetched)
+		l.LEAQ(operand.Mem{Base: lineHere, Index: fetched, Scale: 4}, fetched)
+	}
 	for j := range read {
 		for i := range read {
 			l.read(masked, l.mask(), inLine(lineHere, fromStep, fromStep3, fromStep5, i), l.v(i))
+			if l.fetches() {
+				l.PREFETCHT0(inLine(fetched, fromStep, fromStep3, fromStep5, i))
+			}
 		}
 		for i, o := range l.of.line(l) {
 			l.move(o, kept(i, j))
 		}
 		if j+1 < read {
 			l.ADDQ(l.field(l.nextColumn()), lineHere)
+			if l.fetches() {
+				l.ADDQ(l.field(l.nextColumn()), fetched)
+			}
 		}
 	}
 	l.MOVQ(toVector, lineHere)
