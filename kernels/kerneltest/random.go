@@ -21,7 +21,7 @@ var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
 const wider = 32
 
 // Each runs a test over random cases of every operation that computes, see [Cases]. Where a variant for CPUs takes
-// only some calls, half as many more are such calls.
+// only some calls, an eighth as many more are such calls.
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
 	for _, k := range kernels.Kernels() {
@@ -32,7 +32,7 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 				}
 				for i := range k.Variants {
 					if v := &k.Variants[i]; v.Kind == kernels.CPU && v.Takes != nil {
-						for c := range Taken(&k, v, (cases+1)/2) {
+						for c := range Taken(&k, v, (cases+7)/8) {
 							test(t, c)
 						}
 						return // the other levels take the same

@@ -25,8 +25,9 @@ import (
 //
 //	κ = max_k Σ_i |A'|_ki (Σ_j |G|_ij) (Σ_j |B'|_ij)
 //
-// of one dimension. For gradients of filters the matrices change places. A direct convolution has 3 in the
-// place of κ; the points 0, ±5/8, ±3/2 and ∞ have 23.8, and the usual 0, ±1, ±2 and ∞ have 53.3.
+// of one dimension. For gradients of filters the matrices change places. The points 0, ±5/8, ±3/2 and ∞
+// have κ = 23.7, and 28.3 for gradients of filters; the usual 0, ±1, ±2 and ∞ have 48 and 53.3. With
+// the terms of a direct convolution there are 3 in the place of κ, or 4.
 // B. Barabasz et al., Error analysis and improving the accuracy of Winograd convolution for deep
 // neural networks, ACM TOMS 46(4), 2020, derive such bounds by norms and choose points; K. Vincent et
 // al., On improving the numerical stability of Winograd convolutions, ICLR workshop, 2017, by the
