@@ -69,7 +69,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 		o := offer(v)
 		offers = append(offers, o)
-		if !t.Here && v.Library == "" { // any of these may be the default
+		if !t.Here && v.Library == "" && (v == standard || v.Takes == nil) { // any of these may be the default
 			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, o.WorkspaceBytes)
 		}
 	}

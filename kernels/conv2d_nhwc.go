@@ -33,6 +33,7 @@ var conv2dNHWC = linear{factors: []int{1, 2}, bias: 3, relu: rectifies}.of(Kerne
 	Flops:    func(s *Spec) float64 { return s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0) },
 },
 	atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], convWorkspace(0, 2)),
+	winogradVariants(winogradDoc, conv2dNHWCWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 	convolutionLast.maps.variants(convolutionLast.forwardProducts, withOptions(reluParams...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
 
@@ -54,6 +55,7 @@ var conv2dNHWCDx = linear{factors: []int{1, 2}, gate: 3}.of(Kernel{
 	PerPoint: 2,
 },
 	atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
+	winogradVariants(winogradDoc, conv2dNHWCDxWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 	convolutionLast.maps.variants(convolutionLast.inputProducts, withOptions(slidingParams...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
 
@@ -70,6 +72,7 @@ var conv2dNHWCDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
 },
 	atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], convWorkspace(1, 0)),
+	winogradVariants(winogradDoc, conv2dNHWCDwWinograd, winogradTaken(0, 0), conv2dNHWCDwWinogradWorkspace),
 	convolutionLast.weights.variants(convolutionLast.weightProducts, withOptions(slidingParams...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))
 

@@ -30,6 +30,7 @@ var conv2dNHWCPool = Kernel{
 	},
 	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
+		winogradVariants(winogradDoc+", and maxpool.nhwc of some rows at a time", conv2dNHWCPoolWinograd, winogradTaken(3, 0), conv2dNHWCPoolWinogradWorkspace),
 		poolVariants(),
 		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
 }

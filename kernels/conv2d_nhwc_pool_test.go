@@ -113,7 +113,7 @@ func TestFusedPooling(t *testing.T) {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, exact := range []bool{true, false} {
 				for v := range k.Variants {
-					if k.Variants[v].RunsHere() {
+					if k.Variants[v].RunsHere() && k.Variants[v].Takes == nil { // others are not exact
 						c := newFusedCase(g, real, exact, v)
 						c.backward(t, c.forward(t))
 					}

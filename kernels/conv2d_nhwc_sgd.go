@@ -32,6 +32,7 @@ var conv2dNHWCDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
 	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 },
 	atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
+	winogradVariants(winogradDoc+", then sgd by some filters at a time", conv2dNHWCDwSGDWinograd, winogradTaken(0, 2), conv2dNHWCDwSGDWinogradWorkspace),
 	convolutionLast.weights.variants(convolutionLast.descentProducts, withOptions(withSGD(slidingParams...)...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withOptions(withSGD(slidingParams...)...)...))
 

@@ -37,6 +37,9 @@ func (v *Variant) RunsOn(device string) bool { return v.Kind == kindOf(device) }
 // RunsHere reports whether the processor of this process can run the variant.
 func (v *Variant) RunsHere() bool { return v.Kind == CPU && v.Level.Supported() }
 
+// takesAll reports whether the variant takes any call of its operation.
+func (v *Variant) takesAll() bool { return v.Takes == nil && v.Types == nil }
+
 // For reports whether the variant computes in an arithmetic type.
 func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, t) }
 
@@ -66,8 +69,12 @@ func (v *Variant) Within(precision string) bool {
 	panic("kernels: there is no precision " + precision)
 }
 
-// Fits fails if the variant does not take a call, or cannot count the elements of an operand.
+// Fits fails if the variant does not take a call, does not compute in its type, or cannot count the
+// elements of an operand.
 func (v *Variant) Fits(s *Spec) error {
+	if !v.For(s.Type) {
+		return fmt.Errorf("variant %s of %s does not compute in %v", v.Name, s.Op, s.Type)
+	}
 	if v.Takes != nil {
 		if err := v.Takes(s); err != nil {
 			return err

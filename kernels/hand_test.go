@@ -22,7 +22,7 @@ func TestHandComputed(t *testing.T) {
 				}
 				for v := range c.Kernel.Variants {
 					variant := &c.Kernel.Variants[v]
-					if !variant.RunsHere() {
+					if !c.Runs(variant) {
 						continue
 					}
 					got := c.Clone()

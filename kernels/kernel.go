@@ -101,6 +101,10 @@ type Variant struct {
 	// TF32Bits or BF16Bits; 0: they are not rounded.
 	FactorBits int
 
+	// Transforms says that a convolution is computed by Winograd's algorithm, whose errors are those of
+	// package kerneltest for it.
+	Transforms bool
+
 	// Library names the library that does the LibraryCall of a CUDA variant, before its Launches;
 	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
 	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
@@ -220,11 +224,11 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 }
 
 // Default returns the variant that runs on a CPU if nothing says which is the fastest: the last
-// one for CPUs in the table that this machine supports. A Host operation has none.
+// one for CPUs in the table that takes all calls and that this machine supports. A Host operation has none.
 func (k *Kernel) Default() *Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
-		if k.Variants[i].RunsHere() {
-			return &k.Variants[i]
+		if v := &k.Variants[i]; v.RunsHere() && v.takesAll() {
+			return v
 		}
 	}
 	return nil

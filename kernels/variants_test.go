@@ -18,7 +18,7 @@ func compareVariants(t *testing.T, c *kerneltest.Case) {
 	t.Helper()
 	expected := kerneltest.Expect(c)
 	for v := 1; v < len(c.Kernel.Variants); v++ {
-		if variant := &c.Kernel.Variants[v]; variant.RunsHere() {
+		if variant := &c.Kernel.Variants[v]; c.Runs(variant) {
 			got := c.Clone()
 			got.Run(variant)
 			if err := expected.Compare(got, variant); err != nil {
@@ -49,6 +49,10 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.nhwc.dx", [][]int{{2, 7, 11, 101}, {2, 7, 11, 67}, {3, 3, 67, 101}, {2, 7, 11, 101}}, kerneltest.ConvParams(1, 1)},
 		{"conv2d.nhwc.dx", [][]int{{11, 23, 29, 6}, {11, 19, 25, 17}, {5, 5, 17, 6}}, kerneltest.ConvParams(0, 1)}, // scatters
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 7, 11, 101}, {2, 7, 11, 67}, {101}}, kerneltest.ConvParams(1, 1)},
+		{"conv2d.nhwc", [][]int{{1, 29, 31, 101}, {1, 29, 31, 67}, {3, 3, 67, 101}, {101}}, kerneltest.ConvReLUParams(1, 1, 1)}, // two blocks of tiles
+		{"conv2d.nhwc.dx", [][]int{{1, 31, 29, 67}, {1, 29, 27, 37}, {3, 3, 37, 67}}, kerneltest.ConvParams(0, 1)},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 37}, {1, 29, 31, 37}, {1, 29, 31, 67}, {37}}, kerneltest.ConvParams(1, 1)},
+		{"conv2d.nhwc.pool", [][]int{{1, 14, 15, 37}, {1, 14, 15, 37}, {1, 29, 31, 67}, {3, 3, 67, 37}, {37}}, kerneltest.ConvPoolParams(1, 1, 3, 2)},
 		{"conv2d.nhwc.dw.sgd", [][]int{{101, 67, 3, 3}, {101}, {2, 7, 11, 101}, {2, 7, 11, 67}, {2}, {101, 67, 3, 3}, {101}},
 			append(kerneltest.ConvParams(1, 1), kerneltest.SGDParams(0.9, 1, 0.01)...)},
 		{"conv2d", [][]int{{2, 5, 61, 53}, {2, 7, 61, 53}, {5, 7, 3, 3}, {5}}, kerneltest.ConvParams(1, 1)},
@@ -75,7 +79,7 @@ func TestRegions(t *testing.T) {
 	kerneltest.Each(t, 40, func(t *testing.T, s *kerneltest.Case) {
 		for v := range s.Kernel.Variants {
 			variant := &s.Kernel.Variants[v]
-			if !variant.RunsHere() {
+			if !s.Runs(variant) {
 				continue
 			}
 			got, poisoned := s.Clone(), s.Clone()
@@ -138,7 +142,7 @@ func TestAccumulation(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	kerneltest.Each(t, 4, func(t *testing.T, s *kerneltest.Case) {
 		for v := range s.Kernel.Variants {
-			if !s.Kernel.Variants[v].RunsHere() {
+			if !s.Runs(&s.Kernel.Variants[v]) {
 				continue
 			}
 			call, run := s.Call(&s.Kernel.Variants[v]), s.Kernel.Variants[v].Run(s.Spec.Type)

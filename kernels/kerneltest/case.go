@@ -63,6 +63,9 @@ func (c *Case) Call(v *kernels.Variant) *kernels.Call {
 	return call
 }
 
+// Runs reports whether the processor of this process can run a variant on the case.
+func (c *Case) Runs(v *kernels.Variant) bool { return v.RunsHere() && v.Fits(&c.Spec) == nil }
+
 // Run runs a variant for CPUs on the data.
 func (c *Case) Run(v *kernels.Variant) { v.Run(c.Spec.Type)(c.Call(v)) }
 

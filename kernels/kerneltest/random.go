@@ -20,7 +20,8 @@ var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
 // wider is added to one extent of some calls, so that rows are longer than two vectors.
 const wider = 32
 
-// Each runs a test over random cases of every operation that computes, see [Cases].
+// Each runs a test over random cases of every operation that computes, see [Cases]. Where a variant for CPUs takes
+// only some calls, an eighth as many more are such calls.
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
 	for _, k := range kernels.Kernels() {
@@ -28,6 +29,14 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 			t.Run(k.Op, func(t *testing.T) {
 				for c := range Cases(&k, cases) {
 					test(t, c)
+				}
+				for i := range k.Variants {
+					if v := &k.Variants[i]; v.Kind == kernels.CPU && v.Takes != nil {
+						for c := range Taken(&k, v, (cases+7)/8) {
+							test(t, c)
+						}
+						return // the other levels take the same
+					}
 				}
 			})
 		}
@@ -38,12 +47,29 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 // whole buffers and regions of larger ones, both element types, all modes, padding up to 3 that
 // may differ from side to side, and stride 1 to 3. The same come every time, whatever other operations there are.
 func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
+	return cases(k, n, func(i int, rng *rand.Rand) *Case {
+		return Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[i%2])
+	})
+}
+
+// Taken yields cases of those calls that a variant takes, in float32.
+func Taken(k *kernels.Kernel, v *kernels.Variant, n int) iter.Seq[*Case] {
+	return cases(k, n, func(_ int, rng *rand.Rand) *Case {
+		for {
+			if c := Random(k, rng, dag.Float32); v.Fits(&c.Spec) == nil {
+				return c
+			}
+		}
+	})
+}
+
+func cases(k *kernels.Kernel, n int, draw func(i int, rng *rand.Rand) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		seed := fnv.New64a()
 		seed.Write([]byte(k.Op))
 		rng := rand.New(rand.NewPCG(seed.Sum64(), 20))
 		for i := range n {
-			c := Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[i%2])
+			c := draw(i, rng)
 			if err := kernels.Validate(&c.Spec); err != nil {
 				panic(fmt.Sprintf("kerneltest: case %d of %s: %v", i, k.Op, err))
 			}

@@ -15,7 +15,10 @@ func (p *Pixels[T]) runVectors(Level) bool                   { return false }
 func (a *runArgs) run(loop, Level, int, int) bool            { return false }
 func (s *Softmax[T]) run(Level, []T, []T, bool)              {}
 func addRowsVectors[T Float](Level, []T, []T, int, int) bool { return false }
-func peakVectors(Level, int, int) float64                    { panic("simd: no vector instructions") }
+func (w *Winograd) runVectors(_ Level, t winogradTransform) {
+	w.runGo(&winogradLines[t], t == winogradResult)
+}
+func peakVectors(Level, int, int) float64 { panic("simd: no vector instructions") }
 
 // SoftmaxRows is the number of rows of a block, 0 where there is no assembly.
 func SoftmaxRows[T Float](Level) int { return 0 }

@@ -42,6 +42,8 @@ var files = []struct {
 	{"pixels_avx512", pixelsAVX512},
 	{"transpose_avx2", transposeAVX2},
 	{"transpose_avx512", transposeAVX512},
+	{"winograd_avx2", winogradAVX2},
+	{"winograd_avx512", winogradAVX512},
 }
 
 func main() {

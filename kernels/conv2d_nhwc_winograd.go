@@ -1,0 +1,320 @@
+package kernels
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
+
+// Convolutions by 3×3 filters at stride 1 through Winograd's domain, see [simd.Winograd]. Sixteen
+// results of a tile take 36 products of channels with filters there instead of 144.
+//
+// Some tiles are computed together. At each position of the domain they are the rows of a product
+// with the filters. The filters come in panels of two vectors, whose rows follow each other in
+// memory. So a block of tiles is: its data into the domain; then, for each panel, the filters
+// into the domain, 36 products, and the results out of it. Most of what lies in the domain at a time
+// stays in the second-level cache. Where the filters of all panels would not, each block makes its
+// own again, which is faster than to fetch them from further away.
+//
+// Elements outside of an image are zeros of a copy of the tile. NaN or an infinity spreads over all results of
+// the tiles that read it.
+
+const (
+	// winogradTiles is how many tiles are computed together, at least, if there are so many.
+	winogradTiles = 56
+	// winogradDataBytes is how much the data of a block may take, if it has more tiles.
+	winogradDataBytes = 512 << 10
+	// winogradFilterBytes bounds the filters that are kept in the domain from one block to the next.
+	winogradFilterBytes = 1 << 20
+	// winogradGap is elements between positions, so that these do not fall on the same lines of a cache.
+	winogradGap = 16
+)
+
+// winogradSizes is how a convolution or a weight gradient is cut into blocks and panels.
+type winogradSizes struct {
+	channels, filters int
+	tiles             int // of a block
+	panel, panels     int // filters of a panel, and panels
+	kept              int // panels in the workspace
+}
+
+func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
+	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l)}
+	s.panels = ceilDiv(filters, s.panel)
+	s.tiles = min(tiles, max(winogradTiles, winogradDataBytes/(4*inDomain(1, channels))))
+	s.kept = s.panels
+	if 4*s.panels*s.panelElems() > winogradFilterBytes || tiles <= s.tiles {
+		s.kept = 1
+	}
+	return s
+}
+
+// apart is the distance of positions with so many rows each. inDomain is the elements of all.
+func apart(rows, row int) int    { return rows*row + winogradGap }
+func inDomain(rows, row int) int { return simd.WinogradPositions * apart(rows, row) }
+
+// panelElems is the elements of a panel of filters in the domain, with a row per channel.
+func (s *winogradSizes) panelElems() int { return inDomain(s.channels, s.panel) }
+
+// winogradPanel is two vectors of a level, which the fastest products of many rows take.
+func winogradPanel(l simd.Level) int { return max(16, 2*vectorBytes(l)/4) }
+
+// winogradTaken fails for convolutions other than by 3×3 filters at stride 1. window is the operand with the
+// filters and the dimension of their rows.
+func winogradTaken(window, dim int) func(*Spec) error {
+	return func(s *Spec) error {
+		w := s.Operands[window].Shape
+		if w[dim] != 3 || w[dim+1] != 3 {
+			return fmt.Errorf("%s: filters of %d×%d, and Winograd's are 3×3", s.Op, w[dim], w[dim+1])
+		}
+		for _, name := range []string{"stride", "column_stride", "dilation", "column_dilation", "groups"} {
+			if v := sliding.value(s, name); v != 1 {
+				return fmt.Errorf("%s: %s is %g, and Winograd's is 1", s.Op, name, v)
+			}
+		}
+		return nil
+	}
+}
+
+const winogradDoc = "36 products in the domain of Winograd's F(4×4,3×3) for each tile of 4×4 results"
+
+// winogradVariants are the variants "winograd-…" of an operation, one per level, in float32.
+func winogradVariants(doc string, run func(simd.Level, *Call), takes func(*Spec) error, workspace func(simd.Level, *Spec) int64) []Variant {
+	var all []Variant
+	for _, l := range simd.Levels() {
+		all = append(all, Variant{
+			Name: "winograd-" + l.String(), Doc: doc, Level: l, Transforms: true, Types: []dag.DType{dag.Float32},
+			Run32: func(c *Call) { run(l, c) },
+			Takes: takes, WorkspaceBytes: func(s *Spec) int64 { return workspace(l, s) },
+		})
+	}
+	return all
+}
+
+// tiledMap is a map as tiles of side×side pixels, data or gradients of results. Every fourth row and column
+// begins one, the first at from.
+type tiledMap struct {
+	map4[float32]
+	side         int
+	from         [2]int
+	down, across int
+}
+
+func tiledMapOf(m map4[float32], side int, from [2]int, rows, columns int) tiledMap {
+	return tiledMap{m, side, from, ceilDiv(rows, simd.WinogradSide), ceilDiv(columns, simd.WinogradSide)}
+}
+
+func (t *tiledMap) count() int { return t.extent[0] * t.down * t.across }
+
+// eachRun visits tiles first to first+count in runs within a row of tiles. Tile number column of row
+// row of sample n is number at of those.
+func (t *tiledMap) eachRun(first, count int, visit func(at, n, row, column, tiles int)) {
+	for at := 0; at < count; {
+		row, column := (first+at)/t.across, (first+at)%t.across
+		tiles := min(t.across-column, count-at)
+		visit(at, row/t.down, row%t.down, column, tiles)
+		at += tiles
+	}
+}
+
+// pixel is the position of the first pixel of a tile, in the map or beside it.
+func (t *tiledMap) pixel(row, column int) (u, v int) {
+	return t.from[0] + row*simd.WinogradSide, t.from[1] + column*simd.WinogradSide
+}
+
+// inside is how many of so many tiles of a row, from a column on, lie in the map; 0: the first does not.
+func (t *tiledMap) inside(row, column, tiles int) int {
+	u, v := t.pixel(row, column)
+	if u < 0 || v < 0 || u+t.side > t.extent[1] || v+t.side > t.extent[2] {
+		return 0
+	}
+	return min(tiles, (t.extent[2]-v-t.side)/simd.WinogradSide+1)
+}
+
+// toDomain takes tiles first to first+count to the domain, where positions are as far apart as said. patch
+// is room for a tile.
+func (t *tiledMap) toDomain(l simd.Level, first, count int, domain []float32, position int, patch []float32) {
+	w := simd.Winograd{Channels: t.extent[3], DomainTile: t.extent[3], Position: position}
+	t.eachRun(first, count, func(at, n, row, column, tiles int) {
+		for done := 0; done < tiles; {
+			w.Domain = domain[(at+done)*w.DomainTile:]
+			w.Tiles = t.inside(row, column+done, tiles-done)
+			if w.Tiles > 0 {
+				u, v := t.pixel(row, column+done)
+				w.X, w.XTile, w.XRow, w.XPixel = t.elems[t.at(n, u, v, 0):], simd.WinogradSide*t.stride[2], t.stride[1], t.stride[2]
+			} else {
+				t.copyTile(n, row, column+done, patch)
+				w.Tiles = 1
+				w.X, w.XTile, w.XRow, w.XPixel = patch, 0, t.side*w.Channels, w.Channels
+			}
+			if t.side == simd.WinogradData {
+				w.Data(l)
+			} else {
+				w.Gradient(l)
+			}
+			done += w.Tiles
+		}
+	})
+}
+
+// copyTile copies a tile, with zeros for what lies beside the map.
+func (t *tiledMap) copyTile(n, row, column int, patch []float32) {
+	channels := t.extent[3]
+	clear(patch[:t.side*t.side*channels])
+	u, v := t.pixel(row, column)
+	left, right := max(0, -v), min(t.side, t.extent[2]-v)
+	for i := max(0, -u); i < min(t.side, t.extent[1]-u) && left < right; i++ {
+		to, from := patch[i*t.side*channels:], t.elems[t.at(n, u+i, v+left, 0):]
+		if t.stride[2] == channels {
+			copy(to[left*channels:right*channels], from)
+			continue
+		}
+		for j := left; j < right; j++ {
+			copy(to[j*channels:][:channels], from[(j-left)*t.stride[2]:])
+		}
+	}
+}
+
+// winograd is a convolution through the domain.
+type winograd struct {
+	convNHWC[float32]
+	level simd.Level
+	winogradSizes
+	source          tiledMap
+	ready           int // panels of filters that are in the domain, if all are kept
+	patch           []float32
+	data, sums, inU []float32 // in the domain: the block's data and results of a panel; filters
+}
+
+// winogradWorkspace is the elements of a forward convolution's workspace.
+func (s *winogradSizes) workspace() int {
+	return simd.WinogradPositions*s.channels + inDomain(s.tiles, s.channels) + inDomain(s.tiles, s.panel) + s.kept*s.panelElems()
+}
+
+// over prepares a convolution of so many tiles, and takes the workspace.
+func (w *winograd) over(l simd.Level, s winogradSizes, work []byte) {
+	w.level, w.winogradSizes = l, s
+	w.patch, work = scratch[float32](work, simd.WinogradPositions*s.channels)
+	w.data, work = scratch[float32](work, inDomain(s.tiles, s.channels))
+	w.sums, work = scratch[float32](work, inDomain(s.tiles, s.panel))
+	w.inU, _ = scratch[float32](work, s.kept*s.panelElems())
+}
+
+// tile sets the source's tiles to those of the result.
+func (w *winograd) tile() {
+	w.source = tiledMapOf(w.src, simd.WinogradData, [2]int{w.rows.from, w.columns.from}, w.dst.extent[1], w.dst.extent[2])
+	w.source.extent[0] = w.dst.extent[0]
+}
+
+// all computes the whole map.
+func (w *winograd) all() {
+	w.tile()
+	for first := 0; first < w.source.count(); first += w.tiles {
+		count := min(w.tiles, w.source.count()-first)
+		w.block(first, count, func(f, n int) { w.results(first, count, f, n, w.dst.elems[f:]) })
+	}
+}
+
+// block computes some tiles in the domain, and hands over n filters of their results from f on.
+func (w *winograd) block(first, count int, results func(f, n int)) {
+	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
+	for panel := range w.panels {
+		f := panel * w.panel
+		n := min(w.panel, w.filters-f)
+		u := w.filtersOf(panel, f, n)
+		p := simd.Product[float32]{M: count, N: n, K: w.channels, Batch: 1, ARow: w.channels, AStep: 1, BRow: w.panel, CRow: w.panel}
+		for i := range simd.WinogradPositions {
+			p.A, p.B, p.C = w.data[i*apart(w.tiles, w.channels):], u[i*apart(w.channels, w.panel):], w.sums[i*apart(w.tiles, w.panel):]
+			p.Run(w.level)
+		}
+		results(f, n)
+	}
+}
+
+// filtersOf is a panel of filters in the domain.
+func (w *winograd) filtersOf(panel, f, n int) []float32 {
+	slot := panel % w.kept
+	u := w.inU[slot*w.panelElems():][:w.panelElems()]
+	if w.kept > 1 && panel < w.ready {
+		return u
+	}
+	t := simd.Winograd{
+		Tiles: w.channels, Channels: n,
+		X: w.w.elems[f:], XTile: w.w.stride[2], XRow: w.w.stride[0], XPixel: w.w.stride[1],
+		Domain: u, DomainTile: w.panel, Position: apart(w.channels, w.panel),
+	}
+	t.Filter(w.level)
+	w.ready = max(w.ready, panel+1)
+	return u
+}
+
+// results takes n filters of the results from f on out of the domain, to a map as dst is.
+func (w *winograd) results(first, count, f, n int, dst []float32) {
+	to := simd.Winograd{
+		Channels: n, XTile: simd.WinogradSide * w.dst.stride[2], XRow: w.dst.stride[1], XPixel: w.dst.stride[2],
+		DomainTile: w.panel, Position: apart(w.tiles, w.panel), Accumulate: w.add, ReLU: w.relu,
+		WhereTile: simd.WinogradSide * w.where.stride[2], WhereRow: w.where.stride[1], WherePixel: w.where.stride[2],
+	}
+	if w.bias != nil {
+		to.Bias = w.bias[f:]
+	}
+	w.source.eachRun(first, count, func(at, sample, row, column, tiles int) {
+		u := row * simd.WinogradSide
+		to.Rows = min(simd.WinogradSide, w.dst.extent[1]-u)
+		for done := 0; done < tiles; done += to.Tiles {
+			v := (column + done) * simd.WinogradSide
+			left := w.dst.extent[2] - v
+			to.Columns, to.Tiles = min(simd.WinogradSide, left), max(1, min(tiles-done, left/simd.WinogradSide))
+			to.Domain = w.sums[(at+done)*to.DomainTile:]
+			to.X = dst[w.dst.at(sample, u, v, 0):]
+			if w.where.elems != nil {
+				to.Where = w.where.elems[w.where.at(sample, u, v, f):]
+			}
+			to.Result(w.level)
+		}
+	})
+}
+
+func conv2dNHWCWinograd(l simd.Level, call *Call) {
+	y, x, f := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
+	g := windowingOf(call.Params)
+	w := winograd{convNHWC: convNHWC[float32]{
+		dst: y, src: x, w: f, relu: rectifies(call.Params), add: call.Args[0].Accumulates(),
+		rows:    forwardLattice(y.extent[1], x.extent[1], 3, g.rows),
+		columns: forwardLattice(y.extent[2], x.extent[2], 3, g.columns),
+	}}
+	if len(call.Args) > 3 {
+		w.bias = Data[float32](&call.Args[3])
+	}
+	w.over(l, winogradSizesOf(l, x.extent[3], y.extent[3], tilesOf(y.extent[:])), call.Work)
+	w.all()
+}
+
+// tilesOf is the tiles of a map of results.
+func tilesOf(shape []int) int {
+	return shape[0] * ceilDiv(shape[1], simd.WinogradSide) * ceilDiv(shape[2], simd.WinogradSide)
+}
+
+// winogradWorkspace is for a convolution with the source and the result in operands src and dst.
+func winogradWorkspace(src, dst int) func(simd.Level, *Spec) int64 {
+	return func(l simd.Level, s *Spec) int64 {
+		from, to := s.Operands[src].Shape, s.Operands[dst].Shape
+		sizes := winogradSizesOf(l, from[3], to[3], tilesOf(to))
+		return 4 * int64(sizes.workspace())
+	}
+}
+
+// conv2dNHWCDxWinograd is the convolution of dy with the turned filters.
+func conv2dNHWCDxWinograd(l simd.Level, call *Call) {
+	dx, dy, wt := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
+	g := windowingOf(call.Params)
+	w := winograd{convNHWC: convNHWC[float32]{dst: dx, src: dy, w: wt, add: call.Args[0].Accumulates()}}
+	w.rows, _ = backwardLattice(dx.extent[1], dy.extent[1], 3, g.rows, 0)
+	w.columns, _ = backwardLattice(dx.extent[2], dy.extent[2], 3, g.columns, 0)
+	if len(call.Args) > 3 {
+		w.where = map4Of[float32](&call.Args[3])
+	}
+	w.over(l, winogradSizesOf(l, dy.extent[3], dx.extent[3], tilesOf(dx.extent[:])), call.Work)
+	w.all()
+}
