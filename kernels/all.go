@@ -19,6 +19,8 @@ var table = stated(append([]Kernel{
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,
 	globalavgpool, globalavgpoolDx, globalavgpoolNHWC, globalavgpoolNHWCDx,
+	moments, momentsNHWC, batchNorm, batchNormNHWC, batchNormSums, batchNormSumsNHWC, batchNormDx, batchNormDxNHWC,
+	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
 	softmaxXent, softmaxXentEval,
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mse, mseEval,

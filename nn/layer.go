@@ -146,6 +146,14 @@ func Layers() []LayerKind {
 			Curve: Curve{Slope: 1},
 		},
 		{
+			Kind: "batchnorm", Prefix: "bn", Doc: "each channel less its mean, by its deviation, times a weight, plus a bias",
+			Keys: []Key{
+				{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the variance"},
+				{Name: "momentum", Min: 1e-12, Max: 1, Default: defaultMomentum, Fraction: true, Doc: "part of a batch in the running mean and variance"},
+			},
+			New: func(s Settings) Layer { return BatchNorm{Eps: s["eps"], Momentum: s["momentum"]} },
+		},
+		{
 			Kind: "maxpool", Prefix: "pool", Doc: "maximum of windows",
 			Keys: poolKeys(),
 			New:  func(s Settings) Layer { return poolOf(s) },
