@@ -21,6 +21,7 @@ var table = stated(append([]Kernel{
 	globalavgpool, globalavgpoolDx, globalavgpoolNHWC, globalavgpoolNHWCDx,
 	moments, momentsNHWC, batchNorm, batchNormNHWC, batchNormSums, batchNormSumsNHWC, batchNormDx, batchNormDxNHWC,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
+	dropoutKeys, dropout,
 	softmaxXent, softmaxXentEval,
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mse, mseEval,

@@ -50,6 +50,7 @@ func cutCases() []cutCase {
 		{"average over windows that overlap", 5, []int{1, 7, 11}, []Layer{head(3), AvgPool{Size: 2, Stride: 1, Pad: 1}}, []string{"pool1"}},
 		{"average of thirds", 5, []int{1, 7, 11}, []Layer{head(2), AvgPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
 		{"batch normalisation", 5, []int{1, 7, 11}, []Layer{Conv2D{Filters: 3, Kernel: 1, NoBias: true}, BatchNorm{}}, []string{"conv1", "bn1"}},
+		{"dropout", 5, []int{1, 7, 11}, []Layer{head(3), Dropout{P: 0.25}}, []string{"drop1"}},
 		{"average of all pixels", 5, []int{1, 7, 11}, []Layer{head(3), GlobalAvgPool{}}, []string{"pool1"}},
 		{"ReLU", 5, []int{1, 7, 11}, []Layer{head(3), ReLU{}}, []string{"relu1"}},
 		{"sum", 3, []int{1, 7, 11}, []Layer{head(5), head(5), Of(Add{}, "conv1", "conv2")}, []string{"conv1", "add1"}},
@@ -211,7 +212,7 @@ func isTracked(m *Model) bool {
 func isExact(m *Model) bool {
 	return !slices.ContainsFunc(m.Stages, func(s Stage) bool {
 		switch l := s.Layer.(type) {
-		case GlobalAvgPool, BatchNorm:
+		case GlobalAvgPool, BatchNorm, Dropout:
 			return true
 		case AvgPool:
 			return l.Size != 2

@@ -164,6 +164,11 @@ func Layers() []LayerKind {
 			New:  func(s Settings) Layer { return AvgPool(poolOf(s)) },
 		},
 		{
+			Kind: "dropout", Prefix: "drop", Doc: "elements at random 0 in training steps, the others times 1/(1-p)",
+			Keys: []Key{{Name: "p", Min: 0, Max: 1, Default: defaultP, Fraction: true, Doc: "probability of 0"}},
+			New:  func(s Settings) Layer { return Dropout{P: s["p"]} },
+		},
+		{
 			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
 			New: func(Settings) Layer { return Flatten{} },
 		},

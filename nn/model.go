@@ -131,7 +131,7 @@ func (d Defaults) String() string {
 }
 
 // reserved are the first parts of names that buffers and tasks use, so that no layer may.
-var reserved = []string{"clip", "correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
+var reserved = []string{"clip", "correct", "data", "dropout", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
 // New checks that the layers fit together and names those that are not [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -147,6 +148,9 @@ func (t *Trainer) SetWeights() error {
 		}
 		a := nn.NewArray(p.Name, p.Type(o.Type), p.Shape, values)
 		copy(t.Runner.Bytes(p.Name), a.Data)
+	}
+	if seed := t.Runner.Bytes(nn.DropoutSeed); seed != nil {
+		binary.LittleEndian.PutUint64(seed, o.Seed)
 	}
 	return nil
 }

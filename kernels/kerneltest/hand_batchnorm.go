@@ -7,6 +7,27 @@ func NormParams(pixels, eps, momentum float64) dag.Params {
 	return dag.Params{{Name: "pixels", Value: pixels}, {Name: "eps", Value: eps}, {Name: "momentum", Value: momentum}}
 }
 
+// dropCases are of dropout. The words are those of the known answers of Random123: with key 0 and counter 0 they are
+// 6627e8d5 e169c58d bc57ac4c 9b00dbd8, so that with p = 1/2 the first of four elements is 0.
+func dropCases() []HandCase {
+	words := uint64(0xe169c58d_6627e8d5)
+	return []HandCase{
+		{
+			Name: "seed, step and layer 0", Op: "dropout.keys", Params: dag.Params{{Name: "layer", Value: 0}},
+			Shapes: [][]int{{1}, {1}, {2}}, In: [][]float64{nil, {0}, {0.5, 0}}, Want: [][]float64{{float64(int64(words))}, nil, nil},
+		},
+		{
+			Name: "key 0", Op: "dropout", Params: dag.Params{{Name: "p", Value: 0.5}, {Name: "channels_last", Value: 0}},
+			Shapes: [][]int{{1, 4}, {1, 4}, {1}}, In: [][]float64{nil, {1, 2, 3, 4}, {0}}, Want: [][]float64{{0, 4, 6, 8}, nil, nil},
+		},
+		{
+			// Channel 0 has elements 0 and 1, channel 1 elements 2 and 3, and its pixels alternate with those of channel 0.
+			Name: "key 0, channels last", Op: "dropout", Params: dag.Params{{Name: "p", Value: 0.75}, {Name: "channels_last", Value: 1}},
+			Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 2, 2}, {1}}, In: [][]float64{nil, {1, 2, 3, 4}, {0}}, Want: [][]float64{{0, 0, 12, 0}, nil, nil},
+		},
+	}
+}
+
 // FlagParams is a parameter that is 0 or 1.
 func FlagParams(name string, value float64) dag.Params { return dag.Params{{Name: name, Value: value}} }
 

@@ -47,6 +47,8 @@ LAYERS = {
     "gelu_tanh": [FIRST_SMALL, {"kind": "gelu_tanh"}] + HEAD,
     "leaky_relu": [FIRST_SMALL, {"kind": "leaky_relu", "slope": 0.125}] + HEAD,
     "batchnorm": [FIRST_SMALL, {"kind": "batchnorm", "eps": 0.0009765625, "momentum": 0.25}] + HEAD,
+    # A dropout counts the layers before it.
+    "dropout": [FIRST_SMALL, {"kind": "dropout", "p": 0.25, "before": 1}, {"kind": "flatten"}, {"kind": "dropout", "p": 0.5, "before": 3}, HEAD[1]],
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
@@ -161,6 +163,30 @@ def conv2d(l, x, w):
     return F.conv2d(x, *w, padding=pad, **{k: l.get(k, 1) for k in ("stride", "dilation", "groups")})
 
 
+def philox(key, counter):
+    """Philox 4x32-10 of Salmon et al., SC 2011."""
+    k, c = [key & 0xFFFFFFFF, key >> 32], list(counter)
+    for _ in range(10):
+        a, b = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [b >> 32 ^ c[1] ^ k[0], b & 0xFFFFFFFF, a >> 32 ^ c[3] ^ k[1], a & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+SEED = 0x0123456789ABCDEF
+
+
+def dropout(l, x, w):
+    """With the draws of step 1."""
+    kept = torch.zeros_like(x)
+    for n, sample in enumerate(kept.view(len(x), -1)):
+        words = philox(SEED, [1, 0, l["before"], n])
+        key = words[0] | words[1] << 32
+        for e in range(len(sample)):
+            sample[e] = philox(key, [e // 4, 0, 0, 0])[e % 4] >= l["p"] * 2**32
+    return x * kept / (1 - l["p"])
+
+
 # What each kind of layer computes, by its settings l, its input x, a list of these where it takes
 # several, and w, its weight and bias.
 APPLY = {
@@ -176,12 +202,13 @@ APPLY = {
     "gelu_tanh": lambda l, x, w: F.gelu(x, approximate="tanh"),
     "leaky_relu": lambda l, x, w: F.leaky_relu(x, l["slope"]),
     "batchnorm": lambda l, x, w: F.batch_norm(x, w[2], w[3], w[0], w[1], TRAINING[0], l.get("momentum", 0.1), l.get("eps", 1e-5)),
+    "dropout": dropout,
     "globalavgpool": lambda l, x, w: F.adaptive_avg_pool2d(x, 1),
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [True]
-PREFIX = {"conv2d": "conv", "dense": "fc", "batchnorm": "bn", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
+PREFIX = {"conv2d": "conv", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
