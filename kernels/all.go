@@ -19,7 +19,7 @@ var table = stated(append([]Kernel{
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,
 	globalavgpool, globalavgpoolDx, globalavgpoolNHWC, globalavgpoolNHWCDx,
-	moments, momentsNHWC, batchNorm, batchNormNHWC, batchNormSums, batchNormSumsNHWC, batchNormDx, batchNormDxNHWC,
+	moments, momentsNHWC, batchNorm, batchNormNHWC, batchNormSums, batchNormSumsNHWC, batchNormGate, batchNormDx, batchNormDxNHWC,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
 	dropoutKeys, dropout,
 	softmaxXent, softmaxXentEval,

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/kernels/simd"
 )
 
 // Batch normalisation (Ioffe and Szegedy, 2015, arXiv:1502.03167) as PyTorch's BatchNorm2d defines it. With
@@ -32,7 +33,7 @@ import (
 //
 //	b = -k1·k3²·Σ g·(x - k0)/N    e = -k1·Σ g/N
 //
-// batchnorm.sums adds up g and g·(x - k0) by sample, batchnorm.dw adds these and gives k1, b, e as operand kd of
+// batchnorm.sums (or .gate) adds up g and g·(x - k0) by sample, batchnorm.dw adds these and gives k1, b, e as operand kd of
 // three rows. A ReLU behind the normalisation keeps no mask: with relu = 1 the gradient is computed where
 // (x - k0)·k1 + k2 > 0, as it was in the forward pass.
 //
@@ -54,12 +55,21 @@ func imageDims(channels int) string {
 	return "n c h w"
 }
 
+// vectorised is the vector variants of an operation, where channels are last.
+func vectorised(channels int, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+	if channels != 3 {
+		return nil
+	}
+	return atLevels("pixel by pixel, a vector of channels at a time", run32, run64, workspace)
+}
+
 func momentsOf(suffix string, channels int) Kernel {
 	return Kernel{
 		Op: "moments" + suffix, Doc: "s = Σ x, q = Σ (x - s/pixels)² over the pixels of each sample",
 		Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, imageDims(channels))},
 		Flops:    perElement(4, 2),
-		Variants: withRef("pixel by pixel", momentsRef[float32](channels), momentsRef[float64](channels)),
+		Variants: withRef("pixel by pixel", momentsRef[float32](channels), momentsRef[float64](channels),
+			vectorised(channels, momentsAt[float32], momentsAt[float64], channelWorkspace(2))),
 	}
 }
 
@@ -71,7 +81,8 @@ func batchNormOf(suffix string, channels int) Kernel {
 			optional(reads("r", Real, imageDims(channels))),
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
-		Variants: withRef("element by element", batchNormRef[float32](channels), batchNormRef[float64](channels)),
+		Variants: withRef("element by element", batchNormRef[float32](channels), batchNormRef[float64](channels),
+			vectorised(channels, batchNormAt[float32], batchNormAt[float64], nil)),
 	}
 }
 
@@ -83,8 +94,22 @@ func batchNormSumsOf(suffix string, channels int) Kernel {
 			reads("dy", Real, imageDims(channels)), reads("x", Real, imageDims(channels)), reads("k", Real, "4 c"),
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
-		Variants: withRef("pixel by pixel", batchNormSumsRef[float32](channels), batchNormSumsRef[float64](channels)),
+		Variants: withRef("pixel by pixel", batchNormSumsRef[float32](channels), batchNormSumsRef[float64](channels),
+			vectorised(channels, batchNormSumsAt[float32], batchNormSumsAt[float64], nil)),
 	}
+}
+
+// batchNormGate is for a ReLU behind the sum of the normalised and another value, the gradient of both of which is g. It
+// is kept, and what another reader of y adds to dy comes with it.
+var batchNormGate = Kernel{
+	Op: "batchnorm.gate.nhwc", Doc: "dy = dy [+ r] where y > 0, else 0; s = Σ dy, q = Σ dy·(x - k0) over the pixels of each sample",
+	Operands: []Operand{
+		writes("s", Real, "n c"), writes("q", Real, "n c"), updates("dy", "n h w c"),
+		reads("y", Real, "n h w c"), reads("x", Real, "n h w c"), reads("k", Real, "4 c"), optional(reads("r", Real, "n h w c")),
+	},
+	Flops: perElement(5, 2),
+	Variants: withRef("pixel by pixel", batchNormGateRef[float32], batchNormGateRef[float64],
+		vectorised(3, batchNormGateAt[float32], batchNormGateAt[float64], nil)),
 }
 
 func batchNormDxOf(suffix string, channels int) Kernel {
@@ -95,7 +120,8 @@ func batchNormDxOf(suffix string, channels int) Kernel {
 			reads("k", Real, "4 c"), reads("kd", Real, "3 c"),
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
-		Variants: withRef("element by element", batchNormDxRef[float32](channels), batchNormDxRef[float64](channels)),
+		Variants: withRef("element by element", batchNormDxRef[float32](channels), batchNormDxRef[float64](channels),
+			vectorised(channels, batchNormDxAt[float32], batchNormDxAt[float64], nil)),
 	}
 }
 
@@ -230,7 +256,7 @@ func batchNormRef[T Float](channels int) func(*Call) {
 			if r.elems != nil {
 				v += r.elems[r.at(n, c, h, w)]
 			}
-			if call.Params[0] == 1 && v <= 0 {
+			if call.Params[0] == 1 && v < 0 {
 				v = 0
 			}
 			y.elems[y.at(n, c, h, w)] = v
@@ -253,6 +279,26 @@ func batchNormSumsRef[T Float](channels int) func(*Call) {
 			}
 		})
 	}
+}
+
+func batchNormGateRef[T Float](call *Call) {
+	dy, y, x, k := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3]), map4Of[T](&call.Args[4]), normalisingOf[T](&call.Args[5])
+	for n := range dy.extent[0] {
+		clear(row[T](&call.Args[0], n))
+		clear(row[T](&call.Args[1], n))
+	}
+	dy.each(func(n, h, w, c int) {
+		g := &dy.elems[dy.at(n, h, w, c)]
+		if len(call.Args) > 6 {
+			r := map4Of[T](&call.Args[6])
+			*g += r.elems[r.at(n, h, w, c)]
+		}
+		if !(y.elems[y.at(n, h, w, c)] > 0) {
+			*g = 0
+		}
+		row[T](&call.Args[0], n)[c] += *g
+		row[T](&call.Args[1], n)[c] += T(*g * (x.elems[x.at(n, h, w, c)] - k.mean[c]))
+	})
 }
 
 func batchNormDxRef[T Float](channels int) func(*Call) {

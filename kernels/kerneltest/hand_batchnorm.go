@@ -67,6 +67,13 @@ func normCases() []HandCase {
 			Want:   [][]float64{{4}, {8}, {4, -2, -8}, nil, nil, nil},
 		},
 	}
+	cases = append(cases, HandCase{
+		// Pixels of one channel with mean 1: y is 2 and 0, so that 3 + 1 and nothing of 4 + 5 passes; 4·(5 - 1) = 16.
+		Name: "what another reader adds", Op: "batchnorm.gate.nhwc",
+		Shapes: [][]int{{1, 1}, {1, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}, {4, 1}, {1, 1, 2, 1}},
+		In:     [][]float64{nil, nil, {3, 4}, {2, 0}, {5, 7}, {1, 0, 0, 0}, {1, 5}},
+		Want:   [][]float64{{4}, {16}, {4, 0}, nil, nil, nil, nil},
+	})
 	// k: (x - 1)·2 + 1 and (x - 2)/2 - 1, so that y is 1 9 and -1 1.
 	k := []float64{1, 2, 2, 0.5, 1, -1, 7, 7}
 	for _, form := range []struct {
