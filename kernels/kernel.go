@@ -26,7 +26,7 @@ type Kernel struct {
 	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
 	Sizes string
 	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
-	// statement.
+	// statement; "..." are those of further dimensions.
 	Whole string
 
 	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and

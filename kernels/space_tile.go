@@ -90,6 +90,9 @@ func (p *Space) Block(dim int) int {
 
 // isWhole reports whether the table says that tiles have all of a loop.
 func (p *Space) isWhole(loop string) bool {
+	if strings.HasSuffix(loop, restText) {
+		loop = restText
+	}
 	return slices.Contains(strings.Fields(p.kernel.Whole), loop)
 }
 

@@ -30,8 +30,9 @@ func (l *lowerer) place(n *Node) {
 }
 
 func (n *Node) isView() bool {
-	_, ok := n.Layer.(Flatten)
-	return ok
+	_, flattens := n.Layer.(Flatten)
+	_, drops := n.Layer.(Dropout)
+	return flattens || drops && !n.l.opt.Train
 }
 
 // concatenation is the first reader of a group's output in whose output it can lie: a

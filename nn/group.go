@@ -50,6 +50,12 @@ func (g *group) last() *Stage {
 	return g.Stage
 }
 
+// isProduct reports whether the work of the layer is with its weights.
+func (s *Stage) isProduct() bool {
+	_, normalises := s.Layer.(BatchNorm)
+	return len(s.Params) > 0 && !normalises
+}
+
 // outLayout is the layout of the output.
 func (g *group) outLayout() string {
 	if len(g.last().Out) == 1 {

@@ -146,6 +146,14 @@ func Layers() []LayerKind {
 			Curve: Curve{Slope: 1},
 		},
 		{
+			Kind: "batchnorm", Prefix: "bn", Doc: "each channel less its mean, by its deviation, times a weight, plus a bias",
+			Keys: []Key{
+				{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the variance"},
+				{Name: "momentum", Min: 1e-12, Max: 1, Default: defaultMomentum, Fraction: true, Doc: "part of a batch in the running mean and variance"},
+			},
+			New: func(s Settings) Layer { return BatchNorm{Eps: s["eps"], Momentum: s["momentum"]} },
+		},
+		{
 			Kind: "maxpool", Prefix: "pool", Doc: "maximum of windows",
 			Keys: poolKeys(),
 			New:  func(s Settings) Layer { return poolOf(s) },
@@ -154,6 +162,11 @@ func Layers() []LayerKind {
 			Kind: "avgpool", Prefix: "pool", Doc: "average of windows",
 			Keys: poolKeys(),
 			New:  func(s Settings) Layer { return AvgPool(poolOf(s)) },
+		},
+		{
+			Kind: "dropout", Prefix: "drop", Doc: "elements at random 0 in training steps, the others times 1/(1-p)",
+			Keys: []Key{{Name: "p", Min: 0, Max: 1, Default: defaultP, Fraction: true, Doc: "probability of 0"}},
+			New:  func(s Settings) Layer { return Dropout{P: s["p"]} },
 		},
 		{
 			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",

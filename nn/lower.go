@@ -231,6 +231,11 @@ func (l *lowerer) forward(n *Node) {
 				Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
 			}))
 		}
+		for _, p := range n.Running {
+			n.running = append(n.running, l.b.Buffer(dag.Buffer{
+				Name: p.Name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: dag.State, Home: hostMemory,
+			}))
+		}
 	}
 	l.place(n)
 	n.phase, n.steps = phaseForward, 0

@@ -85,7 +85,7 @@ type chooser struct {
 func (d *chooser) lowering(m *Model) dag.Lowering {
 	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
 	groups := m.groups(&lowering)
-	if i := slices.IndexFunc(groups, func(g group) bool { return len(g.Params) > 0 }); i < 0 || !d.divides(groups[i].Stage) {
+	if i := slices.IndexFunc(groups, func(g group) bool { return g.isProduct() }); i < 0 || !d.divides(groups[i].Stage) {
 		d.devices = 1
 	}
 	// By stage, the samples per tile of the last layer with weights on the way of its first inputs.
@@ -95,7 +95,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 		g := &groups[i]
 		before = along[g.Inputs[0]]
 		ll := d.elementwise(g.Stage, before)
-		if len(g.Params) > 0 {
+		if g.isProduct() {
 			ll = d.weighted(g, m.written(g), before)
 			before = ll.Forward.Samples
 		}

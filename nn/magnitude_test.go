@@ -55,10 +55,11 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 	t.Helper()
 	abs, curves, scale, k := absoluteModel(t, m, batch)
 	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples})
+	norms := normsOf(t, m, in, batch, samples, index)
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
 	copy(mag.ints("data.train.labels"), in.ints("data.train.labels"))
-	for _, p := range m.Parameters() {
+	for _, p := range abs.Parameters() {
 		values := in.floats(p.Name)
 		for i := range values {
 			values[i] = math.Abs(values[i])
@@ -83,6 +84,9 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		mag.calls[i]()
 		if c := curves[task.Labels.Layer]; c != nil {
 			c.apply(mag, task, scale)
+		}
+		if n := norms[task.Labels.Layer]; n != nil {
+			n.apply(mag, task, scale)
 		}
 	}
 	b := &magnitudes{m: map[string][]float64{}, k: k, eps: 0x1p-53}
@@ -111,6 +115,9 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 			}
 		}
 	}
+	for name, n := range norms {
+		n.note(b, name, [2][]float64{in.floats(name + ".running_mean"), in.floats(name + ".running_var")}, scale)
+	}
 	b.m["loss"] = []float64{1 + slices.Max(b.m[z])}
 	return b
 }
@@ -137,9 +144,16 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 			continue
 		}
 		switch p := s.Layer.(type) {
+		case Dropout: // at most: some are 0
+			as(ReLU{})
+			curves[s.Name] = &magnitudeCurve{Curve: Curve{Slope: 1 / (1 - p.P)}}
+			k += 2 * 2
 		case Flatten, Concat:
 		case Add:
 			k += float64(2 * len(s.In))
+		case BatchNorm:
+			as(ReLU{})
+			k += 2 * (float64(batch*elems(s.Out)/s.Out[0]) + 16)
 		case GlobalAvgPool:
 			k += 2 * float64(elems(s.In[0])/s.Out[0]+1)
 		case MaxPool:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/dag"
 	"dahl/kernels"
 	"dahl/naming"
 )
@@ -45,6 +46,9 @@ type Stage struct {
 	Out    []int
 	Params []Parameter
 
+	// Running are the statistics that the forward pass of a training step carries from batch to batch.
+	Running []Parameter
+
 	readers []reader // in the order of the model
 	learns  bool     // its output depends on parameters
 }
@@ -54,9 +58,11 @@ type reader struct{ stage, input int }
 
 // Parameter is a tensor that training changes.
 type Parameter struct {
-	Name  string // the key in PyTorch's state_dict: "conv1.weight"
-	Shape []int  // weights (f,c,k,k) or (out,in), biases (f) or (out)
-	FanIn int    // number of inputs of one output, for PyTorch's initialisation
+	Name   string  // the key in PyTorch's state_dict: "conv1.weight"
+	Shape  []int   // weights (f,c,k,k) or (out,in), biases (f) or (out)
+	FanIn  int     // number of inputs of one output, for PyTorch's initialisation; 0: all elements begin with First
+	First  float64 // see FanIn
+	Counts bool    // an int64, whatever the type of the network
 
 	values []float64 // of a model file with weights; nil: Init draws them
 }
@@ -64,12 +70,34 @@ type Parameter struct {
 // Elems is the number of elements of the parameter.
 func (p *Parameter) Elems() int { return elems(p.Shape) }
 
+// Type is the type of the elements in a network of some type.
+func (p *Parameter) Type(network dag.DType) dag.DType {
+	if p.Counts {
+		return dag.Int64
+	}
+	return network
+}
+
+// bufferShape is the shape of the buffer that holds the parameter: a single number is one of one element.
+func (p *Parameter) bufferShape() []int {
+	if len(p.Shape) == 0 {
+		return []int{1}
+	}
+	return p.Shape
+}
+
 // Init fills dst, which holds the parameter, with PyTorch's default distribution: U(-b, b) with b
-// = 1/√fan_in, for weights and biases. The numbers depend on the seed and the parameter's name
+// = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the parameter's name
 // only. A parameter of a model file with weights begins with those of the file instead.
 func (p *Parameter) Init(dst []float64, seed uint64) {
 	if p.values != nil {
 		copy(dst, p.values)
+		return
+	}
+	if p.FanIn == 0 {
+		for i := range dst {
+			dst[i] = p.First
+		}
 		return
 	}
 	bound := 1 / math.Sqrt(float64(p.FanIn))
@@ -104,7 +132,7 @@ func (d Defaults) String() string {
 }
 
 // reserved are the first parts of names that buffers and tasks use, so that no layer may.
-var reserved = []string{"clip", "correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
+var reserved = []string{"clip", "correct", "data", "dropout", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
 // New checks that the layers fit together and names those that are not [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
@@ -136,8 +164,9 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 	}
 	other.Defaults = m.Defaults
 	for i := range other.Stages {
-		for j := range other.Stages[i].Params {
-			if p, of := &other.Stages[i].Params[j], &m.Stages[i].Params[j]; slices.Equal(p.Shape, of.Shape) {
+		to, from := other.Stages[i].state(), m.Stages[i].state()
+		for j, p := range to {
+			if of := from[j]; slices.Equal(p.Shape, of.Shape) {
 				p.values = of.values
 			} else if of.values != nil {
 				return nil, fmt.Errorf("model %q: parameter %q of the file has shape %v, and %v is wanted", m.Name, p.Name, of.Shape, p.Shape)
@@ -304,13 +333,30 @@ func (s *Stage) complete() (err error) {
 	}
 	s.Params = s.Layer.Params(s.In)
 	s.learns = s.learns || len(s.Params) > 0
-	for i := range s.Params {
-		s.Params[i].Name = s.Name + "." + s.Params[i].Name
-		if err := checkExtents(s.Params[i].Shape); err != nil {
-			return fmt.Errorf("parameter %q: %w", s.Params[i].Name, err)
+	if t, ok := s.Layer.(tracker); ok {
+		s.Running = t.Running(s.In)
+	}
+	for _, p := range s.state() {
+		p.Name = s.Name + "." + p.Name
+		if err := checkExtents(p.Shape); err != nil {
+			return fmt.Errorf("parameter %q: %w", p.Name, err)
 		}
 	}
 	return nil
+}
+
+// tracker is a layer with statistics that its forward pass carries from batch to batch. Their names are without the
+// layer's.
+type tracker interface{ Running(in [][]int) []Parameter }
+
+// state is the parameters and running statistics of the stage.
+func (s *Stage) state() (all []*Parameter) {
+	for _, list := range [][]Parameter{s.Params, s.Running} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	return all
 }
 
 // inElems is the number of elements of one sample of all inputs.
@@ -377,7 +423,17 @@ func checkName(name string) error {
 // Classes is the number of outputs.
 func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
 
-// Parameters lists all parameters in the order of the layers, like PyTorch's state_dict.
+// State lists all that a training begins with and ends with, in the order of the layers: PyTorch's state_dict.
+func (m *Model) State() (all []Parameter) {
+	for i := range m.Stages {
+		for _, p := range m.Stages[i].state() {
+			all = append(all, *p)
+		}
+	}
+	return all
+}
+
+// Parameters lists the parameters that have gradients, in the order of the layers.
 func (m *Model) Parameters() []Parameter {
 	var all []Parameter
 	for i := range m.Stages {

@@ -15,10 +15,10 @@ func TestStateDictNames(t *testing.T) {
 		Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, AvgPool{Size: 2},
 		Flatten{}, Named{Name: "classifier.0", Layer: Dense{Outputs: 17}}, Dense{Outputs: 19})
 	want := []Parameter{
-		{"conv1.weight", []int{5, 2, 3, 3}, 18, nil}, {"conv1.bias", []int{5}, 18, nil}, // 2·3·3
-		{"conv2.weight", []int{7, 5, 2, 2}, 20, nil},                                               // 5·2·2
-		{"classifier.0.weight", []int{17, 14}, 14, nil}, {"classifier.0.bias", []int{17}, 14, nil}, // 7 channels of 1×2
-		{"fc2.weight", []int{19, 17}, 17, nil}, {"fc2.bias", []int{19}, 17, nil},
+		{Name: "conv1.weight", Shape: []int{5, 2, 3, 3}, FanIn: 18}, {Name: "conv1.bias", Shape: []int{5}, FanIn: 18}, // 2·3·3
+		{Name: "conv2.weight", Shape: []int{7, 5, 2, 2}, FanIn: 20},                                                              // 5·2·2
+		{Name: "classifier.0.weight", Shape: []int{17, 14}, FanIn: 14}, {Name: "classifier.0.bias", Shape: []int{17}, FanIn: 14}, // 7 channels of 1×2
+		{Name: "fc2.weight", Shape: []int{19, 17}, FanIn: 17}, {Name: "fc2.bias", Shape: []int{19}, FanIn: 17},
 	}
 	got := m.Parameters()
 	if !slices.EqualFunc(got, want, func(a, b Parameter) bool {

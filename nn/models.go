@@ -9,7 +9,7 @@ type ModelInfo struct {
 // Models is the table of built-in models, the networks of common benchmarks. Weights are in
 // conv1, fc1, …, so that a PyTorch twin has the same state_dict.
 func Models() []ModelInfo {
-	return []ModelInfo{
+	return append([]ModelInfo{
 		{"digits-cnn", "two convolutions and two dense layers on 8×8 digits", digitsCNN},
 		{"dahl-cnn", "one convolution of 4 filters, 28×28 images", func() *Model { return dahlCNN("dahl-cnn", []int{1, 28, 28}, 4, 3, 10, 10, 1e-3) }},
 		{"dahl32", "dahl-cnn with 32 filters", func() *Model { return dahlCNN("dahl32", []int{1, 28, 28}, 32, 3, 10, 10, 1e-3) }},
@@ -20,7 +20,7 @@ func Models() []ModelInfo {
 		{"mlp", "three dense layers on 28×28 images", mlp},
 		{"lenet5", "LeNet-5 with ReLU and max-pooling, 28×28 images", lenet5},
 		{"cifar-cnn", "four convolutions and two dense layers on 32×32 colour images", cifarCNN},
-	}
+	}, deepModels()...)
 }
 
 func (m ModelInfo) name() string { return m.Name }

@@ -21,6 +21,7 @@ type Node struct {
 	weight weight       // form in which forward reads the weight and the gradient is summed
 	saved  dag.BufferID // data that backward needs beside in: a mask or an index
 	params dag.Params   // shared by the layer's tasks
+	normal normal       // of a batch normalisation
 
 	phase string // phaseForward or phaseBackward
 	steps int    // of the phase so far, as Tiles counts them

@@ -24,8 +24,8 @@ type Array struct {
 	Data  []byte // little-endian, row-major
 }
 
-// NewArray makes an array of float64 numbers. It stores them in that type or, rounded, as
-// float32.
+// NewArray makes an array of float64 numbers. It stores them in that type, rounded as
+// float32, or as the whole numbers that they are.
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
@@ -37,8 +37,10 @@ func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 			a.Data = binary.LittleEndian.AppendUint32(a.Data, math.Float32bits(float32(v)))
 		case dag.Float64:
 			a.Data = binary.LittleEndian.AppendUint64(a.Data, math.Float64bits(v))
+		case dag.Int64:
+			a.Data = binary.LittleEndian.AppendUint64(a.Data, uint64(int64(v)))
 		default:
-			panic("nn: NewArray makes float32 or float64, not " + t.String())
+			panic("nn: NewArray makes float32, float64 or int64, not " + t.String())
 		}
 	}
 	return a

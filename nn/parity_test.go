@@ -32,6 +32,10 @@ type layerFixture struct {
 	Grads       map[string]coded
 	Loss        float64
 	Correct     int32
+
+	// Running are the running statistics after the step, Evaluated the output of an evaluation with these.
+	Running   map[string]coded
+	Evaluated coded
 }
 
 type optimizerFixture struct {
@@ -131,7 +135,9 @@ func layerCases(t testing.TB) map[string]*Model {
 // magnitudes derives for the element type.
 func TestLayersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
-		t.Run(f.Name+"/micro-batches", func(t *testing.T) { f.check(t, dag.Float64, dag.Lowering{MicroBatches: f.Batch}) })
+		if len(f.Running) == 0 { // PyTorch's statistics are of the batch
+			t.Run(f.Name+"/micro-batches", func(t *testing.T) { f.check(t, dag.Float64, dag.Lowering{MicroBatches: f.Batch}) })
+		}
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range wholeLowerings {
 				t.Run(fmt.Sprintf("%s/%v/%s,fused=%v", f.Name, real, l.Layout, l.Fused), func(t *testing.T) { f.check(t, real, l) })
@@ -152,11 +158,15 @@ var keepsGradients = DefaultAdam()
 func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 	m := f.model(t)
 	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Batch, Lowering: l, Optimizer: keepsGradients})
-	in := newInterpreter(t, g, map[string][]uint64{})
+	shared := map[string][]uint64{}
+	in := newInterpreter(t, g, shared)
 	copy(in.bytes("data.train.images"), f.Images)
 	copy(in.ints("data.train.labels"), f.Labels)
 	for name, values := range f.Params {
 		in.setFloats(name, values)
+	}
+	if seed := shared[DropoutSeed]; seed != nil {
+		seed[0] = 0x0123456789ABCDEF
 	}
 	index := indices(0, f.Batch)
 	mag := magnitudesOf(t, m, in, f.Batch, f.Batch, index, real)
@@ -182,6 +192,38 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 	mag.compareWithin(t, "PyTorch", "loss", in.floats("loss"), []float64{f.Loss})
 	if got := in.ints("correct")[0]; got != f.Correct {
 		t.Errorf("%d correct, want %d", got, f.Correct)
+	}
+	if len(f.Running) > 0 {
+		f.checkRunning(t, in, shared, mag, l)
+	}
+}
+
+// checkRunning compares running statistics, and the output of an evaluation with these and the same weights: within
+// 1e-5 of the largest output for float32, and 1e-13 for float64.
+func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[string][]uint64, mag *magnitudes, l dag.Lowering) {
+	m := f.model(t)
+	for name, want := range f.Running {
+		mag.compareWithin(t, "PyTorch", name, in.floats(name), want)
+	}
+	for i := range m.Stages {
+		for _, p := range m.Stages[i].Running {
+			if p.Counts && shared[p.Name][0] != 1 {
+				t.Errorf("%s is %d after a step", p.Name, shared[p.Name][0])
+			}
+		}
+	}
+	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", Lowering: l})
+	evaluation := newInterpreter(t, g, shared)
+	evaluation.step(indices(0, f.Batch), 0, 1)
+	limit := 1e-13
+	if in.kind == dag.Float32 {
+		limit = 1e-5
+	}
+	top := max(slices.Max(f.Evaluated), -slices.Min(f.Evaluated))
+	for i, got := range evaluation.floats(m.Stages[len(m.Stages)-1].Name + ".out") {
+		if !(math.Abs(got-f.Evaluated[i]) <= limit*top) {
+			t.Fatalf("output %d of the evaluation is %.17g, want %.17g", i, got, f.Evaluated[i])
+		}
 	}
 }
 

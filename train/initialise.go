@@ -13,10 +13,14 @@ import (
 // Initialiser fills a parameter with its first values.
 type Initialiser func(p *nn.Parameter, values []float64) error
 
-// Uniform draws all parameters from U(lo, hi).
+// Uniform draws all parameters from U(lo, hi), but for those whose elements all begin with one number.
 func Uniform(seed uint64, lo, hi float64) Initialiser {
 	return func(p *nn.Parameter, values []float64) error {
-		nn.InitBetween(values, seed, p.Name, lo, hi)
+		if p.FanIn == 0 {
+			p.Init(values, seed)
+		} else {
+			nn.InitBetween(values, seed, p.Name, lo, hi)
+		}
 		return nil
 	}
 }
@@ -25,8 +29,9 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	shapes := map[string][]int{}
 	var names []string
-	for _, p := range m.Parameters() {
-		shapes[p.Name], names = p.Shape, append(names, p.Name)
+	counts := map[string]bool{}
+	for _, p := range m.State() {
+		shapes[p.Name], names, counts[p.Name] = p.Shape, append(names, p.Name), p.Counts
 	}
 	arrays, err := nn.ReadNPZ(path, func(a *nn.Array) error {
 		shape, known := shapes[a.Name]
@@ -35,7 +40,9 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 			return fmt.Errorf("network %s has no parameter of this name; write %s and nothing else", m.Name, strings.Join(names, ", "))
 		case !slices.Equal(a.Shape, shape):
 			return fmt.Errorf("its shape is %v, that of the parameter of network %s is %v", a.Shape, m.Name, shape)
-		case a.Type != dag.Float32 && a.Type != dag.Float64:
+		case counts[a.Name] && a.Type != dag.Int64:
+			return fmt.Errorf("its type is %v; write int64", a.Type)
+		case !counts[a.Name] && a.Type != dag.Float32 && a.Type != dag.Float64:
 			return fmt.Errorf("its type is %v; write float32 or float64", a.Type)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -139,38 +140,35 @@ func (t *Trainer) Close() {
 	t.feed.close()
 }
 
-// SetWeights fills the parameters with their first values.
+// SetWeights fills the parameters and running statistics with their first values.
 func (t *Trainer) SetWeights() error {
 	o := &t.Workload.Options
-	for _, p := range t.Workload.Model.Parameters() {
+	for _, p := range t.Workload.Model.State() {
 		values := make([]float64, p.Elems())
 		if o.Init == nil {
 			p.Init(values, o.Seed)
 		} else if err := o.Init(&p, values); err != nil {
 			return err
 		}
-		if o.Type == dag.Float64 {
-			copy(t.Runner.Float64s(p.Name), values)
-			continue
-		}
-		dst := t.Runner.Float32s(p.Name)
-		for i, v := range values {
-			dst[i] = float32(v)
-		}
+		a := nn.NewArray(p.Name, p.Type(o.Type), p.Shape, values)
+		copy(t.Runner.Bytes(p.Name), a.Data)
+	}
+	if seed := t.Runner.Bytes(nn.DropoutSeed); seed != nil {
+		binary.LittleEndian.PutUint64(seed, o.Seed)
 	}
 	return nil
 }
 
-// Weights are the parameters as arrays of an .npz file.
+// Weights are the parameters and running statistics as arrays of an .npz file.
 func (t *Trainer) Weights() []nn.Array {
 	var arrays []nn.Array
-	for _, p := range t.Workload.Model.Parameters() {
-		arrays = append(arrays, nn.Array{Name: p.Name, Type: t.Workload.Options.Type, Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
+	for _, p := range t.Workload.Model.State() {
+		arrays = append(arrays, nn.Array{Name: p.Name, Type: p.Type(t.Workload.Options.Type), Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
 	}
 	return arrays
 }
 
-// WeightsHash is the SHA-256 of all parameters' bytes in the model's order.
+// WeightsHash is the SHA-256 of the bytes of all parameters and running statistics in the model's order.
 func (t *Trainer) WeightsHash() string { return HashOf(t.Weights()) }
 
 // HashOf is the SHA-256 of the bytes of arrays, one after another.

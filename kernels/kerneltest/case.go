@@ -145,6 +145,8 @@ func (c *Case) get(i, at int) float64 {
 		return float64(c.Data[i][at])
 	case dag.Int32:
 		return float64(as[int32](c.Data[i])[at])
+	case dag.Int64:
+		return float64(as[int64](c.Data[i])[at])
 	case dag.Float32:
 		return float64(as[float32](c.Data[i])[at])
 	default:
@@ -158,6 +160,8 @@ func (c *Case) put(i, at int, v float64) {
 		c.Data[i][at] = uint8(v)
 	case dag.Int32:
 		as[int32](c.Data[i])[at] = int32(v)
+	case dag.Int64:
+		as[int64](c.Data[i])[at] = int64(v)
 	case dag.Float32:
 		as[float32](c.Data[i])[at] = float32(v)
 	default:

@@ -52,7 +52,10 @@ var passesNothing = map[string]bool{
 }
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
-var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true}
+var nonNegative = map[string]bool{
+	"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true,
+	"batchnorm.stats q": true, "batchnorm.running variance": true, "batchnorm.fold variance": true,
+}
 
 // compared are the operands in which a variant seeks the greatest element or the sign. Half of
 // their elements are one of a few values, so that many are equal, or zero of either sign.

@@ -345,6 +345,12 @@ func (d *drawing) drawParam(name string) float64 {
 		return float64(1 + d.rng.IntN(3))
 	case "relu":
 		return float64(d.rng.IntN(2))
+	case "layer":
+		return float64(d.rng.IntN(50))
+	case "p":
+		return 0.25 * float64(d.rng.IntN(5))
+	case "channels_last":
+		return float64(d.rng.IntN(2))
 	case "slope":
 		return 0.25 * float64(d.rng.IntN(4))
 	case "divisor":

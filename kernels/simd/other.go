@@ -12,6 +12,7 @@ func (p *Pooling[T]) maxVectors(Level)                       { p.eachWindow(p.ma
 func (p *Pooling[T]) spreadVectors(Level)                    { p.eachWindow(p.spread) }
 func (t *Transpose[T]) runVectors(Level) bool                { return false }
 func (p *Pixels[T]) runVectors(Level) bool                   { return false }
+func (a *channelArgs) run(channelLoop, Level, int, int) bool { return false }
 func (a *runArgs) run(loop, Level, int, int) bool            { return false }
 func (s *Softmax[T]) run(Level, []T, []T, bool)              {}
 func addRowsVectors[T Float](Level, []T, []T, int, int) bool { return false }

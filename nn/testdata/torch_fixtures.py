@@ -46,6 +46,9 @@ LAYERS = {
     "gelu": [FIRST_SMALL, {"kind": "gelu"}] + HEAD,
     "gelu_tanh": [FIRST_SMALL, {"kind": "gelu_tanh"}] + HEAD,
     "leaky_relu": [FIRST_SMALL, {"kind": "leaky_relu", "slope": 0.125}] + HEAD,
+    "batchnorm": [FIRST_SMALL, {"kind": "batchnorm", "eps": 0.0009765625, "momentum": 0.25}] + HEAD,
+    # A dropout counts the layers before it.
+    "dropout": [FIRST_SMALL, {"kind": "dropout", "p": 0.25, "before": 1}, {"kind": "flatten"}, {"kind": "dropout", "p": 0.5, "before": 3}, HEAD[1]],
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
@@ -89,6 +92,15 @@ LAYERS = {
                  {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "tanh"},
                  {"kind": "conv2d", "filters": 3, "kernel": 1, "input": ["relu4"]},
                  {"kind": "add", "input": ["relu4", "tanh1", "conv6"]}, {"kind": "add", "input": ["add2", "add2"]}] + HEAD,
+    # Two blocks of a residual network, the second with a convolution on the way around, and what is normalised
+    # and rectified before a pooling. A convolution has a bias, which the mean takes away again.
+    "normalised": [dict(FIRST_SMALL, pad=2, bias=0), {"kind": "batchnorm"}, {"kind": "relu"}, {"kind": "maxpool", "size": 2},
+                   {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "batchnorm", "momentum": 0.5}, {"kind": "relu"},
+                   {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1, "bias": 0}, {"kind": "batchnorm"},
+                   {"kind": "add", "input": ["bn3", "pool1"]}, {"kind": "relu"},
+                   {"kind": "conv2d", "filters": 7, "kernel": 3, "pad": 1, "stride": 2, "bias": 0}, {"kind": "batchnorm"}, {"kind": "relu"},
+                   {"kind": "conv2d", "filters": 7, "kernel": 1, "stride": 2, "bias": 0, "input": ["relu3"]}, {"kind": "batchnorm"},
+                   {"kind": "add", "input": ["relu4", "bn5"]}, {"kind": "relu"}] + HEAD,
     # Concatenations: one within another, of pooled convolutions and the input, and of features.
     # A value is in two of them, and another twice in one.
     "inception": [{"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "relu"}, {"kind": "maxpool", "size": 2},
@@ -102,6 +114,7 @@ LAYERS = {
                   {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
 
+STATE = ["weight", "bias", "running_mean", "running_var"]
 EXPORTED = ["exchange", "windows"]
 
 OPTIMIZERS = {
@@ -150,6 +163,30 @@ def conv2d(l, x, w):
     return F.conv2d(x, *w, padding=pad, **{k: l.get(k, 1) for k in ("stride", "dilation", "groups")})
 
 
+def philox(key, counter):
+    """Philox 4x32-10 of Salmon et al., SC 2011."""
+    k, c = [key & 0xFFFFFFFF, key >> 32], list(counter)
+    for _ in range(10):
+        a, b = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [b >> 32 ^ c[1] ^ k[0], b & 0xFFFFFFFF, a >> 32 ^ c[3] ^ k[1], a & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+SEED = 0x0123456789ABCDEF
+
+
+def dropout(l, x, w):
+    """With the draws of step 1."""
+    kept = torch.zeros_like(x)
+    for n, sample in enumerate(kept.view(len(x), -1)):
+        words = philox(SEED, [1, 0, l["before"], n])
+        key = words[0] | words[1] << 32
+        for e in range(len(sample)):
+            sample[e] = philox(key, [e // 4, 0, 0, 0])[e % 4] >= l["p"] * 2**32
+    return x * kept / (1 - l["p"])
+
+
 # What each kind of layer computes, by its settings l, its input x, a list of these where it takes
 # several, and w, its weight and bias.
 APPLY = {
@@ -164,11 +201,14 @@ APPLY = {
     "gelu": lambda l, x, w: F.gelu(x),
     "gelu_tanh": lambda l, x, w: F.gelu(x, approximate="tanh"),
     "leaky_relu": lambda l, x, w: F.leaky_relu(x, l["slope"]),
+    "batchnorm": lambda l, x, w: F.batch_norm(x, w[2], w[3], w[0], w[1], TRAINING[0], l.get("momentum", 0.1), l.get("eps", 1e-5)),
+    "dropout": dropout,
     "globalavgpool": lambda l, x, w: F.adaptive_avg_pool2d(x, 1),
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
-PREFIX = {"conv2d": "conv", "dense": "fc", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
+TRAINING = [True]
+PREFIX = {"conv2d": "conv", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
@@ -187,7 +227,7 @@ def inputs(layer, values):
 
 
 def apply(layer, name, x, params):
-    own = [params[k] for k in (name + ".weight", name + ".bias") if k in params]
+    own = [params[k] for k in (name + "." + of for of in STATE) if k in params]
     return APPLY[layer["kind"]](layer, x, own)
 
 
@@ -204,6 +244,9 @@ def parameters(draw, layers):
                 w[1], b[1] = 0, 0
         elif layer["kind"] == "dense":
             w, b = weights(draw, layer["outputs"], x.shape[1]), weights(draw, layer["outputs"])
+        elif layer["kind"] == "batchnorm":
+            w, b = weights(draw, x.shape[1]), weights(draw, x.shape[1])
+            params[name + ".running_mean"], params[name + ".running_var"] = weights(draw, x.shape[1]), weights(draw, x.shape[1]) + 1
         if w is not None:
             params[name + ".weight"] = w
             if layer.get("bias", 1):
@@ -222,8 +265,10 @@ def drawn(name, layers):
 
 def layer_case(name, layers):
     images, labels, params = drawn(name, layers)
-    for p in params.values():
-        p.requires_grad_()
+    running = {k: v for k, v in params.items() if "running" in k}
+    before = {k: coded(v) for k, v in params.items()}
+    for k, p in params.items():
+        p.requires_grad_(k not in running)
     values, outputs = {"input": images.to(torch.float64) / 255}, []
     for layer, key in named(layers):
         x = values[key] = apply(layer, key, inputs(layer, values), params)
@@ -235,11 +280,21 @@ def layer_case(name, layers):
     return {
         "name": name, "torch": torch.__version__, "input": INPUT, "batch": BATCH, "layers": layers,
         "images": coded(images, "u1"), "labels": labels.tolist(),
-        "params": {k: coded(v) for k, v in params.items()},
+        "params": before,
         "outputs": [coded(o) for o in outputs], "output_grads": [coded(o.grad) if o.requires_grad else "" for o in outputs],
-        "grads": {k: coded(v.grad) for k, v in params.items()},
+        "grads": {k: coded(v.grad) for k, v in params.items() if k not in running},
         "loss": loss.item(), "correct": int((x.argmax(1) == labels).sum()),
+        **({"running": {k: coded(v) for k, v in running.items()}, "evaluated": coded(evaluated(layers, images, params))} if running else {}),
     }
+
+
+def evaluated(layers, images, params):
+    """The output of an evaluation, which uses running statistics."""
+    TRAINING[0], values = False, {"input": images.to(torch.float64) / 255}
+    for layer, key in named(layers):
+        values[key] = apply(layer, key, inputs(layer, values), params)
+    TRAINING[0] = True
+    return values[key]
 
 
 class Network(torch.nn.Module):

@@ -38,6 +38,8 @@ var files = []struct {
 	{"softmax_avx512", softmaxAVX512},
 	{"columns_avx2", columnsAVX2},
 	{"columns_avx512", columnsAVX512},
+	{"channels_avx2", channelsAVX2},
+	{"channels_avx512", channelsAVX512},
 	{"pixels_avx2", pixelsAVX2},
 	{"pixels_avx512", pixelsAVX512},
 	{"transpose_avx2", transposeAVX2},

@@ -1,0 +1,387 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
+
+// Batch normalisation (Ioffe and Szegedy, 2015, arXiv:1502.03167) as PyTorch's BatchNorm2d defines it. With
+// N = samples · pixels, every channel by itself:
+//
+//	μ = Σ x / N    σ² = Σ (x - μ)² / N    y = γ·(x - μ)/√(σ² + eps) + β
+//
+//	running_mean ← (1-m)·running_mean + m·μ    running_var ← (1-m)·running_var + m·σ²·N/(N-1)
+//
+// Each sample is a part of the sums. moments gives the sum s of a sample and the sum q of the squares around the
+// sample's own mean, in two passes while the sample is in a cache. batchnorm.stats adds these up in the order of
+// the samples, by
+//
+//	Σ (x - μ)² = Σ_n (q_n + P·(s_n/P - μ)²)        for P pixels per sample
+//
+// (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983). So the bits of the
+// statistics depend on no tiling, and large means cost no digits. What the passes over the activations need is
+// in one small operand k of four rows:
+//
+//	k = μ, γ/√(σ² + eps), β, 1/√(σ² + eps)        y = (x - k0)·k1 + k2
+//
+// The gradient is, with g = dL/dy,
+//
+//	dβ = Σ g    dγ = k3·Σ g·(x - k0)    dx = k1·g + b·(x - k0) + e,
+//
+//	b = -k1·k3²·Σ g·(x - k0)/N    e = -k1·Σ g/N
+//
+// batchnorm.sums (or .gate) adds up g and g·(x - k0) by sample, batchnorm.dw adds these and gives k1, b, e as operand kd of
+// three rows. A ReLU behind the normalisation keeps no mask: with relu = 1 the gradient is computed where
+// (x - k0)·k1 + k2 > 0, as it was in the forward pass.
+//
+// All variants round each product and sum, in one order, so that their bits are equal.
+
+// operations over images, with channels behind the samples, and channels last.
+var (
+	moments, momentsNHWC             = momentsOf("", 1), momentsOf(".nhwc", 3)
+	batchNorm, batchNormNHWC         = batchNormOf("", 1), batchNormOf(".nhwc", 3)
+	batchNormSums, batchNormSumsNHWC = batchNormSumsOf("", 1), batchNormSumsOf(".nhwc", 3)
+	batchNormDx, batchNormDxNHWC     = batchNormDxOf("", 1), batchNormDxOf(".nhwc", 3)
+)
+
+// imageDims are the dimensions of an image whose channels are dimension 1 or 3.
+func imageDims(channels int) string {
+	if channels == 3 {
+		return "n h w c"
+	}
+	return "n c h w"
+}
+
+// vectorised is the vector variants of an operation, where channels are last.
+func vectorised(channels int, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+	if channels != 3 {
+		return nil
+	}
+	return atLevels("pixel by pixel, a vector of channels at a time", run32, run64, workspace)
+}
+
+func momentsOf(suffix string, channels int) Kernel {
+	return Kernel{
+		Op: "moments" + suffix, Doc: "s = Σ x, q = Σ (x - s/pixels)² over the pixels of each sample",
+		Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, imageDims(channels))},
+		Flops:    perElement(4, 2),
+		Variants: withRef("pixel by pixel", momentsRef[float32](channels), momentsRef[float64](channels),
+			vectorised(channels, momentsAt[float32], momentsAt[float64], channelWorkspace(2))),
+	}
+}
+
+func batchNormOf(suffix string, channels int) Kernel {
+	return Kernel{
+		Op: "batchnorm" + suffix, Doc: "y = (x - k0)·k1 + k2 [+ r], with relu = 1 its positive part",
+		Operands: []Operand{
+			writes("y", Real, imageDims(channels)), reads("x", Real, imageDims(channels)), reads("k", Real, "4 c"),
+			optional(reads("r", Real, imageDims(channels))),
+		},
+		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
+		Variants: withRef("element by element", batchNormRef[float32](channels), batchNormRef[float64](channels),
+			vectorised(channels, batchNormAt[float32], batchNormAt[float64], nil)),
+	}
+}
+
+func batchNormSumsOf(suffix string, channels int) Kernel {
+	return Kernel{
+		Op: "batchnorm.sums" + suffix, Doc: "s = Σ dy, q = Σ dy·(x - k0) over the pixels of each sample, with relu = 1 where y > 0",
+		Operands: []Operand{
+			writes("s", Real, "n c"), writes("q", Real, "n c"),
+			reads("dy", Real, imageDims(channels)), reads("x", Real, imageDims(channels)), reads("k", Real, "4 c"),
+		},
+		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
+		Variants: withRef("pixel by pixel", batchNormSumsRef[float32](channels), batchNormSumsRef[float64](channels),
+			vectorised(channels, batchNormSumsAt[float32], batchNormSumsAt[float64], nil)),
+	}
+}
+
+// batchNormGate is for a ReLU behind the sum of the normalised and another value, the gradient of both of which is g. It
+// is kept, and what another reader of y adds to dy comes with it.
+var batchNormGate = Kernel{
+	Op: "batchnorm.gate.nhwc", Doc: "dy = dy [+ r] where y > 0, else 0; s = Σ dy, q = Σ dy·(x - k0) over the pixels of each sample",
+	Operands: []Operand{
+		writes("s", Real, "n c"), writes("q", Real, "n c"), updates("dy", "n h w c"),
+		reads("y", Real, "n h w c"), reads("x", Real, "n h w c"), reads("k", Real, "4 c"), optional(reads("r", Real, "n h w c")),
+	},
+	Flops: perElement(5, 2),
+	Variants: withRef("pixel by pixel", batchNormGateRef[float32], batchNormGateRef[float64],
+		vectorised(3, batchNormGateAt[float32], batchNormGateAt[float64], nil)),
+}
+
+func batchNormDxOf(suffix string, channels int) Kernel {
+	return Kernel{
+		Op: "batchnorm.dx" + suffix, Doc: "dx = kd0·dy + kd1·(x - k0) + kd2, with relu = 1 of dy where y > 0",
+		Operands: []Operand{
+			writes("dx", Real, imageDims(channels)), reads("dy", Real, imageDims(channels)), reads("x", Real, imageDims(channels)),
+			reads("k", Real, "4 c"), reads("kd", Real, "3 c"),
+		},
+		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
+		Variants: withRef("element by element", batchNormDxRef[float32](channels), batchNormDxRef[float64](channels),
+			vectorised(channels, batchNormDxAt[float32], batchNormDxAt[float64], nil)),
+	}
+}
+
+var batchNormStats = Kernel{
+	Op: "batchnorm.stats", Doc: "k of batchnorm from the moments s, q of all samples; mean, variance and tracked are running",
+	Operands: []Operand{
+		writes("k", Real, "4 c"), updates("mean", "c"), updates("variance", "c"),
+		{Name: "tracked", Kind: Wide, Dims: "1", Modes: []dag.Mode{dag.ReadWrite}},
+		reads("s", Real, "n c"), reads("q", Real, "n c"), reads("weight", Real, "c"), reads("bias", Real, "c"),
+	},
+	Params: []string{"pixels", "eps", "momentum"}, Whole: "n",
+	Check: func(s *Spec) error {
+		if n := s.Param("pixels") * float64(s.Operands[4].Shape[0]); n < 2 {
+			return fmt.Errorf("%g values per channel; a variance needs two", n)
+		}
+		return checkNormal(s)
+	},
+	Flops:    perElement(6, 4),
+	Variants: withRef("in float64, sample by sample", batchNormStatsRef[float32], batchNormStatsRef[float64]),
+}
+
+var batchNormRunning = Kernel{
+	Op: "batchnorm.running", Doc: "k of batchnorm from the running mean and variance",
+	Operands: []Operand{
+		writes("k", Real, "4 c"), reads("mean", Real, "c"), reads("variance", Real, "c"), reads("weight", Real, "c"), reads("bias", Real, "c"),
+	},
+	Params: []string{"eps"}, Check: checkNormal, Flops: perElement(4, 1),
+	Variants: withRef("in float64", batchNormRunningRef[float32], batchNormRunningRef[float64]),
+}
+
+var batchNormFold = Kernel{
+	Op: "batchnorm.fold", Doc: "filters wk and biases bk of a channels-last convolution that also normalises by the running mean and variance",
+	Operands: []Operand{
+		writes("wk", Real, "i j c f"), writes("bk", Real, "f"), reads("w", Real, "f c i j"),
+		reads("mean", Real, "f"), reads("variance", Real, "f"), reads("weight", Real, "f"), reads("bias", Real, "f"), optional(reads("b", Real, "f")),
+	},
+	Params: []string{"eps"}, Whole: "i j c", Check: checkNormal, Flops: perElement(1, 0),
+	Variants: withRef("filter by filter", batchNormFoldRef[float32], batchNormFoldRef[float64]),
+}
+
+var batchNormDw = Kernel{
+	Op: "batchnorm.dw", Doc: "dw, db = gradients of weight and bias from the sums s, q of all samples, and kd of batchnorm.dx",
+	Operands: []Operand{
+		sums("dw", "c"), sums("db", "c"), writes("kd", Real, "3 c"),
+		reads("s", Real, "n c"), reads("q", Real, "n c"), reads("k", Real, "4 c"),
+	},
+	Params: []string{"pixels"}, Whole: "n",
+	Check: func(s *Spec) error {
+		_, err := intParam(s, "pixels", 1, maxGeometry)
+		return err
+	},
+	Flops:    perElement(2, 3),
+	Variants: withRef("in float64, sample by sample", batchNormDwRef[float32], batchNormDwRef[float64]),
+}
+
+// checkFlag refuses a parameter other than 0 and 1.
+func checkFlag(name string) func(*Spec) error {
+	return func(s *Spec) error {
+		_, err := intParam(s, name, 0, 1)
+		return err
+	}
+}
+
+// checkNormal checks the parameters of statistics, as far as there are.
+func checkNormal(s *Spec) error {
+	if _, has := s.Params.Get("pixels"); has {
+		if _, err := intParam(s, "pixels", 1, maxGeometry); err != nil {
+			return err
+		}
+	}
+	if m, has := s.Params.Get("momentum"); has && !(m > 0 && m <= 1) {
+		return fmt.Errorf("parameter momentum is %g, want more than 0 and at most 1", m)
+	}
+	return realParam(s, "eps", 0, math.Inf(1))
+}
+
+// normalising is the rows of operand k.
+type normalising[T Float] struct{ mean, scale, shift, inverse []T }
+
+func normalisingOf[T Float](k *Arg) normalising[T] {
+	return normalising[T]{row[T](k, 0), row[T](k, 1), row[T](k, 2), row[T](k, 3)}
+}
+
+// row is a row of a matrix.
+func row[T Float](a *Arg, i int) []T { return Data[T](a)[i*a.Stride[0]:][:a.Shape[1]] }
+
+// of is the normalised value of x in a channel.
+func (k *normalising[T]) of(x T, c int) T { return T((x-k.mean[c])*k.scale[c]) + k.shift[c] }
+
+// put fills in a channel, from what is as accurate as float64.
+func (k *normalising[T]) put(c int, mean, inverse float64, weight, bias T) {
+	k.mean[c], k.scale[c], k.shift[c], k.inverse[c] = T(mean), T(inverse*float64(weight)), bias, T(inverse)
+}
+
+func momentsRef[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		x := pixelsOf[T](&call.Args[2], channels)
+		for n := range x.extent[0] {
+			s, q := row[T](&call.Args[0], n), row[T](&call.Args[1], n)
+			for c := range s {
+				s[c], q[c] = 0, 0
+				x.eachPixel(n, c, func(at int) { s[c] += x.elems[at] })
+				mean := s[c] / T(x.extent[2]*x.extent[3])
+				x.eachPixel(n, c, func(at int) {
+					d := x.elems[at] - mean
+					q[c] += T(d * d)
+				})
+			}
+		}
+	}
+}
+
+// eachPixel visits the places of the pixels of a channel of a sample, of maps with dimensions in the order of
+// [pixelsOf].
+func (m *map4[T]) eachPixel(n, c int, visit func(at int)) {
+	for h := range m.extent[2] {
+		for w := range m.extent[3] {
+			visit(m.at(n, c, h, w))
+		}
+	}
+}
+
+func batchNormRef[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		y, x, k := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels), normalisingOf[T](&call.Args[2])
+		var r map4[T]
+		if len(call.Args) > 3 {
+			r = pixelsOf[T](&call.Args[3], channels)
+		}
+		y.each(func(n, c, h, w int) {
+			v := k.of(x.elems[x.at(n, c, h, w)], c)
+			if r.elems != nil {
+				v += r.elems[r.at(n, c, h, w)]
+			}
+			if call.Params[0] == 1 && v < 0 {
+				v = 0
+			}
+			y.elems[y.at(n, c, h, w)] = v
+		})
+	}
+}
+
+func batchNormSumsRef[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		dy, x, k := pixelsOf[T](&call.Args[2], channels), pixelsOf[T](&call.Args[3], channels), normalisingOf[T](&call.Args[4])
+		for n := range dy.extent[0] {
+			clear(row[T](&call.Args[0], n))
+			clear(row[T](&call.Args[1], n))
+		}
+		dy.each(func(n, c, h, w int) {
+			v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
+			if call.Params[0] == 0 || k.of(v, c) > 0 {
+				row[T](&call.Args[0], n)[c] += g
+				row[T](&call.Args[1], n)[c] += T(g * (v - k.mean[c]))
+			}
+		})
+	}
+}
+
+func batchNormGateRef[T Float](call *Call) {
+	dy, y, x, k := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3]), map4Of[T](&call.Args[4]), normalisingOf[T](&call.Args[5])
+	for n := range dy.extent[0] {
+		clear(row[T](&call.Args[0], n))
+		clear(row[T](&call.Args[1], n))
+	}
+	dy.each(func(n, h, w, c int) {
+		g := &dy.elems[dy.at(n, h, w, c)]
+		if len(call.Args) > 6 {
+			r := map4Of[T](&call.Args[6])
+			*g += r.elems[r.at(n, h, w, c)]
+		}
+		if !(y.elems[y.at(n, h, w, c)] > 0) {
+			*g = 0
+		}
+		row[T](&call.Args[0], n)[c] += *g
+		row[T](&call.Args[1], n)[c] += T(*g * (x.elems[x.at(n, h, w, c)] - k.mean[c]))
+	})
+}
+
+func batchNormDxRef[T Float](channels int) func(*Call) {
+	return func(call *Call) {
+		dx, dy, x := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels), pixelsOf[T](&call.Args[2], channels)
+		k, a, b, e := normalisingOf[T](&call.Args[3]), row[T](&call.Args[4], 0), row[T](&call.Args[4], 1), row[T](&call.Args[4], 2)
+		dx.each(func(n, c, h, w int) {
+			v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
+			if call.Params[0] == 1 && !(k.of(v, c) > 0) {
+				g = 0
+			}
+			dx.elems[dx.at(n, c, h, w)] = T(a[c]*g) + T(b[c]*(v-k.mean[c])) + e[c]
+		})
+	}
+}
+
+func batchNormStatsRef[T Float](call *Call) {
+	k, mean, variance := normalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
+	s, q, weight, bias := &call.Args[4], &call.Args[5], Data[T](&call.Args[6]), Data[T](&call.Args[7])
+	pixels, eps, momentum := call.Params[0], call.Params[1], call.Params[2]
+	count := pixels * float64(s.Shape[0])
+	running := func(old *T, now float64) {
+		*old = T(float64((1-momentum)*float64(*old)) + float64(momentum*now))
+	}
+	for c := range k.mean {
+		mu, squares := sumOfColumn[T](s, c)/count, 0.0
+		for n := range s.Shape[0] {
+			d := float64(row[T](s, n)[c])/pixels - mu
+			squares += float64(row[T](q, n)[c]) + float64(pixels*float64(d*d))
+		}
+		k.put(c, mu, 1/math.Sqrt(squares/count+eps), weight[c], bias[c])
+		running(&mean[c], mu)
+		running(&variance[c], squares/(count-1))
+	}
+	Data[int64](&call.Args[3])[0]++
+}
+
+// sumOfColumn adds up a column of a matrix in float64.
+func sumOfColumn[T Float](a *Arg, column int) (sum float64) {
+	for n := range a.Shape[0] {
+		sum += float64(row[T](a, n)[column])
+	}
+	return sum
+}
+
+func batchNormRunningRef[T Float](call *Call) {
+	k, mean, variance := normalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
+	weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4])
+	for c := range k.mean {
+		k.put(c, float64(mean[c]), 1/math.Sqrt(float64(variance[c])+call.Params[0]), weight[c], bias[c])
+	}
+}
+
+func batchNormFoldRef[T Float](call *Call) {
+	to, from, shift := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[2]), Data[T](&call.Args[1])
+	mean, variance, weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[T](&call.Args[5]), Data[T](&call.Args[6])
+	for f := range shift {
+		scale := float64(weight[f]) / math.Sqrt(float64(variance[f])+call.Params[0])
+		center := float64(mean[f])
+		if len(call.Args) > 7 {
+			center -= float64(Data[T](&call.Args[7])[f])
+		}
+		shift[f] = T(float64(bias[f]) - float64(scale*center))
+		for c := range from.extent[1] {
+			for i := range from.extent[2] {
+				for j := range from.extent[3] {
+					to.elems[to.at(i, j, c, f)] = T(scale * float64(from.elems[from.at(f, c, i, j)]))
+				}
+			}
+		}
+	}
+}
+
+func batchNormDwRef[T Float](call *Call) {
+	dw, db, kd := &call.Args[0], &call.Args[1], &call.Args[2]
+	k, count := normalisingOf[T](&call.Args[5]), call.Params[0]*float64(call.Args[3].Shape[0])
+	for c := range k.mean {
+		s, q := sumOfColumn[T](&call.Args[3], c), sumOfColumn[T](&call.Args[4], c)
+		scale, inverse := float64(k.scale[c]), float64(k.inverse[c])
+		put(&Data[T](dw)[c], T(inverse*q), dw.Accumulates())
+		put(&Data[T](db)[c], T(s), db.Accumulates())
+		row[T](kd, 0)[c] = k.scale[c]
+		row[T](kd, 1)[c] = T(-scale * inverse * inverse * q / count)
+		row[T](kd, 2)[c] = T(-scale * s / count)
+	}
+}

@@ -1,0 +1,112 @@
+package kernels
+
+import (
+	"fmt"
+
+	"dahl/dag"
+)
+
+// Dropout (Srivastava et al., 2014) as PyTorch defines it: an element is 0 with probability p, or else multiplied by
+// 1/(1-p). Whether it is 0 is a function of the seed of the training, the step, the layer, the sample's place in
+// the batch and the element's place in the sample, by a generator that counts instead of keeping a state (Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", SC 2011). So the backward pass draws the same again and nothing is
+// kept, and it is the same under any schedule, tiling, layout and device.
+//
+// dropout.keys draws a key for each sample of the batch:
+//
+//	keys[n] = the first two words of Philox(key: seed; counter: low and high word of the step, layer, n)
+//
+// Element e of sample n, counted in the order c, h, w, stays where word e mod 4 of
+// Philox(key: keys[n]; counter: e/4, 0, 0, 0) is at least p·2³².
+
+var dropoutKeys = Kernel{
+	Op: "dropout.keys", Doc: "a key for each sample, drawn by seed, step and layer",
+	Operands: []Operand{
+		{Name: "keys", Kind: Wide, Dims: "n", Modes: []dag.Mode{dag.Write}},
+		reads("seed", Wide, "1"), reads("hyper", Scalar, "2"),
+	},
+	Params: []string{"layer"}, Whole: "n",
+	Check: func(s *Spec) error {
+		_, err := intParam(s, "layer", 0, maxGeometry)
+		return err
+	},
+	Flops:    perElement(100, 0),
+	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef),
+}
+
+var dropout = Kernel{
+	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c",
+	Operands: []Operand{writes("y", Real, "n ..."), reads("x", Real, "n ..."), reads("keys", Wide, "n")},
+	Params:   []string{"p", "channels_last"}, Whole: restText,
+	Check: func(s *Spec) error {
+		last, err := intParam(s, "channels_last", 0, 1)
+		if rank := len(s.Operands[0].Shape); err == nil && (rank > 4 || last == 1 && rank < 4) {
+			err = fmt.Errorf("%d dimensions, want at most 4, and 4 with channels last", rank)
+		}
+		if err == nil && s.Param("p") != 1 {
+			err = realParam(s, "p", 0, 1)
+		}
+		return err
+	},
+	Flops:    perElement(25, 0),
+	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64]),
+}
+
+// philox is the generator Philox 4×32 of ten rounds.
+func philox(key uint64, counter [4]uint32) [4]uint32 {
+	k0, k1, c := uint32(key), uint32(key>>32), counter
+	for range 10 {
+		a, b := uint64(c[0])*0xD2511F53, uint64(c[2])*0xCD9E8D57
+		c = [4]uint32{uint32(b>>32) ^ c[1] ^ k0, uint32(b), uint32(a>>32) ^ c[3] ^ k1, uint32(a)}
+		k0, k1 = k0+0x9E3779B9, k1+0xBB67AE85
+	}
+	return c
+}
+
+func dropoutKeysRef(call *Call) {
+	keys, seed, step := Data[int64](&call.Args[0]), Data[int64](&call.Args[1])[0], uint64(Data[float64](&call.Args[2])[1])
+	for n := range keys {
+		words := philox(uint64(seed), [4]uint32{uint32(step), uint32(step >> 32), uint32(call.Params[0]), uint32(n)})
+		keys[n] = int64(uint64(words[0]) | uint64(words[1])<<32)
+	}
+}
+
+func dropoutRef[T Float](call *Call) {
+	y, x := pixelsIn[T](&call.Args[0], call.Params[1] == 1), pixelsIn[T](&call.Args[1], call.Params[1] == 1)
+	least, scale := uint64(call.Params[0]*(1<<32)), T(1/(1-call.Params[0]))
+	for n, key := range Data[int64](&call.Args[2]) {
+		e, words := 0, [4]uint32{}
+		for c := range y.extent[1] {
+			y.eachPlace(&x, n, c, func(to, from int) {
+				if e%4 == 0 {
+					words = philox(uint64(key), [4]uint32{uint32(e / 4)})
+				}
+				y.elems[to] = 0
+				if uint64(words[e%4]) >= least {
+					y.elems[to] = T(x.elems[from] * scale)
+				}
+				e++
+			})
+		}
+	}
+}
+
+// pixelsIn is an operand of up to four dimensions in the order samples, channels, rows, columns.
+func pixelsIn[T Float](a *Arg, channelsLast bool) map4[T] {
+	if channelsLast {
+		return pixelsOf[T](a, 3)
+	}
+	m := map4[T]{elems: Data[T](a), extent: [4]int{1, 1, 1, 1}, stride: [4]int{0, 0, 0, 1}}
+	copy(m.extent[:], a.Shape)
+	copy(m.stride[:], a.Stride)
+	return m
+}
+
+// eachPlace visits the places of the pixels of a channel of a sample in two maps of equal extents.
+func (m *map4[T]) eachPlace(other *map4[T], n, c int, visit func(at, in int)) {
+	for h := range m.extent[2] {
+		for w := range m.extent[3] {
+			visit(m.at(n, c, h, w), other.at(n, c, h, w))
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package nn
+
+import (
+	"math"
+	"testing"
+
+	"dahl/dag"
+)
+
+// magnitudeNorm is a batch normalisation, in whose place the network of magnitudes has a ReLU.
+//
+// With x̂ = (x - μ)/σ, where σ² is the variance plus eps, a channel's inputs err by at most k·eps·M_x. Then μ errs by the mean of that,
+// x̂ by E = (M_x + mean M_x)/σ from x and μ, and σ, of itself, by at most Σ|x̂|·E/N ≤ ρ = √(mean E²), since the mean
+// of x̂² is at most 1. Together x̂ errs by Ê = E + |x̂|·ρ, times k·eps, and y = γ·x̂ + β by |γ|·Ê. E is at least |x̂|, so that
+// M_y = |γ|·Ê + |β| is at least |y|. The gradient is
+//
+//	dx = γ/σ·(dy - mean dy - x̂·mean(dy·x̂))
+//
+// whose factors err by k·eps times M_dy, Ê and ρ:
+//
+//	M_dx = |γ|/σ·((M_dy + mean M_dy + |x̂|·mean(|x̂|·M_dy))·(1 + ρ) + Ê·mean(|x̂|·M_dy) + |x̂|·mean(Ê·M_dy))
+//
+// and in the same way dγ = Σ dy·x̂ has M = Σ M_dy·(|x̂| + Ê), and dβ = Σ dy has Σ M_dy. The N terms of the sums
+// and 16 roundings of no larger numbers are added to K.
+type magnitudeNorm struct {
+	shape           []int // of a sample
+	weight, bias    []float64
+	mean, deviation []float64
+	x               []float64
+	ratio           []float64 // Ê
+	spread          []float64 // ρ by channel
+	weightGrad      []float64
+	biasGrad        []float64
+	averages        []float64 // of M_x by channel
+}
+
+// magnitudeNormOf takes x and its statistics from a run of the network.
+func magnitudeNormOf(m *Model, stage int, run *interpreter, eps float64) *magnitudeNorm {
+	s := &m.Stages[stage]
+	id := s.Inputs[0]
+	n := &magnitudeNorm{shape: s.Out, weight: run.floats(s.Params[0].Name), bias: run.floats(s.Params[1].Name)}
+	n.x = run.ofStage(m, id, m.Stages[id].Name+".out")
+	for c := range s.Out[0] {
+		sum, squares, count := 0.0, 0.0, 0.0
+		n.each(c, func(i int) { sum += n.x[i]; count++ })
+		n.each(c, func(i int) { squares += (n.x[i] - sum/count) * (n.x[i] - sum/count) })
+		n.mean, n.deviation = append(n.mean, sum/count), append(n.deviation, math.Sqrt(squares/count+eps))
+	}
+	return n
+}
+
+// each visits the values of a channel.
+func (n *magnitudeNorm) each(channel int, visit func(i int)) {
+	pixels := n.shape[1] * n.shape[2]
+	for i := range n.x {
+		if i/pixels%n.shape[0] == channel {
+			visit(i)
+		}
+	}
+}
+
+// average is the mean over a channel.
+func (n *magnitudeNorm) average(channel int, of func(i int) float64) float64 {
+	sum, count := 0.0, 0.0
+	n.each(channel, func(i int) { sum += of(i); count++ })
+	return sum / count
+}
+
+// normal is |x̂|.
+func (n *magnitudeNorm) normal(channel, i int) float64 {
+	return math.Abs(n.x[i]-n.mean[channel]) / n.deviation[channel]
+}
+
+func (n *magnitudeNorm) apply(mag *interpreter, task *dag.Task, scale float64) {
+	values := mag.operand(task, 0)
+	switch task.Op {
+	case "relu":
+		n.forward(values, mag.operand(task, 2), scale)
+	case "relu.dx":
+		n.backward(values, mag.operand(task, 1))
+	default:
+		return
+	}
+	mag.setOperand(task, 0, values)
+}
+
+func (n *magnitudeNorm) forward(y, x []float64, scale float64) {
+	n.ratio, n.spread, n.averages = make([]float64, len(x)), nil, nil
+	for c, d := range n.deviation {
+		mean := scale * n.average(c, func(i int) float64 { return x[i] })
+		rho := math.Sqrt(n.average(c, func(i int) float64 { return math.Pow((scale*x[i]+mean)/d, 2) }))
+		n.each(c, func(i int) {
+			n.ratio[i] = (scale*x[i]+mean)/d + n.normal(c, i)*rho
+			y[i] = (math.Abs(n.weight[c])*n.ratio[i] + math.Abs(n.bias[c])) / scale
+		})
+		n.spread, n.averages = append(n.spread, rho), append(n.averages, mean)
+	}
+}
+
+func (n *magnitudeNorm) backward(dx, dy []float64) {
+	n.weightGrad, n.biasGrad = nil, nil
+	count := float64(len(dy) / n.shape[0])
+	for c, d := range n.deviation {
+		mean := n.average(c, func(i int) float64 { return dy[i] })
+		product := n.average(c, func(i int) float64 { return dy[i] * n.normal(c, i) })
+		err := n.average(c, func(i int) float64 { return dy[i] * n.ratio[i] })
+		n.each(c, func(i int) {
+			x := n.normal(c, i)
+			dx[i] = math.Abs(n.weight[c]) / d * ((dy[i]+mean+x*product)*(1+n.spread[c]) + n.ratio[i]*product + x*err)
+		})
+		n.weightGrad, n.biasGrad = append(n.weightGrad, count*(product+err)), append(n.biasGrad, count*mean)
+	}
+}
+
+// note gives the magnitudes of the gradients of the parameters, and of the running statistics: of a part of
+// the mean, and of the variance, which errs by twice what the deviation does.
+func (n *magnitudeNorm) note(b *magnitudes, name string, running [2][]float64, scale float64) {
+	of := func(values []float64) (all []float64) {
+		for _, v := range values {
+			all = append(all, v*scale*scale)
+		}
+		return all
+	}
+	b.m["grad."+name+".weight"], b.m["grad."+name+".bias"] = of(n.weightGrad), of(n.biasGrad)
+	var mean, variance []float64
+	for c, d := range n.deviation {
+		mean = append(mean, n.averages[c]+math.Abs(running[0][c]))
+		variance = append(variance, 4*d*d*(1+n.spread[c])+math.Abs(running[1][c]))
+	}
+	b.m[name+".running_mean"], b.m[name+".running_var"] = mean, variance
+}
+
+// normsOf are the batch normalisations of a network with the weights and data of an interpreter.
+func normsOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32) map[string]*magnitudeNorm {
+	norms := map[string]*magnitudeNorm{}
+	var run *interpreter
+	for i := range m.Stages {
+		b, ok := m.Stages[i].Layer.(BatchNorm)
+		if !ok {
+			continue
+		}
+		if run == nil {
+			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples}), map[string][]uint64{})
+			copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
+			copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
+			for _, p := range m.Parameters() {
+				run.setFloats(p.Name, in.floats(p.Name))
+			}
+			run.step(index, 0, 1)
+		}
+		norms[m.Stages[i].Name] = magnitudeNormOf(m, i, run, b.eps())
+	}
+	return norms
+}
