@@ -138,6 +138,7 @@ func fillUse(row *experiment.Row, s *summary, p *platform.Platform) {
 	}
 	if l := s.Load; l != nil && l.OwnCores > 0 && processors.units > 0 {
 		row.Set(experiment.CPUShare, 100*l.OwnCores/float64(min(processors.units, l.Cores)))
+		row.Set(experiment.OtherCores, l.OtherCores)
 	}
 	if s.Trained.PeakBytes > 0 {
 		row.Set(experiment.PeakMemory, float64(s.Trained.PeakBytes))

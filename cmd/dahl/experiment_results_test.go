@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -79,7 +80,7 @@ func TestExperimentMetered(t *testing.T) {
 	fakePowercap(tree)
 	defer func() { startMeters = before }()
 	var out strings.Builder
-	if err := runExperiment(t.Context(), &out, "grid.toml", &experimentFlags{dir: "out", idle: 50 * time.Millisecond}); err != nil {
+	if err := runExperiment(t.Context(), &out, io.Discard, "grid.toml", &experimentFlags{dir: "out", idle: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := readJSON[summary]("out/cells/workers=1/" + summaryFile)

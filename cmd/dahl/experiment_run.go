@@ -74,12 +74,14 @@ results.md and the bars in figures are order statistics: they hold the median wi
 the probability that stands below the table, however the values are distributed.
 
 File names in an experiment are as on the command line of a cell: from the directory in
-which dahl was started.`,
+which dahl was started.
+
+` + experimentTables(),
 		Example: `  dahl experiment run schedulers --small
   dahl experiment run mine.toml --out results --data fashion=data/fashion-mnist`,
 		Args: wantArgs(1, 1, "an experiment: a file, or the name of one that ships with dahl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExperiment(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
+			return runExperiment(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
@@ -90,6 +92,24 @@ which dahl was started.`,
 	return cmd
 }
 
+// experimentTables lists the columns, the kinds of figures and the contestants for the help.
+func experimentTables() string {
+	var b strings.Builder
+	b.WriteString("The columns of results.csv, beside the coordinates, the repetition and what the numbers rest on:\n")
+	for _, c := range experiment.Columns() {
+		fmt.Fprintf(&b, "  %-22s %s\n", c.Name, c.Sentence)
+	}
+	b.WriteString("\nThe kinds of figures:\n")
+	for _, k := range experiment.Kinds() {
+		fmt.Fprintf(&b, "  %-22s %s\n", k.Kind, k.Sentence)
+	}
+	b.WriteString("\nThe key contestant names who trains:\n")
+	for _, c := range contestants() {
+		fmt.Fprintf(&b, "  %-22s %s\n", c.name, c.sentence)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // gridRun is an experiment that runs.
 type gridRun struct {
 	*experimentSource
@@ -98,15 +118,16 @@ type gridRun struct {
 	manifest *experimentManifest
 	table    experiment.Table
 	progress io.Writer
+	bar      *cli.ProgressBar
 }
 
 // runExperiment runs what has not run yet and writes all results.
-func runExperiment(ctx context.Context, stdout io.Writer, name string, f *experimentFlags) error {
+func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f *experimentFlags) error {
 	x, err := openExperiment(name, f.small, f.data)
 	if err != nil {
 		return err
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells")}
 	if f.json {
 		r.progress = io.Discard
 	}
@@ -259,7 +280,9 @@ func (r *gridRun) runCells(ctx context.Context) error {
 	begun := time.Now()
 	for done, i := range missing {
 		c := &r.cells[i]
+		r.bar.Set(done, len(missing), c.Name())
 		err := contestantOf(c).run(ctx, r, c, r.cellDir(c))
+		r.bar.Done()
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d of %d cells have run; the same command goes on: %w", len(r.cells)-len(missing)+done, len(r.cells), ctx.Err())
 		}

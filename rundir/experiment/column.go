@@ -26,6 +26,7 @@ const (
 	CPUShare
 	GPUShare
 	PeakMemory
+	OtherCores
 	numColumns
 )
 
@@ -55,6 +56,7 @@ func Columns() []ColumnInfo {
 		CPUShare:        {"cpu_percent", "CPU", "%", true, "of an executed run, processor time over the training times its cores; of a simulated one the busy share of the processors"},
 		GPUShare:        {"gpu_percent", "GPU", "%", true, "busy share of the devices that are no processors"},
 		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},
+		OtherCores:      {"other_cores", "cores of others", "", false, "that other programs kept busy on average while an executed run trained"},
 	}
 }
 
