@@ -18,6 +18,8 @@ type Front struct {
 	Points         []FrontPoint
 	// What the points are, and of what their seconds and joules; empty: a plan, and a step.
 	What, Per string
+	// Whole lets the axes reach every point, which has its label where there is room.
+	Whole bool
 	// Bound is what no plan is below, in the unit of Of; 0: nothing is known.
 	Bound float64
 	Of    FrontBound
@@ -112,7 +114,7 @@ func (of *Front) axes() (x, y axis) {
 	}
 	mostSeconds, mostJoules := farAbove*slices.Max(seconds), farAbove*slices.Max(joules)
 	for _, p := range of.Points {
-		if p.Seconds <= mostSeconds && p.Joules <= mostJoules {
+		if of.Whole || p.Seconds <= mostSeconds && p.Joules <= mostJoules {
 			seconds, joules = append(seconds, p.Seconds), append(joules, p.Joules)
 		}
 	}
@@ -229,6 +231,11 @@ func (of *Front) drawPoints(f *frame) {
 	}
 	for _, p := range front {
 		l.put(p.Label, at(p))
+	}
+	for i := range of.Points {
+		if p := &of.Points[i]; of.Whole && !p.Front {
+			l.put(p.Label, at(p))
+		}
 	}
 }
 

@@ -45,6 +45,16 @@ func TestFrontAxes(t *testing.T) {
 	}
 }
 
+// Where all points are to be seen, the axes reach the far one, too.
+func TestFrontWhole(t *testing.T) {
+	of := tinyFront()
+	of.Whole = true
+	f := &frame{}
+	if f.x, f.y = of.axes(); f.x.max < 1 || f.y.max < 1 || of.outside(f) != "" {
+		t.Errorf("the axes end at %v s and %v J", f.x.max, f.y.max)
+	}
+}
+
 func TestFrontRefuses(t *testing.T) {
 	if err := DrawFront(io.Discard, "svg", &Front{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("without points: %v", err)

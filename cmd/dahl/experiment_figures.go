@@ -25,7 +25,7 @@ func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Cha
 	case experiment.Heat:
 		return plots.DrawHeat(w, format, heatOf(c, f, &plots.Heat{Title: title, Summary: summary, XLabel: c.X, YLabel: c.By, Quantity: quantityOf(c.Y)}))
 	case experiment.Front:
-		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "an image"}))
+		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "an image", Whole: true}))
 	}
 	curves := &plots.Curves{Title: title, Summary: summary, XLabel: c.X, Y: quantityOf(c.Y), Interval: interval, Ideal: c.Kind == experiment.Speedup}
 	if c.Kind == experiment.Speedup {
