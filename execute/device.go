@@ -166,6 +166,9 @@ func (d *device) run(j *job) {
 		j.fail(issue.blame(err))
 		issue.drain()
 	}
+	for _, l := range d.lanes {
+		l.busy.publish()
+	}
 }
 
 // issueLoop is a device at work on a job.
@@ -309,7 +312,7 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	}
 	s.end, err = u.clock.of(l.ends[n%inFlight])
 	l.spans = append(l.spans, s)
-	l.busy.add(s.end - s.start)
+	l.busy.add(s.step, s.end-s.start)
 	return err
 }
 

@@ -49,6 +49,7 @@ func (w *worker) do(j *job) {
 	defer j.done.Done()
 	w.task = -1
 	returned := false
+	defer w.busy.publish()
 	defer func() {
 		cause := recover()
 		switch {
@@ -116,7 +117,7 @@ func (w *worker) run(j *job, task, step int32) bool {
 		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})
 	}
 	w.progress.note(j, step, end)
-	w.busy.add(end - start)
+	w.busy.add(step, end-start)
 	w.task, w.ended = -1, end
 	return true
 }

@@ -11,12 +11,13 @@ import (
 
 // Live is how far a training is while it runs.
 type Live struct {
-	Epoch, Epochs int     // the one that runs, from 1, of how many
-	Training      bool    // it goes through images of the training set, else of the test set
-	Step, Steps   int     // through this set in this epoch: done, of how many
-	Loss          float64 // of the last training step
-	Images        int     // trained on since the training began or went on
-	Done          float64 // share of the operations of all epochs, from 0 to 1
+	Epoch, Epochs int           // the one that runs, from 1, of how many
+	Training      bool          // it goes through images of the training set, else of the test set
+	Step, Steps   int           // through this set in this epoch: done, of how many
+	Loss          float64       // of the last training step
+	Images        int           // trained on since the training began or went on
+	Trained       time.Duration // that they took
+	Done          float64       // share of the operations of all epochs, from 0 to 1
 	Devices       []LiveDevice
 }
 
@@ -35,8 +36,9 @@ type live struct {
 	runner   *execute.Runner // nil: none runs
 	platform *platform.Platform
 
-	first, images  int     // of the piece that runs: steps of its set before it, and images of a step
-	before, ofStep float64 // likewise the share of the work
+	first, images  int       // of the piece that runs: steps of its set before it, and images of a step
+	before, ofStep float64   // likewise the share of the work
+	since          time.Time // when it began
 }
 
 // Live says how far the training is. Any goroutine may ask at any time.
@@ -45,6 +47,7 @@ func (t *Trainer) Live() Live {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now
+	now.Trained += l.trainingFor()
 	if l.runner == nil {
 		return now
 	}
@@ -54,6 +57,14 @@ func (t *Trainer) Live() Live {
 		}
 	}
 	return now
+}
+
+// trainingFor is how long the piece has run, if it trains.
+func (l *live) trainingFor() time.Duration {
+	if !l.now.Training {
+		return 0
+	}
+	return time.Since(l.since)
 }
 
 // use notes the runner of a leg; nil: it is about to be closed.
@@ -85,7 +96,8 @@ func (l *live) begin(w *Workload, at *Progress) {
 	all := ofEpoch * float64(w.Options.Epochs)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now.Loss, now.Images, now.Step = l.now.Loss, l.now.Images, first
+	now.Loss, now.Images, now.Step, now.Trained = l.now.Loss, l.now.Images, first, l.now.Trained+l.trainingFor()
+	l.since = time.Now()
 	l.first, l.images = first, nn.BatchOf(graphs[order[at.Segment].Graph])
 	l.before, l.ofStep = (ofEpoch*float64(at.Epoch)+before)/all, work(at.Segment)/all
 	now.Done = l.before

@@ -3,6 +3,8 @@ package train
 import (
 	"math"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dahl/dag"
 	"dahl/nn"
@@ -57,4 +59,23 @@ func TestLive(t *testing.T) {
 	if allocations := testing.AllocsPerRun(10, func() { tr.live.step(0, 1) }); allocations != 0 {
 		t.Errorf("a step allocates %v times", allocations)
 	}
+}
+
+// TestLiveTime: 7 s of training, 5 s on the test set and 2 s of the next epoch are 9 s of training.
+func TestLiveTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		graphs := []*dag.Graph{{Name: nn.GraphTrain}, {Name: "evaluate"}}
+		w := &Workload{Options: Options{Epochs: 2}, Program: &dag.Program{Graphs: graphs, Order: []dag.Segment{{Steps: 1}, {Graph: 1, Steps: 1}, {Steps: 1}, {Graph: 1, Steps: 1}}}}
+		tr := &Trainer{}
+		for _, c := range []struct {
+			at   Progress
+			took time.Duration
+		}{{Progress{}, 7 * time.Second}, {Progress{Segment: 1}, 5 * time.Second}, {Progress{Epoch: 1}, 2 * time.Second}} {
+			tr.live.begin(w, &c.at)
+			time.Sleep(c.took)
+		}
+		if got := tr.Live().Trained; got != 9*time.Second {
+			t.Errorf("%v of training, want 9 s", got)
+		}
+	})
 }

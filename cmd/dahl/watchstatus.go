@@ -25,7 +25,7 @@ type sample struct {
 type history struct {
 	began    sample   // the first one with a step to come
 	recent   []sample // of the last rateWindow, by time
-	rate     float64  // images/s, as long as images are trained on
+	rate     float64  // images/s of the last window in which images were trained on
 	losses   course
 	reserved int64
 }
@@ -71,23 +71,14 @@ type powerNow struct {
 	watts, celsius float64
 }
 
-// noteRate measures images per second over the time in which the epoch has trained without a break.
-func (h *history) noteRate(now sample) {
-	for _, from := range h.recent {
-		l := &from.live
-		if images := now.live.Images - l.Images; now.live.Training && l.Training && l.Epoch == now.live.Epoch && images > 0 {
-			h.rate = float64(images) / now.at.Sub(from.at).Seconds()
-			return
-		}
-	}
-}
-
 // status compares the newest sample with the oldest that is not too old.
 func (h *history) status() *status {
 	from, now := h.recent[0], h.recent[len(h.recent)-1]
 	s := &status{Live: now.live, losses: h.losses.means, reserved: h.reserved, spent: now.at.Sub(h.began.at)}
 	span := now.at.Sub(from.at).Seconds()
-	h.noteRate(now)
+	if images, spent := now.live.Images-from.live.Images, now.live.Trained-from.live.Trained; images > 0 && spent > 0 {
+		h.rate = float64(images) / spent.Seconds()
+	}
 	s.imagesPerS = h.rate
 	for _, d := range now.live.Devices {
 		share := busyShare{d.Name, -1}
