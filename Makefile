@@ -237,6 +237,7 @@ bench-blas:
 # Rewrites golden files and the notice of third parties; read the difference before committing it.
 update:
 	go test ./dag ./plots -update
+	go test ./cmd/dahl -run TestTutorial -update
 	go test -run TestNotices . -update
 
 # Mutates the inputs of every fuzz target for FUZZTIME, a time or a number such as 2000x. The

@@ -99,26 +99,19 @@ func (r *Run) showing(other *Run) *Run {
 	return &own
 }
 
-// window is that of the steps to show: from when the first of them begins, or the step before it
-// ends where that is earlier, up to the end of the last.
+// window is that of the steps to show: from the end of the step before the first of them, so that
+// it is as long as they take, up to the end of the last. What the first of them did before lies outside.
 func (c *chart) window() window {
 	all, w := c.run.AllSteps(), window{steps: c.run.shown()}
 	if w.whole = w.steps == all; w.whole {
 		w.to, w.length = c.end, c.run.Schedule.Makespan
 		return w
 	}
-	n := len(c.stepEnds)
-	first, last := min(w.steps.First-all.First, n-1), min(w.steps.Last-all.First, n-1)
-	w.from, w.to = c.end, c.stepEnds[last]
-	for i := range c.run.Schedule.Spans {
-		if s := &c.run.Schedule.Spans[i]; int(s.Step) == first {
-			w.from = min(w.from, s.Start)
-		}
+	last := len(c.stepEnds) - 1
+	if before := w.steps.First - all.First - 1; before >= 0 {
+		w.from = c.stepEnds[min(before, last)]
 	}
-	if first > 0 {
-		w.from = min(w.from, c.stepEnds[first-1])
-	}
-	w.to = max(w.to, w.from)
+	w.to = max(w.from, c.stepEnds[min(w.steps.Last-all.First, last)])
 	w.length = w.to - w.from
 	return w
 }

@@ -19,7 +19,7 @@ class App {
     this.chosen = { schedule: null, chain: [] };
     this.view = new TimeView(Math.max(...this.schedules.map((s) => s.end)), () => this.redraw());
     byID("run-name").textContent = this.run.name;
-    byID("summary").textContent = this.run.schedules.map((s) => s.summary).join(" · ");
+    byID("summary").textContent = this.run.schedules.map((s) => (this.run.schedules.length > 1 ? `${s.world}: ` : "") + s.summary).join(" · ");
     this.legend();
     this.tables.draw();
     this.details.draw();
