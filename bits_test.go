@@ -18,7 +18,7 @@ import (
 // type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions, and where layers are fused also in micro-batches.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
-	for _, model := range []string{"digits-cnn", "lenet5", branching} {
+	for _, model := range []string{"digits-cnn", "lenet5", branching, normalised} {
 		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, form := range forms {
 				for _, c := range []struct {

@@ -79,8 +79,11 @@ func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
 	t.Helper()
 	m, err := nn.ModelByName(model)
-	if model == branching {
+	switch model {
+	case branching:
 		m, err = branchingNetwork()
+	case normalised:
+		m, err = normalisedNetwork()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +117,22 @@ func branchingNetwork() (*nn.Model, error) {
 		conv(7), nn.ReLU{}, nn.Of(conv(7), "gelu1"), nn.Of(nn.Add{}, "relu3", "conv5"), nn.Of(nn.Concat{}, "gelu1", "add2"),
 		nn.GlobalAvgPool{}, nn.Flatten{}, nn.Of(nn.MaxPool{Size: 4}, "concat1"), nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{},
 		nn.Of(nn.Concat{}, "flatten1", "relu4"), nn.Dense{Outputs: 10})
+	if err == nil {
+		m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
+	}
+	return m, err
+}
+
+// normalised is a network with two residual blocks, the second with a convolution on the way around, whose convolutions are
+// followed by batch normalisations, and with dropout of maps and of features.
+const normalised = "normalised"
+
+func normalisedNetwork() (*nn.Model, error) {
+	conv := func(filters, stride int) nn.Layer { return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true} }
+	m, err := nn.New(normalised, []int{1, 8, 8},
+		conv(5, 1), nn.BatchNorm{}, nn.ReLU{}, conv(5, 1), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn2", "relu1"), nn.ReLU{},
+		conv(7, 2), nn.BatchNorm{}, nn.Of(conv(7, 2), "relu2"), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn3", "bn4"), nn.ReLU{},
+		nn.Dropout{P: 0.25}, conv(11, 1), nn.BatchNorm{}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Dropout{P: 0.5}, nn.Dense{Outputs: 10})
 	if err == nil {
 		m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
 	}
@@ -230,18 +249,13 @@ func (tr *training) fill() {
 		copy(tr.runner.Bytes(prefix+".images"), d.Images)
 		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
 	}
-	for _, p := range tr.model.Parameters() {
+	for _, p := range tr.model.State() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 5)
-		if tr.dtype == dag.Float64 {
-			copy(tr.runner.Float64s(p.Name), values)
-			continue
-		}
-		weights := tr.runner.Float32s(p.Name)
-		for i, v := range values {
-			weights[i] = float32(v)
-		}
+		first := nn.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
+		copy(tr.runner.Bytes(p.Name), first.Data)
 	}
+	copy(tr.runner.Bytes(nn.DropoutSeed), []byte{3, 1, 4, 1, 5, 9, 2, 6})
 }
 
 // segment runs one segment. Training images are visited in another order in every
@@ -307,10 +321,10 @@ func (tr *training) fetch(_ int, args []kernels.Arg) error {
 	return nil
 }
 
-// hash is the SHA-256 of all parameters.
+// hash is the SHA-256 of all parameters and running statistics.
 func (tr *training) hash() string {
 	h := sha256.New()
-	for _, p := range tr.model.Parameters() {
+	for _, p := range tr.model.State() {
 		h.Write(tr.runner.Bytes(p.Name))
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -18,7 +18,7 @@ import (
 // is left out by taking the best of five tries.
 func TestSteadyTrainingStepsAllocateNothing(t *testing.T) {
 	const first, last = 50, 1050
-	m, err := nn.New("small", []int{2, 7, 5}, nn.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.AvgPool{Size: 3, Stride: 1},
+	m, err := nn.New("small", []int{2, 7, 5}, nn.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.AvgPool{Size: 3, Stride: 1},
 		nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 11})
 	if err != nil {
 		t.Fatal(err)

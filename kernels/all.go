@@ -15,7 +15,7 @@ var table = stated(append([]Kernel{
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,
 	conv2dNHWC, conv2dNHWCDx, conv2dNHWCDw, conv2dNHWCPool, conv2dNHWCPoolDw,
-	conv2dNHWCDwSGD, conv2dNHWCPoolDwSGD,
+	conv2dNHWCMoments, conv2dNHWCDwSGD, conv2dNHWCPoolDwSGD,
 	dense, denseDx, denseDw, denseReLU, denseDxReLU, denseDwSGD, denseNHWCDwSGD,
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,

@@ -69,7 +69,8 @@ func momentsOf(suffix string, channels int) Kernel {
 		Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, imageDims(channels))},
 		Flops:    perElement(4, 2),
 		Variants: withRef("pixel by pixel", momentsRef[float32](channels), momentsRef[float64](channels),
-			vectorised(channels, momentsAt[float32], momentsAt[float64], channelWorkspace(2))),
+			vectorised(channels, momentsAt[float32], momentsAt[float64], channelWorkspace(2)),
+			normOnCUDA("moments", channels, normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)),
 	}
 }
 
@@ -82,7 +83,8 @@ func batchNormOf(suffix string, channels int) Kernel {
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
 		Variants: withRef("element by element", batchNormRef[float32](channels), batchNormRef[float64](channels),
-			vectorised(channels, batchNormAt[float32], batchNormAt[float64], nil)),
+			vectorised(channels, batchNormAt[float32], batchNormAt[float64], nil),
+			normOnCUDA("batchnorm", channels, normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)),
 	}
 }
 
@@ -95,7 +97,8 @@ func batchNormSumsOf(suffix string, channels int) Kernel {
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
 		Variants: withRef("pixel by pixel", batchNormSumsRef[float32](channels), batchNormSumsRef[float64](channels),
-			vectorised(channels, batchNormSumsAt[float32], batchNormSumsAt[float64], nil)),
+			vectorised(channels, batchNormSumsAt[float32], batchNormSumsAt[float64], nil),
+			normOnCUDA("batchnorm.sums", channels, normOperands{images: []int{2, 3}, s: 0, q: 1, k: 4, kd: -1}, true)),
 	}
 }
 
@@ -109,7 +112,8 @@ var batchNormGate = Kernel{
 	},
 	Flops: perElement(5, 2),
 	Variants: withRef("pixel by pixel", batchNormGateRef[float32], batchNormGateRef[float64],
-		vectorised(3, batchNormGateAt[float32], batchNormGateAt[float64], nil)),
+		vectorised(3, batchNormGateAt[float32], batchNormGateAt[float64], nil),
+		normOnCUDA("batchnorm.gate", 3, normOperands{images: []int{2, 3, 4, 6}, s: 0, q: 1, k: 5, kd: -1}, false)),
 }
 
 func batchNormDxOf(suffix string, channels int) Kernel {
@@ -121,7 +125,8 @@ func batchNormDxOf(suffix string, channels int) Kernel {
 		},
 		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
 		Variants: withRef("element by element", batchNormDxRef[float32](channels), batchNormDxRef[float64](channels),
-			vectorised(channels, batchNormDxAt[float32], batchNormDxAt[float64], nil)),
+			vectorised(channels, batchNormDxAt[float32], batchNormDxAt[float64], nil),
+			normOnCUDA("batchnorm.dx", channels, normOperands{images: []int{0, 1, 2}, s: -1, q: -1, k: 3, kd: 4}, true)),
 	}
 }
 
@@ -139,8 +144,9 @@ var batchNormStats = Kernel{
 		}
 		return checkNormal(s)
 	},
-	Flops:    perElement(6, 4),
-	Variants: withRef("in float64, sample by sample", batchNormStatsRef[float32], batchNormStatsRef[float64]),
+	Flops: perElement(6, 4),
+	Variants: withRef("in float64, sample by sample", batchNormStatsRef[float32], batchNormStatsRef[float64],
+		statsOnCUDA("batchnorm.stats", batchNormStatsParams)),
 }
 
 var batchNormRunning = Kernel{
@@ -149,7 +155,8 @@ var batchNormRunning = Kernel{
 		writes("k", Real, "4 c"), reads("mean", Real, "c"), reads("variance", Real, "c"), reads("weight", Real, "c"), reads("bias", Real, "c"),
 	},
 	Params: []string{"eps"}, Check: checkNormal, Flops: perElement(4, 1),
-	Variants: withRef("in float64", batchNormRunningRef[float32], batchNormRunningRef[float64]),
+	Variants: withRef("in float64", batchNormRunningRef[float32], batchNormRunningRef[float64],
+		statsOnCUDA("batchnorm.running", batchNormRunningParams)),
 }
 
 var batchNormFold = Kernel{
@@ -159,7 +166,8 @@ var batchNormFold = Kernel{
 		reads("mean", Real, "f"), reads("variance", Real, "f"), reads("weight", Real, "f"), reads("bias", Real, "f"), optional(reads("b", Real, "f")),
 	},
 	Params: []string{"eps"}, Whole: "i j c", Check: checkNormal, Flops: perElement(1, 0),
-	Variants: withRef("filter by filter", batchNormFoldRef[float32], batchNormFoldRef[float64]),
+	Variants: withRef("filter by filter", batchNormFoldRef[float32], batchNormFoldRef[float64],
+		onCUDA("a tap of all channels of a filter per thread", foldOnCUDA)),
 }
 
 var batchNormDw = Kernel{
@@ -173,8 +181,9 @@ var batchNormDw = Kernel{
 		_, err := intParam(s, "pixels", 1, maxGeometry)
 		return err
 	},
-	Flops:    perElement(2, 3),
-	Variants: withRef("in float64, sample by sample", batchNormDwRef[float32], batchNormDwRef[float64]),
+	Flops: perElement(2, 3),
+	Variants: withRef("in float64, sample by sample", batchNormDwRef[float32], batchNormDwRef[float64],
+		statsOnCUDA("batchnorm.dw", batchNormDwParams)),
 }
 
 // checkFlag refuses a parameter other than 0 and 1.

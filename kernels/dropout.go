@@ -31,7 +31,7 @@ var dropoutKeys = Kernel{
 		return err
 	},
 	Flops:    perElement(100, 0),
-	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef),
+	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef, onCUDA("a sample per thread", dropoutKeysOnCUDA)),
 }
 
 var dropout = Kernel{
@@ -49,7 +49,7 @@ var dropout = Kernel{
 		return err
 	},
 	Flops:    perElement(25, 0),
-	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64]),
+	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64], onCUDA("an element per thread", dropoutOnCUDA)),
 }
 
 // philox is the generator Philox 4×32 of ten rounds.
@@ -73,7 +73,7 @@ func dropoutKeysRef(call *Call) {
 
 func dropoutRef[T Float](call *Call) {
 	y, x := pixelsIn[T](&call.Args[0], call.Params[1] == 1), pixelsIn[T](&call.Args[1], call.Params[1] == 1)
-	least, scale := uint64(call.Params[0]*(1<<32)), T(1/(1-call.Params[0]))
+	least, scale := dropLeast(call.Params[0]), T(1/(1-call.Params[0]))
 	for n, key := range Data[int64](&call.Args[2]) {
 		e, words := 0, [4]uint32{}
 		for c := range y.extent[1] {
@@ -90,6 +90,9 @@ func dropoutRef[T Float](call *Call) {
 		}
 	}
 }
+
+// dropLeast is the least word of an element that stays.
+func dropLeast(p float64) uint64 { return uint64(p * (1 << 32)) }
 
 // pixelsIn is an operand of up to four dimensions in the order samples, channels, rows, columns.
 func pixelsIn[T Float](a *Arg, channelsLast bool) map4[T] {

@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 )
@@ -63,7 +64,50 @@ func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(elems(
 func (BatchNorm) Layout(_, in string) string { return in }
 
 // normal is what a batch normalisation keeps of the forward pass.
-type normal struct{ scale dag.BufferID }
+type normal struct {
+	scale         dag.BufferID // how it is normalised
+	sums, squares *Operand     // the moments of its input, once there are tasks that write them
+}
+
+// momentsFor is the batch normalisation whose input a fused convolution writes, and whose moments it takes, too: nil
+// where another layer reads the input, or tasks have some rows or columns, or some of a sum.
+func (l *lowerer) momentsFor(n *Node) *Node {
+	if !l.opt.Train || !l.opt.Lowering.Fused || n.relu != nil || len(n.readers) != 1 {
+		return nil
+	}
+	of := extents(n.Out)
+	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.inGroups() || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
+		return nil
+	}
+	norm := l.of[n.readers[0].stage]
+	if _, ok := norm.Layer.(BatchNorm); !ok {
+		return nil
+	}
+	return norm
+}
+
+// moments are the buffers of the moments of the layer's input, which somebody writes.
+func (n *Node) moments() (sums, squares Operand) {
+	sums, squares = n.bySample(n.Name+".sum", dag.AlongOutputs), n.bySample(n.Name+".squares", dag.AlongOutputs)
+	n.normal.sums, n.normal.squares = &sums, &squares
+	return sums, squares
+}
+
+// foldNorm gives a convolution of an evaluation filters and biases that also normalise.
+func (l *lowerer) foldNorm(n *Node) {
+	from, name := n.Params[0].Shape, n.Params[0].Name
+	to := []int{from[2], from[3], from[1], from[0]}
+	weights, running := l.carried(n.norm)
+	n.weight = weight{shape: to, outputs: 3, inputs: 2}
+	n.weight.id = l.b.Buffer(dag.Buffer{Name: name + "." + hwio, Shape: to, Type: l.opt.Type, Layout: hwio})
+	bias := l.buffer(n.norm.Name+".folded", l.opt.Type, dag.Activation, from[:1])
+	operands := []Operand{{writes(n.weight.id, nil), n.weight.axes()}, {Access: writes(bias, nil)}}
+	for _, id := range slices.Concat(n.weights[:1], running[:2], weights, n.weights[1:]) {
+		operands = append(operands, Operand{Access: reads(id, nil)})
+	}
+	l.tiles(n, phaseForward+".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: n.norm.Layer.(BatchNorm).eps()}}, n.tiles.Forward, operands...)
+	n.weights = []dag.BufferID{n.weights[0], bias}
+}
 
 // op is an operation on images in a layout.
 func (*normal) op(name string, n *Node) string {
@@ -85,7 +129,11 @@ func (b BatchNorm) Forward(n *Node) {
 		l.tiles(n, phaseForward+".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, n.tiles.Forward,
 			scale, Operand{Access: reads(n.running[0], nil)}, Operand{Access: reads(n.running[1], nil)}, weight, bias)
 	}
-	l.tiles(n, phaseForward, n.normal.op("batchnorm", n), n.rectifies(), n.tiles.Forward, n.Output(), n.Input(0), Operand{Access: reads(n.normal.scale, nil)})
+	operands := []Operand{n.Output(), n.Input(0), {Access: reads(n.normal.scale, nil)}}
+	if n.add != nil {
+		operands = append(operands, n.Input(1))
+	}
+	l.tiles(n, phaseForward, n.normal.op("batchnorm", n), n.rectifies(), n.tiles.Forward, operands...)
 }
 
 // rectifies says whether a ReLU is fused with the layer.
@@ -98,14 +146,16 @@ func (b BatchNorm) statistics(n *Node, scale, weight, bias Operand) {
 		l.b.Fail(fmt.Errorf("layer %q: a channel has one value, whose variance is not defined; train with more samples at a time", n.Name))
 		return
 	}
-	sums, squares := n.bySample(n.Name+".sum", dag.AlongOutputs), n.bySample(n.Name+".squares", dag.AlongOutputs)
-	l.tiles(n, phaseForward+".moments", n.normal.op("moments", n), nil, n.tiles.Forward, sums, squares, n.Input(0))
+	if n.normal.sums == nil {
+		sums, squares := n.moments()
+		l.tiles(n, phaseForward+".moments", n.normal.op("moments", n), nil, n.tiles.Forward, sums, squares, n.Input(0))
+	}
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
 	operands := []Operand{scale}
 	for _, running := range n.running {
 		operands = append(operands, Operand{Access: updates(running, nil)})
 	}
-	l.tiles(n, phaseForward+".scale", "batchnorm.stats", params, n.tiles.Forward, append(operands, sums.read(), squares.read(), weight, bias)...)
+	l.tiles(n, phaseForward+".scale", "batchnorm.stats", params, n.tiles.Forward, append(operands, n.normal.sums.read(), n.normal.squares.read(), weight, bias)...)
 }
 
 // bySample is a buffer of a number per sample and channel.
@@ -125,14 +175,24 @@ func (b BatchNorm) Backward(n *Node) {
 	}
 	scale := Operand{Access: reads(n.normal.scale, nil)}
 	sums, products := n.bySample("grad."+n.Name+".sum", dag.AlongInputs), n.bySample("grad."+n.Name+".products", dag.AlongInputs)
-	l.tiles(n, phaseBackward+".sums", n.normal.op("batchnorm.sums", n), n.rectifies(), n.tiles.InputGradient,
-		sums, products, n.OutputGrad(), n.Input(0), scale)
+	rectified := n.rectifies()
+	if n.add != nil {
+		rectified = dag.Params{{Name: "relu", Value: 0}} // the gradient stops where the sums are taken
+		operands := []Operand{sums, products, {Access: updates(n.out.gradAt(n.out.all()))}, n.Output(), n.Input(0), scale}
+		if n.part != nil {
+			operands = append(operands, n.part.gradient())
+		}
+		l.tiles(n, phaseBackward+".sums", "batchnorm.gate.nhwc", nil, n.tiles.InputGradient, operands...)
+	} else {
+		l.tiles(n, phaseBackward+".sums", n.normal.op("batchnorm.sums", n), rectified, n.tiles.InputGradient,
+			sums, products, n.OutputGrad(), n.Input(0), scale)
+	}
 	back := l.buffer("grad."+n.Name+".scale", l.opt.Type, dag.Gradient, []int{3, n.Out[0]})
 	l.tiles(n, phaseBackward+".weight", "batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.tiles.WeightGradient,
 		Operand{reduces(n.grads[0], nil), []dag.Dimension{dag.AlongOutputs}}, Operand{Access: reduces(n.grads[1], nil)}, Operand{Access: writes(back, nil)},
 		sums.read(), products.read(), scale)
 	if n.in.grad != none {
-		l.tiles(n, phaseBackward+".input", n.normal.op("batchnorm.dx", n), n.rectifies(), n.tiles.InputGradient,
+		l.tiles(n, phaseBackward+".input", n.normal.op("batchnorm.dx", n), rectified, n.tiles.InputGradient,
 			n.InputGrad(0), n.OutputGrad(), n.Input(0), scale, Operand{Access: reads(back, nil)})
 	}
 }

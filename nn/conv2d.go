@@ -87,6 +87,12 @@ func (c Conv2D) Forward(n *Node) {
 		l.weightedForward(n, "conv2d", n.params)
 		return
 	}
+	rectify := dag.Param{Name: "relu", Value: flag(n.relu != nil)}
+	if n.norm != nil {
+		l.foldNorm(n)
+		l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(rectify))
+		return
+	}
 	from := n.Params[0].Shape
 	to := []int{from[2], from[3], from[1], from[0]}
 	p := packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}}
@@ -100,11 +106,12 @@ func (c Conv2D) Forward(n *Node) {
 		l.weightedForward(n, "conv2d.nhwc.pool", n.withPool())
 		return
 	}
-	rectify := 0.0
-	if n.relu != nil {
-		rectify = 1
+	if norm := l.momentsFor(n); norm != nil {
+		sums, squares := norm.moments()
+		l.weightedForward(n, "conv2d.nhwc.moments", n.paramsAnd(rectify), sums, squares)
+		return
 	}
-	l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(dag.Param{Name: "relu", Value: rectify}))
+	l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(rectify))
 }
 
 // paramsAnd are the parameters that the layer's tasks share, and more.

@@ -17,7 +17,7 @@ func (l *lowerer) place(n *Node) {
 		return // a concatenation, placed with the first of its inputs
 	}
 	n.out = l.tensor(n.last().Name+".out", n.last().Out, n.outLayout())
-	n.out.rectified = n.relu != nil && n.pool == nil
+	n.out.rectified = n.relu != nil && n.pool == nil && n.isProduct()
 	if n.isView() {
 		return
 	}
@@ -58,9 +58,9 @@ func (l *lowerer) read(n *Node, input int) tensor {
 	}
 	p := l.of[from]
 	x := p.out
-	if x.grad == none || l.passes(p, reader{n.stages[0], input}) {
+	if as := n.readerOf(input); x.grad == none || l.passes(p, as) {
 		x.grad = none // of a layer that passes it on, known in the backward pass
-	} else if p.writer(l) != (reader{n.stages[0], input}) {
+	} else if p.writer(l) != as {
 		name := l.nameOf(x.grad) + "." + n.Name
 		if input > 0 {
 			name += "." + strconv.Itoa(input+1)
@@ -70,8 +70,12 @@ func (l *lowerer) read(n *Node, input int) tensor {
 	return x
 }
 
-// passes reports whether the gradient of an input is that of the output, or channels of it.
-func (n *Node) passes() bool {
+// passes reports whether the gradient of an input is that of the output, or channels of it. Of a sum within a
+// group it is that of the sum.
+func (n *Node) passes(input int) bool {
+	if n.add != nil {
+		return input == 1
+	}
 	switch n.Layer.(type) {
 	case Add, Concat:
 		return true
@@ -83,7 +87,7 @@ func (n *Node) passes() bool {
 // without a task.
 func (l *lowerer) passes(p *Node, r reader) bool {
 	n := l.of[r.stage]
-	return n.passes() && n.layout == p.out.layout
+	return n.passes(n.inputOf(r)) && n.layout == p.out.layout
 }
 
 // offset is the channel of the output at which an input of a layer that passes its gradient begins.
@@ -115,8 +119,11 @@ func (l *lowerer) giveGradient(n *Node) {
 		return
 	}
 	name := n.out.name
-	if n.out.rectified { // the gradient before the ReLU
+	switch { // the gradient before the ReLU
+	case n.out.rectified:
 		name = n.Name + ".out"
+	case n.add != nil:
+		name = n.add.Name + ".out"
 	}
 	n.out.grad = l.image("grad."+name, dag.Gradient, &n.out)
 }
@@ -124,7 +131,7 @@ func (l *lowerer) giveGradient(n *Node) {
 // passGradient gives the inputs of a layer that passes its gradient their parts of it.
 func (n *Node) passGradient() {
 	for i, from := range n.Inputs {
-		if n.passes() && from != ModelInput && n.l.m.Stages[from].learns {
+		if n.passes(i) && from != ModelInput && n.l.m.Stages[from].learns {
 			n.ins[i].grad, n.ins[i].gradIn = n.out.grad, n.out.gradIn.from(&n.out, n.offset(i))
 		}
 	}
@@ -141,9 +148,10 @@ func (l *lowerer) sumGradients(n *Node) {
 			continue
 		}
 		to := l.of[r.stage]
-		x, name := &to.ins[r.input], to.Name
-		if to.before[r.input] != nil {
-			x = to.before[r.input]
+		input := to.inputOf(r)
+		x, name := &to.ins[input], to.Name
+		if to.before[input] != nil {
+			x = to.before[input]
 		}
 		if r.input > 0 {
 			name += "." + strconv.Itoa(r.input+1)
@@ -157,6 +165,9 @@ func (l *lowerer) sumGradients(n *Node) {
 	if written := min(len(parts), 2); writer.stage < 0 && written > 0 {
 		l.sum(n, "sum", []string{"copy", "sum"}[written-1], writes, parts[:written])
 		parts, names = parts[written:], names[written:]
+	}
+	if last := len(parts) - 1; n.add != nil && last >= 0 {
+		n.part, parts = parts[last], parts[:last] // added where the ReLU stops the gradient
 	}
 	for i := range parts {
 		l.sum(n, "add."+names[i], "add", updates, parts[i:i+1])

@@ -9,8 +9,11 @@ import (
 // group is the layers that one kind of task computes: a single layer or, in a fused lowering, the
 // layers of a pattern. The first one names the tasks and gives them its granularity.
 type group struct {
-	*Stage            // the first one
+	*Stage            // the first one; with an add its inputs are the group's
 	relu, pool *Stage // fused after it; nil: not fused
+	norm       *Stage // of a convolution that an evaluation also normalises
+	add        *Stage // what is normalised is added to another input, the second one of the group
+	end        *Stage // the last one
 	stages     []int  // the indices of all
 	layout     string // in which it computes
 }
@@ -21,33 +24,80 @@ type group struct {
 // read it stop their input gradients there. So all of these have to be of kinds whose input
 // gradient can do that, or the ReLU stays a task of its own, as before the loss or an average. A
 // pooling after the ReLU knows from its own output where no gradient passes.
+//
+// A batch normalisation computes the sign of its output again from its input, or reads its output, so that any layer
+// may read what a ReLU behind it gives.
 type pattern struct {
 	kinds   []string
-	layout  string   // of the lowering; "": any
+	layout  string   // in which the first layer computes; "": any
 	readers []string // kinds that may read the output; nil: any
+	eval    bool     // of evaluations alone
 
-	fits func(first, last Layer) bool // whether there is an operation for these layers; nil: always
+	fits func(m *Model, stages []int) bool // whether there is an operation for these layers; nil: always
 }
 
 // patterns are tried in order.
 var patterns = []pattern{
+	{kinds: []string{"conv2d", "batchnorm", "relu"}, layout: dag.NHWC, eval: true},
+	{kinds: []string{"conv2d", "batchnorm"}, layout: dag.NHWC, eval: true},
 	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC, fits: pooled},
 	{kinds: []string{"conv2d", "relu"}, layout: dag.NHWC, readers: []string{"conv2d", "dense"}},
+	{kinds: []string{"batchnorm", "add", "relu"}, layout: dag.NHWC, fits: joined},
+	{kinds: []string{"batchnorm", "relu"}},
 	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
 }
 
 // pooled reports whether an operation joins a convolution with the pooling of its output.
-func pooled(conv, pool Layer) bool { return conv.(Conv2D).groups() == 1 && pool.(MaxPool).plain() }
+func pooled(m *Model, stages []int) bool {
+	conv, pool := m.Stages[stages[0]].Layer.(Conv2D), m.Stages[stages[2]].Layer.(MaxPool)
+	return conv.groups() == 1 && pool.plain()
+}
+
+// joined reports whether a batch normalisation is added to one other value, which is there before it. The gradient of the
+// sum is that of the other value, too. It is made where the gradient of the ReLU's output was, which must
+// not be that of a further sum.
+func joined(m *Model, stages []int) bool {
+	add, relu := &m.Stages[stages[1]], &m.Stages[stages[2]]
+	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.beside(add, stages[0]) >= stages[0] {
+		return false
+	}
+	return slices.ContainsFunc(relu.readers, func(r reader) bool {
+		switch m.Stages[r.stage].Layer.(type) {
+		case Add, Concat, Flatten:
+			return false
+		}
+		return true
+	})
+}
+
+// beside is the other input of a sum of two.
+func (m *Model) beside(add *Stage, stage int) int {
+	if add.Inputs[0] == stage {
+		return add.Inputs[1]
+	}
+	return add.Inputs[0]
+}
 
 // last is the layer with the group's output.
-func (g *group) last() *Stage {
-	switch {
-	case g.pool != nil:
-		return g.pool
-	case g.relu != nil:
-		return g.relu
+func (g *group) last() *Stage { return g.end }
+
+// readerOf is an input of the group as the layer that has it sees it.
+func (n *Node) readerOf(input int) reader {
+	if n.add == nil || input == 0 {
+		return reader{n.stages[0], input}
 	}
-	return g.Stage
+	if n.add.Inputs[0] == n.stages[0] {
+		return reader{n.stages[1], 1}
+	}
+	return reader{n.stages[1], 0}
+}
+
+// inputOf is the inverse.
+func (n *Node) inputOf(r reader) int {
+	if n.add == nil {
+		return r.input
+	}
+	return slices.Index(n.stages, r.stage)
 }
 
 // isProduct reports whether the work of the layer is with its weights.
@@ -79,8 +129,11 @@ func (m *Model) written(g *group) *Stage {
 	return g.Stage
 }
 
-// groups partitions the layers, in the order of their first ones.
-func (m *Model) groups(l *dag.Lowering) []group {
+// groups partitions the layers of a training step, in the order of their first ones.
+func (m *Model) groups(l *dag.Lowering) []group { return m.groupsOf(l, true) }
+
+// groupsOf are those of a training step or of an evaluation.
+func (m *Model) groupsOf(l *dag.Lowering, train bool) []group {
 	var all []group
 	fused := make([]bool, len(m.Stages))
 	chosen := ""
@@ -92,7 +145,10 @@ func (m *Model) groups(l *dag.Lowering) []group {
 		if fused[i] {
 			continue
 		}
-		g := group{Stage: &m.Stages[i], stages: m.match(i, l)}
+		g := group{Stage: &m.Stages[i]}
+		g.layout = g.Layer.Layout(chosen, layouts[g.Inputs[0]])
+		g.stages = m.match(i, l, g.layout, train)
+		g.end = &m.Stages[g.stages[len(g.stages)-1]]
 		for _, s := range g.stages[1:] {
 			fused[s] = true
 			switch m.Stages[s].Layer.(type) {
@@ -100,13 +156,25 @@ func (m *Model) groups(l *dag.Lowering) []group {
 				g.relu = &m.Stages[s]
 			case MaxPool:
 				g.pool = &m.Stages[s]
+			case BatchNorm:
+				g.norm = &m.Stages[s]
+			case Add:
+				m.joins(&g, i, s)
 			}
 		}
-		g.layout = g.Layer.Layout(chosen, layouts[g.Inputs[0]])
 		layouts[g.stages[len(g.stages)-1]] = g.outLayout()
 		all = append(all, g)
 	}
 	return all
+}
+
+// joins adds the other input of a sum to a group that computes it.
+func (m *Model) joins(g *group, first, sum int) {
+	g.add = &m.Stages[sum]
+	both := *g.Stage
+	both.Inputs = append(slices.Clone(both.Inputs), m.beside(g.add, first))
+	both.In = append(slices.Clone(both.In), g.add.In[0])
+	g.Stage = &both
 }
 
 // Unfused names the layers that a fused lowering leaves by themselves because the layer before them, or one that
@@ -131,14 +199,14 @@ func (m *Model) inputLayout(chosen string) string {
 }
 
 // match lists the stages of the first pattern that begins at a stage, or the stage alone.
-func (m *Model) match(first int, l *dag.Lowering) []int {
+func (m *Model) match(first int, l *dag.Lowering, layout string, train bool) []int {
 	for _, p := range patterns {
 		stages := m.along(first, p.kinds)
-		if stages == nil || !l.Fused || p.layout != "" && p.layout != l.Layout || m.Stages[first].sumsInputs(l) {
+		if stages == nil || !l.Fused || p.layout != "" && p.layout != layout || p.eval && train || m.Stages[first].sumsInputs(l) {
 			continue
 		}
 		last := &m.Stages[stages[len(stages)-1]]
-		if p.fits != nil && !p.fits(m.Stages[first].Layer, last.Layer) {
+		if p.fits != nil && !p.fits(m, stages) {
 			continue
 		}
 		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {

@@ -45,7 +45,7 @@ func (l *lowerer) convert(n *Node, input int, layout string) {
 	x.name = l.newName(from.name+"."+x.order(), n)
 	x.rectified = from.rectified
 	x.value = l.image(x.name, dag.Activation, x)
-	if from.grad != none && !n.passes() {
+	if from.grad != none && !n.passes(input) {
 		x.grad = l.image(l.nameOf(from.grad)+"."+x.order(), dag.Gradient, x)
 	}
 	l.copies(n, phaseForward, input, x, &from, (*tensor).at)

@@ -77,7 +77,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
-	groups := m.groups(&opt.Lowering)
+	groups := m.groupsOf(&opt.Lowering, opt.Train)
 	for range groups {
 		l.learned = append(l.learned, &learned{})
 	}
@@ -226,21 +226,23 @@ func (l *lowerer) forward(n *Node) {
 		}
 	}
 	if l.isFirst() {
-		for _, p := range n.Params {
-			n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
-				Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
-			}))
-		}
-		for _, p := range n.Running {
-			n.running = append(n.running, l.b.Buffer(dag.Buffer{
-				Name: p.Name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: dag.State, Home: hostMemory,
-			}))
-		}
+		n.weights, n.running = l.carried(n.Stage)
 	}
 	l.place(n)
 	n.phase, n.steps = phaseForward, 0
 	n.Layer.Forward(n)
 	l.giveGradient(n)
+}
+
+// carried adds the buffers of a layer's parameters and running statistics.
+func (l *lowerer) carried(s *Stage) (weights, running []dag.BufferID) {
+	add := func(list []Parameter, role dag.Role) (ids []dag.BufferID) {
+		for _, p := range list {
+			ids = append(ids, l.b.Buffer(dag.Buffer{Name: p.Name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: role, Home: hostMemory}))
+		}
+		return ids
+	}
+	return add(s.Params, dag.Parameter), add(s.Running, dag.State)
 }
 
 // backward adds gradients and updates, from the last layer to the first.

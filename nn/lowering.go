@@ -39,7 +39,7 @@ const (
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large.
+//     once where those are tiny, and fewer channels where a sample is large, but for batch normalisations.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
@@ -213,6 +213,8 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 	for ll.Forward.Samples*ll.Forward.Outputs*channel > d.half && ll.Forward.Samples*ll.Forward.Outputs > 1 {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)
+		} else if _, normalises := s.Layer.(BatchNorm); normalises {
+			break // it waits for all of its input, which no cache has kept, and reads whole pixels fastest
 		} else {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}

@@ -22,6 +22,7 @@ type Node struct {
 	saved  dag.BufferID // data that backward needs beside in: a mask or an index
 	params dag.Params   // shared by the layer's tasks
 	normal normal       // of a batch normalisation
+	part   *tensor      // of the gradient of the output, which the layer adds; nil: the gradient is complete
 
 	phase string // phaseForward or phaseBackward
 	steps int    // of the phase so far, as Tiles counts them

@@ -73,8 +73,8 @@ func (w *weight) axes() []dag.Dimension {
 	return axes
 }
 
-// weightedForward adds the tasks of a layer with weights.
-func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
+// weightedForward adds the tasks of a layer with weights. What they write beside the output comes first.
+func (l *lowerer) weightedForward(n *Node, op string, params dag.Params, beside ...Operand) {
 	operands := []Operand{n.Output()}
 	if n.pool != nil {
 		operands = append(operands, Operand{Access: writes(n.saved, nil)})
@@ -83,7 +83,7 @@ func (l *lowerer) weightedForward(n *Node, op string, params dag.Params) {
 	if len(n.weights) > 1 {
 		operands = append(operands, Operand{Access: reads(n.weights[1], nil)})
 	}
-	l.tiles(n, phaseForward, op, params, n.tiles.Forward, operands...)
+	l.tiles(n, phaseForward, op, params, n.tiles.Forward, append(beside, operands...)...)
 }
 
 // weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over

@@ -68,10 +68,10 @@ var compared = map[string][]float64{
 // ties has no negative zero, since it is not defined which of two zeros is the greatest.
 var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
-// exactSums are the operations that compare sums, or take the result of such a comparison. Their
+// exactSums are the operations that compare sums, take the result of such a comparison, or square sums. Their
 // inputs are small integers. So the sums are exact in any order, all variants find the same
 // maxima, and many of these are equal or zero.
-var exactSums = map[string]bool{"conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true}
+var exactSums = map[string]bool{"conv2d.nhwc.moments": true, "conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true}
 
 // indexLimit is one more than the largest value of an integer operand.
 func (c *Case) indexLimit(i int) int {

@@ -74,6 +74,13 @@ func normCases() []HandCase {
 		In:     [][]float64{nil, nil, {3, 4}, {2, 0}, {5, 7}, {1, 0, 0, 0}, {1, 5}},
 		Want:   [][]float64{{4}, {16}, {4, 0}, nil, nil, nil, nil},
 	})
+	cases = append(cases, HandCase{
+		// As for conv2d.nhwc, without cutting off: filter 0 gives 47 57, filter 1 gives 3 -7; means 52 and -2, deviations 5.
+		Name: "two filters", Op: "conv2d.nhwc.moments", Params: ConvReLUParams(0, 1, 0),
+		Shapes: [][]int{{1, 2}, {1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2, 2, 1, 2}, {2}},
+		In:     [][]float64{nil, nil, nil, {1, 2, 3, 4, 5, 6}, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
+		Want:   [][]float64{{104, -4}, {50, 50}, {47, 3, 57, -7}, nil, nil, nil},
+	})
 	// k: (x - 1)·2 + 1 and (x - 2)/2 - 1, so that y is 1 9 and -1 1.
 	k := []float64{1, 2, 2, 0.5, 1, -1, 7, 7}
 	for _, form := range []struct {

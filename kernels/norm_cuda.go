@@ -1,0 +1,226 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// Batch normalisation and dropout on a CUDA device, see cuda/norm.cu.
+
+// normImage mirrors Image of cuda/norm.cu.
+type normImage struct {
+	First  uint64
+	Stride [4]int64
+}
+
+// normMatrix mirrors Matrix of cuda/norm.cu.
+type normMatrix struct {
+	First uint64
+	Row   int64
+}
+
+// normParams mirrors NormParams of cuda/norm.cu.
+type normParams struct {
+	Image                         [4]normImage
+	S, Q, K, Kd                   normMatrix
+	Extent1, Extent2, Extent3     cudaDivision
+	Total                         int32
+	Channels, Rows, Columns, Last int32
+	ReLU, Add                     int32
+}
+
+// storageOrder says which dimension of an operand is samples, channels, rows and columns.
+func storageOrder(channels int) [4]int {
+	if channels == 3 {
+		return [4]int{0, 3, 1, 2}
+	}
+	return [4]int{0, 1, 2, 3}
+}
+
+// normImageOf is an operand from a sample on.
+func normImageOf(a *DeviceArg, channels, sample int) normImage {
+	i := normImage{First: a.sample(sample)}
+	for to, from := range storageOrder(channels) {
+		i.Stride[to] = int64(a.Stride[from])
+	}
+	return i
+}
+
+// normMatrixOf is an operand of two dimensions from a row on.
+func normMatrixOf(a *DeviceArg, row int) normMatrix {
+	return normMatrix{a.sample(row), int64(a.Stride[0])}
+}
+
+// normOperands says which operands of a call are what; -1: none is.
+type normOperands struct {
+	images      []int
+	s, q, k, kd int
+}
+
+// normOnCUDA is the variant of an operation over images, with a thread for each element, or for each channel of a
+// sample. A launch has some of the samples.
+func normOnCUDA(symbol string, channels int, o normOperands, relu bool) []Variant {
+	return onCUDA("a thread per element, or per sum", func(c *DeviceCall) []cuda.Launch {
+		shape := c.Args[o.images[0]].Shape
+		order := storageOrder(channels)
+		p := normParams{
+			Channels: int32(shape[order[1]]), Rows: int32(shape[order[2]]), Columns: int32(shape[order[3]]),
+			Extent1: divideBy(shape[1]), Extent2: divideBy(shape[2]), Extent3: divideBy(shape[3]),
+		}
+		if channels == 3 {
+			p.Last = 1
+		}
+		if relu {
+			p.ReLU = c.param(0)
+		}
+		each := shape[1] * shape[2] * shape[3]
+		if o.s >= 0 {
+			each = shape[order[1]]
+		}
+		matrix := func(i, row int) (m normMatrix) {
+			if i >= 0 {
+				m = normMatrixOf(&c.Args[i], row)
+			}
+			return m
+		}
+		var all []cuda.Launch
+		for n, step := 0, max(1, cudaMost/each); n < shape[0]; n += step {
+			for to, i := range o.images {
+				if i < len(c.Args) {
+					p.Image[to] = normImageOf(&c.Args[i], channels, n)
+				}
+			}
+			if o.images[len(o.images)-1] < len(c.Args) && len(o.images) > 2 {
+				p.Add = 1
+			}
+			p.S, p.Q, p.K, p.Kd = matrix(o.s, n), matrix(o.q, n), matrix(o.k, 0), matrix(o.kd, 0)
+			p.Total = int32(min(step, shape[0]-n) * each)
+			all = append(all, normLaunch(c.symbol(symbol), cuda.Params(p), int(p.Total)))
+		}
+		return all
+	})
+}
+
+func normLaunch(symbol string, params []byte, threads int) cuda.Launch {
+	return cuda.Launch{
+		Module: "norm", Symbol: symbol, Params: params,
+		Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(threads, cudaThreads), 1, 1},
+	}
+}
+
+// momentsOnCUDA takes the moments of operand 2, whose channels are last.
+func momentsOnCUDA(c *DeviceCall) []cuda.Launch {
+	return normOnCUDA("moments", 3, normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)[0].Launches(c)
+}
+
+// statsParams mirrors StatsParams of cuda/norm.cu.
+type statsParams struct {
+	K, S, Q, Kd                                   normMatrix
+	Mean, Variance, Tracked, Weight, Bias, Dw, Db uint64
+	Pixels, Eps, Momentum                         float64
+	Channels, Samples                             int32
+	AddDw, AddDb                                  int32
+}
+
+// statsOnCUDA is the variant of an operation with a thread per channel.
+func statsOnCUDA(symbol string, params func(c *DeviceCall) statsParams) []Variant {
+	return onCUDA("a channel per thread", func(c *DeviceCall) []cuda.Launch {
+		p := params(c)
+		return []cuda.Launch{normLaunch(c.symbol(symbol), cuda.Params(p), int(p.Channels))}
+	})
+}
+
+func batchNormStatsParams(c *DeviceCall) statsParams {
+	a := c.Args
+	return statsParams{
+		K: normMatrixOf(&a[0], 0), Mean: a[1].Addr, Variance: a[2].Addr, Tracked: a[3].Addr, S: normMatrixOf(&a[4], 0), Q: normMatrixOf(&a[5], 0),
+		Weight: a[6].Addr, Bias: a[7].Addr, Pixels: c.Params[0], Eps: c.Params[1], Momentum: c.Params[2],
+		Channels: int32(a[0].Shape[1]), Samples: int32(a[4].Shape[0]),
+	}
+}
+
+func batchNormRunningParams(c *DeviceCall) statsParams {
+	a := c.Args
+	return statsParams{
+		K: normMatrixOf(&a[0], 0), Mean: a[1].Addr, Variance: a[2].Addr, Weight: a[3].Addr, Bias: a[4].Addr, Eps: c.Params[0],
+		Channels: int32(a[0].Shape[1]),
+	}
+}
+
+func batchNormDwParams(c *DeviceCall) statsParams {
+	a := c.Args
+	p := statsParams{
+		Dw: a[0].Addr, Db: a[1].Addr, Kd: normMatrixOf(&a[2], 0), S: normMatrixOf(&a[3], 0), Q: normMatrixOf(&a[4], 0), K: normMatrixOf(&a[5], 0),
+		Pixels: c.Params[0], Channels: int32(a[0].Shape[0]), Samples: int32(a[3].Shape[0]),
+	}
+	if a[0].Accumulates() {
+		p.AddDw = 1
+	}
+	if a[1].Accumulates() {
+		p.AddDb = 1
+	}
+	return p
+}
+
+// foldParams mirrors FoldParams of cuda/norm.cu.
+type foldParams struct {
+	To, From                                   normImage
+	Shift, Mean, Variance, Weight, Bias, Added uint64
+	Eps                                        float64
+	Filters, Channels, Rows, Columns           int32
+}
+
+func foldOnCUDA(c *DeviceCall) []cuda.Launch {
+	to, from := &c.Args[0], &c.Args[2]
+	p := foldParams{
+		To: normImage{First: to.Addr}, From: normImageOf(from, 1, 0),
+		Shift: c.Args[1].Addr, Mean: c.Args[3].Addr, Variance: c.Args[4].Addr, Weight: c.Args[5].Addr, Bias: c.Args[6].Addr, Eps: c.Params[0],
+		Filters: int32(from.Shape[0]), Channels: int32(from.Shape[1]), Rows: int32(from.Shape[2]), Columns: int32(from.Shape[3]),
+	}
+	for i, d := range []int{3, 2, 0, 1} { // filters, channels, rows, columns of i j c f
+		p.To.Stride[i] = int64(to.Stride[d])
+	}
+	if len(c.Args) > 7 {
+		p.Added = c.Args[7].Addr
+	}
+	return []cuda.Launch{normLaunch(c.symbol("batchnorm.fold"), cuda.Params(p), from.Shape[0]*from.Shape[2]*from.Shape[3])}
+}
+
+// dropoutParams mirrors DropoutParams of cuda/norm.cu.
+type dropoutParams struct {
+	Y, X                                 normImage
+	Keys, Hyper, Least                   uint64
+	Scale                                float64
+	Extent1, Extent2, Extent3            cudaDivision
+	Total, Channels, Rows, Columns, Last int32
+	Layer                                int32
+}
+
+// imageArg is an operand of up to four dimensions as one of four, the further ones of one element.
+func imageArg(a *DeviceArg) DeviceArg {
+	b := *a
+	b.Shape, b.Stride = append(a.Shape[:len(a.Shape):len(a.Shape)], 1, 1)[:4], append(a.Stride[:len(a.Stride):len(a.Stride)], 1, 1)[:4]
+	return b
+}
+
+func dropoutOnCUDA(c *DeviceCall) []cuda.Launch {
+	y, x, channels := imageArg(&c.Args[0]), imageArg(&c.Args[1]), 1
+	if c.Params[1] == 1 {
+		channels = 3
+	}
+	order, each := storageOrder(channels), y.Shape[1]*y.Shape[2]*y.Shape[3]
+	p := dropoutParams{
+		Least: dropLeast(c.Params[0]), Scale: 1 / (1 - c.Params[0]), Last: c.param(1),
+		Extent1: divideBy(y.Shape[1]), Extent2: divideBy(y.Shape[2]), Extent3: divideBy(y.Shape[3]),
+		Channels: int32(y.Shape[order[1]]), Rows: int32(y.Shape[order[2]]), Columns: int32(y.Shape[order[3]]),
+	}
+	var all []cuda.Launch
+	for n, step := 0, max(1, cudaMost/each); n < y.Shape[0]; n += step {
+		p.Y, p.X, p.Keys = normImageOf(&y, channels, n), normImageOf(&x, channels, n), c.Args[2].sample(n)
+		p.Total = int32(min(step, y.Shape[0]-n) * each)
+		all = append(all, normLaunch(c.symbol("dropout"), cuda.Params(p), int(p.Total)))
+	}
+	return all
+}
+
+func dropoutKeysOnCUDA(c *DeviceCall) []cuda.Launch {
+	p := dropoutParams{Keys: c.Args[0].Addr, X: normImage{First: c.Args[1].Addr}, Hyper: c.Args[2].Addr, Layer: c.param(0), Total: int32(c.Args[0].Shape[0])}
+	return []cuda.Launch{normLaunch(c.symbol("dropout.keys"), cuda.Params(p), int(p.Total))}
+}
