@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -24,7 +25,10 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 				for _, c := range []struct {
 					variant string
 					epochs  int
-				}{{fast, 2}, {"ref", 1}} {
+				}{{fast, 2}, {"ref", 1}, {transforming(), 1}} {
+					if c.variant == noVariant || c.variant == transforming() && (model != "digits-cnn" || dtype != dag.Float32 || form.layout != dag.NHWC) {
+						continue // no other has convolutions that it takes
+					}
 					if c.variant == "ref" && (model != "digits-cnn" || (dtype == dag.Float64) != form.fused) {
 						continue // slow; it sees both types with both layouts
 					}
@@ -46,6 +50,19 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 		}
 	}
 }
+
+// transforming is the widest variant of this machine that computes convolutions by Winograd's algorithm; noVariant without one.
+func transforming() string {
+	k, _ := kernels.KernelByName("conv2d.nhwc")
+	for _, v := range slices.Backward(k.Variants) {
+		if v.Transforms && v.RunsHere() {
+			return v.Name
+		}
+	}
+	return noVariant
+}
+
+const noVariant = "none"
 
 // TestBitsOfClippedSteps does the same with steps that wait for the norm of all gradients.
 func TestBitsOfClippedSteps(t *testing.T) {

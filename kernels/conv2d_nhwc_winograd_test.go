@@ -62,7 +62,7 @@ func TestWinogradErrors(t *testing.T) {
 				}
 				return math.Sqrt(rms), most, true
 			}
-			for _, level := range []string{"go", "avx2", "avx512"} {
+			for _, level := range []string{"avx2", "avx512"} {
 				rms, most, ok := errorsOf(level)
 				winogradRMS, winogradMost, _ := errorsOf("winograd-" + level)
 				if !ok {

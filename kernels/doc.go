@@ -22,8 +22,9 @@
 //     calls of one variant give equal bits in one build. Builds may differ: at GOAMD64=v3 and on
 //     other processors the compiler fuses multiplications with additions, as "avx2" and "avx512"
 //     always do.
-//   - Where filters are few, vector convolutions add zero times an input beside the window. An
-//     infinite or NaN input may then make NaN of neighbours, too.
+//   - Where filters are few, vector convolutions add zero times an input beside the window, and Winograd's
+//     variants mix all inputs of a tile. An infinite or NaN input may then make NaN of
+//     neighbours, too.
 //   - Values are not checked. Indices, labels and pool positions must lie within their operands,
 //     or the call panics.
 //
