@@ -32,7 +32,7 @@ var conv2dNHWC = linear{factors: []int{1, 2}, bias: 3, relu: rectifies}.of(Kerne
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0) },
 },
-	atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], convWorkspace(0, 2)),
+	atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
 	winogradVariants(winogradDoc, conv2dNHWCWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 	convolutionLast.maps.variants(convolutionLast.forwardProducts, withOptions(reluParams...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
@@ -71,7 +71,7 @@ var conv2dNHWCDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
 },
-	atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], convWorkspace(1, 0)),
+	atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
 	winogradVariants(winogradDoc, conv2dNHWCDwWinograd, winogradTaken(0, 0), conv2dNHWCDwWinogradWorkspace),
 	convolutionLast.weights.variants(convolutionLast.weightProducts, withOptions(slidingParams...)...),
 	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))

@@ -31,6 +31,11 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	c.all(l, call.Work)
 }
 
+func conv2dNHWCDwWorkspace(s *Spec) int64 {
+	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
+	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[1], dw[2], dw[3], columnStride(s))
+}
+
 // convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
 // the bias.
 func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {

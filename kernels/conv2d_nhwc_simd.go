@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
 
 // The vector convolutions take their sums from simd.Product. At a pixel of the result the
 // channels under one row of the window follow each other. So all columns of the window and all
@@ -35,13 +38,13 @@ func (c *convNHWC[T]) addTo() {
 	c.add, c.bias = true, nil
 }
 
-// convWorkspace is for a convolution or its weight gradient, with map and filters in operands y
-// and w.
-func convWorkspace(y, w int) func(*Spec) int64 {
-	return func(s *Spec) int64 {
-		y, w := s.Operands[y].Shape, s.Operands[w].Shape
-		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[1], w[2], w[3], columnStride(s))
-	}
+// conv2dNHWCWorkspace is the bytes for the filters of pixels that share vectors, or of a panel.
+func conv2dNHWCWorkspace(s *Spec) int64 {
+	return convWorkspaceOf(s.Type.SizeBytes(), s.Operands[0].Shape[2], s.Operands[2].Shape, columnStride(s))
+}
+
+func convWorkspaceOf(elementBytes int64, pixels int, w []int, stride int) int64 {
+	return max(wideWorkspace(elementBytes, pixels, w[0], w[1], w[2], w[3], stride), panelWorkspace(elementBytes, w[0], w[1], w[2], w[3]))
 }
 
 // columnStride is the distance of neighbouring windows of a row.
@@ -66,20 +69,50 @@ func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], g windowing, work []byte
 		c.scatter(l, wt, g, work)
 		return
 	}
-	c.w, c.groups, c.grouped = *wt, g.groups, 2
+	c.groups, c.grouped = g.groups, 2
+	if g.rows.every()*g.columns.every() == 1 {
+		c.w = *wt
+		c.eachPhase(wt, g, func(_, _ someTaps) { c.all(l, work) })
+		return
+	}
+	filters, width := wt.extent[3], c.panels(wt)
+	for f := 0; f < filters; f += width {
+		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
+		p, some := *c, wt.part(3, r)
+		if width < filters {
+			p = c.filters(r)
+		}
+		p.packedPhases(l, &some, g, work)
+	}
+}
+
+// eachPhase sets the lattices of each phase, and visits the taps of the turned filters that it meets.
+func (c *convNHWC[T]) eachPhase(wt *map4[T], g windowing, visit func(rows, columns someTaps)) {
 	in, out := &c.dst.extent, &c.src.extent
 	for p := range min(g.rows.stride, in[1]) {
 		var rows, columns someTaps
 		c.rows, rows = backwardLattice(in[1], out[1], wt.extent[0], g.rows, p)
 		for q := range min(g.columns.stride, in[2]) {
 			c.columns, columns = backwardLattice(in[2], out[2], wt.extent[1], g.columns, q)
-			if rows.every*columns.every == 1 {
-				c.all(l, work)
-				continue
-			}
-			c.w = packPhaseNHWC(work, wt, rows, columns)
-			c.all(l, nil)
+			visit(rows, columns)
 		}
+	}
+}
+
+// packedPhases computes all phases of some samples at a time. The filters of all phases, no more
+// than all filters, are copied to the workspace before the first.
+func (c *convNHWC[T]) packedPhases(l simd.Level, wt *map4[T], g windowing, work []byte) {
+	step := cachedSamples(&c.src, &c.dst, wt)
+	for n := 0; n < c.dst.extent[0]; n += step {
+		rest := work
+		c.eachPhase(wt, g, func(rows, columns someTaps) {
+			c.w, rest = packed(rest, wt, rows, columns)
+			if n == 0 {
+				c.w.copy(wt, rows, columns)
+			}
+			part := c.samples(n, step)
+			part.run(l, 0, c.rows.pixels)
+		})
 	}
 }
 
@@ -88,36 +121,18 @@ func conv2dNHWCDxWorkspace(s *Spec) int64 {
 	return dxWorkspace(s, dx[2], dy[2], wt)
 }
 
-// dxWorkspace is the bytes of the largest phase of the turned filters wt, of the wider filters of
-// pixels that share vectors, or of the filters for scatter.
+// dxWorkspace is the bytes of what is copied of the turned filters wt at a time, of the wider filters
+// of pixels that share vectors, or of the filters for scatter.
 func dxWorkspace(s *Spec, in, out int, wt []int) int64 {
 	value := func(name string) int { return int(sliding.value(s, name)) }
 	rows := axis{stride: value("stride"), dilation: value("dilation")}.every()
 	columns := axis{stride: value("column_stride"), dilation: value("column_dilation")}.every()
 	bytes := s.Type.SizeBytes()
 	if rows*columns == 1 {
-		return max(wideWorkspace(bytes, in, wt[0], wt[1], wt[2], wt[3], 1), scatterWorkspace(bytes, in, out, wt))
+		return max(convWorkspaceOf(bytes, in, wt, 1), scatterWorkspace(bytes, in, out, wt))
 	}
-	return int64(ceilDiv(wt[0], rows)*ceilDiv(wt[1], columns)*wt[2]*wt[3]) * bytes
-}
-
-// someTaps is taps of the turned filters at equal distances.
-type someTaps struct{ first, count, every int }
-
-// packPhaseNHWC copies some rows and columns of the filters.
-func packPhaseNHWC[T Float](work []byte, w *map4[T], rows, columns someTaps) map4[T] {
-	channels, filters := w.extent[2], w.extent[3]
-	elems, _ := scratch[T](work, rows.count*columns.count*channels*filters)
-	packed := packed4(elems, [4]int{rows.count, columns.count, channels, filters})
-	for i := range rows.count {
-		for j := range columns.count {
-			for c := range channels {
-				from := w.at(rows.first+i*rows.every, columns.first+j*columns.every, c, 0)
-				copy(packed.elems[packed.at(i, j, c, 0):], w.elems[from:][:filters])
-			}
-		}
-	}
-	return packed
+	terms := wt[0] * wt[1] * wt[2]
+	return int64(terms*panelWidth(int(bytes), terms, wt[3])) * bytes
 }
 
 // lattice relates, along rows or along columns, pixels of the result with the pixels under their
@@ -225,21 +240,29 @@ func (c *convNHWC[T]) group(g int) convNHWC[T] {
 	return part
 }
 
-// all computes the whole map, some samples at a time. Pixels share no vectors without a workspace,
-// which phases of a stride fill with their filters.
+// all computes the whole map. Pixels share no vectors without a workspace.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
+	if c.inPanels(l, work) {
+		return
+	}
 	parts := c.split(l, work)
 	step := cachedSamples(&c.src, &c.dst, &c.w)
 	for n := 0; n < c.dst.extent[0]; n += step {
 		for i := range parts {
-			p := parts[i]
-			p.dst, p.src = p.dst.samples(n, min(step, c.dst.extent[0]-n)), p.src.samples(n, step)
-			if p.where.elems != nil {
-				p.where = p.where.samples(n, step)
-			}
+			p := parts[i].samples(n, step)
 			p.run(l, 0, p.rows.pixels)
 		}
 	}
+}
+
+// samples is the convolution of samples n to n+most, or to the last.
+func (c *convNHWC[T]) samples(n, most int) convNHWC[T] {
+	part := *c
+	part.dst, part.src = c.dst.samples(n, min(most, c.dst.extent[0]-n)), c.src.samples(n, most)
+	if c.where.elems != nil {
+		part.where = c.where.samples(n, most)
+	}
+	return part
 }
 
 // cachedBytes is about how much the parts of a convolution share in the cache. The sides of all

@@ -81,7 +81,7 @@ func (m *map4[T]) share(g int) map4[T] {
 func (c *convNHWC[T]) split(l simd.Level, work []byte) (parts [2]convNHWC[T]) {
 	parts[0] = *c
 	g := shared(l, &c.dst, &c.where, &c.columns)
-	if g == 1 || c.groups > 1 || work == nil {
+	if g == 1 || c.groups > 1 {
 		return parts
 	}
 	wide := &parts[0]

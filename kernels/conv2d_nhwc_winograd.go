@@ -220,9 +220,9 @@ func (w *winograd) all() {
 // block computes some tiles in the domain, and hands over n filters of their results from f on.
 func (w *winograd) block(first, count int, results func(f, n int)) {
 	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
-	for panel := range w.panels {
+	for panel := range w.winogradSizes.panels {
 		f := panel * w.panel
-		n := min(w.panel, w.filters-f)
+		n := min(w.panel, w.winogradSizes.filters-f)
 		u := w.filtersOf(panel, f, n)
 		p := simd.Product[float32]{M: count, N: n, K: w.channels, Batch: 1, ARow: w.channels, AStep: 1, BRow: w.panel, CRow: w.panel}
 		for i := range simd.WinogradPositions {

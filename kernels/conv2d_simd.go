@@ -25,7 +25,7 @@ func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 		filters, bytes := s.Operands[w].Shape, s.Type.SizeBytes()
 		_, yTurned, xTurned := turnedExtents(s.Operands[y].Shape, s.Operands[x].Shape, int(bytes))
 		f, c, i, j := filters[0], filters[1], filters[2], filters[3]
-		rest := wideWorkspace(bytes, yTurned[2], i, j, c, f, columnStride(s))
+		rest := convWorkspaceOf(bytes, yTurned[2], []int{i, j, c, f}, columnStride(s))
 		if dx {
 			rest = dxWorkspace(s, xTurned[2], yTurned[2], []int{i, j, f, c})
 		}

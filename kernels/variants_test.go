@@ -30,8 +30,8 @@ func compareVariants(t *testing.T, c *kerneltest.Case) {
 
 // TestBlocks does the same at extents beyond the blocks of the fast variants, none a
 // multiple of them: more than 1024 inputs of a dot product, 256 columns and 64 steps of
-// a product in plain Go, long rows, and images of which two exceed turnedBytes or
-// cachedBytes.
+// a product in plain Go, long rows, filters beyond filtersBytes, and images of which two exceed
+// turnedBytes or cachedBytes.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		op     string
@@ -47,6 +47,9 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, kerneltest.ConvParams(1, 1)},
 		{"conv2d.nhwc", [][]int{{2, 7, 11, 101}, {2, 7, 11, 67}, {3, 3, 67, 101}, {101}}, kerneltest.ConvReLUParams(1, 1, 1)},
 		{"conv2d.nhwc.dx", [][]int{{2, 7, 11, 101}, {2, 7, 11, 67}, {3, 3, 67, 101}, {2, 7, 11, 101}}, kerneltest.ConvParams(1, 1)},
+		{"conv2d.nhwc", [][]int{{2, 5, 7, 269}, {2, 5, 7, 59}, {3, 3, 59, 269}, {269}}, kerneltest.ConvReLUParams(1, 1, 1)}, // panels
+		{"conv2d.nhwc.dx", [][]int{{2, 5, 7, 269}, {2, 5, 7, 59}, {3, 3, 59, 269}, {2, 5, 7, 269}}, kerneltest.ConvParams(1, 1)},
+		{"conv2d.nhwc.dx", [][]int{{2, 11, 13, 269}, {2, 6, 7, 59}, {3, 3, 59, 269}, {2, 11, 13, 269}}, kerneltest.ConvParams(1, 2)},
 		{"conv2d.nhwc.dx", [][]int{{11, 23, 29, 6}, {11, 19, 25, 17}, {5, 5, 17, 6}}, kerneltest.ConvParams(0, 1)}, // scatters
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 7, 11, 101}, {2, 7, 11, 67}, {101}}, kerneltest.ConvParams(1, 1)},
 		{"conv2d.nhwc", [][]int{{1, 29, 31, 101}, {1, 29, 31, 67}, {3, 3, 67, 101}, {101}}, kerneltest.ConvReLUParams(1, 1, 1)}, // two blocks of tiles

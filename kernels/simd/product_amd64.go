@@ -16,8 +16,10 @@ type productArgs struct {
 	panels, panelsLeft  int
 	rows                int
 	aRow, aStep, aBatch int
+	aOuter              int // from the end of one to the next
 	aBlock, aGroup      int // to the next block, and from there to the next group
 	bRow, bBatch        int
+	bOuter, outer       int
 	cRow, cBlock        int
 	cGroup              int
 	startRow            int
@@ -30,8 +32,12 @@ type productArgs struct {
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
-	_                   int     // batchLeft: the assembly counts the batch down here
-	aheadAt, aheadStep  int     // of the next block of A, fetched step by step; 0: not
+	_, _                int     // batchLeft, outerLeft: the assembly counts down here
+	ahead               uintptr // what is fetched meanwhile
+	aheadStep           int     // by how far per step; 0: not
+	aheadPanel          int     // for the next panel
+	aheadBlock          int     // for the next block
+	aheadGroup          int     // for the next group
 }
 
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
@@ -58,15 +64,16 @@ func (p *Product[T]) runVectors(l Level) {
 	nv := (vectors + panels - 1) / panels
 	whole := p.N / (nv * lanes)
 	step := 1
-	if p.K*p.Batch*p.N*size <= acrossBytes {
+	next := p.upcoming(l, nv, panels)
+	if p.steps()*p.N*size <= acrossBytes && next.step == 0 {
 		step = max(whole, 1)
 	}
 	for j := range whole / step {
-		p.panels(l, j*step*nv*lanes, step, nv, lanes)
+		p.panels(l, j*step*nv*lanes, step, nv, lanes, &next)
 	}
 	if rest := p.N - whole*nv*lanes; rest > 0 {
 		nv = (rest + lanes - 1) / lanes
-		p.panels(l, p.N-rest, 1, nv, rest-(nv-1)*lanes)
+		p.panels(l, p.N-rest, 1, nv, rest-(nv-1)*lanes, &next)
 	}
 }
 
@@ -81,7 +88,7 @@ func (p *Product[T]) panelVectors(l Level) int {
 
 // panels computes count panels of nv vectors of columns from j. The last one has last elements.
 // The blocks have equal height; if M does not divide, the first ones have one row more.
-func (p *Product[T]) panels(l Level, j, count, nv, last int) {
+func (p *Product[T]) panels(l Level, j, count, nv, last int, next *upcoming[T]) {
 	size := size(p.A)
 	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
 	rows, higher := p.M/blocks, p.M%blocks
@@ -93,13 +100,13 @@ func (p *Product[T]) panels(l Level, j, count, nv, last int) {
 		args.relu = 1
 	}
 	if higher > 0 {
-		p.rows(l, &args, 0, j, nv, higher, rows+1)
+		p.rows(l, &args, 0, j, nv, higher, rows+1, next)
 	}
-	p.rows(l, &args, higher*(rows+1), j, nv, blocks-higher, rows)
+	p.rows(l, &args, higher*(rows+1), j, nv, blocks-higher, rows, next)
 }
 
 // rows computes count blocks of rows rows each from row i, of every group.
-func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int) {
+func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int, next *upcoming[T]) {
 	size := size(p.A)
 	args.a, args.b, args.c = unsafe.Pointer(&p.A[i*p.ARow]), unsafe.Pointer(&p.B[j]), unsafe.Pointer(&p.C[i*p.CRow+j])
 	args.aAt, args.bAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0, 0
@@ -108,12 +115,8 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 	back := (args.panels - 1) * args.panel // from the last panel to the first
 	args.aRow, args.aStep, args.aBatch = p.ARow*size, p.AStep*size, p.ABatch*size
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
-	// Fetch lines of the last batch, as those of the others are likely there. One line per step
-	// has to do: rows far from each other are not fetched, nor rows of a transposed A.
-	args.aheadAt, args.aheadStep = 0, 0
-	if step := args.aBlock/(p.K*p.Batch) + 1; p.AStep == 1 && step <= 64 {
-		args.aheadAt, args.aheadStep = args.aBlock+(p.Batch-1)*args.aBatch, step
-	}
+	p.fetch(args, next)
+	args.aOuter, args.bOuter, args.outer = (p.AOuter-p.Batch*p.ABatch)*size, (p.BOuter-p.Batch*p.BBatch)*size, max(p.Outer, 1)
 	args.bRow, args.bBatch = p.BRow*size, p.BBatch*size
 	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size-back, (p.CGroup-count*rows*p.CRow)*size
 	if p.Where != nil {
@@ -128,4 +131,52 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 		args.start, args.startBlock = unsafe.Pointer(&p.Bias[j]), -back
 	}
 	products[nv].call(l, size, args)
+}
+
+// fetch says what the assembly fetches: lines of A for the next block, or of what the next product
+// reads. Of the former it is those of the last batch, as those of the others are likely there. One line per
+// step has to do: rows far from each other are not fetched, nor rows of a transposed A.
+func (p *Product[T]) fetch(args *productArgs, next *upcoming[T]) {
+	args.ahead, args.aheadStep, args.aheadPanel, args.aheadBlock, args.aheadGroup = 0, 0, 0, 0, 0
+	if next.step > 0 {
+		next.fetch(args, p.steps())
+	} else if step := args.aBlock/p.steps() + 1; p.AStep == 1 && step <= lineBytes {
+		args.ahead = uintptr(args.a) + uintptr(args.aBlock+(p.Batch-1)*args.aBatch)
+		args.aheadStep, args.aheadBlock, args.aheadGroup = step, args.aBlock, args.aGroup
+	}
+}
+
+// steps is how many products one element of C is the sum of.
+func (p *Product[T]) steps() int { return p.K * p.Batch * max(p.Outer, 1) }
+
+const lineBytes = 64
+
+// upcoming is what is left to fetch of what the next product reads, and how many bytes are fetched per step.
+type upcoming[T Float] struct {
+	left [2][]T
+	step int
+}
+
+// upcoming spreads the next operands over all steps of the product.
+func (p *Product[T]) upcoming(l Level, nv, panels int) upcoming[T] {
+	bytes := (len(p.Next[0]) + len(p.Next[1])) * size(p.A)
+	if bytes == 0 {
+		return upcoming[T]{}
+	}
+	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
+	return upcoming[T]{p.Next, min(lineBytes, bytes/(p.steps()*blocks*panels*max(p.Groups, 1))+1)}
+}
+
+// fetch takes what the blocks of one call fetch, each in so many steps.
+func (u *upcoming[T]) fetch(args *productArgs, steps int) {
+	if len(u.left[0]) == 0 {
+		u.left[0], u.left[1] = u.left[1], nil
+	}
+	if len(u.left[0]) == 0 {
+		return
+	}
+	args.ahead = uintptr(unsafe.Pointer(&u.left[0][0]))
+	args.aheadStep, args.aheadPanel, args.aheadBlock = u.step, u.step*steps, u.step*steps
+	taken := args.aheadBlock * args.panels * args.blocks * args.groups / size(u.left[0])
+	u.left[0] = u.left[0][min(taken, len(u.left[0])):]
 }

@@ -11,8 +11,8 @@ TEXT ·productAVX2F32x1(SB), NOSPLIT, $0-8
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
 	MOVQ    152(DI), R13
-	MOVQ    184(DI), CX
-	MOVQ    288(DI), AX
+	MOVQ    192(DI), CX
+	MOVQ    312(DI), AX
 	VMOVUPS (AX), Y15
 	MOVQ    136(DI), AX
 	CMPQ    AX, $0x07
@@ -91,7 +91,10 @@ loaded1:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -138,14 +141,23 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Y0, Y1, Y0
 	VADDPS Y2, Y3, Y2
 	VADDPS Y0, Y2, Y0
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VXORPS Y1, Y1, Y1
@@ -164,8 +176,8 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -177,37 +189,43 @@ part1:
 stored1:
 	DECQ 128(DI)
 	JE   across1
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -231,7 +249,7 @@ rows2:
 load2:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
 
 loaded2:
@@ -241,7 +259,10 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -298,17 +319,26 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPS Y0, Y2, Y0
 	VADDPS Y1, Y3, Y1
 	VADDPS Y4, Y6, Y4
 	VADDPS Y5, Y7, Y5
 	VADDPS Y0, Y4, Y0
 	VADDPS Y1, Y5, Y1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VXORPS Y2, Y2, Y2
@@ -324,7 +354,7 @@ signed2:
 	VMASKMOVPS (SI), Y15, Y3
 	VCMPPS     $0x11, Y3, Y2, Y3
 	VANDPS     Y3, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
 	VCMPPS     $0x11, Y3, Y2, Y3
 	VANDPS     Y3, Y1, Y1
@@ -332,8 +362,8 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -349,37 +379,43 @@ part2:
 stored2:
 	DECQ 128(DI)
 	JE   across2
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -404,16 +440,19 @@ rows3:
 load3:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
 
 loaded3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -462,14 +501,23 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPS Y0, Y3, Y0
 	VADDPS Y1, Y4, Y1
 	VADDPS Y2, Y5, Y2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VXORPS Y3, Y3, Y3
@@ -486,11 +534,11 @@ signed3:
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y2, Y2
@@ -498,8 +546,8 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -519,37 +567,43 @@ part3:
 stored3:
 	DECQ 128(DI)
 	JE   across3
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -575,11 +629,11 @@ rows4:
 load4:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
 
 loaded4:
@@ -587,7 +641,10 @@ loaded4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -642,15 +699,24 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch4
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
 	VADDPS Y0, Y4, Y0
 	VADDPS Y1, Y5, Y1
 	VADDPS Y2, Y6, Y2
 	VADDPS Y3, Y7, Y3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VXORPS Y4, Y4, Y4
@@ -668,15 +734,15 @@ signed4:
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y3, Y3
@@ -684,8 +750,8 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -709,37 +775,43 @@ part4:
 stored4:
 	DECQ 128(DI)
 	JE   across4
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -766,13 +838,13 @@ rows5:
 load5:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 
 loaded5:
@@ -781,7 +853,10 @@ loaded5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -842,16 +917,25 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch5
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
 	VADDPS Y0, Y5, Y0
 	VADDPS Y1, Y6, Y1
 	VADDPS Y2, Y7, Y2
 	VADDPS Y3, Y8, Y3
 	VADDPS Y4, Y9, Y4
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VXORPS Y5, Y5, Y5
@@ -870,19 +954,19 @@ signed5:
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y4, Y4
@@ -890,8 +974,8 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -919,37 +1003,43 @@ part5:
 stored5:
 	DECQ 128(DI)
 	JE   across5
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -977,15 +1067,15 @@ rows6:
 load6:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 
 loaded6:
@@ -995,7 +1085,10 @@ loaded6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -1062,17 +1155,26 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch6
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
 	VADDPS Y0, Y6, Y0
 	VADDPS Y1, Y7, Y1
 	VADDPS Y2, Y8, Y2
 	VADDPS Y3, Y9, Y3
 	VADDPS Y4, Y10, Y4
 	VADDPS Y5, Y11, Y5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VXORPS Y6, Y6, Y6
@@ -1092,23 +1194,23 @@ signed6:
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y5, Y5
@@ -1116,8 +1218,8 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -1149,37 +1251,43 @@ part6:
 stored6:
 	DECQ 128(DI)
 	JE   across6
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -1208,21 +1316,24 @@ rows7:
 load7:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -1250,20 +1361,29 @@ step7:
 	DECQ         DX
 	JNE          step7
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch7
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed7
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y0, Y7, Y0
-	VMAXPS       Y1, Y7, Y1
-	VMAXPS       Y2, Y7, Y2
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y7, Y4
-	VMAXPS       Y5, Y7, Y5
-	VMAXPS       Y6, Y7, Y6
+	DECQ         336(DI)
+	JE           summed7
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VXORPS Y7, Y7, Y7
+	VMAXPS Y0, Y7, Y0
+	VMAXPS Y1, Y7, Y1
+	VMAXPS Y2, Y7, Y2
+	VMAXPS Y3, Y7, Y3
+	VMAXPS Y4, Y7, Y4
+	VMAXPS Y5, Y7, Y5
+	VMAXPS Y6, Y7, Y6
 
 signed7:
 	MOVQ       32(DI), SI
@@ -1274,27 +1394,27 @@ signed7:
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y6, Y6
@@ -1302,8 +1422,8 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPS Y0, (SI)
@@ -1339,37 +1459,43 @@ part7:
 stored7:
 	DECQ 128(DI)
 	JE   across7
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -1399,32 +1525,33 @@ rows8:
 load8:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -1448,7 +1575,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -1478,11 +1605,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VXORPS Y8, Y8, Y8
@@ -1504,31 +1640,31 @@ signed8:
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y7, Y7
@@ -1536,8 +1672,8 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPS Y0, (SI)
@@ -1577,37 +1713,43 @@ part8:
 stored8:
 	DECQ 128(DI)
 	JE   across8
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -1638,34 +1780,35 @@ rows9:
 load9:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -1691,7 +1834,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -1723,11 +1866,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VXORPS Y9, Y9, Y9
@@ -1750,35 +1902,35 @@ signed9:
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y8, Y8
@@ -1786,8 +1938,8 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPS Y0, (SI)
@@ -1831,37 +1983,43 @@ part9:
 stored9:
 	DECQ 128(DI)
 	JE   across9
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -1893,30 +2051,31 @@ rows10:
 load10:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -1924,7 +2083,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -1953,7 +2112,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -1988,11 +2147,20 @@ step10:
 	JNE          step10
 
 stepped10:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch10
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch10
+	DECQ 336(DI)
+	JE   summed10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+summed10:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed10
 	VXORPS Y10, Y10, Y10
@@ -2016,39 +2184,39 @@ signed10:
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y9, Y9
@@ -2056,8 +2224,8 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPS Y0, (SI)
@@ -2105,37 +2273,43 @@ part10:
 stored10:
 	DECQ 128(DI)
 	JE   across10
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -2168,32 +2342,33 @@ rows11:
 load11:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -2201,7 +2376,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -2232,7 +2407,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -2269,11 +2444,20 @@ step11:
 	JNE          step11
 
 stepped11:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch11
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch11
+	DECQ 336(DI)
+	JE   summed11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+summed11:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed11
 	VXORPS Y11, Y11, Y11
@@ -2298,43 +2482,43 @@ signed11:
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y10, Y10
@@ -2342,8 +2526,8 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPS Y0, (SI)
@@ -2395,37 +2579,43 @@ part11:
 stored11:
 	DECQ 128(DI)
 	JE   across11
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -2459,34 +2649,35 @@ rows12:
 load12:
 	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -2494,7 +2685,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -2527,7 +2718,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -2566,11 +2757,20 @@ step12:
 	JNE          step12
 
 stepped12:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch12
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch12
+	DECQ 336(DI)
+	JE   summed12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+summed12:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed12
 	VXORPS Y12, Y12, Y12
@@ -2596,47 +2796,47 @@ signed12:
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y10, Y10
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y11, Y11
@@ -2644,8 +2844,8 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPS Y0, (SI)
@@ -2701,37 +2901,43 @@ part12:
 stored12:
 	DECQ 128(DI)
 	JE   across12
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -2749,8 +2955,8 @@ TEXT ·productAVX2F32x2(SB), NOSPLIT, $0-8
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
 	MOVQ    152(DI), R13
-	MOVQ    184(DI), CX
-	MOVQ    288(DI), AX
+	MOVQ    192(DI), CX
+	MOVQ    312(DI), AX
 	VMOVUPS (AX), Y15
 	MOVQ    136(DI), AX
 	CMPQ    AX, $0x04
@@ -2804,7 +3010,10 @@ loaded1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -2861,17 +3070,26 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Y0, Y2, Y0
 	VADDPS Y1, Y3, Y1
 	VADDPS Y4, Y6, Y4
 	VADDPS Y5, Y7, Y5
 	VADDPS Y0, Y4, Y0
 	VADDPS Y1, Y5, Y1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VXORPS Y2, Y2, Y2
@@ -2894,8 +3112,8 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -2909,37 +3127,43 @@ part1:
 stored1:
 	DECQ 128(DI)
 	JE   across1
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -2966,7 +3190,7 @@ load2:
 	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
 
@@ -2975,7 +3199,10 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -3027,15 +3254,24 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPS Y0, Y4, Y0
 	VADDPS Y1, Y5, Y1
 	VADDPS Y2, Y6, Y2
 	VADDPS Y3, Y7, Y3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VXORPS Y4, Y4, Y4
@@ -3056,7 +3292,7 @@ signed2:
 	VMASKMOVPS 32(SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y2, Y2
@@ -3067,8 +3303,8 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -3088,37 +3324,43 @@ part2:
 stored2:
 	DECQ 128(DI)
 	JE   across2
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -3147,10 +3389,10 @@ load3:
 	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
 
@@ -3161,7 +3403,10 @@ loaded3:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -3222,17 +3467,26 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPS Y0, Y6, Y0
 	VADDPS Y1, Y7, Y1
 	VADDPS Y2, Y8, Y2
 	VADDPS Y3, Y9, Y3
 	VADDPS Y4, Y10, Y4
 	VADDPS Y5, Y11, Y5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VXORPS Y6, Y6, Y6
@@ -3255,14 +3509,14 @@ signed3:
 	VMASKMOVPS 32(SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y4, Y4
@@ -3273,8 +3527,8 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -3300,37 +3554,43 @@ part3:
 stored3:
 	DECQ 128(DI)
 	JE   across3
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -3361,27 +3621,28 @@ load4:
 	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -3402,7 +3663,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -3429,11 +3690,20 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch4
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VXORPS Y8, Y8, Y8
@@ -3458,21 +3728,21 @@ signed4:
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y6, Y6
@@ -3483,8 +3753,8 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -3516,37 +3786,43 @@ part4:
 stored4:
 	DECQ 128(DI)
 	JE   across4
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -3579,30 +3855,31 @@ load5:
 	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -3626,7 +3903,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -3656,11 +3933,20 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch5
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VXORPS Y10, Y10, Y10
@@ -3687,28 +3973,28 @@ signed5:
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y6, Y6
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y8, Y8
@@ -3719,8 +4005,8 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -3758,37 +4044,43 @@ part5:
 stored5:
 	DECQ 128(DI)
 	JE   across5
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -3823,33 +4115,34 @@ load6:
 	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y10
 	VMASKMOVPS 32(SI), Y15, Y11
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -3876,7 +4169,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -3909,11 +4202,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VXORPS Y12, Y12, Y12
@@ -3942,35 +4244,35 @@ signed6:
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y6, Y6
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y8, Y8
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y10, Y10
@@ -3981,8 +4283,8 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -4026,37 +4328,43 @@ part6:
 stored6:
 	DECQ 128(DI)
 	JE   across6
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -4074,8 +4382,8 @@ TEXT ·productAVX2F64x1(SB), NOSPLIT, $0-8
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
 	MOVQ    152(DI), R13
-	MOVQ    184(DI), CX
-	MOVQ    288(DI), AX
+	MOVQ    192(DI), CX
+	MOVQ    312(DI), AX
 	VMOVUPD (AX), Y15
 	MOVQ    136(DI), AX
 	CMPQ    AX, $0x07
@@ -4154,7 +4462,10 @@ loaded1:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -4201,14 +4512,23 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Y0, Y1, Y0
 	VADDPD Y2, Y3, Y2
 	VADDPD Y0, Y2, Y0
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VXORPS Y1, Y1, Y1
@@ -4227,8 +4547,8 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -4240,37 +4560,43 @@ part1:
 stored1:
 	DECQ 128(DI)
 	JE   across1
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -4294,7 +4620,7 @@ rows2:
 load2:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
 
 loaded2:
@@ -4304,7 +4630,10 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -4361,17 +4690,26 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPD Y0, Y2, Y0
 	VADDPD Y1, Y3, Y1
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VADDPD Y0, Y4, Y0
 	VADDPD Y1, Y5, Y1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VXORPS Y2, Y2, Y2
@@ -4387,7 +4725,7 @@ signed2:
 	VMASKMOVPD (SI), Y15, Y3
 	VCMPPD     $0x11, Y3, Y2, Y3
 	VANDPD     Y3, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
 	VCMPPD     $0x11, Y3, Y2, Y3
 	VANDPD     Y3, Y1, Y1
@@ -4395,8 +4733,8 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -4412,37 +4750,43 @@ part2:
 stored2:
 	DECQ 128(DI)
 	JE   across2
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -4467,16 +4811,19 @@ rows3:
 load3:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
 
 loaded3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -4525,14 +4872,23 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPD Y0, Y3, Y0
 	VADDPD Y1, Y4, Y1
 	VADDPD Y2, Y5, Y2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VXORPS Y3, Y3, Y3
@@ -4549,11 +4905,11 @@ signed3:
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y2, Y2
@@ -4561,8 +4917,8 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -4582,37 +4938,43 @@ part3:
 stored3:
 	DECQ 128(DI)
 	JE   across3
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -4638,11 +5000,11 @@ rows4:
 load4:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
 
 loaded4:
@@ -4650,7 +5012,10 @@ loaded4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -4705,15 +5070,24 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch4
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
 	VADDPD Y0, Y4, Y0
 	VADDPD Y1, Y5, Y1
 	VADDPD Y2, Y6, Y2
 	VADDPD Y3, Y7, Y3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VXORPS Y4, Y4, Y4
@@ -4731,15 +5105,15 @@ signed4:
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y3, Y3
@@ -4747,8 +5121,8 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -4772,37 +5146,43 @@ part4:
 stored4:
 	DECQ 128(DI)
 	JE   across4
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -4829,13 +5209,13 @@ rows5:
 load5:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 
 loaded5:
@@ -4844,7 +5224,10 @@ loaded5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -4905,16 +5288,25 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch5
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
 	VADDPD Y0, Y5, Y0
 	VADDPD Y1, Y6, Y1
 	VADDPD Y2, Y7, Y2
 	VADDPD Y3, Y8, Y3
 	VADDPD Y4, Y9, Y4
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VXORPS Y5, Y5, Y5
@@ -4933,19 +5325,19 @@ signed5:
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y4, Y4
@@ -4953,8 +5345,8 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -4982,37 +5374,43 @@ part5:
 stored5:
 	DECQ 128(DI)
 	JE   across5
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -5040,15 +5438,15 @@ rows6:
 load6:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 
 loaded6:
@@ -5058,7 +5456,10 @@ loaded6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -5125,17 +5526,26 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch6
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
 	VADDPD Y0, Y6, Y0
 	VADDPD Y1, Y7, Y1
 	VADDPD Y2, Y8, Y2
 	VADDPD Y3, Y9, Y3
 	VADDPD Y4, Y10, Y4
 	VADDPD Y5, Y11, Y5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VXORPS Y6, Y6, Y6
@@ -5155,23 +5565,23 @@ signed6:
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y5, Y5
@@ -5179,8 +5589,8 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -5212,37 +5622,43 @@ part6:
 stored6:
 	DECQ 128(DI)
 	JE   across6
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -5271,21 +5687,24 @@ rows7:
 load7:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -5313,20 +5732,29 @@ step7:
 	DECQ         DX
 	JNE          step7
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch7
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed7
-	VXORPS       Y7, Y7, Y7
-	VMAXPD       Y0, Y7, Y0
-	VMAXPD       Y1, Y7, Y1
-	VMAXPD       Y2, Y7, Y2
-	VMAXPD       Y3, Y7, Y3
-	VMAXPD       Y4, Y7, Y4
-	VMAXPD       Y5, Y7, Y5
-	VMAXPD       Y6, Y7, Y6
+	DECQ         336(DI)
+	JE           summed7
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VXORPS Y7, Y7, Y7
+	VMAXPD Y0, Y7, Y0
+	VMAXPD Y1, Y7, Y1
+	VMAXPD Y2, Y7, Y2
+	VMAXPD Y3, Y7, Y3
+	VMAXPD Y4, Y7, Y4
+	VMAXPD Y5, Y7, Y5
+	VMAXPD Y6, Y7, Y6
 
 signed7:
 	MOVQ       32(DI), SI
@@ -5337,27 +5765,27 @@ signed7:
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y6, Y6
@@ -5365,8 +5793,8 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPD Y0, (SI)
@@ -5402,37 +5830,43 @@ part7:
 stored7:
 	DECQ 128(DI)
 	JE   across7
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -5462,32 +5896,33 @@ rows8:
 load8:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -5511,7 +5946,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -5541,11 +5976,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VXORPS Y8, Y8, Y8
@@ -5567,31 +6011,31 @@ signed8:
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y7, Y7
@@ -5599,8 +6043,8 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPD Y0, (SI)
@@ -5640,37 +6084,43 @@ part8:
 stored8:
 	DECQ 128(DI)
 	JE   across8
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -5701,34 +6151,35 @@ rows9:
 load9:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -5754,7 +6205,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -5786,11 +6237,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VXORPS Y9, Y9, Y9
@@ -5813,35 +6273,35 @@ signed9:
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y8, Y8
@@ -5849,8 +6309,8 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPD Y0, (SI)
@@ -5894,37 +6354,43 @@ part9:
 stored9:
 	DECQ 128(DI)
 	JE   across9
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -5956,30 +6422,31 @@ rows10:
 load10:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -5987,7 +6454,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -6016,7 +6483,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -6051,11 +6518,20 @@ step10:
 	JNE          step10
 
 stepped10:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch10
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch10
+	DECQ 336(DI)
+	JE   summed10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+summed10:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed10
 	VXORPS Y10, Y10, Y10
@@ -6079,39 +6555,39 @@ signed10:
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y9, Y9
@@ -6119,8 +6595,8 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPD Y0, (SI)
@@ -6168,37 +6644,43 @@ part10:
 stored10:
 	DECQ 128(DI)
 	JE   across10
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -6231,32 +6713,33 @@ rows11:
 load11:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -6264,7 +6747,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -6295,7 +6778,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -6332,11 +6815,20 @@ step11:
 	JNE          step11
 
 stepped11:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch11
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch11
+	DECQ 336(DI)
+	JE   summed11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+summed11:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed11
 	VXORPS Y11, Y11, Y11
@@ -6361,43 +6853,43 @@ signed11:
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y10, Y10
@@ -6405,8 +6897,8 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPD Y0, (SI)
@@ -6458,37 +6950,43 @@ part11:
 stored11:
 	DECQ 128(DI)
 	JE   across11
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -6522,34 +7020,35 @@ rows12:
 load12:
 	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -6557,7 +7056,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -6590,7 +7089,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -6629,11 +7128,20 @@ step12:
 	JNE          step12
 
 stepped12:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch12
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch12
+	DECQ 336(DI)
+	JE   summed12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+summed12:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed12
 	VXORPS Y12, Y12, Y12
@@ -6659,47 +7167,47 @@ signed12:
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y0, Y0
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y2, Y2
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y4, Y4
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y6, Y6
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y8, Y8
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y10, Y10
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y11, Y11
@@ -6707,8 +7215,8 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPD Y0, (SI)
@@ -6764,37 +7272,43 @@ part12:
 stored12:
 	DECQ 128(DI)
 	JE   across12
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -6812,8 +7326,8 @@ TEXT ·productAVX2F64x2(SB), NOSPLIT, $0-8
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
 	MOVQ    152(DI), R13
-	MOVQ    184(DI), CX
-	MOVQ    288(DI), AX
+	MOVQ    192(DI), CX
+	MOVQ    312(DI), AX
 	VMOVUPD (AX), Y15
 	MOVQ    136(DI), AX
 	CMPQ    AX, $0x04
@@ -6867,7 +7381,10 @@ loaded1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -6924,17 +7441,26 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Y0, Y2, Y0
 	VADDPD Y1, Y3, Y1
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VADDPD Y0, Y4, Y0
 	VADDPD Y1, Y5, Y1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VXORPS Y2, Y2, Y2
@@ -6957,8 +7483,8 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -6972,37 +7498,43 @@ part1:
 stored1:
 	DECQ 128(DI)
 	JE   across1
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -7029,7 +7561,7 @@ load2:
 	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
 
@@ -7038,7 +7570,10 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -7090,15 +7625,24 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPD Y0, Y4, Y0
 	VADDPD Y1, Y5, Y1
 	VADDPD Y2, Y6, Y2
 	VADDPD Y3, Y7, Y3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VXORPS Y4, Y4, Y4
@@ -7119,7 +7663,7 @@ signed2:
 	VMASKMOVPD 32(SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y2, Y2
@@ -7130,8 +7674,8 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -7151,37 +7695,43 @@ part2:
 stored2:
 	DECQ 128(DI)
 	JE   across2
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -7210,10 +7760,10 @@ load3:
 	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
 
@@ -7224,7 +7774,10 @@ loaded3:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -7285,17 +7838,26 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPD Y0, Y6, Y0
 	VADDPD Y1, Y7, Y1
 	VADDPD Y2, Y8, Y2
 	VADDPD Y3, Y9, Y3
 	VADDPD Y4, Y10, Y4
 	VADDPD Y5, Y11, Y5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VXORPS Y6, Y6, Y6
@@ -7318,14 +7880,14 @@ signed3:
 	VMASKMOVPD 32(SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y4, Y4
@@ -7336,8 +7898,8 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -7363,37 +7925,43 @@ part3:
 stored3:
 	DECQ 128(DI)
 	JE   across3
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -7424,27 +7992,28 @@ load4:
 	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -7465,7 +8034,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -7492,11 +8061,20 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch4
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VXORPS Y8, Y8, Y8
@@ -7521,21 +8099,21 @@ signed4:
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y6, Y6
@@ -7546,8 +8124,8 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -7579,37 +8157,43 @@ part4:
 stored4:
 	DECQ 128(DI)
 	JE   across4
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -7642,30 +8226,31 @@ load5:
 	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -7689,7 +8274,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -7719,11 +8304,20 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch5
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VXORPS Y10, Y10, Y10
@@ -7750,28 +8344,28 @@ signed5:
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y6, Y6
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y8, Y8
@@ -7782,8 +8376,8 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -7821,37 +8415,43 @@ part5:
 stored5:
 	DECQ 128(DI)
 	JE   across5
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -7886,33 +8486,34 @@ load6:
 	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y10
 	VMASKMOVPD 32(SI), Y15, Y11
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -7939,7 +8540,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -7972,11 +8573,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VXORPS Y12, Y12, Y12
@@ -8005,35 +8615,35 @@ signed6:
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y1, Y1
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y3, Y3
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y5, Y5
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y6, Y6
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y7, Y7
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y8, Y8
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y9, Y9
-	ADDQ       248(DI), SI
+	ADDQ       272(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y10, Y10
@@ -8044,8 +8654,8 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
-	MOVQ    296(DI), AX
+	MOVQ    224(DI), BX
+	MOVQ    320(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -8089,37 +8699,43 @@ part6:
 stored6:
 	DECQ 128(DI)
 	JE   across6
-	MOVQ 272(DI), AX
+	MOVQ 296(DI), AX
 	ADDQ AX, 48(DI)
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	MOVQ 360(DI), AX
+	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6

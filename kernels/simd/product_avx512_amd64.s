@@ -11,8 +11,8 @@ TEXT ·productAVX512F32x1(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
@@ -101,7 +101,10 @@ loaded1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -143,14 +146,23 @@ step1:
 	JNE              step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Z0, Z1, Z0
 	VADDPS Z2, Z3, Z2
 	VADDPS Z0, Z2, Z0
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z1, Z1, Z1
@@ -169,41 +181,47 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -227,7 +245,7 @@ rows2:
 load2:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
 
 loaded2:
@@ -237,7 +255,10 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -284,17 +305,26 @@ step2:
 	JNE              step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPS Z0, Z2, Z0
 	VADDPS Z1, Z3, Z1
 	VADDPS Z4, Z6, Z4
 	VADDPS Z5, Z7, Z5
 	VADDPS Z0, Z4, Z0
 	VADDPS Z1, Z5, Z1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z2, Z2, Z2
@@ -310,7 +340,7 @@ signed2:
 	VMOVUPS.Z (SI), K1, Z3
 	VCMPPS    $0x11, Z3, Z2, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
 	VCMPPS    $0x11, Z3, Z2, K2
 	VMOVUPS.Z Z1, K2, Z1
@@ -318,43 +348,49 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -379,16 +415,19 @@ rows3:
 load3:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
 
 loaded3:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -428,14 +467,23 @@ step3:
 	JNE              step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPS Z0, Z3, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z2, Z5, Z2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VPXORD Z3, Z3, Z3
@@ -452,11 +500,11 @@ signed3:
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z2, K2, Z2
@@ -464,7 +512,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -472,37 +520,43 @@ kept3:
 	VMOVUPS Z2, K1, (SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -528,11 +582,11 @@ rows4:
 load4:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
 
 loaded4:
@@ -540,7 +594,10 @@ loaded4:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -583,15 +640,24 @@ step4:
 	JNE              step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch4
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
 	VADDPS Z0, Z4, Z0
 	VADDPS Z1, Z5, Z1
 	VADDPS Z2, Z6, Z2
 	VADDPS Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VPXORD Z4, Z4, Z4
@@ -609,15 +675,15 @@ signed4:
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -625,7 +691,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -635,37 +701,43 @@ kept4:
 	VMOVUPS Z3, K1, (SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -692,13 +764,13 @@ rows5:
 load5:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 
 loaded5:
@@ -707,7 +779,10 @@ loaded5:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -753,16 +828,25 @@ step5:
 	JNE              step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch5
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
 	VADDPS Z0, Z5, Z0
 	VADDPS Z1, Z6, Z1
 	VADDPS Z2, Z7, Z2
 	VADDPS Z3, Z8, Z3
 	VADDPS Z4, Z9, Z4
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VPXORD Z5, Z5, Z5
@@ -781,19 +865,19 @@ signed5:
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -801,7 +885,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -813,37 +897,43 @@ kept5:
 	VMOVUPS Z4, K1, (SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -871,15 +961,15 @@ rows6:
 load6:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 
 loaded6:
@@ -889,7 +979,10 @@ loaded6:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -938,17 +1031,26 @@ step6:
 	JNE              step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch6
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
 	VADDPS Z0, Z6, Z0
 	VADDPS Z1, Z7, Z1
 	VADDPS Z2, Z8, Z2
 	VADDPS Z3, Z9, Z3
 	VADDPS Z4, Z10, Z4
 	VADDPS Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z6, Z6, Z6
@@ -968,23 +1070,23 @@ signed6:
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z5, K2, Z5
@@ -992,7 +1094,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1006,37 +1108,43 @@ kept6:
 	VMOVUPS Z5, K1, (SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -1065,21 +1173,24 @@ rows7:
 load7:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -1100,20 +1211,29 @@ step7:
 	DECQ             DX
 	JNE              step7
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch7
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed7
-	VPXORD           Z7, Z7, Z7
-	VMAXPS           Z0, Z7, Z0
-	VMAXPS           Z1, Z7, Z1
-	VMAXPS           Z2, Z7, Z2
-	VMAXPS           Z3, Z7, Z3
-	VMAXPS           Z4, Z7, Z4
-	VMAXPS           Z5, Z7, Z5
-	VMAXPS           Z6, Z7, Z6
+	DECQ             336(DI)
+	JE               summed7
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VPXORD Z7, Z7, Z7
+	VMAXPS Z0, Z7, Z0
+	VMAXPS Z1, Z7, Z1
+	VMAXPS Z2, Z7, Z2
+	VMAXPS Z3, Z7, Z3
+	VMAXPS Z4, Z7, Z4
+	VMAXPS Z5, Z7, Z5
+	VMAXPS Z6, Z7, Z6
 
 signed7:
 	MOVQ      32(DI), SI
@@ -1124,27 +1244,27 @@ signed7:
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -1152,7 +1272,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1168,37 +1288,43 @@ kept7:
 	VMOVUPS Z6, K1, (SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -1228,23 +1354,26 @@ rows8:
 load8:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch8:
 	MOVQ R14, SI
@@ -1266,21 +1395,30 @@ step8:
 	DECQ             DX
 	JNE              step8
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch8
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed8
-	VPXORD           Z8, Z8, Z8
-	VMAXPS           Z0, Z8, Z0
-	VMAXPS           Z1, Z8, Z1
-	VMAXPS           Z2, Z8, Z2
-	VMAXPS           Z3, Z8, Z3
-	VMAXPS           Z4, Z8, Z4
-	VMAXPS           Z5, Z8, Z5
-	VMAXPS           Z6, Z8, Z6
-	VMAXPS           Z7, Z8, Z7
+	DECQ             336(DI)
+	JE               summed8
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch8
+
+summed8:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed8
+	VPXORD Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 signed8:
 	MOVQ      32(DI), SI
@@ -1291,31 +1429,31 @@ signed8:
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z7, K2, Z7
@@ -1323,7 +1461,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1341,37 +1479,43 @@ kept8:
 	VMOVUPS Z7, K1, (SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -1402,25 +1546,28 @@ rows9:
 load9:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch9:
 	MOVQ R14, SI
@@ -1443,22 +1590,31 @@ step9:
 	DECQ             DX
 	JNE              step9
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch9
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed9
-	VPXORD           Z9, Z9, Z9
-	VMAXPS           Z0, Z9, Z0
-	VMAXPS           Z1, Z9, Z1
-	VMAXPS           Z2, Z9, Z2
-	VMAXPS           Z3, Z9, Z3
-	VMAXPS           Z4, Z9, Z4
-	VMAXPS           Z5, Z9, Z5
-	VMAXPS           Z6, Z9, Z6
-	VMAXPS           Z7, Z9, Z7
-	VMAXPS           Z8, Z9, Z8
+	DECQ             336(DI)
+	JE               summed9
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch9
+
+summed9:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed9
+	VPXORD Z9, Z9, Z9
+	VMAXPS Z0, Z9, Z0
+	VMAXPS Z1, Z9, Z1
+	VMAXPS Z2, Z9, Z2
+	VMAXPS Z3, Z9, Z3
+	VMAXPS Z4, Z9, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z9, Z6
+	VMAXPS Z7, Z9, Z7
+	VMAXPS Z8, Z9, Z8
 
 signed9:
 	MOVQ      32(DI), SI
@@ -1469,35 +1625,35 @@ signed9:
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -1505,7 +1661,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1525,37 +1681,43 @@ kept9:
 	VMOVUPS Z8, K1, (SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -1587,27 +1749,30 @@ rows10:
 load10:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch10:
 	MOVQ R14, SI
@@ -1634,23 +1799,32 @@ step10:
 	DECQ             DX
 	JNE              step10
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch10
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed10
-	VPXORD           Z10, Z10, Z10
-	VMAXPS           Z0, Z10, Z0
-	VMAXPS           Z1, Z10, Z1
-	VMAXPS           Z2, Z10, Z2
-	VMAXPS           Z3, Z10, Z3
-	VMAXPS           Z4, Z10, Z4
-	VMAXPS           Z5, Z10, Z5
-	VMAXPS           Z6, Z10, Z6
-	VMAXPS           Z7, Z10, Z7
-	VMAXPS           Z8, Z10, Z8
-	VMAXPS           Z9, Z10, Z9
+	DECQ             336(DI)
+	JE               summed10
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch10
+
+summed10:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed10
+	VPXORD Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 signed10:
 	MOVQ      32(DI), SI
@@ -1661,39 +1835,39 @@ signed10:
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -1701,7 +1875,7 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1723,37 +1897,43 @@ kept10:
 	VMOVUPS Z9, K1, (SI)
 	DECQ    128(DI)
 	JE      across10
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -1786,29 +1966,32 @@ rows11:
 load11:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch11:
 	MOVQ R14, SI
@@ -1836,24 +2019,33 @@ step11:
 	DECQ             DX
 	JNE              step11
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch11
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed11
-	VPXORD           Z11, Z11, Z11
-	VMAXPS           Z0, Z11, Z0
-	VMAXPS           Z1, Z11, Z1
-	VMAXPS           Z2, Z11, Z2
-	VMAXPS           Z3, Z11, Z3
-	VMAXPS           Z4, Z11, Z4
-	VMAXPS           Z5, Z11, Z5
-	VMAXPS           Z6, Z11, Z6
-	VMAXPS           Z7, Z11, Z7
-	VMAXPS           Z8, Z11, Z8
-	VMAXPS           Z9, Z11, Z9
-	VMAXPS           Z10, Z11, Z10
+	DECQ             336(DI)
+	JE               summed11
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch11
+
+summed11:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed11
+	VPXORD Z11, Z11, Z11
+	VMAXPS Z0, Z11, Z0
+	VMAXPS Z1, Z11, Z1
+	VMAXPS Z2, Z11, Z2
+	VMAXPS Z3, Z11, Z3
+	VMAXPS Z4, Z11, Z4
+	VMAXPS Z5, Z11, Z5
+	VMAXPS Z6, Z11, Z6
+	VMAXPS Z7, Z11, Z7
+	VMAXPS Z8, Z11, Z8
+	VMAXPS Z9, Z11, Z9
+	VMAXPS Z10, Z11, Z10
 
 signed11:
 	MOVQ      32(DI), SI
@@ -1864,43 +2056,43 @@ signed11:
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z10, K2, Z10
@@ -1908,7 +2100,7 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1932,37 +2124,43 @@ kept11:
 	VMOVUPS Z10, K1, (SI)
 	DECQ    128(DI)
 	JE      across11
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -1996,31 +2194,34 @@ rows12:
 load12:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch12:
 	MOVQ R14, SI
@@ -2049,25 +2250,34 @@ step12:
 	DECQ             DX
 	JNE              step12
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch12
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed12
-	VPXORD           Z12, Z12, Z12
-	VMAXPS           Z0, Z12, Z0
-	VMAXPS           Z1, Z12, Z1
-	VMAXPS           Z2, Z12, Z2
-	VMAXPS           Z3, Z12, Z3
-	VMAXPS           Z4, Z12, Z4
-	VMAXPS           Z5, Z12, Z5
-	VMAXPS           Z6, Z12, Z6
-	VMAXPS           Z7, Z12, Z7
-	VMAXPS           Z8, Z12, Z8
-	VMAXPS           Z9, Z12, Z9
-	VMAXPS           Z10, Z12, Z10
-	VMAXPS           Z11, Z12, Z11
+	DECQ             336(DI)
+	JE               summed12
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch12
+
+summed12:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed12
+	VPXORD Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 signed12:
 	MOVQ      32(DI), SI
@@ -2078,47 +2288,47 @@ signed12:
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z11, K2, Z11
@@ -2126,7 +2336,7 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -2152,37 +2362,43 @@ kept12:
 	VMOVUPS Z11, K1, (SI)
 	DECQ    128(DI)
 	JE      across12
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -2217,33 +2433,36 @@ rows13:
 load13:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 
 loaded13:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch13:
 	MOVQ R14, SI
@@ -2273,26 +2492,35 @@ step13:
 	DECQ             DX
 	JNE              step13
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch13
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed13
-	VPXORD           Z13, Z13, Z13
-	VMAXPS           Z0, Z13, Z0
-	VMAXPS           Z1, Z13, Z1
-	VMAXPS           Z2, Z13, Z2
-	VMAXPS           Z3, Z13, Z3
-	VMAXPS           Z4, Z13, Z4
-	VMAXPS           Z5, Z13, Z5
-	VMAXPS           Z6, Z13, Z6
-	VMAXPS           Z7, Z13, Z7
-	VMAXPS           Z8, Z13, Z8
-	VMAXPS           Z9, Z13, Z9
-	VMAXPS           Z10, Z13, Z10
-	VMAXPS           Z11, Z13, Z11
-	VMAXPS           Z12, Z13, Z12
+	DECQ             336(DI)
+	JE               summed13
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch13
+
+summed13:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed13
+	VPXORD Z13, Z13, Z13
+	VMAXPS Z0, Z13, Z0
+	VMAXPS Z1, Z13, Z1
+	VMAXPS Z2, Z13, Z2
+	VMAXPS Z3, Z13, Z3
+	VMAXPS Z4, Z13, Z4
+	VMAXPS Z5, Z13, Z5
+	VMAXPS Z6, Z13, Z6
+	VMAXPS Z7, Z13, Z7
+	VMAXPS Z8, Z13, Z8
+	VMAXPS Z9, Z13, Z9
+	VMAXPS Z10, Z13, Z10
+	VMAXPS Z11, Z13, Z11
+	VMAXPS Z12, Z13, Z12
 
 signed13:
 	MOVQ      32(DI), SI
@@ -2303,51 +2531,51 @@ signed13:
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -2355,7 +2583,7 @@ signed13:
 kept13:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -2383,37 +2611,43 @@ kept13:
 	VMOVUPS Z12, K1, (SI)
 	DECQ    128(DI)
 	JE      across13
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
 	JE   done13
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -2449,35 +2683,38 @@ rows14:
 load14:
 	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 
 loaded14:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch14:
 	MOVQ R14, SI
@@ -2508,27 +2745,36 @@ step14:
 	DECQ             DX
 	JNE              step14
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch14
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed14
-	VPXORD           Z14, Z14, Z14
-	VMAXPS           Z0, Z14, Z0
-	VMAXPS           Z1, Z14, Z1
-	VMAXPS           Z2, Z14, Z2
-	VMAXPS           Z3, Z14, Z3
-	VMAXPS           Z4, Z14, Z4
-	VMAXPS           Z5, Z14, Z5
-	VMAXPS           Z6, Z14, Z6
-	VMAXPS           Z7, Z14, Z7
-	VMAXPS           Z8, Z14, Z8
-	VMAXPS           Z9, Z14, Z9
-	VMAXPS           Z10, Z14, Z10
-	VMAXPS           Z11, Z14, Z11
-	VMAXPS           Z12, Z14, Z12
-	VMAXPS           Z13, Z14, Z13
+	DECQ             336(DI)
+	JE               summed14
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch14
+
+summed14:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed14
+	VPXORD Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 signed14:
 	MOVQ      32(DI), SI
@@ -2539,55 +2785,55 @@ signed14:
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z12, K2, Z12
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z13, K2, Z13
@@ -2595,7 +2841,7 @@ signed14:
 kept14:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -2625,37 +2871,43 @@ kept14:
 	VMOVUPS Z13, K1, (SI)
 	DECQ    128(DI)
 	JE      across14
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
 	JE   done14
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -2673,8 +2925,8 @@ TEXT ·productAVX512F32x2(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
@@ -2768,7 +3020,10 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -2825,17 +3080,26 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Z0, Z2, Z0
 	VADDPS Z1, Z3, Z1
 	VADDPS Z4, Z6, Z4
 	VADDPS Z5, Z7, Z5
 	VADDPS Z0, Z4, Z0
 	VADDPS Z1, Z5, Z1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z2, Z2, Z2
@@ -2858,42 +3122,48 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -2920,7 +3190,7 @@ load2:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
 
@@ -2929,7 +3199,10 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -2981,15 +3254,24 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPS Z0, Z4, Z0
 	VADDPS Z1, Z5, Z1
 	VADDPS Z2, Z6, Z2
 	VADDPS Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z4, Z4, Z4
@@ -3010,7 +3292,7 @@ signed2:
 	VMOVUPS.Z 64(SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z2, K2, Z2
@@ -3021,7 +3303,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3029,37 +3311,43 @@ kept2:
 	VMOVUPS Z3, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -3088,10 +3376,10 @@ load3:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
 
@@ -3102,7 +3390,10 @@ loaded3:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -3163,17 +3454,26 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPS Z0, Z6, Z0
 	VADDPS Z1, Z7, Z1
 	VADDPS Z2, Z8, Z2
 	VADDPS Z3, Z9, Z3
 	VADDPS Z4, Z10, Z4
 	VADDPS Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VPXORD Z6, Z6, Z6
@@ -3196,14 +3496,14 @@ signed3:
 	VMOVUPS.Z 64(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -3214,7 +3514,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3225,37 +3525,43 @@ kept3:
 	VMOVUPS Z5, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -3286,18 +3592,21 @@ load4:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -3324,21 +3633,30 @@ step4:
 	DECQ         DX
 	JNE          step4
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch4
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed4
-	VPXORD       Z8, Z8, Z8
-	VMAXPS       Z0, Z8, Z0
-	VMAXPS       Z1, Z8, Z1
-	VMAXPS       Z2, Z8, Z2
-	VMAXPS       Z3, Z8, Z3
-	VMAXPS       Z4, Z8, Z4
-	VMAXPS       Z5, Z8, Z5
-	VMAXPS       Z6, Z8, Z6
-	VMAXPS       Z7, Z8, Z7
+	DECQ         336(DI)
+	JE           summed4
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch4
+
+summed4:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 signed4:
 	MOVQ      32(DI), SI
@@ -3352,21 +3670,21 @@ signed4:
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -3377,7 +3695,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3391,37 +3709,43 @@ kept4:
 	VMOVUPS Z7, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -3454,21 +3778,24 @@ load5:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -3498,23 +3825,32 @@ step5:
 	DECQ         DX
 	JNE          step5
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch5
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed5
-	VPXORD       Z10, Z10, Z10
-	VMAXPS       Z0, Z10, Z0
-	VMAXPS       Z1, Z10, Z1
-	VMAXPS       Z2, Z10, Z2
-	VMAXPS       Z3, Z10, Z3
-	VMAXPS       Z4, Z10, Z4
-	VMAXPS       Z5, Z10, Z5
-	VMAXPS       Z6, Z10, Z6
-	VMAXPS       Z7, Z10, Z7
-	VMAXPS       Z8, Z10, Z8
-	VMAXPS       Z9, Z10, Z9
+	DECQ         336(DI)
+	JE           summed5
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch5
+
+summed5:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 signed5:
 	MOVQ      32(DI), SI
@@ -3528,28 +3864,28 @@ signed5:
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -3560,7 +3896,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3577,37 +3913,43 @@ kept5:
 	VMOVUPS Z9, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -3642,24 +3984,27 @@ load6:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -3692,25 +4037,34 @@ step6:
 	DECQ         DX
 	JNE          step6
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch6
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed6
-	VPXORD       Z12, Z12, Z12
-	VMAXPS       Z0, Z12, Z0
-	VMAXPS       Z1, Z12, Z1
-	VMAXPS       Z2, Z12, Z2
-	VMAXPS       Z3, Z12, Z3
-	VMAXPS       Z4, Z12, Z4
-	VMAXPS       Z5, Z12, Z5
-	VMAXPS       Z6, Z12, Z6
-	VMAXPS       Z7, Z12, Z7
-	VMAXPS       Z8, Z12, Z8
-	VMAXPS       Z9, Z12, Z9
-	VMAXPS       Z10, Z12, Z10
-	VMAXPS       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed6
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch6
+
+summed6:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed6
+	VPXORD Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 signed6:
 	MOVQ      32(DI), SI
@@ -3724,35 +4078,35 @@ signed6:
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z10, K2, Z10
@@ -3763,7 +4117,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3783,37 +4137,43 @@ kept6:
 	VMOVUPS Z11, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -3850,27 +4210,30 @@ load7:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -3906,27 +4269,36 @@ step7:
 	DECQ         DX
 	JNE          step7
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch7
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed7
-	VPXORD       Z14, Z14, Z14
-	VMAXPS       Z0, Z14, Z0
-	VMAXPS       Z1, Z14, Z1
-	VMAXPS       Z2, Z14, Z2
-	VMAXPS       Z3, Z14, Z3
-	VMAXPS       Z4, Z14, Z4
-	VMAXPS       Z5, Z14, Z5
-	VMAXPS       Z6, Z14, Z6
-	VMAXPS       Z7, Z14, Z7
-	VMAXPS       Z8, Z14, Z8
-	VMAXPS       Z9, Z14, Z9
-	VMAXPS       Z10, Z14, Z10
-	VMAXPS       Z11, Z14, Z11
-	VMAXPS       Z12, Z14, Z12
-	VMAXPS       Z13, Z14, Z13
+	DECQ         336(DI)
+	JE           summed7
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VPXORD Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 signed7:
 	MOVQ      32(DI), SI
@@ -3940,42 +4312,42 @@ signed7:
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -3986,7 +4358,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4009,37 +4381,43 @@ kept7:
 	VMOVUPS Z13, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -4078,39 +4456,40 @@ load8:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -4143,7 +4522,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -4182,11 +4561,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VPXORD Z16, Z16, Z16
@@ -4219,49 +4607,49 @@ signed8:
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z14, K2, Z14
@@ -4272,7 +4660,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4298,37 +4686,43 @@ kept8:
 	VMOVUPS Z15, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -4369,42 +4763,43 @@ load9:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -4440,7 +4835,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -4482,11 +4877,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VPXORD Z18, Z18, Z18
@@ -4521,56 +4925,56 @@ signed9:
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -4581,7 +4985,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4610,37 +5014,43 @@ kept9:
 	VMOVUPS Z17, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -4683,39 +5093,40 @@ load10:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -4723,7 +5134,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -4763,7 +5174,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -4809,11 +5220,20 @@ step10:
 	JNE          step10
 
 stepped10:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch10
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch10
+	DECQ 336(DI)
+	JE   summed10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+summed10:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed10
 	VPXORD Z20, Z20, Z20
@@ -4850,63 +5270,63 @@ signed10:
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -4917,7 +5337,7 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4949,37 +5369,43 @@ kept10:
 	VMOVUPS Z19, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across10
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -5024,42 +5450,43 @@ load11:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -5067,7 +5494,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -5110,7 +5537,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -5159,11 +5586,20 @@ step11:
 	JNE          step11
 
 stepped11:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch11
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch11
+	DECQ 336(DI)
+	JE   summed11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+summed11:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed11
 	VPXORD Z22, Z22, Z22
@@ -5202,70 +5638,70 @@ signed11:
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z20, K2, Z20
@@ -5276,7 +5712,7 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -5311,37 +5747,43 @@ kept11:
 	VMOVUPS Z21, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across11
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -5388,45 +5830,46 @@ load12:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -5434,7 +5877,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -5480,7 +5923,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -5532,11 +5975,20 @@ step12:
 	JNE          step12
 
 stepped12:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch12
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch12
+	DECQ 336(DI)
+	JE   summed12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+summed12:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed12
 	VPXORD Z24, Z24, Z24
@@ -5577,77 +6029,77 @@ signed12:
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z22, K2, Z22
@@ -5658,7 +6110,7 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -5696,37 +6148,43 @@ kept12:
 	VMOVUPS Z23, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across12
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -5775,48 +6233,49 @@ load13:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
 
 loaded13:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -5824,7 +6283,7 @@ batch13:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain13
 
 fetching13:
@@ -5873,7 +6332,7 @@ fetching13:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching13
 	JMP          stepped13
@@ -5928,11 +6387,20 @@ step13:
 	JNE          step13
 
 stepped13:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch13
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch13
+	DECQ 336(DI)
+	JE   summed13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch13
+
+summed13:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed13
 	VPXORD Z26, Z26, Z26
@@ -5975,84 +6443,84 @@ signed13:
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z22, K2, Z22
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z24, K2, Z24
@@ -6063,7 +6531,7 @@ signed13:
 kept13:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -6104,37 +6572,43 @@ kept13:
 	VMOVUPS Z25, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across13
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
 	JE   done13
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -6185,51 +6659,52 @@ load14:
 	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z26
 	VMOVUPS.Z 64(SI), K1, Z27
 
 loaded14:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -6237,7 +6712,7 @@ batch14:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain14
 
 fetching14:
@@ -6289,7 +6764,7 @@ fetching14:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching14
 	JMP          stepped14
@@ -6347,11 +6822,20 @@ step14:
 	JNE          step14
 
 stepped14:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch14
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch14
+	DECQ 336(DI)
+	JE   summed14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch14
+
+summed14:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed14
 	VPXORD Z28, Z28, Z28
@@ -6396,91 +6880,91 @@ signed14:
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z22, K2, Z22
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z24, K2, Z24
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z25, K2, Z25
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z26, K2, Z26
@@ -6491,7 +6975,7 @@ signed14:
 kept14:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -6535,37 +7019,43 @@ kept14:
 	VMOVUPS Z27, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across14
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
 	JE   done14
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -6583,8 +7073,8 @@ TEXT ·productAVX512F32x3(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x05
@@ -6652,7 +7142,10 @@ loaded1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -6701,14 +7194,23 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Z0, Z3, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z2, Z5, Z2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z3, Z3, Z3
@@ -6735,43 +7237,49 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -6801,7 +7309,7 @@ load2:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
@@ -6813,7 +7321,10 @@ loaded2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -6874,17 +7385,26 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPS Z0, Z6, Z0
 	VADDPS Z1, Z7, Z1
 	VADDPS Z2, Z8, Z2
 	VADDPS Z3, Z9, Z3
 	VADDPS Z4, Z10, Z4
 	VADDPS Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z6, Z6, Z6
@@ -6910,7 +7430,7 @@ signed2:
 	VMOVUPS.Z 128(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6924,7 +7444,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -6934,37 +7454,43 @@ kept2:
 	VMOVUPS Z5, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -6997,17 +7523,20 @@ load3:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
 
 loaded3:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -7035,22 +7564,31 @@ step3:
 	DECQ         DX
 	JNE          step3
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z9, Z9, Z9
-	VMAXPS       Z0, Z9, Z0
-	VMAXPS       Z1, Z9, Z1
-	VMAXPS       Z2, Z9, Z2
-	VMAXPS       Z3, Z9, Z3
-	VMAXPS       Z4, Z9, Z4
-	VMAXPS       Z5, Z9, Z5
-	VMAXPS       Z6, Z9, Z6
-	VMAXPS       Z7, Z9, Z7
-	VMAXPS       Z8, Z9, Z8
+	DECQ         336(DI)
+	JE           summed3
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch3
+
+summed3:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z9, Z9, Z9
+	VMAXPS Z0, Z9, Z0
+	VMAXPS Z1, Z9, Z1
+	VMAXPS Z2, Z9, Z2
+	VMAXPS Z3, Z9, Z3
+	VMAXPS Z4, Z9, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z9, Z6
+	VMAXPS Z7, Z9, Z7
+	VMAXPS Z8, Z9, Z8
 
 signed3:
 	MOVQ      32(DI), SI
@@ -7067,7 +7605,7 @@ signed3:
 	VMOVUPS.Z 128(SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -7077,7 +7615,7 @@ signed3:
 	VMOVUPS.Z 128(SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -7091,7 +7629,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7105,37 +7643,43 @@ kept3:
 	VMOVUPS Z8, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -7171,21 +7715,24 @@ load4:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -7217,25 +7764,34 @@ step4:
 	DECQ         DX
 	JNE          step4
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch4
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed4
-	VPXORD       Z12, Z12, Z12
-	VMAXPS       Z0, Z12, Z0
-	VMAXPS       Z1, Z12, Z1
-	VMAXPS       Z2, Z12, Z2
-	VMAXPS       Z3, Z12, Z3
-	VMAXPS       Z4, Z12, Z4
-	VMAXPS       Z5, Z12, Z5
-	VMAXPS       Z6, Z12, Z6
-	VMAXPS       Z7, Z12, Z7
-	VMAXPS       Z8, Z12, Z8
-	VMAXPS       Z9, Z12, Z9
-	VMAXPS       Z10, Z12, Z10
-	VMAXPS       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed4
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch4
+
+summed4:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 signed4:
 	MOVQ      32(DI), SI
@@ -7252,7 +7808,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -7262,7 +7818,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -7272,7 +7828,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -7286,7 +7842,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7304,37 +7860,43 @@ kept4:
 	VMOVUPS Z11, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -7373,25 +7935,28 @@ load5:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -7427,28 +7992,37 @@ step5:
 	DECQ         DX
 	JNE          step5
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch5
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed5
-	VPXORD       Z15, Z15, Z15
-	VMAXPS       Z0, Z15, Z0
-	VMAXPS       Z1, Z15, Z1
-	VMAXPS       Z2, Z15, Z2
-	VMAXPS       Z3, Z15, Z3
-	VMAXPS       Z4, Z15, Z4
-	VMAXPS       Z5, Z15, Z5
-	VMAXPS       Z6, Z15, Z6
-	VMAXPS       Z7, Z15, Z7
-	VMAXPS       Z8, Z15, Z8
-	VMAXPS       Z9, Z15, Z9
-	VMAXPS       Z10, Z15, Z10
-	VMAXPS       Z11, Z15, Z11
-	VMAXPS       Z12, Z15, Z12
-	VMAXPS       Z13, Z15, Z13
-	VMAXPS       Z14, Z15, Z14
+	DECQ         336(DI)
+	JE           summed5
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch5
+
+summed5:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z15, Z15, Z15
+	VMAXPS Z0, Z15, Z0
+	VMAXPS Z1, Z15, Z1
+	VMAXPS Z2, Z15, Z2
+	VMAXPS Z3, Z15, Z3
+	VMAXPS Z4, Z15, Z4
+	VMAXPS Z5, Z15, Z5
+	VMAXPS Z6, Z15, Z6
+	VMAXPS Z7, Z15, Z7
+	VMAXPS Z8, Z15, Z8
+	VMAXPS Z9, Z15, Z9
+	VMAXPS Z10, Z15, Z10
+	VMAXPS Z11, Z15, Z11
+	VMAXPS Z12, Z15, Z12
+	VMAXPS Z13, Z15, Z13
+	VMAXPS Z14, Z15, Z14
 
 signed5:
 	MOVQ      32(DI), SI
@@ -7465,7 +8039,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -7475,7 +8049,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -7485,7 +8059,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -7495,7 +8069,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -7509,7 +8083,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7531,37 +8105,43 @@ kept5:
 	VMOVUPS Z14, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -7603,38 +8183,39 @@ load6:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -7668,7 +8249,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -7708,11 +8289,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z18, Z18, Z18
@@ -7750,7 +8340,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -7760,7 +8350,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -7770,7 +8360,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -7780,7 +8370,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -7790,7 +8380,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -7804,7 +8394,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7830,37 +8420,43 @@ kept6:
 	VMOVUPS Z17, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -7905,42 +8501,43 @@ load7:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain7
 
 fetching7:
@@ -7978,7 +8575,7 @@ fetching7:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching7
 	JMP          stepped7
@@ -8022,11 +8619,20 @@ step7:
 	JNE          step7
 
 stepped7:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch7
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch7
+	DECQ 336(DI)
+	JE   summed7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch7
+
+summed7:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed7
 	VPXORD Z21, Z21, Z21
@@ -8067,7 +8673,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -8077,7 +8683,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -8087,7 +8693,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -8097,7 +8703,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8107,7 +8713,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -8117,7 +8723,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -8131,7 +8737,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -8161,37 +8767,43 @@ kept7:
 	VMOVUPS Z20, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -8239,46 +8851,47 @@ load8:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -8320,7 +8933,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -8368,11 +8981,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VPXORD Z24, Z24, Z24
@@ -8416,7 +9038,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -8426,7 +9048,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -8436,7 +9058,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -8446,7 +9068,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8456,7 +9078,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -8466,7 +9088,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -8476,7 +9098,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z21, K2, Z21
@@ -8490,7 +9112,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -8524,37 +9146,43 @@ kept8:
 	VMOVUPS Z23, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -8605,50 +9233,51 @@ load9:
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS   64(SI), Z25
 	VMOVUPS.Z 128(SI), K1, Z26
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -8694,7 +9323,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -8746,11 +9375,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VPXORD Z27, Z27, Z27
@@ -8797,7 +9435,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -8807,7 +9445,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -8817,7 +9455,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -8827,7 +9465,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8837,7 +9475,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -8847,7 +9485,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -8857,7 +9495,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z20, K2, Z20
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z21, K2, Z21
@@ -8867,7 +9505,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z24, K2, Z24
@@ -8881,7 +9519,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -8919,37 +9557,43 @@ kept9:
 	VMOVUPS Z26, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -8967,8 +9611,8 @@ TEXT ·productAVX512F32x4(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x04
@@ -9024,7 +9668,10 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -9079,15 +9726,24 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPS Z0, Z4, Z0
 	VADDPS Z1, Z5, Z1
 	VADDPS Z2, Z6, Z2
 	VADDPS Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z4, Z4, Z4
@@ -9118,44 +9774,50 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
 	VMOVUPS Z3, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -9188,14 +9850,17 @@ load2:
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
 
 loaded2:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -9222,21 +9887,30 @@ step2:
 	DECQ         DX
 	JNE          step2
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z8, Z8, Z8
-	VMAXPS       Z0, Z8, Z0
-	VMAXPS       Z1, Z8, Z1
-	VMAXPS       Z2, Z8, Z2
-	VMAXPS       Z3, Z8, Z3
-	VMAXPS       Z4, Z8, Z4
-	VMAXPS       Z5, Z8, Z5
-	VMAXPS       Z6, Z8, Z6
-	VMAXPS       Z7, Z8, Z7
+	DECQ         336(DI)
+	JE           summed2
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch2
+
+summed2:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 signed2:
 	MOVQ      32(DI), SI
@@ -9256,7 +9930,7 @@ signed2:
 	VMOVUPS.Z 192(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -9273,7 +9947,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -9285,37 +9959,43 @@ kept2:
 	VMOVUPS Z7, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -9352,19 +10032,22 @@ load3:
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
 
 loaded3:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -9396,25 +10079,34 @@ step3:
 	DECQ         DX
 	JNE          step3
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z12, Z12, Z12
-	VMAXPS       Z0, Z12, Z0
-	VMAXPS       Z1, Z12, Z1
-	VMAXPS       Z2, Z12, Z2
-	VMAXPS       Z3, Z12, Z3
-	VMAXPS       Z4, Z12, Z4
-	VMAXPS       Z5, Z12, Z5
-	VMAXPS       Z6, Z12, Z6
-	VMAXPS       Z7, Z12, Z7
-	VMAXPS       Z8, Z12, Z8
-	VMAXPS       Z9, Z12, Z9
-	VMAXPS       Z10, Z12, Z10
-	VMAXPS       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed3
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch3
+
+summed3:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 signed3:
 	MOVQ      32(DI), SI
@@ -9434,7 +10126,7 @@ signed3:
 	VMOVUPS.Z 192(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -9447,7 +10139,7 @@ signed3:
 	VMOVUPS.Z 192(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -9464,7 +10156,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -9481,37 +10173,43 @@ kept3:
 	VMOVUPS Z11, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -9552,33 +10250,34 @@ load4:
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -9609,7 +10308,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -9646,11 +10345,20 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch4
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VPXORD Z16, Z16, Z16
@@ -9689,7 +10397,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -9702,7 +10410,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -9715,7 +10423,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -9732,7 +10440,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -9754,37 +10462,43 @@ kept4:
 	VMOVUPS Z15, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -9829,38 +10543,39 @@ load5:
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -9896,7 +10611,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -9938,11 +10653,20 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch5
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VPXORD Z20, Z20, Z20
@@ -9985,7 +10709,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -9998,7 +10722,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -10011,7 +10735,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -10024,7 +10748,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -10041,7 +10765,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -10068,37 +10792,43 @@ kept5:
 	VMOVUPS Z19, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -10147,43 +10877,44 @@ load6:
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS   64(SI), Z21
 	VMOVUPS   128(SI), Z22
 	VMOVUPS.Z 192(SI), K1, Z23
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -10224,7 +10955,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -10271,11 +11002,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z24, Z24, Z24
@@ -10322,7 +11062,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -10335,7 +11075,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -10348,7 +11088,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -10361,7 +11101,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -10374,7 +11114,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
@@ -10391,7 +11131,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -10423,37 +11163,43 @@ kept6:
 	VMOVUPS Z23, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -10471,8 +11217,8 @@ TEXT ·productAVX512F64x1(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
@@ -10561,7 +11307,10 @@ loaded1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -10603,14 +11352,23 @@ step1:
 	JNE              step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Z0, Z1, Z0
 	VADDPD Z2, Z3, Z2
 	VADDPD Z0, Z2, Z0
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z1, Z1, Z1
@@ -10629,41 +11387,47 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -10687,7 +11451,7 @@ rows2:
 load2:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
 
 loaded2:
@@ -10697,7 +11461,10 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -10744,17 +11511,26 @@ step2:
 	JNE              step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPD Z0, Z2, Z0
 	VADDPD Z1, Z3, Z1
 	VADDPD Z4, Z6, Z4
 	VADDPD Z5, Z7, Z5
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z2, Z2, Z2
@@ -10770,7 +11546,7 @@ signed2:
 	VMOVUPD.Z (SI), K1, Z3
 	VCMPPD    $0x11, Z3, Z2, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
 	VCMPPD    $0x11, Z3, Z2, K2
 	VMOVUPD.Z Z1, K2, Z1
@@ -10778,43 +11554,49 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -10839,16 +11621,19 @@ rows3:
 load3:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
 
 loaded3:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -10888,14 +11673,23 @@ step3:
 	JNE              step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPD Z0, Z3, Z0
 	VADDPD Z1, Z4, Z1
 	VADDPD Z2, Z5, Z2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VPXORD Z3, Z3, Z3
@@ -10912,11 +11706,11 @@ signed3:
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z2, K2, Z2
@@ -10924,7 +11718,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10932,37 +11726,43 @@ kept3:
 	VMOVUPD Z2, K1, (SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -10988,11 +11788,11 @@ rows4:
 load4:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
 
 loaded4:
@@ -11000,7 +11800,10 @@ loaded4:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -11043,15 +11846,24 @@ step4:
 	JNE              step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch4
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VADDPD Z2, Z6, Z2
 	VADDPD Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VPXORD Z4, Z4, Z4
@@ -11069,15 +11881,15 @@ signed4:
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -11085,7 +11897,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11095,37 +11907,43 @@ kept4:
 	VMOVUPD Z3, K1, (SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -11152,13 +11970,13 @@ rows5:
 load5:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 
 loaded5:
@@ -11167,7 +11985,10 @@ loaded5:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -11213,16 +12034,25 @@ step5:
 	JNE              step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch5
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
 	VADDPD Z0, Z5, Z0
 	VADDPD Z1, Z6, Z1
 	VADDPD Z2, Z7, Z2
 	VADDPD Z3, Z8, Z3
 	VADDPD Z4, Z9, Z4
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VPXORD Z5, Z5, Z5
@@ -11241,19 +12071,19 @@ signed5:
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -11261,7 +12091,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11273,37 +12103,43 @@ kept5:
 	VMOVUPD Z4, K1, (SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -11331,15 +12167,15 @@ rows6:
 load6:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 
 loaded6:
@@ -11349,7 +12185,10 @@ loaded6:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -11398,17 +12237,26 @@ step6:
 	JNE              step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch6
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
 	VADDPD Z0, Z6, Z0
 	VADDPD Z1, Z7, Z1
 	VADDPD Z2, Z8, Z2
 	VADDPD Z3, Z9, Z3
 	VADDPD Z4, Z10, Z4
 	VADDPD Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z6, Z6, Z6
@@ -11428,23 +12276,23 @@ signed6:
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z5, K2, Z5
@@ -11452,7 +12300,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11466,37 +12314,43 @@ kept6:
 	VMOVUPD Z5, K1, (SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -11525,21 +12379,24 @@ rows7:
 load7:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -11560,20 +12417,29 @@ step7:
 	DECQ             DX
 	JNE              step7
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch7
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed7
-	VPXORD           Z7, Z7, Z7
-	VMAXPD           Z0, Z7, Z0
-	VMAXPD           Z1, Z7, Z1
-	VMAXPD           Z2, Z7, Z2
-	VMAXPD           Z3, Z7, Z3
-	VMAXPD           Z4, Z7, Z4
-	VMAXPD           Z5, Z7, Z5
-	VMAXPD           Z6, Z7, Z6
+	DECQ             336(DI)
+	JE               summed7
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VPXORD Z7, Z7, Z7
+	VMAXPD Z0, Z7, Z0
+	VMAXPD Z1, Z7, Z1
+	VMAXPD Z2, Z7, Z2
+	VMAXPD Z3, Z7, Z3
+	VMAXPD Z4, Z7, Z4
+	VMAXPD Z5, Z7, Z5
+	VMAXPD Z6, Z7, Z6
 
 signed7:
 	MOVQ      32(DI), SI
@@ -11584,27 +12450,27 @@ signed7:
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -11612,7 +12478,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11628,37 +12494,43 @@ kept7:
 	VMOVUPD Z6, K1, (SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -11688,23 +12560,26 @@ rows8:
 load8:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch8:
 	MOVQ R14, SI
@@ -11726,21 +12601,30 @@ step8:
 	DECQ             DX
 	JNE              step8
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch8
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed8
-	VPXORD           Z8, Z8, Z8
-	VMAXPD           Z0, Z8, Z0
-	VMAXPD           Z1, Z8, Z1
-	VMAXPD           Z2, Z8, Z2
-	VMAXPD           Z3, Z8, Z3
-	VMAXPD           Z4, Z8, Z4
-	VMAXPD           Z5, Z8, Z5
-	VMAXPD           Z6, Z8, Z6
-	VMAXPD           Z7, Z8, Z7
+	DECQ             336(DI)
+	JE               summed8
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch8
+
+summed8:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed8
+	VPXORD Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 signed8:
 	MOVQ      32(DI), SI
@@ -11751,31 +12635,31 @@ signed8:
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z7, K2, Z7
@@ -11783,7 +12667,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11801,37 +12685,43 @@ kept8:
 	VMOVUPD Z7, K1, (SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -11862,25 +12752,28 @@ rows9:
 load9:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch9:
 	MOVQ R14, SI
@@ -11903,22 +12796,31 @@ step9:
 	DECQ             DX
 	JNE              step9
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch9
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed9
-	VPXORD           Z9, Z9, Z9
-	VMAXPD           Z0, Z9, Z0
-	VMAXPD           Z1, Z9, Z1
-	VMAXPD           Z2, Z9, Z2
-	VMAXPD           Z3, Z9, Z3
-	VMAXPD           Z4, Z9, Z4
-	VMAXPD           Z5, Z9, Z5
-	VMAXPD           Z6, Z9, Z6
-	VMAXPD           Z7, Z9, Z7
-	VMAXPD           Z8, Z9, Z8
+	DECQ             336(DI)
+	JE               summed9
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch9
+
+summed9:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed9
+	VPXORD Z9, Z9, Z9
+	VMAXPD Z0, Z9, Z0
+	VMAXPD Z1, Z9, Z1
+	VMAXPD Z2, Z9, Z2
+	VMAXPD Z3, Z9, Z3
+	VMAXPD Z4, Z9, Z4
+	VMAXPD Z5, Z9, Z5
+	VMAXPD Z6, Z9, Z6
+	VMAXPD Z7, Z9, Z7
+	VMAXPD Z8, Z9, Z8
 
 signed9:
 	MOVQ      32(DI), SI
@@ -11929,35 +12831,35 @@ signed9:
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -11965,7 +12867,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -11985,37 +12887,43 @@ kept9:
 	VMOVUPD Z8, K1, (SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -12047,27 +12955,30 @@ rows10:
 load10:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch10:
 	MOVQ R14, SI
@@ -12094,23 +13005,32 @@ step10:
 	DECQ             DX
 	JNE              step10
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch10
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed10
-	VPXORD           Z10, Z10, Z10
-	VMAXPD           Z0, Z10, Z0
-	VMAXPD           Z1, Z10, Z1
-	VMAXPD           Z2, Z10, Z2
-	VMAXPD           Z3, Z10, Z3
-	VMAXPD           Z4, Z10, Z4
-	VMAXPD           Z5, Z10, Z5
-	VMAXPD           Z6, Z10, Z6
-	VMAXPD           Z7, Z10, Z7
-	VMAXPD           Z8, Z10, Z8
-	VMAXPD           Z9, Z10, Z9
+	DECQ             336(DI)
+	JE               summed10
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch10
+
+summed10:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed10
+	VPXORD Z10, Z10, Z10
+	VMAXPD Z0, Z10, Z0
+	VMAXPD Z1, Z10, Z1
+	VMAXPD Z2, Z10, Z2
+	VMAXPD Z3, Z10, Z3
+	VMAXPD Z4, Z10, Z4
+	VMAXPD Z5, Z10, Z5
+	VMAXPD Z6, Z10, Z6
+	VMAXPD Z7, Z10, Z7
+	VMAXPD Z8, Z10, Z8
+	VMAXPD Z9, Z10, Z9
 
 signed10:
 	MOVQ      32(DI), SI
@@ -12121,39 +13041,39 @@ signed10:
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -12161,7 +13081,7 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -12183,37 +13103,43 @@ kept10:
 	VMOVUPD Z9, K1, (SI)
 	DECQ    128(DI)
 	JE      across10
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -12246,29 +13172,32 @@ rows11:
 load11:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch11:
 	MOVQ R14, SI
@@ -12296,24 +13225,33 @@ step11:
 	DECQ             DX
 	JNE              step11
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch11
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed11
-	VPXORD           Z11, Z11, Z11
-	VMAXPD           Z0, Z11, Z0
-	VMAXPD           Z1, Z11, Z1
-	VMAXPD           Z2, Z11, Z2
-	VMAXPD           Z3, Z11, Z3
-	VMAXPD           Z4, Z11, Z4
-	VMAXPD           Z5, Z11, Z5
-	VMAXPD           Z6, Z11, Z6
-	VMAXPD           Z7, Z11, Z7
-	VMAXPD           Z8, Z11, Z8
-	VMAXPD           Z9, Z11, Z9
-	VMAXPD           Z10, Z11, Z10
+	DECQ             336(DI)
+	JE               summed11
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch11
+
+summed11:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed11
+	VPXORD Z11, Z11, Z11
+	VMAXPD Z0, Z11, Z0
+	VMAXPD Z1, Z11, Z1
+	VMAXPD Z2, Z11, Z2
+	VMAXPD Z3, Z11, Z3
+	VMAXPD Z4, Z11, Z4
+	VMAXPD Z5, Z11, Z5
+	VMAXPD Z6, Z11, Z6
+	VMAXPD Z7, Z11, Z7
+	VMAXPD Z8, Z11, Z8
+	VMAXPD Z9, Z11, Z9
+	VMAXPD Z10, Z11, Z10
 
 signed11:
 	MOVQ      32(DI), SI
@@ -12324,43 +13262,43 @@ signed11:
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z10, K2, Z10
@@ -12368,7 +13306,7 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -12392,37 +13330,43 @@ kept11:
 	VMOVUPD Z10, K1, (SI)
 	DECQ    128(DI)
 	JE      across11
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -12456,31 +13400,34 @@ rows12:
 load12:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch12:
 	MOVQ R14, SI
@@ -12509,25 +13456,34 @@ step12:
 	DECQ             DX
 	JNE              step12
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch12
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed12
-	VPXORD           Z12, Z12, Z12
-	VMAXPD           Z0, Z12, Z0
-	VMAXPD           Z1, Z12, Z1
-	VMAXPD           Z2, Z12, Z2
-	VMAXPD           Z3, Z12, Z3
-	VMAXPD           Z4, Z12, Z4
-	VMAXPD           Z5, Z12, Z5
-	VMAXPD           Z6, Z12, Z6
-	VMAXPD           Z7, Z12, Z7
-	VMAXPD           Z8, Z12, Z8
-	VMAXPD           Z9, Z12, Z9
-	VMAXPD           Z10, Z12, Z10
-	VMAXPD           Z11, Z12, Z11
+	DECQ             336(DI)
+	JE               summed12
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch12
+
+summed12:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed12
+	VPXORD Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 signed12:
 	MOVQ      32(DI), SI
@@ -12538,47 +13494,47 @@ signed12:
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z11, K2, Z11
@@ -12586,7 +13542,7 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -12612,37 +13568,43 @@ kept12:
 	VMOVUPD Z11, K1, (SI)
 	DECQ    128(DI)
 	JE      across12
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -12677,33 +13639,36 @@ rows13:
 load13:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 
 loaded13:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch13:
 	MOVQ R14, SI
@@ -12733,26 +13698,35 @@ step13:
 	DECQ             DX
 	JNE              step13
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch13
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed13
-	VPXORD           Z13, Z13, Z13
-	VMAXPD           Z0, Z13, Z0
-	VMAXPD           Z1, Z13, Z1
-	VMAXPD           Z2, Z13, Z2
-	VMAXPD           Z3, Z13, Z3
-	VMAXPD           Z4, Z13, Z4
-	VMAXPD           Z5, Z13, Z5
-	VMAXPD           Z6, Z13, Z6
-	VMAXPD           Z7, Z13, Z7
-	VMAXPD           Z8, Z13, Z8
-	VMAXPD           Z9, Z13, Z9
-	VMAXPD           Z10, Z13, Z10
-	VMAXPD           Z11, Z13, Z11
-	VMAXPD           Z12, Z13, Z12
+	DECQ             336(DI)
+	JE               summed13
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch13
+
+summed13:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed13
+	VPXORD Z13, Z13, Z13
+	VMAXPD Z0, Z13, Z0
+	VMAXPD Z1, Z13, Z1
+	VMAXPD Z2, Z13, Z2
+	VMAXPD Z3, Z13, Z3
+	VMAXPD Z4, Z13, Z4
+	VMAXPD Z5, Z13, Z5
+	VMAXPD Z6, Z13, Z6
+	VMAXPD Z7, Z13, Z7
+	VMAXPD Z8, Z13, Z8
+	VMAXPD Z9, Z13, Z9
+	VMAXPD Z10, Z13, Z10
+	VMAXPD Z11, Z13, Z11
+	VMAXPD Z12, Z13, Z12
 
 signed13:
 	MOVQ      32(DI), SI
@@ -12763,51 +13737,51 @@ signed13:
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -12815,7 +13789,7 @@ signed13:
 kept13:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -12843,37 +13817,43 @@ kept13:
 	VMOVUPD Z12, K1, (SI)
 	DECQ    128(DI)
 	JE      across13
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
 	JE   done13
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -12909,35 +13889,38 @@ rows14:
 load14:
 	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 
 loaded14:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch14:
 	MOVQ R14, SI
@@ -12968,27 +13951,36 @@ step14:
 	DECQ             DX
 	JNE              step14
 	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
+	ADDQ             200(DI), R15
+	DECQ             328(DI)
 	JNE              batch14
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed14
-	VPXORD           Z14, Z14, Z14
-	VMAXPD           Z0, Z14, Z0
-	VMAXPD           Z1, Z14, Z1
-	VMAXPD           Z2, Z14, Z2
-	VMAXPD           Z3, Z14, Z3
-	VMAXPD           Z4, Z14, Z4
-	VMAXPD           Z5, Z14, Z5
-	VMAXPD           Z6, Z14, Z6
-	VMAXPD           Z7, Z14, Z7
-	VMAXPD           Z8, Z14, Z8
-	VMAXPD           Z9, Z14, Z9
-	VMAXPD           Z10, Z14, Z10
-	VMAXPD           Z11, Z14, Z11
-	VMAXPD           Z12, Z14, Z12
-	VMAXPD           Z13, Z14, Z13
+	DECQ             336(DI)
+	JE               summed14
+	ADDQ             168(DI), R14
+	ADDQ             208(DI), R15
+	MOVQ             88(DI), DX
+	MOVQ             DX, 328(DI)
+	JMP              batch14
+
+summed14:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed14
+	VPXORD Z14, Z14, Z14
+	VMAXPD Z0, Z14, Z0
+	VMAXPD Z1, Z14, Z1
+	VMAXPD Z2, Z14, Z2
+	VMAXPD Z3, Z14, Z3
+	VMAXPD Z4, Z14, Z4
+	VMAXPD Z5, Z14, Z5
+	VMAXPD Z6, Z14, Z6
+	VMAXPD Z7, Z14, Z7
+	VMAXPD Z8, Z14, Z8
+	VMAXPD Z9, Z14, Z9
+	VMAXPD Z10, Z14, Z10
+	VMAXPD Z11, Z14, Z11
+	VMAXPD Z12, Z14, Z12
+	VMAXPD Z13, Z14, Z13
 
 signed14:
 	MOVQ      32(DI), SI
@@ -12999,55 +13991,55 @@ signed14:
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z12, K2, Z12
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z13, K2, Z13
@@ -13055,7 +14047,7 @@ signed14:
 kept14:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -13085,37 +14077,43 @@ kept14:
 	VMOVUPD Z13, K1, (SI)
 	DECQ    128(DI)
 	JE      across14
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
 	JE   done14
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -13133,8 +14131,8 @@ TEXT ·productAVX512F64x2(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
@@ -13228,7 +14226,10 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -13285,17 +14286,26 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Z0, Z2, Z0
 	VADDPD Z1, Z3, Z1
 	VADDPD Z4, Z6, Z4
 	VADDPD Z5, Z7, Z5
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z2, Z2, Z2
@@ -13318,42 +14328,48 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -13380,7 +14396,7 @@ load2:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
 
@@ -13389,7 +14405,10 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -13441,15 +14460,24 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VADDPD Z2, Z6, Z2
 	VADDPD Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z4, Z4, Z4
@@ -13470,7 +14498,7 @@ signed2:
 	VMOVUPD.Z 64(SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z2, K2, Z2
@@ -13481,7 +14509,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13489,37 +14517,43 @@ kept2:
 	VMOVUPD Z3, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -13548,10 +14582,10 @@ load3:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
 
@@ -13562,7 +14596,10 @@ loaded3:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -13623,17 +14660,26 @@ step3:
 	JNE          step3
 
 stepped3:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch3
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch3
+	DECQ 336(DI)
+	JE   summed3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch3
+
+summed3:
 	VADDPD Z0, Z6, Z0
 	VADDPD Z1, Z7, Z1
 	VADDPD Z2, Z8, Z2
 	VADDPD Z3, Z9, Z3
 	VADDPD Z4, Z10, Z4
 	VADDPD Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
 	VPXORD Z6, Z6, Z6
@@ -13656,14 +14702,14 @@ signed3:
 	VMOVUPD.Z 64(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -13674,7 +14720,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13685,37 +14731,43 @@ kept3:
 	VMOVUPD Z5, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -13746,18 +14798,21 @@ load4:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -13784,21 +14839,30 @@ step4:
 	DECQ         DX
 	JNE          step4
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch4
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed4
-	VPXORD       Z8, Z8, Z8
-	VMAXPD       Z0, Z8, Z0
-	VMAXPD       Z1, Z8, Z1
-	VMAXPD       Z2, Z8, Z2
-	VMAXPD       Z3, Z8, Z3
-	VMAXPD       Z4, Z8, Z4
-	VMAXPD       Z5, Z8, Z5
-	VMAXPD       Z6, Z8, Z6
-	VMAXPD       Z7, Z8, Z7
+	DECQ         336(DI)
+	JE           summed4
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch4
+
+summed4:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 signed4:
 	MOVQ      32(DI), SI
@@ -13812,21 +14876,21 @@ signed4:
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -13837,7 +14901,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13851,37 +14915,43 @@ kept4:
 	VMOVUPD Z7, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -13914,21 +14984,24 @@ load5:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -13958,23 +15031,32 @@ step5:
 	DECQ         DX
 	JNE          step5
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch5
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed5
-	VPXORD       Z10, Z10, Z10
-	VMAXPD       Z0, Z10, Z0
-	VMAXPD       Z1, Z10, Z1
-	VMAXPD       Z2, Z10, Z2
-	VMAXPD       Z3, Z10, Z3
-	VMAXPD       Z4, Z10, Z4
-	VMAXPD       Z5, Z10, Z5
-	VMAXPD       Z6, Z10, Z6
-	VMAXPD       Z7, Z10, Z7
-	VMAXPD       Z8, Z10, Z8
-	VMAXPD       Z9, Z10, Z9
+	DECQ         336(DI)
+	JE           summed5
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch5
+
+summed5:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z10, Z10, Z10
+	VMAXPD Z0, Z10, Z0
+	VMAXPD Z1, Z10, Z1
+	VMAXPD Z2, Z10, Z2
+	VMAXPD Z3, Z10, Z3
+	VMAXPD Z4, Z10, Z4
+	VMAXPD Z5, Z10, Z5
+	VMAXPD Z6, Z10, Z6
+	VMAXPD Z7, Z10, Z7
+	VMAXPD Z8, Z10, Z8
+	VMAXPD Z9, Z10, Z9
 
 signed5:
 	MOVQ      32(DI), SI
@@ -13988,28 +15070,28 @@ signed5:
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -14020,7 +15102,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -14037,37 +15119,43 @@ kept5:
 	VMOVUPD Z9, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -14102,24 +15190,27 @@ load6:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -14152,25 +15243,34 @@ step6:
 	DECQ         DX
 	JNE          step6
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch6
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed6
-	VPXORD       Z12, Z12, Z12
-	VMAXPD       Z0, Z12, Z0
-	VMAXPD       Z1, Z12, Z1
-	VMAXPD       Z2, Z12, Z2
-	VMAXPD       Z3, Z12, Z3
-	VMAXPD       Z4, Z12, Z4
-	VMAXPD       Z5, Z12, Z5
-	VMAXPD       Z6, Z12, Z6
-	VMAXPD       Z7, Z12, Z7
-	VMAXPD       Z8, Z12, Z8
-	VMAXPD       Z9, Z12, Z9
-	VMAXPD       Z10, Z12, Z10
-	VMAXPD       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed6
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch6
+
+summed6:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed6
+	VPXORD Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 signed6:
 	MOVQ      32(DI), SI
@@ -14184,35 +15284,35 @@ signed6:
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z10, K2, Z10
@@ -14223,7 +15323,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -14243,37 +15343,43 @@ kept6:
 	VMOVUPD Z11, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -14310,27 +15416,30 @@ load7:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -14366,27 +15475,36 @@ step7:
 	DECQ         DX
 	JNE          step7
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch7
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed7
-	VPXORD       Z14, Z14, Z14
-	VMAXPD       Z0, Z14, Z0
-	VMAXPD       Z1, Z14, Z1
-	VMAXPD       Z2, Z14, Z2
-	VMAXPD       Z3, Z14, Z3
-	VMAXPD       Z4, Z14, Z4
-	VMAXPD       Z5, Z14, Z5
-	VMAXPD       Z6, Z14, Z6
-	VMAXPD       Z7, Z14, Z7
-	VMAXPD       Z8, Z14, Z8
-	VMAXPD       Z9, Z14, Z9
-	VMAXPD       Z10, Z14, Z10
-	VMAXPD       Z11, Z14, Z11
-	VMAXPD       Z12, Z14, Z12
-	VMAXPD       Z13, Z14, Z13
+	DECQ         336(DI)
+	JE           summed7
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch7
+
+summed7:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed7
+	VPXORD Z14, Z14, Z14
+	VMAXPD Z0, Z14, Z0
+	VMAXPD Z1, Z14, Z1
+	VMAXPD Z2, Z14, Z2
+	VMAXPD Z3, Z14, Z3
+	VMAXPD Z4, Z14, Z4
+	VMAXPD Z5, Z14, Z5
+	VMAXPD Z6, Z14, Z6
+	VMAXPD Z7, Z14, Z7
+	VMAXPD Z8, Z14, Z8
+	VMAXPD Z9, Z14, Z9
+	VMAXPD Z10, Z14, Z10
+	VMAXPD Z11, Z14, Z11
+	VMAXPD Z12, Z14, Z12
+	VMAXPD Z13, Z14, Z13
 
 signed7:
 	MOVQ      32(DI), SI
@@ -14400,42 +15518,42 @@ signed7:
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -14446,7 +15564,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -14469,37 +15587,43 @@ kept7:
 	VMOVUPD Z13, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -14538,39 +15662,40 @@ load8:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -14603,7 +15728,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -14642,11 +15767,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VPXORD Z16, Z16, Z16
@@ -14679,49 +15813,49 @@ signed8:
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z14, K2, Z14
@@ -14732,7 +15866,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -14758,37 +15892,43 @@ kept8:
 	VMOVUPD Z15, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -14829,42 +15969,43 @@ load9:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -14900,7 +16041,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -14942,11 +16083,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VPXORD Z18, Z18, Z18
@@ -14981,56 +16131,56 @@ signed9:
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -15041,7 +16191,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -15070,37 +16220,43 @@ kept9:
 	VMOVUPD Z17, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -15143,39 +16299,40 @@ load10:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
 
 loaded10:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -15183,7 +16340,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -15223,7 +16380,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -15269,11 +16426,20 @@ step10:
 	JNE          step10
 
 stepped10:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch10
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch10
+	DECQ 336(DI)
+	JE   summed10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+summed10:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed10
 	VPXORD Z20, Z20, Z20
@@ -15310,63 +16476,63 @@ signed10:
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -15377,7 +16543,7 @@ signed10:
 kept10:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -15409,37 +16575,43 @@ kept10:
 	VMOVUPD Z19, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across10
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
 	JE   done10
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -15484,42 +16656,43 @@ load11:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
 
 loaded11:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -15527,7 +16700,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -15570,7 +16743,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -15619,11 +16792,20 @@ step11:
 	JNE          step11
 
 stepped11:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch11
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch11
+	DECQ 336(DI)
+	JE   summed11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+summed11:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed11
 	VPXORD Z22, Z22, Z22
@@ -15662,70 +16844,70 @@ signed11:
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z20, K2, Z20
@@ -15736,7 +16918,7 @@ signed11:
 kept11:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -15771,37 +16953,43 @@ kept11:
 	VMOVUPD Z21, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across11
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
 	JE   done11
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -15848,45 +17036,46 @@ load12:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
 
 loaded12:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -15894,7 +17083,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -15940,7 +17129,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -15992,11 +17181,20 @@ step12:
 	JNE          step12
 
 stepped12:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch12
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch12
+	DECQ 336(DI)
+	JE   summed12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+summed12:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed12
 	VPXORD Z24, Z24, Z24
@@ -16037,77 +17235,77 @@ signed12:
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z22, K2, Z22
@@ -16118,7 +17316,7 @@ signed12:
 kept12:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -16156,37 +17354,43 @@ kept12:
 	VMOVUPD Z23, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across12
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
 	JE   done12
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -16235,48 +17439,49 @@ load13:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
 
 loaded13:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -16284,7 +17489,7 @@ batch13:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain13
 
 fetching13:
@@ -16333,7 +17538,7 @@ fetching13:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching13
 	JMP          stepped13
@@ -16388,11 +17593,20 @@ step13:
 	JNE          step13
 
 stepped13:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch13
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch13
+	DECQ 336(DI)
+	JE   summed13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch13
+
+summed13:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed13
 	VPXORD Z26, Z26, Z26
@@ -16435,84 +17649,84 @@ signed13:
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z22, K2, Z22
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z24, K2, Z24
@@ -16523,7 +17737,7 @@ signed13:
 kept13:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -16564,37 +17778,43 @@ kept13:
 	VMOVUPD Z25, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across13
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
 	JE   done13
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -16645,51 +17865,52 @@ load14:
 	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z26
 	VMOVUPD.Z 64(SI), K1, Z27
 
 loaded14:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -16697,7 +17918,7 @@ batch14:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain14
 
 fetching14:
@@ -16749,7 +17970,7 @@ fetching14:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching14
 	JMP          stepped14
@@ -16807,11 +18028,20 @@ step14:
 	JNE          step14
 
 stepped14:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch14
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch14
+	DECQ 336(DI)
+	JE   summed14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch14
+
+summed14:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed14
 	VPXORD Z28, Z28, Z28
@@ -16856,91 +18086,91 @@ signed14:
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z22, K2, Z22
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z24, K2, Z24
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z25, K2, Z25
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z26, K2, Z26
@@ -16951,7 +18181,7 @@ signed14:
 kept14:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -16995,37 +18225,43 @@ kept14:
 	VMOVUPD Z27, K1, 64(SI)
 	DECQ    128(DI)
 	JE      across14
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
 	JE   done14
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -17043,8 +18279,8 @@ TEXT ·productAVX512F64x3(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x05
@@ -17112,7 +18348,10 @@ loaded1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -17161,14 +18400,23 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Z0, Z3, Z0
 	VADDPD Z1, Z4, Z1
 	VADDPD Z2, Z5, Z2
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z3, Z3, Z3
@@ -17195,43 +18443,49 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -17261,7 +18515,7 @@ load2:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
@@ -17273,7 +18527,10 @@ loaded2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -17334,17 +18591,26 @@ step2:
 	JNE          step2
 
 stepped2:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch2
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch2
+	DECQ 336(DI)
+	JE   summed2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch2
+
+summed2:
 	VADDPD Z0, Z6, Z0
 	VADDPD Z1, Z7, Z1
 	VADDPD Z2, Z8, Z2
 	VADDPD Z3, Z9, Z3
 	VADDPD Z4, Z10, Z4
 	VADDPD Z5, Z11, Z5
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
 	VPXORD Z6, Z6, Z6
@@ -17370,7 +18636,7 @@ signed2:
 	VMOVUPD.Z 128(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -17384,7 +18650,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -17394,37 +18660,43 @@ kept2:
 	VMOVUPD Z5, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -17457,17 +18729,20 @@ load3:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
 
 loaded3:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -17495,22 +18770,31 @@ step3:
 	DECQ         DX
 	JNE          step3
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z9, Z9, Z9
-	VMAXPD       Z0, Z9, Z0
-	VMAXPD       Z1, Z9, Z1
-	VMAXPD       Z2, Z9, Z2
-	VMAXPD       Z3, Z9, Z3
-	VMAXPD       Z4, Z9, Z4
-	VMAXPD       Z5, Z9, Z5
-	VMAXPD       Z6, Z9, Z6
-	VMAXPD       Z7, Z9, Z7
-	VMAXPD       Z8, Z9, Z8
+	DECQ         336(DI)
+	JE           summed3
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch3
+
+summed3:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z9, Z9, Z9
+	VMAXPD Z0, Z9, Z0
+	VMAXPD Z1, Z9, Z1
+	VMAXPD Z2, Z9, Z2
+	VMAXPD Z3, Z9, Z3
+	VMAXPD Z4, Z9, Z4
+	VMAXPD Z5, Z9, Z5
+	VMAXPD Z6, Z9, Z6
+	VMAXPD Z7, Z9, Z7
+	VMAXPD Z8, Z9, Z8
 
 signed3:
 	MOVQ      32(DI), SI
@@ -17527,7 +18811,7 @@ signed3:
 	VMOVUPD.Z 128(SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -17537,7 +18821,7 @@ signed3:
 	VMOVUPD.Z 128(SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -17551,7 +18835,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -17565,37 +18849,43 @@ kept3:
 	VMOVUPD Z8, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -17631,21 +18921,24 @@ load4:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -17677,25 +18970,34 @@ step4:
 	DECQ         DX
 	JNE          step4
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch4
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed4
-	VPXORD       Z12, Z12, Z12
-	VMAXPD       Z0, Z12, Z0
-	VMAXPD       Z1, Z12, Z1
-	VMAXPD       Z2, Z12, Z2
-	VMAXPD       Z3, Z12, Z3
-	VMAXPD       Z4, Z12, Z4
-	VMAXPD       Z5, Z12, Z5
-	VMAXPD       Z6, Z12, Z6
-	VMAXPD       Z7, Z12, Z7
-	VMAXPD       Z8, Z12, Z8
-	VMAXPD       Z9, Z12, Z9
-	VMAXPD       Z10, Z12, Z10
-	VMAXPD       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed4
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch4
+
+summed4:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 signed4:
 	MOVQ      32(DI), SI
@@ -17712,7 +19014,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -17722,7 +19024,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -17732,7 +19034,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -17746,7 +19048,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -17764,37 +19066,43 @@ kept4:
 	VMOVUPD Z11, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -17833,25 +19141,28 @@ load5:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -17887,28 +19198,37 @@ step5:
 	DECQ         DX
 	JNE          step5
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch5
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed5
-	VPXORD       Z15, Z15, Z15
-	VMAXPD       Z0, Z15, Z0
-	VMAXPD       Z1, Z15, Z1
-	VMAXPD       Z2, Z15, Z2
-	VMAXPD       Z3, Z15, Z3
-	VMAXPD       Z4, Z15, Z4
-	VMAXPD       Z5, Z15, Z5
-	VMAXPD       Z6, Z15, Z6
-	VMAXPD       Z7, Z15, Z7
-	VMAXPD       Z8, Z15, Z8
-	VMAXPD       Z9, Z15, Z9
-	VMAXPD       Z10, Z15, Z10
-	VMAXPD       Z11, Z15, Z11
-	VMAXPD       Z12, Z15, Z12
-	VMAXPD       Z13, Z15, Z13
-	VMAXPD       Z14, Z15, Z14
+	DECQ         336(DI)
+	JE           summed5
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch5
+
+summed5:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z15, Z15, Z15
+	VMAXPD Z0, Z15, Z0
+	VMAXPD Z1, Z15, Z1
+	VMAXPD Z2, Z15, Z2
+	VMAXPD Z3, Z15, Z3
+	VMAXPD Z4, Z15, Z4
+	VMAXPD Z5, Z15, Z5
+	VMAXPD Z6, Z15, Z6
+	VMAXPD Z7, Z15, Z7
+	VMAXPD Z8, Z15, Z8
+	VMAXPD Z9, Z15, Z9
+	VMAXPD Z10, Z15, Z10
+	VMAXPD Z11, Z15, Z11
+	VMAXPD Z12, Z15, Z12
+	VMAXPD Z13, Z15, Z13
+	VMAXPD Z14, Z15, Z14
 
 signed5:
 	MOVQ      32(DI), SI
@@ -17925,7 +19245,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -17935,7 +19255,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -17945,7 +19265,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -17955,7 +19275,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -17969,7 +19289,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -17991,37 +19311,43 @@ kept5:
 	VMOVUPD Z14, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -18063,38 +19389,39 @@ load6:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -18128,7 +19455,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -18168,11 +19495,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z18, Z18, Z18
@@ -18210,7 +19546,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -18220,7 +19556,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -18230,7 +19566,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -18240,7 +19576,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -18250,7 +19586,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -18264,7 +19600,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -18290,37 +19626,43 @@ kept6:
 	VMOVUPD Z17, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -18365,42 +19707,43 @@ load7:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
 
 loaded7:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain7
 
 fetching7:
@@ -18438,7 +19781,7 @@ fetching7:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching7
 	JMP          stepped7
@@ -18482,11 +19825,20 @@ step7:
 	JNE          step7
 
 stepped7:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch7
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch7
+	DECQ 336(DI)
+	JE   summed7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch7
+
+summed7:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed7
 	VPXORD Z21, Z21, Z21
@@ -18527,7 +19879,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -18537,7 +19889,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -18547,7 +19899,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -18557,7 +19909,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -18567,7 +19919,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -18577,7 +19929,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -18591,7 +19943,7 @@ signed7:
 kept7:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -18621,37 +19973,43 @@ kept7:
 	VMOVUPD Z20, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across7
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
 	JE   done7
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -18699,46 +20057,47 @@ load8:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
 
 loaded8:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -18780,7 +20139,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -18828,11 +20187,20 @@ step8:
 	JNE          step8
 
 stepped8:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch8
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch8
+	DECQ 336(DI)
+	JE   summed8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+summed8:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
 	VPXORD Z24, Z24, Z24
@@ -18876,7 +20244,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -18886,7 +20254,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -18896,7 +20264,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -18906,7 +20274,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -18916,7 +20284,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -18926,7 +20294,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -18936,7 +20304,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z21, K2, Z21
@@ -18950,7 +20318,7 @@ signed8:
 kept8:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -18984,37 +20352,43 @@ kept8:
 	VMOVUPD Z23, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across8
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
 	JE   done8
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -19065,50 +20439,51 @@ load9:
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD   64(SI), Z25
 	VMOVUPD.Z 128(SI), K1, Z26
 
 loaded9:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -19154,7 +20529,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -19206,11 +20581,20 @@ step9:
 	JNE          step9
 
 stepped9:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch9
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch9
+	DECQ 336(DI)
+	JE   summed9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+summed9:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed9
 	VPXORD Z27, Z27, Z27
@@ -19257,7 +20641,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -19267,7 +20651,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -19277,7 +20661,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -19287,7 +20671,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -19297,7 +20681,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -19307,7 +20691,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -19317,7 +20701,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z20, K2, Z20
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z21, K2, Z21
@@ -19327,7 +20711,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z24, K2, Z24
@@ -19341,7 +20725,7 @@ signed9:
 kept9:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -19379,37 +20763,43 @@ kept9:
 	VMOVUPD Z26, K1, 128(SI)
 	DECQ    128(DI)
 	JE      across9
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
 	JE   done9
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -19427,8 +20817,8 @@ TEXT ·productAVX512F64x4(SB), NOSPLIT, $0-8
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
 	MOVQ  152(DI), R13
-	MOVQ  184(DI), CX
-	MOVQ  288(DI), AX
+	MOVQ  192(DI), CX
+	MOVQ  312(DI), AX
 	KMOVQ AX, K1
 	MOVQ  136(DI), AX
 	CMPQ  AX, $0x04
@@ -19484,7 +20874,10 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   216(DI), AX
+	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
+	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -19539,15 +20932,24 @@ step1:
 	JNE          step1
 
 stepped1:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   AX
-	JNE    batch1
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch1
+	DECQ 336(DI)
+	JE   summed1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch1
+
+summed1:
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VADDPD Z2, Z6, Z2
 	VADDPD Z3, Z7, Z3
-	MOVQ   280(DI), AX
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
 	VPXORD Z4, Z4, Z4
@@ -19578,44 +20980,50 @@ signed1:
 kept1:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
 	VMOVUPD Z3, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across1
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
 	JE   done1
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -19648,14 +21056,17 @@ load2:
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
 
 loaded2:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -19682,21 +21093,30 @@ step2:
 	DECQ         DX
 	JNE          step2
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z8, Z8, Z8
-	VMAXPD       Z0, Z8, Z0
-	VMAXPD       Z1, Z8, Z1
-	VMAXPD       Z2, Z8, Z2
-	VMAXPD       Z3, Z8, Z3
-	VMAXPD       Z4, Z8, Z4
-	VMAXPD       Z5, Z8, Z5
-	VMAXPD       Z6, Z8, Z6
-	VMAXPD       Z7, Z8, Z7
+	DECQ         336(DI)
+	JE           summed2
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch2
+
+summed2:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 signed2:
 	MOVQ      32(DI), SI
@@ -19716,7 +21136,7 @@ signed2:
 	VMOVUPD.Z 192(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -19733,7 +21153,7 @@ signed2:
 kept2:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -19745,37 +21165,43 @@ kept2:
 	VMOVUPD Z7, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across2
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
 	JE   done2
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -19812,19 +21238,22 @@ load3:
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
 
 loaded3:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
+	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -19856,25 +21285,34 @@ step3:
 	DECQ         DX
 	JNE          step3
 	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
+	ADDQ         200(DI), R15
+	DECQ         328(DI)
 	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z12, Z12, Z12
-	VMAXPD       Z0, Z12, Z0
-	VMAXPD       Z1, Z12, Z1
-	VMAXPD       Z2, Z12, Z2
-	VMAXPD       Z3, Z12, Z3
-	VMAXPD       Z4, Z12, Z4
-	VMAXPD       Z5, Z12, Z5
-	VMAXPD       Z6, Z12, Z6
-	VMAXPD       Z7, Z12, Z7
-	VMAXPD       Z8, Z12, Z8
-	VMAXPD       Z9, Z12, Z9
-	VMAXPD       Z10, Z12, Z10
-	VMAXPD       Z11, Z12, Z11
+	DECQ         336(DI)
+	JE           summed3
+	ADDQ         168(DI), R14
+	ADDQ         208(DI), R15
+	MOVQ         88(DI), DX
+	MOVQ         DX, 328(DI)
+	JMP          batch3
+
+summed3:
+	MOVQ   304(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 signed3:
 	MOVQ      32(DI), SI
@@ -19894,7 +21332,7 @@ signed3:
 	VMOVUPD.Z 192(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -19907,7 +21345,7 @@ signed3:
 	VMOVUPD.Z 192(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -19924,7 +21362,7 @@ signed3:
 kept3:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -19941,37 +21379,43 @@ kept3:
 	VMOVUPD Z11, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across3
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
 	JE   done3
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -20012,33 +21456,34 @@ load4:
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
 
 loaded4:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -20069,7 +21514,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -20106,11 +21551,20 @@ step4:
 	JNE          step4
 
 stepped4:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch4
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch4
+	DECQ 336(DI)
+	JE   summed4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+summed4:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
 	VPXORD Z16, Z16, Z16
@@ -20149,7 +21603,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -20162,7 +21616,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -20175,7 +21629,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -20192,7 +21646,7 @@ signed4:
 kept4:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -20214,37 +21668,43 @@ kept4:
 	VMOVUPD Z15, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across4
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
 	JE   done4
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -20289,38 +21749,39 @@ load5:
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
 
 loaded5:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -20356,7 +21817,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -20398,11 +21859,20 @@ step5:
 	JNE          step5
 
 stepped5:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch5
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch5
+	DECQ 336(DI)
+	JE   summed5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+summed5:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
 	VPXORD Z20, Z20, Z20
@@ -20445,7 +21915,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -20458,7 +21928,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -20471,7 +21941,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -20484,7 +21954,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -20501,7 +21971,7 @@ signed5:
 kept5:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -20528,37 +21998,43 @@ kept5:
 	VMOVUPD Z19, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across5
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
 	JE   done5
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -20607,43 +22083,44 @@ load6:
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD   64(SI), Z21
 	VMOVUPD   128(SI), Z22
 	VMOVUPD.Z 192(SI), K1, Z23
 
 loaded6:
+	MOVQ 216(DI), AX
+	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 304(DI)
-	MOVQ R14, AX
-	ADDQ 312(DI), AX
+	MOVQ AX, 328(DI)
+	MOVQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 320(DI), $0x00
+	CMPQ 352(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -20684,7 +22161,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         320(DI), AX
+	ADDQ         352(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -20731,11 +22208,20 @@ step6:
 	JNE          step6
 
 stepped6:
-	ADDQ   160(DI), R14
-	ADDQ   192(DI), R15
-	DECQ   304(DI)
-	JNE    batch6
-	MOVQ   280(DI), AX
+	ADDQ 160(DI), R14
+	ADDQ 200(DI), R15
+	DECQ 328(DI)
+	JNE  batch6
+	DECQ 336(DI)
+	JE   summed6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+summed6:
+	MOVQ   304(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
 	VPXORD Z24, Z24, Z24
@@ -20782,7 +22268,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -20795,7 +22281,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -20808,7 +22294,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -20821,7 +22307,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -20834,7 +22320,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      248(DI), SI
+	ADDQ      272(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
@@ -20851,7 +22337,7 @@ signed6:
 kept6:
 	MOVQ    16(DI), SI
 	ADDQ    56(DI), SI
-	MOVQ    200(DI), BX
+	MOVQ    224(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -20883,37 +22369,43 @@ kept6:
 	VMOVUPD Z23, K1, 192(SI)
 	DECQ    128(DI)
 	JE      across6
-	MOVQ    272(DI), AX
+	MOVQ    296(DI), AX
 	ADDQ    AX, 48(DI)
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	MOVQ    360(DI), AX
+	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
 	MOVQ 120(DI), AX
 	MOVQ AX, 128(DI)
 	MOVQ $+0, 48(DI)
-	MOVQ 168(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 208(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 256(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
 	JE   done6
-	MOVQ 176(DI), AX
+	MOVQ 184(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 216(DI), AX
-	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
-	ADDQ AX, 64(DI)
+	ADDQ AX, 56(DI)
 	MOVQ 264(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6

@@ -21,11 +21,12 @@ type steps struct {
 // runGo is the product in plain Go.
 func (p *Product[T]) runGo() {
 	var s steps
+	all := max(p.Outer, 1) * p.Batch * p.K
 	for g := range max(p.Groups, 1) {
 		c, a := p.C[g*p.CGroup:], p.A[g*p.AGroup:]
 		p.startGo(c)
-		for first := 0; first < p.Batch*p.K; first += goRows {
-			if g == 0 || p.Batch*p.K > goRows {
+		for first := 0; first < all; first += goRows {
+			if g == 0 || all > goRows {
 				p.take(&s, first)
 			}
 			for j := 0; j < p.N; j += goColumns {
@@ -38,12 +39,15 @@ func (p *Product[T]) runGo() {
 
 // take sets s to the steps from first, at most goRows.
 func (p *Product[T]) take(s *steps, first int) {
-	s.count = min(goRows, p.Batch*p.K-first)
-	b, q := first/p.K, first%p.K
+	s.count = min(goRows, max(p.Outer, 1)*p.Batch*p.K-first)
+	o, b, q := first/(p.K*p.Batch), first/p.K%p.Batch, first%p.K
 	for i := range s.count {
-		s.a[i], s.b[i] = b*p.ABatch+q*p.AStep, b*p.BBatch+q*p.BRow
+		s.a[i], s.b[i] = o*p.AOuter+b*p.ABatch+q*p.AStep, o*p.BOuter+b*p.BBatch+q*p.BRow
 		if q++; q == p.K {
 			b, q = b+1, 0
+		}
+		if b == p.Batch {
+			o, b = o+1, 0
 		}
 	}
 }

@@ -30,7 +30,7 @@ func integers[T Float](rng *rand.Rand, n int) []T {
 
 // randomProduct has the given extents and distances that leave gaps, or none.
 func randomProduct[T Float](rng *rand.Rand, m, n, k, batch, groups int) *Product[T] {
-	p := &Product[T]{M: m, N: n, K: k, Batch: batch, Groups: groups}
+	p := &Product[T]{M: m, N: n, K: k, Batch: batch, Outer: rng.IntN(4), Groups: groups}
 	gap := func() int { return rng.IntN(3) }
 	if rng.IntN(2) == 0 {
 		p.AStep = 1 + gap()
@@ -41,14 +41,19 @@ func randomProduct[T Float](rng *rand.Rand, m, n, k, batch, groups int) *Product
 		p.AStep = m*p.ARow + gap()
 		p.ABatch = k*p.AStep + gap()
 	}
+	p.AOuter = rng.IntN(2 * batch * p.ABatch)
 	p.AGroup = rng.IntN(2 * p.ARow)
 	p.BRow = n + gap()
 	p.BBatch = rng.IntN(2) * k * p.BRow
+	p.BOuter = rng.IntN(2) * batch * k * p.BRow
 	p.CRow = n + gap()
 	p.CGroup = m*p.CRow + gap()
-	last := max(groups, 1) - 1
-	p.A = integers[T](rng, (m-1)*p.ARow+(k-1)*p.AStep+(batch-1)*p.ABatch+last*p.AGroup+1)
-	p.B = integers[T](rng, (k-1)*p.BRow+(batch-1)*p.BBatch+n)
+	last, outer := max(groups, 1)-1, max(p.Outer, 1)-1
+	p.A = integers[T](rng, (m-1)*p.ARow+(k-1)*p.AStep+(batch-1)*p.ABatch+outer*p.AOuter+last*p.AGroup+1)
+	p.B = integers[T](rng, (k-1)*p.BRow+(batch-1)*p.BBatch+outer*p.BOuter+n)
+	if rng.IntN(3) == 0 {
+		p.Next = [2][]T{p.A[rng.IntN(len(p.A)):], p.B[rng.IntN(len(p.B)):]}
+	}
 	p.C = integers[T](rng, (m-1)*p.CRow+last*p.CGroup+n)
 	if rng.IntN(2) == 0 {
 		p.Bias = integers[T](rng, n)
@@ -75,10 +80,9 @@ func (p *Product[T]) want() []T {
 				if p.Accumulate {
 					sum = c[at]
 				}
-				for b := range p.Batch {
-					for q := range p.K {
-						sum += p.A[g*p.AGroup+i*p.ARow+q*p.AStep+b*p.ABatch] * p.B[b*p.BBatch+q*p.BRow+j]
-					}
+				for step := range max(p.Outer, 1) * p.Batch * p.K {
+					o, b, q := step/p.K/p.Batch, step/p.K%p.Batch, step%p.K
+					sum += p.A[g*p.AGroup+i*p.ARow+q*p.AStep+b*p.ABatch+o*p.AOuter] * p.B[o*p.BOuter+b*p.BBatch+q*p.BRow+j]
 				}
 				if p.ReLU {
 					sum = max(sum, 0)
@@ -111,8 +115,8 @@ func testProduct[T Float](t *testing.T) {
 			q.Run(l)
 			for i, v := range q.C {
 				if v != want[i] {
-					t.Fatalf("%v %d×%d×%d, batch %d, groups %d, accumulate %v, relu %v, where %v: C[%d] is %v, want %v",
-						l, m, n, k, batch, groups, p.Accumulate, p.ReLU, p.Where != nil, i, v, want[i])
+					t.Fatalf("%v %d×%d×%d, batch %d, outer %d, groups %d, next %v, accumulate %v, relu %v, where %v: C[%d] is %v, want %v",
+						l, m, n, k, batch, p.Outer, groups, p.Next[0] != nil, p.Accumulate, p.ReLU, p.Where != nil, i, v, want[i])
 				}
 			}
 		}
@@ -194,7 +198,7 @@ func TestProductOutOfReach(t *testing.T) {
 	for name, bad := range map[string]func(p *Product[float32]){
 		"A": func(p *Product[float32]) { p.A = p.A[:39] }, "B": func(p *Product[float32]) { p.B = p.B[:29] },
 		"C": func(p *Product[float32]) { p.C = p.C[:11] }, "bias": func(p *Product[float32]) { p.Bias = p.B[:2] },
-		"M": func(p *Product[float32]) { p.M = 0 }, "distance": func(p *Product[float32]) { p.ARow = -1 },
+		"outer": func(p *Product[float32]) { p.Outer, p.BOuter = 2, 1 }, "M": func(p *Product[float32]) { p.M = 0 }, "distance": func(p *Product[float32]) { p.ARow = -1 },
 	} {
 		for _, l := range supported() {
 			p := good

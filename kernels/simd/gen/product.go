@@ -38,9 +38,9 @@ func product(c *build.Context, wide bool) {
 // productFields are those of simd.productArgs.
 var productFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
-	"aRow", "aStep", "aBatch", "aBlock", "aGroup", "bRow", "bBatch",
+	"aRow", "aStep", "aBatch", "aOuter", "aBlock", "aGroup", "bRow", "bBatch", "bOuter", "outer",
 	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
-	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "aheadAt", "aheadStep",
+	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "outerLeft", "ahead", "aheadStep", "aheadPanel", "aheadBlock", "aheadGroup",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -115,11 +115,12 @@ func (p *productLoop) rows() {
 	p.ADDQ(p.field("bAt"), bOfThis)
 	p.start()
 	p.zeroSets()
+	p.MOVQ(p.field("outer"), batch)
+	p.MOVQ(batch, p.field("outerLeft"))
 	p.MOVQ(p.field("batch"), batch)
+	p.MOVQ(batch, p.field("batchLeft"))
 	if p.prefetches() {
-		p.MOVQ(batch, p.field("batchLeft"))
-		p.MOVQ(aOfBatch, ahead)
-		p.ADDQ(p.field("aheadAt"), ahead)
+		p.MOVQ(p.field("ahead"), ahead)
 	}
 	p.Label(p.label("batch"))
 	p.MOVQ(aOfBatch, a0)
@@ -144,12 +145,16 @@ func (p *productLoop) rows() {
 	p.steps()
 	p.ADDQ(p.field("aBatch"), aOfBatch)
 	p.ADDQ(p.field("bBatch"), bOfThis)
-	if p.prefetches() {
-		p.DECQ(p.field("batchLeft"))
-	} else {
-		p.DECQ(batch)
-	}
+	p.DECQ(p.field("batchLeft"))
 	p.JNE(operand.LabelRef(p.label("batch")))
+	p.DECQ(p.field("outerLeft"))
+	p.JE(operand.LabelRef(p.label("summed")))
+	p.ADDQ(p.field("aOuter"), aOfBatch)
+	p.ADDQ(p.field("bOuter"), bOfThis)
+	p.MOVQ(p.field("batch"), depth)
+	p.MOVQ(depth, p.field("batchLeft"))
+	p.JMP(operand.LabelRef(p.label("batch")))
+	p.Label(p.label("summed"))
 	p.addSets()
 	p.end()
 	p.DECQ(p.field("panelsLeft"))
@@ -158,6 +163,8 @@ func (p *productLoop) rows() {
 	for _, name := range []string{"b", "c", "start", "where"} {
 		p.ADDQ(batch, p.field(name+"At"))
 	}
+	p.MOVQ(p.field("aheadPanel"), batch)
+	p.ADDQ(batch, p.field("ahead"))
 	p.JMP(operand.LabelRef(p.label("rows")))
 	p.Label(p.label("across"))
 	p.MOVQ(p.field("panels"), batch)
@@ -183,6 +190,8 @@ func (p *productLoop) advance(by string) {
 		p.MOVQ(p.field(name+by), batch)
 		p.ADDQ(batch, p.field(name+"At"))
 	}
+	p.MOVQ(p.field("ahead"+by), batch)
+	p.ADDQ(batch, p.field("ahead"))
 }
 
 // sum is the register of vector j of row i.
@@ -302,9 +311,9 @@ func (p *productLoop) step(set int) {
 	p.ADDQ(bRow, b)
 }
 
-// prefetches reports whether a step is long enough to fetch a line of A for the next
-// block beside it, if asked to: rows of A are read in many places at once, which the
-// processor does not foresee. Such blocks have one set of sums.
+// prefetches reports whether a step is long enough to fetch a line beside it, if asked to: of A
+// for the next block, since rows of A are read in many places at once, which the processor does
+// not foresee, or of what the next product reads. Such blocks have one set of sums.
 func (p *productLoop) prefetches() bool {
 	if p.wide {
 		return p.m*p.nv >= 16

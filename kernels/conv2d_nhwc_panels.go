@@ -1,0 +1,107 @@
+package kernels
+
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
+
+// A product reads a few columns of the filters at a time. Where the filters of one channel take
+// kilobytes, what it reads lies that far apart, in few sets of the caches and on a page each.
+// Such filters are copied to the workspace, some columns at a time: a panel, which stays in the
+// second-level cache while all pixels pass.
+
+const (
+	// filtersBytes is the size of filters that are read where they are.
+	filtersBytes = 512 << 10
+	// panelBytes is the most of a panel of more than panelColumns bytes in a row.
+	panelBytes = 512 << 10
+	// panelColumns is the least bytes of a row of a panel, two vectors of AVX-512.
+	panelColumns = 128
+	// panelPixels is the fewest pixels for which copying pays.
+	panelPixels = 64
+)
+
+// panelWidth is how many of the filters, each of so many terms, are in a panel. It is all of them
+// if they are not many.
+func panelWidth(elementBytes, terms, filters int) int {
+	if terms*filters*elementBytes <= filtersBytes {
+		return filters
+	}
+	return min(filters, max(1, panelBytes/(terms*panelColumns))*panelColumns/elementBytes)
+}
+
+// panelWorkspace is the bytes of a panel, or 0 for filters that are read where they are.
+func panelWorkspace(elementBytes int64, rows, columns, channels, filters int) int64 {
+	terms := rows * columns * channels
+	if width := panelWidth(int(elementBytes), terms, filters); width < filters {
+		return int64(terms*width) * elementBytes
+	}
+	return 0
+}
+
+// panels is how many filters of w the convolution takes at a time.
+func (c *convNHWC[T]) panels(w *map4[T]) int {
+	filters := w.extent[3]
+	if c.groups > 1 {
+		return filters
+	}
+	return panelWidth(sizeOf[T](), w.extent[0]*w.extent[1]*w.extent[2], filters)
+}
+
+// filters is the convolution of filters r only, with w still those of all.
+func (c *convNHWC[T]) filters(r dag.Range) convNHWC[T] {
+	part := *c
+	part.dst = c.dst.part(3, r)
+	if c.where.elems != nil {
+		part.where = c.where.part(3, r)
+	}
+	if c.bias != nil {
+		part.bias = c.bias[r.Lo:r.Hi]
+	}
+	return part
+}
+
+// inPanels computes the whole map, some filters at a time. It reports false, and does nothing,
+// if the filters are not so large that it pays.
+func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
+	filters, width := c.w.extent[3], c.panels(&c.w)
+	if width == filters || c.dst.extent[0]*c.rows.pixels*c.columns.pixels < panelPixels {
+		return false
+	}
+	rows, columns := someTaps{count: c.w.extent[0], every: 1}, someTaps{count: c.w.extent[1], every: 1}
+	for f := 0; f < filters; f += width {
+		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
+		p := c.filters(r)
+		some := c.w.part(3, r)
+		p.w, _ = packed(work, &some, rows, columns)
+		p.w.copy(&some, rows, columns)
+		step := cachedSamples(&p.src, &p.dst, &p.w)
+		for n := 0; n < p.dst.extent[0]; n += step {
+			q := p.samples(n, step)
+			q.run(l, 0, q.rows.pixels)
+		}
+	}
+	return true
+}
+
+// someTaps is taps of the filters at equal distances.
+type someTaps struct{ first, count, every int }
+
+// packed is room in the workspace for some rows and columns of the filters.
+func packed[T Float](work []byte, w *map4[T], rows, columns someTaps) (m map4[T], rest []byte) {
+	extent := [4]int{rows.count, columns.count, w.extent[2], w.extent[3]}
+	elems, rest := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	return packed4(elems, extent), rest
+}
+
+// copy takes some rows and columns of filters w.
+func (m *map4[T]) copy(w *map4[T], rows, columns someTaps) {
+	for i := range rows.count {
+		for j := range columns.count {
+			for c := range m.extent[2] {
+				from := w.at(rows.first+i*rows.every, columns.first+j*columns.every, c, 0)
+				copy(m.elems[m.at(i, j, c, 0):], w.elems[from:][:m.extent[3]])
+			}
+		}
+	}
+}
