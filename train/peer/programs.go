@@ -110,6 +110,12 @@ func (p Program) Modes(device string) []string {
 
 func (s Setting) String() string { return s.Name }
 
+// Differs reports whether a setting is another one than that without a thread of BLAS, for a program of
+// these versions: MKL has no threads beside those of OpenMP.
+func (s Setting) Differs(v Versions) bool {
+	return !s.oneBLAS || !strings.Contains(v.Config, "BLAS_INFO=mkl")
+}
+
 // deciding are the variables that decide how fast a program runs. They are not passed on, so that a
 // setting is what its line says; OpenBLAS is not held back to another processor either.
 var deciding = []string{"OPENBLAS_", "OMP_", "KMP_", "GOMP_", "MKL_", "MALLOC_", "ATEN_", "TORCH", "XLA_", "JAX_"}

@@ -92,11 +92,14 @@ func search(ctx context.Context, j *Job, t *Twin, tried []variant, dir string, f
 
 // tryOne tries the formats of one setting in one process.
 func tryOne(ctx context.Context, j *Job, t *Twin, tried []variant, dir string) (found []Searched, err error) {
-	w, _, err := Start(ctx, dir, j.Python, j.Program, tried[0].setting, t.Device, t.Threads)
+	w, versions, err := Start(ctx, dir, j.Python, j.Program, tried[0].setting, t.Device, t.Threads)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
+	if j.Setting == Best && !tried[0].setting.Differs(versions) {
+		return nil, nil
+	}
 	for i, v := range tried {
 		if err := w.Open(t, v.format, i == 0); err != nil {
 			return found, ended(ctx, err)

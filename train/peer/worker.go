@@ -46,7 +46,8 @@ type Versions struct {
 	GPU        string `json:"gpu,omitempty"`
 }
 
-// MissingError says that an interpreter is missing, or a program that it is to run.
+// MissingError says that an interpreter is missing, or a program that it is to run: no process came so
+// far as to tell its version.
 type MissingError struct{ Err error }
 
 func (e *MissingError) Error() string { return e.Err.Error() }
@@ -70,7 +71,6 @@ type request struct {
 // reply is a worker's line.
 type reply struct {
 	Error      string    `json:"error"`
-	Missing    bool      `json:"missing"`
 	Versions   Versions  `json:"versions"`
 	Losses     []float64 `json:"losses"`
 	Correct    int       `json:"correct"`
@@ -104,14 +104,14 @@ func Start(ctx context.Context, dir, python string, p Program, s Setting, device
 		return nil, Versions{}, &MissingError{fmt.Errorf("starting %s: %w; name an interpreter that has it with --python", p.Name, err)}
 	}
 	said, err := w.ask(request{Do: "describe"})
+	if err == nil {
+		return w, said.Versions, nil
+	}
+	w.Close()
 	if ctx.Err() != nil {
-		err = context.Cause(ctx) // which ended the worker, too
+		return nil, Versions{}, context.Cause(ctx) // whose end killed the worker, too
 	}
-	if err != nil {
-		w.Close()
-		return nil, Versions{}, err
-	}
-	return w, said.Versions, nil
+	return nil, Versions{}, &MissingError{fmt.Errorf("%w; name an interpreter that has it with --python", err)}
 }
 
 // ask sends a request and waits for its answer.
@@ -135,9 +135,6 @@ func (w *Worker) ask(r request) (answer reply, err error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("%s (%s), %s: %w", w.Program.Name, w.Setting, r.Do, err)
-	}
-	if answer.Missing {
-		err = &MissingError{fmt.Errorf("%w; name an interpreter that has it with --python", err)}
 	}
 	return answer, err
 }

@@ -4,8 +4,7 @@
 
 MODULE is torch_worker or jax_worker beside this file. CORES keeps the process on so many cores; 0: on all.
 
-Reads one JSON request per line and answers each with one JSON line, {"error": ...} where it fails, and
-with "missing" where the program is not installed:
+Reads one JSON request per line and answers each with one JSON line, {"error": ...} where it fails:
 
     {"do": "describe"}   versions and what the program says of its build
     {"do": "open", ...}  builds the network; one per format is kept until the next "first"
@@ -142,7 +141,7 @@ def main(module, cores):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
         session = Session(importlib.import_module(module))
     except ImportError as failure:
-        missing = {"error": f"{type(failure).__name__}: {failure}", "missing": True}
+        missing = {"error": f"{type(failure).__name__}: {failure}"}
     for line in sys.stdin:
         try:
             reply = missing or session.answer(json.loads(line))
