@@ -18,7 +18,7 @@ type Job struct {
 	Program  Program
 	Python   string // interpreter
 	Setting  string // [Best], the name of a setting, or one with its format, as "tuned: channels_last"
-	// Idle is how long meters are read before the training, while nothing runs; 0: not.
+	// Idle is how long meters are read before the training, while nothing runs, where there are some; 0: not.
 	Idle time.Duration
 
 	OnEpoch func(nn.EpochMetrics) // nil: nobody listens
@@ -55,7 +55,7 @@ func (r *Result) CPUShare() float64 {
 	return r.CPUSeconds / (r.Seconds * float64(r.Threads))
 }
 
-// Run trains by another program. With an error after the first epoch, the result is what was done so far.
+// Run trains by another program. With an error in a later epoch, the result is what was done so far.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	if j.Meters == nil {
 		j.Meters = StartMeters(j.Workload.Platform)
@@ -117,8 +117,16 @@ func (r *Result) train(ctx context.Context, j *Job, twin *Twin, v variant, dir s
 	return nil
 }
 
-// meter reads the meters while nothing runs, and then while the program trains.
-func (r *Result) meter(ctx context.Context, j *Job, train func() error) (err error) {
+// meter reads the meters while nothing runs, where there are some, and then while the program trains.
+func (r *Result) meter(ctx context.Context, j *Job, train func() error) error {
+	some, err := j.Meters().Stop()
+	if err != nil {
+		return err
+	}
+	if len(some) == 0 {
+		r.Energy.Unavailable = whyUnavailable()
+		return train()
+	}
 	if j.Idle > 0 {
 		r.Energy.Idle, err = Window(j.Meters, func() error {
 			select {
@@ -133,9 +141,6 @@ func (r *Result) meter(ctx context.Context, j *Job, train func() error) (err err
 		}
 	}
 	r.Energy.Readings, err = Window(j.Meters, train)
-	if len(r.Energy.Readings) == 0 {
-		r.Energy.Unavailable = whyUnavailable()
-	}
 	return err
 }
 

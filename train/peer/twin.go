@@ -33,16 +33,16 @@ type Twin struct {
 }
 
 type layer struct {
-	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`
-	Inputs   []int    `json:"inputs"` // indices of layers; -1: the images
-	In       [][]int  `json:"in"`     // their shapes
-	Settings nn.Layer `json:"settings"`
+	Name     string  `json:"name"`
+	Kind     string  `json:"kind"`
+	Inputs   []int   `json:"inputs"`   // indices of layers; -1: the images
+	In       [][]int `json:"in"`       // their shapes
+	Settings any     `json:"settings"` // an nn.Layer
 }
 
 type optimizer struct {
-	Kind     string       `json:"kind"`
-	Settings nn.Optimizer `json:"settings"`
+	Kind     string `json:"kind"`
+	Settings any    `json:"settings"` // an nn.Optimizer
 }
 
 type loss struct {
