@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"dahl/execute"
 	"dahl/nn"
 	"dahl/train"
 )
@@ -27,10 +28,10 @@ type Job struct {
 
 // Result is what a training by another program came to.
 type Result struct {
-	Program  string `json:"program"`
-	Setting  string `json:"setting"`
-	Format   string `json:"format"`
-	Versions `json:"versions"`
+	Program  string     `json:"program"`
+	Setting  string     `json:"setting"`
+	Format   string     `json:"format"`
+	Versions Versions   `json:"versions"`
 	Searched []Searched `json:"searched,omitempty"` // where settings were tried, the fastest first
 
 	Device  string `json:"device"`
@@ -43,6 +44,7 @@ type Result struct {
 
 	Seconds    float64 `json:"seconds"`     // of all steps and evaluations
 	CPUSeconds float64 `json:"cpu_seconds"` // of the process meanwhile, all threads together
+	OtherCores float64 `json:"other_cores"` // that other processes kept busy
 	PeakBytes  int64   `json:"peak_bytes"`  // of the process, from its start
 	Energy     Energy  `json:"energy"`
 }
@@ -57,6 +59,25 @@ func (r *Result) CPUShare() float64 {
 
 // Run trains by another program. With an error in a later epoch, the result is what was done so far.
 func Run(ctx context.Context, j Job) (*Result, error) {
+	t, err := Prepare(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return &t.Result, t.Run(ctx)
+}
+
+// Training is a training by another program that may begin: it is compiled, and has the first weights.
+type Training struct {
+	Result Result
+
+	job    Job
+	dir    string // of the worker's files
+	worker *Worker
+}
+
+// Prepare makes a training ready. Close ends what it starts.
+func Prepare(ctx context.Context, j Job) (*Training, error) {
 	if j.Meters == nil {
 		j.Meters = StartMeters(j.Workload.Platform)
 	}
@@ -68,50 +89,69 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "dahl-peer-")
-	if err != nil {
+	t := &Training{job: j, Result: Result{Program: j.Program.Name, Device: twin.Device, Threads: twin.Threads}}
+	if t.dir, err = os.MkdirTemp("", "dahl-peer-"); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	if err := Unpack(dir); err != nil {
-		return nil, fmt.Errorf("unpacking the worker of %s: %w", j.Program, err)
+	if err := t.prepare(ctx, twin, tried); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close ends the process of the program and removes its files.
+func (t *Training) Close() {
+	if t.worker != nil {
+		t.worker.Close()
+	}
+	// What is left of a directory for temporary files is the system's to remove.
+	_ = os.RemoveAll(t.dir)
+}
+
+// prepare finds the setting, starts the program in it, and compares its first losses with dahl's.
+func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) error {
+	j, r := &t.job, &t.Result
+	if err := Unpack(t.dir); err != nil {
+		return fmt.Errorf("unpacking the worker of %s: %w", j.Program, err)
 	}
 	first, err := oursOf(ctx, j.Workload)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Result{Program: j.Program.Name, Device: twin.Device, Threads: twin.Threads}
-	if r.Searched, err = search(ctx, &j, twin, tried, dir, first); err != nil {
-		return nil, err
+	if r.Searched, err = search(ctx, j, twin, tried, t.dir, first); err != nil {
+		return err
 	}
+	v := tried[0]
 	if len(r.Searched) > 0 {
-		tried[0] = r.Searched[0].variant
+		v = r.Searched[0].variant
 	}
-	if err := twin.Export(dir, first.weights, j.Workload, 0); err != nil {
-		return nil, err
+	if err := twin.Export(t.dir, first.weights, j.Workload, 0); err != nil {
+		return err
 	}
-	return r, r.train(ctx, &j, twin, tried[0], dir, first)
+	r.Setting, r.Format = v.setting.Name, v.format
+	if t.worker, r.Versions, err = Start(ctx, t.dir, j.Python, j.Program, v.setting, twin.Device, twin.Threads); err != nil {
+		return err
+	}
+	if err := t.worker.Open(twin, v.format, true); err != nil {
+		return ended(ctx, err)
+	}
+	ready, err := t.worker.ask(request{Do: "ready", Format: v.format, Steps: len(first.losses), Rates: ratesOf(j.Workload, 0)})
+	if err != nil {
+		return ended(ctx, err)
+	}
+	r.LossError, err = LossError(r.Versions.Program, first.losses, ready.Losses, LossBound(&j.Workload.Options))
+	return err
 }
 
-// train starts the program in a setting and trains.
-func (r *Result) train(ctx context.Context, j *Job, twin *Twin, v variant, dir string, first ours) error {
-	w, versions, err := Start(ctx, dir, j.Python, j.Program, v.setting, twin.Device, twin.Threads)
+// Run trains between the readings of the meters. With an error in a later epoch, the result is what was
+// done so far.
+func (t *Training) Run(ctx context.Context) error {
+	r := &t.Result
+	others := execute.StartLoad(t.worker.PID())
+	err := r.meter(ctx, &t.job, func() error { return r.epochs(&t.job, t.worker, r.Format) })
+	r.OtherCores = others.Load().Cores()
 	if err != nil {
-		return err
-	}
-	defer w.Close()
-	r.Setting, r.Format, r.Versions = v.setting.Name, v.format, versions
-	if err := w.Open(twin, v.format, true); err != nil {
-		return ended(ctx, err)
-	}
-	ready, err := w.ask(request{Do: "ready", Format: v.format, Steps: len(first.losses), Rates: ratesOf(j.Workload, 0)})
-	if err != nil {
-		return ended(ctx, err)
-	}
-	if r.LossError, err = LossError(r.Versions.Program, first.losses, ready.Losses, LossBound(&j.Workload.Options)); err != nil {
-		return err
-	}
-	if err := r.meter(ctx, j, func() error { return r.epochs(j, w, v.format) }); err != nil {
 		return ended(ctx, err)
 	}
 	return nil
