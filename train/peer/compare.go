@@ -37,7 +37,7 @@ func LossError(label string, want, got []float64, bound float64) (worst float64,
 	for i := range want {
 		off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
 		if !(off <= bound) {
-			return 0, fmt.Errorf("step %d: dahl's loss is %.8g, that of %s %.8g: not the same network", i+1, want[i], label, got[i])
+			return 0, fmt.Errorf("step %d: the loss is %.8g, and %.8g by %s: not the same network", i+1, want[i], got[i], label)
 		}
 		worst = max(worst, off)
 	}

@@ -38,15 +38,15 @@ type Result struct {
 	Threads int    `json:"threads"`
 	// Epochs have no accuracy of the training images: it is NaN.
 	Epochs []nn.EpochMetrics `json:"-"`
-	Steps  []nn.StepMetrics  `json:"-"` // without the number of correct images
+	Steps  []nn.StepMetrics  `json:"-"` // their number of correct images, which is not counted, is -1
 	// LossError is the largest difference of the first losses from dahl's, as a fraction.
 	LossError float64 `json:"loss_error"`
 
-	Seconds    float64 `json:"seconds"`     // of all steps and evaluations
-	CPUSeconds float64 `json:"cpu_seconds"` // of the process meanwhile, all threads together
-	OtherCores float64 `json:"other_cores"` // that other processes kept busy
-	PeakBytes  int64   `json:"peak_bytes"`  // of the process, from its start
-	Energy     Energy  `json:"energy"`
+	Seconds    float64      `json:"seconds"`     // of all steps and evaluations
+	CPUSeconds float64      `json:"cpu_seconds"` // of the process meanwhile, all threads together
+	PeakBytes  int64        `json:"peak_bytes"`  // of the process, from its start
+	Energy     Energy       `json:"energy"`
+	Load       execute.Load `json:"-"` // of others meanwhile
 }
 
 // CPUShare is how busy the process kept the cores that it had threads for, as a fraction.
@@ -148,9 +148,12 @@ func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) err
 // done so far.
 func (t *Training) Run(ctx context.Context) error {
 	r := &t.Result
-	others := execute.StartLoad(t.worker.PID())
-	err := r.meter(ctx, &t.job, func() error { return r.epochs(&t.job, t.worker, r.Format) })
-	r.OtherCores = others.Load().Cores()
+	err := r.meter(ctx, &t.job, func() error {
+		load := execute.StartLoad(t.worker.PID())
+		err := r.epochs(&t.job, t.worker, r.Format)
+		r.Load = load.Load()
+		return err
+	})
 	if err != nil {
 		return ended(ctx, err)
 	}
@@ -237,7 +240,7 @@ func (r *Result) take(w *train.Workload, epoch, steps int, trained reply) (m nn.
 	for i, loss := range trained.Losses {
 		images := min(batch, n-i*batch)
 		m.Loss += float64(loss*float64(images)) / float64(n)
-		r.Steps = append(r.Steps, nn.StepMetrics{Epoch: epoch + 1, Step: epoch*steps + i + 1, Images: images, Loss: loss})
+		r.Steps = append(r.Steps, nn.StepMetrics{Epoch: epoch + 1, Step: epoch*steps + i + 1, Images: images, Loss: loss, Correct: -1})
 	}
 	r.spent(trained)
 	return m, nil

@@ -131,7 +131,7 @@ func TestRunErrors(t *testing.T) {
 	}{
 		{"missing", "No module named 'fake'; name an interpreter that has it with --python", true},
 		{"no Python", "the worker ended", true},
-		{"another network", "step 2: dahl's loss is", false},
+		{"another network", "step 2: the loss is", false},
 		{"fewer steps", "2 losses of 3 steps", false},
 		{"dies", "epoch: the worker ended: MemoryError: no more", false},
 	} {
