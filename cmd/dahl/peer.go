@@ -112,7 +112,7 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *output) error {
 	program, err := peer.ProgramByName(o.Program)
 	if err != nil {
-		return cli.InputErrorf("%w%s", err, cli.DidYouMean(o.Program, cli.Texts(peer.Programs(), peer.Program.String)))
+		return cli.AsInput(err)
 	}
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dahl/kernels"
+	"dahl/naming"
 )
 
 // Program is another program that trains networks.
@@ -53,19 +54,19 @@ func Programs() []Program {
 		{Name: "pytorch", Doc: "PyTorch, eager", module: "torch_worker", modes: []string{ModeTrain, ModeInfer, ModeFrozen},
 			onCPU: []Setting{
 				{Name: "default", Doc: "as a user starts it"},
-				{Name: "default, one BLAS thread", Doc: "default, with OPENBLAS_NUM_THREADS=1", oneBLAS: true},
+				{Name: "default one-blas", Doc: "default, with OPENBLAS_NUM_THREADS=1", oneBLAS: true},
 				{Name: "tuned", Doc: "no-trim malloc, bound OpenMP threads", env: slices.Concat(noTrim, bound)},
-				{Name: "tuned, one BLAS thread", Doc: "tuned, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound), oneBLAS: true},
+				{Name: "tuned one-blas", Doc: "tuned, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound), oneBLAS: true},
 				{Name: "avx512", Doc: "tuned, with ATEN_CPU_CAPABILITY=avx512", env: slices.Concat(noTrim, bound, avx512)},
-				{Name: "avx512, one BLAS thread", Doc: "avx512, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound, avx512), oneBLAS: true},
-				{Name: "avx512 unbound, one BLAS thread", Doc: "the same without bound threads", env: slices.Concat(noTrim, avx512), oneBLAS: true},
+				{Name: "avx512 one-blas", Doc: "avx512, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound, avx512), oneBLAS: true},
+				{Name: "avx512 unbound one-blas", Doc: "the same without bound threads", env: slices.Concat(noTrim, avx512), oneBLAS: true},
 			},
 			onGPU: []Setting{{Name: "default", Doc: "cuDNN's algorithms by trial, the optimiser fused"}}},
 		{Name: "pytorch-compile", Doc: "PyTorch, by torch.compile", module: "torch_worker", modes: []string{ModeTrain, ModeInfer},
 			onCPU: []Setting{
 				{Name: "default", Doc: "as a user starts it", compile: "default"},
 				{Name: "tuned", Doc: "no-trim malloc, bound OpenMP threads", compile: "default", env: slices.Concat(noTrim, bound)},
-				{Name: "C++ wrapper", Doc: "tuned, with TORCHINDUCTOR_CPP_WRAPPER=1: the compiled kernels are called without Python", compile: "default", env: slices.Concat(noTrim, bound, []string{"TORCHINDUCTOR_CPP_WRAPPER=1"})},
+				{Name: "cpp-wrapper", Doc: "tuned, with TORCHINDUCTOR_CPP_WRAPPER=1: the compiled kernels are called without Python", compile: "default", env: slices.Concat(noTrim, bound, []string{"TORCHINDUCTOR_CPP_WRAPPER=1"})},
 			},
 			onGPU: []Setting{
 				{Name: "default", Doc: "as a user starts it", compile: "default"},
@@ -84,11 +85,14 @@ func (p Program) String() string { return p.Name }
 
 // ProgramByName finds a line of the table of programs.
 func ProgramByName(name string) (Program, error) {
-	all := Programs()
-	if i := slices.IndexFunc(all, func(p Program) bool { return p.Name == name }); i >= 0 {
-		return all[i], nil
+	var names []string
+	for _, p := range Programs() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
 	}
-	return Program{}, fmt.Errorf("program %q; want one of %v", name, all)
+	return Program{}, naming.Unknown("program", name, names)
 }
 
 // Settings are those that differ on a device with so many threads.
@@ -98,6 +102,23 @@ func (p Program) Settings(device string, threads int) []Setting {
 		all = p.onGPU
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.oneBLAS && threads == 1 })
+}
+
+// SettingNames are those of the settings on any device, and [Best].
+func (p Program) SettingNames() []string {
+	names := []string{Best}
+	for _, s := range slices.Concat(p.onCPU, p.onGPU) {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// HasSetting reports whether a name is that of a setting on any device, alone or with a format.
+func (p Program) HasSetting(name string) bool {
+	name, format, named := strings.Cut(name, ": ")
+	return slices.Contains(p.SettingNames(), name) && (!named || format == Contiguous || format == ChannelsLast)
 }
 
 // Modes are those of a network on a device, training first.

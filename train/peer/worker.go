@@ -114,6 +114,23 @@ func Start(ctx context.Context, dir, python string, p Program, s Setting, device
 	return nil, Versions{}, &MissingError{fmt.Errorf("%w; name an interpreter that has it with --python", err)}
 }
 
+// Installed reports whether an interpreter has a program: a [MissingError] says why not.
+func Installed(ctx context.Context, python string, p Program) error {
+	dir, err := os.MkdirTemp("", "dahl-peer-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := Unpack(dir); err != nil {
+		return fmt.Errorf("unpacking the worker of %s: %w", p, err)
+	}
+	w, _, err := Start(ctx, dir, python, p, p.onCPU[0], kernels.DeviceCPU, 1)
+	if err == nil {
+		w.Close()
+	}
+	return err
+}
+
 // ask sends a request and waits for its answer.
 func (w *Worker) ask(r request) (answer reply, err error) {
 	line, err := json.Marshal(r)
