@@ -50,6 +50,9 @@ type loss struct {
 	LabelSmoothing float64 `json:"label_smoothing"`
 }
 
+// dropout is the kind of layer that has no twin.
+const dropout = "dropout"
+
 // DeviceOf is the device on which a worker does what a platform does, and its threads. There is none
 // for platforms of several kinds of devices, or of emulated ones.
 func DeviceOf(p *platform.Platform) (device string, threads int, err error) {
@@ -89,6 +92,9 @@ func Describe(w *train.Workload) (*Twin, error) {
 	}
 	for i := range m.Stages {
 		s := &m.Stages[i]
+		if s.Layer.Kind() == dropout {
+			return nil, train.InputError{Err: fmt.Errorf("layer %s: programs draw the zeros of a dropout differently, so that it is not the same training; leave it out", s.Name)}
+		}
 		t.Layers = append(t.Layers, layer{Name: s.Name, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer})
 	}
 	return t, nil

@@ -49,6 +49,20 @@ def conv2d(form, s, w, x):
     return y + w["bias"].reshape((-1,) + (1,) * (3 - form.channels)) if "bias" in w else y
 
 
+def batchnorm(form, s, w, x, training):
+    """PyTorch's BatchNorm2d, and its running statistics after it."""
+    axes = [d for d in range(4) if d != form.channels]
+    along = (-1,) + (1,) * (3 - form.channels)
+    mean, var, running = w["running_mean"], w["running_var"], {}
+    if training:
+        mean, part = x.mean(axes), s["Momentum"] or 0.1
+        var, n = ((x - mean.reshape(along)) ** 2).mean(axes), x.size // x.shape[form.channels]
+        running = {"running_mean": (1 - part) * w["running_mean"] + part * mean,
+                   "running_var": (1 - part) * w["running_var"] + part * var * n / (n - 1)}
+    scale = w["weight"] / jnp.sqrt(var + (s["Eps"] or 1e-5))
+    return (x - mean.reshape(along)) * scale.reshape(along) + w["bias"].reshape(along), running
+
+
 def dense(form, s, w, x):
     y = x @ w["weight"].T
     return y + w["bias"] if "bias" in w else y
@@ -67,6 +81,7 @@ def avgpool(form, s, w, x):
 
 # What each kind of layer computes, by its settings s, its parameters w and what it reads.
 LAYERS = {
+    "batchnorm": batchnorm,
     "conv2d": conv2d,
     "dense": dense,
     "relu": lambda form, s, w, x: jax.nn.relu(x),
@@ -84,12 +99,18 @@ LAYERS = {
 }
 
 
-def forward(form, layers, params, x):
-    values = []
+def forward(form, layers, params, stats, x, training):
+    """The last layer's outputs, and the running statistics by layer."""
+    values, after = [], {}
     for layer in layers:
-        inputs = (x if i < 0 else values[i] for i in layer["inputs"])
-        values.append(LAYERS[layer["kind"]](form, layer["settings"], params.get(layer["name"], {}), *inputs))
-    return values[-1]
+        name, inputs = layer["name"], [x if i < 0 else values[i] for i in layer["inputs"]]
+        w = {**params.get(name, {}), **stats.get(name, {})}
+        if layer["kind"] == "batchnorm":
+            y, after[name] = batchnorm(form, layer["settings"], w, *inputs, training)
+        else:
+            y = LAYERS[layer["kind"]](form, layer["settings"], w, *inputs)
+        values.append(y)
+    return values[-1], after
 
 
 def loss_of(spec, z, y):
@@ -136,10 +157,12 @@ class Network:
                 raise ValueError(f"{layer['name']}: layer kind {layer['kind']} has no JAX twin here")
         jax.config.update("jax_enable_x64", request["dtype"] == "float64")
         self.form, self.dtype, self.batch = Form(request["format"]), jnp.dtype(request["dtype"]), request["batch"]
-        weights, self.initial = np.load(request["weights"]), {}
+        weights, self.initial, self.running = np.load(request["weights"]), {}, {}
         for name in weights.files:
             layer, _, key = name.rpartition(".")
-            self.initial.setdefault(layer, {})[key] = self.form.weight(weights[name])
+            of = self.running if key.startswith("running_") else self.initial
+            if key != "num_batches_tracked":  # which says nothing where the momentum is fixed
+                of.setdefault(layer, {})[key] = self.form.weight(weights[name])
         self.rate = request["optimizer"]["settings"]["LearningRate"]
         self.moments = 2 if request["optimizer"]["kind"] != "sgd" else 0
         self.read(np.load(request["data"]), request["input"], request["divisor"])
@@ -160,26 +183,33 @@ class Network:
         call = functools.partial(forward, self.form, request["layers"])
         settings, update = request["optimizer"]["settings"], sgd if request["optimizer"]["kind"] == "sgd" else adam
 
-        def step(params, state, x, y, rate, t):
-            loss, grads = jax.value_and_grad(lambda p: loss_of(request["loss"], call(p, x), y))(params)
+        def loss_and_stats(params, stats, x, y):
+            z, stats = call(params, stats, x, True)
+            return loss_of(request["loss"], z, y), stats
+
+        def step(params, stats, state, x, y, rate, t):
+            (loss, stats), grads = jax.value_and_grad(loss_and_stats, has_aux=True)(params, stats, x, y)
             if request["clip_norm"]:
                 grads = clipped(grads, request["clip_norm"])
             pairs = jax.tree.map(functools.partial(update, settings, rate, t), params, grads, state)
             params, state = jax.tree.transpose(jax.tree.structure(params), jax.tree.structure((0, 0)), pairs)
-            return params, state, loss
+            return params, stats, state, loss
 
-        def taken(params, state, images, labels, index, rate, t):
-            return step(params, state, images[index], labels[index], rate, t)
+        def taken(params, stats, state, images, labels, index, rate, t):
+            return step(params, stats, state, images[index], labels[index], rate, t)
 
-        def tested(params, x, y):
-            z = call(params, x)
+        def inferred(params, stats, x):
+            return call(params, stats, x, False)[0]
+
+        def tested(params, stats, x, y):
+            z = inferred(params, stats, x)
             return loss_of(request["loss"], z, y), jnp.sum(z.argmax(1) == y)
 
-        self.step, self.taken = jax.jit(step, donate_argnums=(0, 1)), jax.jit(taken, donate_argnums=(0, 1))
-        self.call, self.tested = jax.jit(call), jax.jit(tested)
+        self.step, self.taken = jax.jit(step, donate_argnums=(0, 1, 2)), jax.jit(taken, donate_argnums=(0, 1, 2))
+        self.call, self.tested = jax.jit(inferred), jax.jit(tested)
 
     def reset(self):
-        self.params = jax.tree.map(lambda w: jnp.array(w, self.dtype), self.initial)
+        self.params, self.stats = jax.tree.map(lambda w: jnp.array(w, self.dtype), (self.initial, self.running))
         shape = (lambda w: (self.moments,) + w.shape) if self.moments else (lambda w: w.shape)
         self.state = jax.tree.map(lambda w: jnp.zeros(shape(w), self.dtype), self.initial)
         self.t = 0
@@ -197,7 +227,7 @@ class Network:
     def advance(self, step, rate, *batch):
         self.t += 1
         rate = self.dtype.type(self.rate if rate is None else rate)
-        self.params, self.state, loss = step(self.params, self.state, *batch, rate, self.dtype.type(self.t))
+        self.params, self.stats, self.state, loss = step(self.params, self.stats, self.state, *batch, rate, self.dtype.type(self.t))
         return float(loss)
 
     def indices(self, order):
@@ -206,14 +236,14 @@ class Network:
     def losses(self, mode, steps):
         if mode == "train":
             return [self.advance(self.step, None, x, y) for x, y in self.in_turn(steps)]
-        return [float(self.tested(self.params, x, y)[0]) for x, y in self.in_turn(steps)]
+        return [float(self.tested(self.params, self.stats, x, y)[0]) for x, y in self.in_turn(steps)]
 
     def steps(self, mode, steps):
         if mode == "train":
             self.losses(mode, steps)
             return
         for x, _ in self.in_turn(steps):
-            jax.block_until_ready(self.call(self.params, x))
+            jax.block_until_ready(self.call(self.params, self.stats, x))
 
     def train(self, order, rates):
         return [self.advance(self.taken, rate, self.images, self.labels, index) for index, rate in zip(self.indices(order), rates)]
@@ -233,7 +263,7 @@ class Network:
         loss, correct = 0.0, 0
         for i in range(0, len(self.test_labels), self.batch):
             x, y = self.test_images[i:i + self.batch], self.test_labels[i:i + self.batch]
-            mean, right = self.tested(self.params, x, y)
+            mean, right = self.tested(self.params, self.stats, x, y)
             loss, correct = loss + float(mean) * len(y), correct + int(right)
         return loss / len(self.test_labels), correct
 

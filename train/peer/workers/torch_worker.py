@@ -63,6 +63,7 @@ class Concat(nn.Module):
 # How each kind of layer is made, from its settings and the shapes of what it reads.
 LAYERS = {
     "conv2d": windowed(conv2d, "Kernel", 0.0),
+    "batchnorm": lambda s, inputs: nn.BatchNorm2d(inputs[0][0], eps=s["Eps"] or 1e-5, momentum=s["Momentum"] or 0.1),
     "dense": lambda s, inputs: nn.Linear(inputs[0][0], s["Outputs"], bias=not s["NoBias"]),
     "relu": lambda s, inputs: nn.ReLU(),
     "maxpool": windowed(maxpool, "Size", -float("inf")),
@@ -89,6 +90,11 @@ class Layers(nn.Sequential):
         return values[-1]
 
 
+def module_name(name):
+    """A layer's name as PyTorch takes it; points would name modules within modules."""
+    return name.replace(".", "/")
+
+
 def build(layers):
     """A module whose layers have dahl's names, so that its state has dahl's keys."""
     for layer in layers:
@@ -99,7 +105,7 @@ def build(layers):
     model = nn.Sequential() if chain else Layers()
     model.inputs = inputs
     for layer in layers:
-        model.add_module(layer["name"], LAYERS[layer["kind"]](layer["settings"], layer["in"]))
+        model.add_module(module_name(layer["name"]), LAYERS[layer["kind"]](layer["settings"], layer["in"]))
     readers = list(itertools.chain(*inputs))
     for layer, read in zip(model, inputs):
         if isinstance(layer, nn.ReLU) and read[0] >= 0 and readers.count(read[0]) == 1:
@@ -134,7 +140,10 @@ class Network:
         torch.backends.cudnn.benchmark = self.device.type == "cuda"
         self.model = build(request["layers"]).to(device=self.device, dtype=self.dtype, memory_format=self.form)
         weights = np.load(request["weights"])
-        self.initial = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights.files}
+        self.initial = {}
+        for name in weights.files:
+            layer, _, key = name.rpartition(".")
+            self.initial[f"{module_name(layer)}.{key}"] = torch.from_numpy(weights[name]).to(self.device)
         # The compiled module shares its parameters with the one it was made of. Batches of one size
         # only: PyTorch would take the second size it meets for a sign that sizes change.
         compiled = request["compile"]
