@@ -224,9 +224,10 @@ parity: bin/dahl
 parity-seeds: bin/dahl
 	@sh bench/parity/seeds/run.sh "$(PYTHON)" "$(DATA)"
 
-# Training and inference beside PyTorch, layer by layer: about 20 s for each of 36 cells.
+# Training and inference beside PyTorch, torch.compile and JAX, layer by layer: about a minute for each of 36 cells.
 bench-peers: bin/dahl-bench
-	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md
+	mkdir -p bench/peers/out
+	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/out/RESULTS.md
 
 # Matrix products and convolutions beside OpenBLAS, oneDNN and gonum: one to two minutes.
 bench-blas:

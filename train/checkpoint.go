@@ -149,7 +149,7 @@ func (w *Workload) follows(c *Checkpoint) error {
 	if len(want) != len(c.state) {
 		return fmt.Errorf("it has %d arrays, and the network and its optimiser carry %d; they are others", len(c.state), len(want))
 	}
-	if method := w.method().String(); c.Method != method {
+	if method := w.Method().String(); c.Method != method {
 		return fmt.Errorf("it is of a training by %q, and this one is by %q", c.Method, method)
 	}
 	return w.reaches(&c.Progress)
@@ -190,7 +190,7 @@ func (t *Trainer) save() error {
 		return nil
 	}
 	begin := time.Now()
-	c := &Checkpoint{Progress: t.at, Method: t.Workload.method().String(), state: stateOf(t.Workload.Program)}
+	c := &Checkpoint{Progress: t.at, Method: t.Workload.Method().String(), state: stateOf(t.Workload.Program)}
 	c.Steps, c.Diverged, c.Losses = t.feed.stepsDone, t.Diverged, slices.Concat(t.at.Losses, t.Losses)
 	for i := range c.state {
 		c.state[i].Data = stateIn(t.Runner, c.state[i].Name)

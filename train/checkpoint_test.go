@@ -272,7 +272,7 @@ func TestCheckpointEvery(t *testing.T) {
 func FuzzResume(f *testing.F) {
 	w := trainable(f, load(f, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5}})
 	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
-	whole := &Checkpoint{Method: w.method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
+	whole := &Checkpoint{Method: w.Method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
 	for i := range whole.state {
 		a := &whole.state[i]
 		n := int(a.Type.SizeBytes())

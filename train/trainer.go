@@ -64,7 +64,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	if w.Options.Elsewhere {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
-	method := w.method()
+	method := w.Method()
 	if err := method.Schedule.Check(); err != nil {
 		return nil, asInput(err)
 	}
@@ -80,8 +80,8 @@ func (w *Workload) Start() (*Trainer, error) {
 	return t, nil
 }
 
-// method is the way in which the model is trained.
-func (w *Workload) method() nn.Defaults {
+// Method is the way in which the model is trained.
+func (w *Workload) Method() nn.Defaults {
 	d := w.Model.Defaults
 	if w.Options.Optimizer != nil {
 		d.Optimizer = w.Options.Optimizer

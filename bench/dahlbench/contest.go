@@ -3,41 +3,28 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/execute"
-	"dahl/kernels"
-)
-
-// The modes of a contestant; inference has two in PyTorch.
-const (
-	modeTrain  = "train"
-	modeInfer  = "infer"  // dahl's evaluation graph
-	modeEager  = "eager"  // PyTorch in inference_mode
-	modeFrozen = "frozen" // PyTorch's frozen and optimised TorchScript
-)
-
-// The kinds of PyTorch's settings.
-const (
-	kindEager    = "eager"
-	kindCompiled = "compiled"
+	"dahl/train/peer"
 )
 
 // contestant is a program that can train or evaluate the network of a cell.
 type contestant struct {
-	label  string
-	mode   string
-	kind   string                                                  // of PyTorch: eager or compiled
-	losses func(steps int) ([]float64, error)                      // of each step, from the first weights
-	run    func(warmup, steps int) (took time.Duration, err error) // of the steps alone
+	program string // "": dahl
+	label   string
+	mode    string
+	losses  func(steps int) ([]float64, error)                      // of each step, from the first weights
+	run     func(warmup, steps int) (took time.Duration, err error) // of the steps alone
 
 	step time.Duration   // of the last run, by which the next is sized
 	took []time.Duration // per step, of each repetition
 }
+
+func (c *contestant) String() string { return strings.TrimPrefix(c.program+" ("+c.label+")", " ") }
 
 // repeat runs for about the given time, after a warm-up of an eighth of it.
 func (c *contestant) repeat(target time.Duration) error {
@@ -117,29 +104,21 @@ func (w *watch) alternate(contestants []*contestant, repeats int, target time.Du
 	return cores, nil
 }
 
-// lossSteps is how many losses are compared.
-const lossSteps = 6
-
-// lossBounds is how far the losses of the first steps may differ, as a fraction, by the
-// precision of products: by rounding alone, which training magnifies from step to step.
-// TF32 has 13 bits less than float32.
-var lossBounds = map[string]float64{precisionFloat32: 1e-3, kernels.TF32Precision: 3e-2}
-
 // sameNetwork compares the losses of the first steps. It returns the settings that ran, and
 // tells what kept others from it; losses that differ by more than rounding explains are an
 // error, and so is no setting that ran.
-func sameNetwork(row *peerRow, ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
-	want, err := ours.losses(lossSteps)
+func sameNetwork(row *peerRow, bound float64, ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
+	want, err := ours.losses(peer.LossSteps)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range theirs {
-		got, err := c.losses(lossSteps)
+		got, err := c.losses(peer.LossSteps)
 		if err != nil {
 			failed(err)
 			continue
 		}
-		off, err := lossError(c.label, want, got, lossBounds[row.Precision])
+		off, err := peer.LossError(c.String(), want, got, bound)
 		if err != nil {
 			return nil, err
 		}
@@ -147,20 +126,7 @@ func sameNetwork(row *peerRow, ours *contestant, theirs []*contestant, failed fu
 		ran = append(ran, c)
 	}
 	if len(ran) == 0 {
-		return nil, errors.New("no setting of PyTorch runs it")
+		return nil, errors.New("no setting of another program runs it")
 	}
 	return ran, nil
-}
-
-// lossError is the largest difference between dahl's losses and those of a setting, as a
-// fraction; an error where it is more than rounding explains.
-func lossError(label string, want, got []float64, bound float64) (worst float64, err error) {
-	for i := range want {
-		off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
-		if !(off <= bound) {
-			return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], label, got[i])
-		}
-		worst = max(worst, off)
-	}
-	return worst, nil
 }

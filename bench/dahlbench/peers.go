@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -17,11 +16,13 @@ import (
 	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/train/peer"
 )
 
-// peersOptions say what is measured beside PyTorch.
+// peersOptions say what is measured beside other programs.
 type peersOptions struct {
 	python     string
+	named      []string // programs
 	platform   string
 	models     []string
 	batches    []int
@@ -42,36 +43,38 @@ func newPeers() *cobra.Command {
 	var p peersOptions
 	cmd := measurement(&cobra.Command{
 		Use:   "peers",
-		Short: "training and inference beside PyTorch, in images per second",
-		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
+		Short: "training and inference beside PyTorch and JAX, in images per second",
+		Long: `peers runs dahl and other programs alternately in one run: float32, the same network,
 batch, optimiser, first weights and images. Equal losses of the first steps prove
-that it is the same network. PyTorch runs in its best setting: every environment
-(default, tuned, AVX-512, threads of BLAS) with every memory format is tried first,
-for inference eagerly and as frozen TorchScript, and the best three then alternate
-with dahl. The figures are medians; the ratio is dahl's over the best of these.
+that it is the same network. The programs are PyTorch, eagerly and by torch.compile,
+and JAX with a step as one compiled function. Each runs in its best setting: every
+environment (such as default, tuned, AVX-512, threads of BLAS) with every memory format
+is tried first, for inference in eager PyTorch also as frozen TorchScript, and the best
+two of each program then alternate with dahl. The figures are medians; a ratio is
+dahl's over the best of a program. A program that is not installed is left out and said.
 
-With --device cuda both run on the first GPU, in each of --precisions, dahl by its own
-kernels, or with --platform by whatever was measured to be fastest in that precision. The best
-eager setting of PyTorch and the best compiled one alternate with it. PyTorch's images
-lie in the GPU's memory as float32; dahl's lie there as bytes, which it gathers and
-converts in every step. PyTorch reads its losses after the last step. A setting that does
-not run here is left out and said.
+With --device cuda all run on the first GPU, in each of --precisions, dahl by its own
+kernels, or with --platform by whatever was measured to be fastest in that precision. The
+images of the others lie in the GPU's memory as float32; dahl's lie there as bytes, which
+it gathers and converts in every step. PyTorch reads its losses after the last step. A
+setting that does not run here is left out and said.
 
 dahl gathers its images in the shuffled order of training, converts them from bytes
-and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
+and fetches its loss in every step; the others get ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
 	}, p.run)
 	f := cmd.Flags()
-	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has PyTorch and NumPy")
+	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has NumPy and the programs")
+	f.StringSliceVar(&p.named, "programs", names(peer.Programs()), "programs beside dahl")
 	f.StringVar(&p.platform, "platform", "", "this machine: a platform `file` that calibrate wrote (default: detected)")
 	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
 	f.StringVar(&p.device, "device", kernels.DeviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
 	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, kernels.TF32Precision}, "of the products on a GPU")
-	f.StringSliceVar(&p.modes, "modes", []string{modeTrain, modeInfer}, "train, infer or both")
-	f.StringSliceVar(&p.settings, "settings", nil, "PyTorch's settings to try, by their names in the report (default: all)")
+	f.StringSliceVar(&p.modes, "modes", []string{peer.ModeTrain, peer.ModeInfer}, "train, infer or both")
+	f.StringSliceVar(&p.settings, "settings", nil, "settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
 	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
@@ -114,17 +117,18 @@ func (p *peersOptions) units() []peerUnit {
 	return all
 }
 
-// peerBench is a run of the command: its workers and what it has measured.
+// peerBench is a run of the command: what takes part, and what it has measured.
 type peerBench struct {
-	opts   *peersOptions
-	dir    string // of the worker's program, weights and data
-	script string
-	stderr io.Writer
-	report peerReport
+	opts     *peersOptions
+	programs []peer.Program
+	dir      string // of the workers' programs, weights and data
+	stderr   io.Writer
+	report   peerReport
 }
 
 func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := p.check(); err != nil {
+	programs, err := p.check()
+	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "dahl-peers-")
@@ -132,8 +136,8 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
-	if err := os.WriteFile(b.script, workerProgram, 0o666); err != nil {
+	b := &peerBench{opts: p, programs: programs, dir: dir, stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
+	if err := peer.Unpack(dir); err != nil {
 		return err
 	}
 	var failed error
@@ -153,63 +157,42 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 }
 
 // check refuses options that no cell of the tables could have, before anything runs.
-func (p *peersOptions) check() error {
+func (p *peersOptions) check() (programs []peer.Program, err error) {
 	if p.repetition <= 0 || p.energy < 0 {
-		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
+		return nil, cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
 	_, device := chosen("device", []string{p.device}, []string{kernels.DeviceCPU, kernels.CUDA})
 	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, kernels.TF32Precision})
-	_, mode := chosen("modes", p.modes, []string{modeTrain, modeInfer})
-	_, setting := chosen("settings", p.settings, settingsOn(p.device))
-	if setting != nil {
-		setting = fmt.Errorf("%w with --device %s", setting, p.device)
-	}
-	err := cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
-		cli.CheckModels(p.models...), cli.CheckWritable(p.out), device, precision, mode, setting)
+	_, mode := chosen("modes", p.modes, []string{peer.ModeTrain, peer.ModeInfer})
+	programs, program := p.programs()
+	err = cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
+		cli.CheckModels(p.models...), cli.CheckWritable(p.out), device, precision, mode, program, p.checkSettings(programs))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
-		return cli.InputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
+		return nil, cli.InputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
 	}
 	if n := slices.Max(p.batches); n > peerSamples {
-		return cli.InputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
+		return nil, cli.InputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
 	}
 	if p.platform != "" {
 		_, err = cli.LoadPlatform(p.platform)
 	}
-	return err
+	return programs, err
 }
 
-// on measures all networks and batches on a unit, with one PyTorch process per setting.
+// on measures all networks and batches on a unit, with one process per setting of a program.
 // What goes wrong in a cell does not end the others.
 func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
-	var workers []*torchWorker
+	workers, err := b.startAll(ctx, u)
 	defer func() {
 		for _, w := range workers {
-			w.close()
+			w.Close()
 		}
 	}()
-	for _, s := range settingsFor(u, b.opts.settings) {
-		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, w)
-		said, err := w.ask(torchRequest{Do: "describe"})
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx) // which ends the worker, too
-		}
-		if err != nil {
-			return nil, cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
-		}
-		if s.compile == "" {
-			b.report.torchVersion = said.torchVersion
-		}
-		setting := settingReport{Name: s.name, Doc: s.doc, Capability: said.Capability}
-		if !slices.Contains(b.report.Settings, setting) {
-			b.report.Settings = append(b.report.Settings, setting)
-		}
+	if err != nil {
+		return nil, err
 	}
 	for _, model := range b.opts.models {
 		for _, batch := range b.opts.batches {
@@ -218,7 +201,7 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 				return nil, errors.Join(context.Cause(ctx), b.report.save(b.opts.out)) // the workers are gone, too
 			}
 			if err != nil {
-				failed = errors.Join(failed, b.leaveOut(model, batch, u, err))
+				failed = errors.Join(failed, b.leaveOutCell(model, batch, u, err))
 			}
 			if err := b.report.save(b.opts.out); err != nil {
 				return failed, err
@@ -229,53 +212,49 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 }
 
 // leaveOut notes what the tables lack, and why.
-func (b *peerBench) leaveOut(model string, batch int, u peerUnit, err error) error {
-	err = fmt.Errorf("%s, batch %d, %v: %w", model, batch, u, err)
-	b.report.LeftOut = append(b.report.LeftOut, err.Error())
-	fmt.Fprintln(b.stderr, "left out:", err)
+func (b *peerBench) leaveOut(what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	if why := cli.OneLine(err); !slices.Contains(b.report.LeftOut, why) {
+		b.report.LeftOut = append(b.report.LeftOut, why)
+		fmt.Fprintln(b.stderr, "left out:", why)
+	}
 	return err
 }
 
+func (b *peerBench) leaveOutCell(model string, batch int, u peerUnit, err error) error {
+	return b.leaveOut(fmt.Sprintf("%s, batch %d, %v", model, batch, u), err)
+}
+
 // cell measures one network, batch and unit.
-func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUnit, workers []*torchWorker) error {
+func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUnit, workers []*peer.Worker) error {
 	ours, err := newOurSide(ctx, b.opts, model, batch, u)
 	if err != nil {
 		return err
 	}
 	defer ours.Close()
-	open, err := ours.export(b.dir)
+	twin, err := peer.Describe(ours.Workload)
 	if err != nil {
 		return err
 	}
-	var pids []int
-	for _, w := range workers {
-		pids = append(pids, w.cmd.Process.Pid)
+	if err := twin.Export(b.dir, ours.Weights(), ours.Workload, 0); err != nil {
+		return err
 	}
-	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
+	var pids []int
 	var theirs []*contestant
 	for _, w := range workers {
-		c, err := w.contestants(ours.Workload.Model, open)
+		pids = append(pids, w.PID())
+		c, err := contestants(w, twin, peer.Formats(ours.Workload.Model))
 		if err != nil {
-			_ = b.leaveOut(model, batch, u, err) // the other settings go on
+			_ = b.leaveOutCell(model, batch, u, err) // the other settings go on
 			continue
 		}
 		theirs = append(theirs, c...)
 	}
+	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
 	for _, mode := range b.opts.modes {
-		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
-		row := peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}
-		best, err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load)
-		if err != nil {
+		if err := b.row(peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}, ours, theirs, load); err != nil {
 			return err
 		}
-		if mode == modeTrain && b.opts.energy > 0 {
-			row.Energy, err = measureEnergy(ours.Workload.Platform, batch, b.opts.energy, best)
-		}
-		b.report.Rows = append(b.report.Rows, row) // its rates also without joules
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
 	}
 	if !b.opts.layers || u.Device != kernels.DeviceCPU {
 		return nil
@@ -285,34 +264,52 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	return err
 }
 
-// finalists is how many of PyTorch's settings alternate with dahl on cores; the search
-// that chooses them is short.
-const finalists = 3
-
-// finalistsOf are those that alternate with dahl, of settings the fastest of which comes
-// first: on cores some, on a GPU the best of each kind.
-func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
-	if u.Device == kernels.DeviceCPU {
-		return theirs[:min(finalists, len(theirs))]
+// row measures a mode.
+func (b *peerBench) row(row peerRow, ours *ourSide, theirs []*contestant, load func() func() execute.Load) error {
+	theirs = slices.DeleteFunc(slices.Clone(theirs), func(c *contestant) bool {
+		return (c.mode == peer.ModeTrain) != (row.Mode == peer.ModeTrain)
+	})
+	best, err := b.alternate(&row, ours, theirs, load)
+	if err != nil {
+		return err
 	}
-	return bestOfKinds(theirs)
+	if row.Mode == peer.ModeTrain && b.opts.energy > 0 {
+		row.Energy, err = measureEnergy(ours.Workload.Platform, row.Batch, b.opts.energy, best)
+	}
+	b.report.Rows = append(b.report.Rows, row) // its rates also without joules
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: dahl %.0f images/s", row.Model, row.Batch, row.peerUnit, row.Mode, row.Ours)
+	for _, program := range b.programs {
+		if f := row.best(program.Name); f != nil {
+			fmt.Fprintf(b.stderr, "; %s %.0f, ratio %.2f", program.Name, f.ImagesPerS, row.Ours/f.ImagesPerS)
+		}
+	}
+	fmt.Fprintln(b.stderr)
+	return nil
 }
 
-// bestOfKinds is the first contestant of each kind.
-func bestOfKinds(sorted []*contestant) (best []*contestant) {
-	for _, kind := range []string{kindEager, kindCompiled} {
-		if i := slices.IndexFunc(sorted, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
-			best = append(best, sorted[i])
+// finalists is how many settings of each program alternate with dahl; the search that chooses them is short.
+const finalists = 2
+
+// bestOf are the first so many contestants of each program, of some the fastest of which comes first.
+func bestOf(sorted []*contestant, n int) (best []*contestant) {
+	count := map[string]int{}
+	for _, c := range sorted {
+		if count[c.program]++; count[c.program] <= n {
+			best = append(best, c)
 		}
 	}
 	return best
 }
 
-// row compares the losses, finds PyTorch's best settings and alternates them with
-// dahl. It returns dahl and the best of the others, of each kind.
-func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
-	theirs, err = sameNetwork(row, ours, theirs, func(err error) {
-		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, err) // the other settings go on
+// alternate compares the losses, finds the best settings and alternates them with
+// dahl. It returns dahl and the best of each of the others.
+func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
+	ours := side.contestant(row.Mode)
+	theirs, err = sameNetwork(row, peer.LossBound(&side.Workload.Options), ours, theirs, func(err error) {
+		_ = b.leaveOutCell(row.Model, row.Batch, row.peerUnit, err) // the other settings go on
 	})
 	if err != nil {
 		return nil, err
@@ -321,9 +318,9 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 		return nil, err
 	}
 	for _, c := range theirs {
-		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
+		row.Searched = append(row.Searched, searchedSetting{c.program, c.label, float64(row.Batch) / c.step.Seconds()})
 	}
-	theirs = finalistsOf(row.peerUnit, theirs)
+	theirs = bestOf(theirs, finalists)
 	all := append([]*contestant{ours}, theirs...)
 	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts.repeats, b.opts.repetition); err != nil {
 		return nil, err
@@ -331,9 +328,8 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(y.rate(row.Batch), x.rate(row.Batch)) })
 	row.Ours, row.OursSpread = ours.rate(row.Batch), spread(ours.took)
 	for _, c := range theirs {
-		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
+		row.Finalists = append(row.Finalists, finalist{Program: c.program, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
-	first := row.Finalists[0]
-	row.Torch, row.TorchSpread, row.Setting, row.Ratio = first.ImagesPerS, first.Spread, first.Setting, row.Ours/first.ImagesPerS
-	return append([]*contestant{ours}, bestOfKinds(theirs)...), nil
+	row.Ratio = row.Ours / row.Finalists[0].ImagesPerS
+	return append([]*contestant{ours}, bestOf(theirs, 1)...), nil
 }

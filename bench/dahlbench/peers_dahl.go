@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/train"
+	"dahl/train/peer"
 )
 
 // peerSamples is the number of images in memory, a multiple of every usual batch.
@@ -52,30 +52,6 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	return &ourSide{t, ctx, u}, err
 }
 
-// export writes the weights and the images for the twins in other programs.
-func (s *ourSide) export(dir string) (torchRequest, error) {
-	w := s.Workload
-	r, err := twinRequest(w.Model)
-	if err != nil {
-		return r, err
-	}
-	data := w.Data.Train
-	r.Threads, r.Batch, r.Divisor = s.unit.Threads, w.Options.Batch, data.Divisor
-	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == kernels.TF32Precision
-	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
-	if err := nn.WriteNPZ(r.Weights, s.Weights()); err != nil {
-		return r, err
-	}
-	labels := make([]float64, data.Len())
-	for i, l := range data.Labels {
-		labels[i] = float64(l)
-	}
-	return r, nn.WriteNPZ(r.Data, []nn.Array{
-		{Name: "images", Type: dag.Uint8, Shape: append([]int{data.Len()}, data.Shape[:]...), Data: data.Images},
-		nn.NewArray("labels", dag.Float64, []int{data.Len()}, labels),
-	})
-}
-
 // contestant runs the training steps or the evaluation.
 func (s *ourSide) contestant(mode string) *contestant {
 	graph := s.graph(mode)
@@ -96,7 +72,7 @@ func (s *ourSide) contestant(mode string) *contestant {
 			return losses, nil
 		},
 		run: func(warmup, steps int) (took time.Duration, err error) {
-			if mode == modeTrain {
+			if mode == peer.ModeTrain {
 				err = s.SetWeights()
 			}
 			for _, n := range []int{warmup, steps} {
@@ -112,7 +88,7 @@ func (s *ourSide) contestant(mode string) *contestant {
 // graph finds the graph of whole batches.
 func (s *ourSide) graph(mode string) int {
 	name := nn.GraphTrain
-	if mode != modeTrain {
+	if mode != peer.ModeTrain {
 		name = nn.GraphEval
 	}
 	return slices.IndexFunc(s.Workload.Program.Graphs, func(g *dag.Graph) bool { return g.Name == name })

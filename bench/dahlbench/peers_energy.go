@@ -1,16 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
 	"dahl/platform"
-	"dahl/train"
+	"dahl/train/peer"
 )
 
 // energyTrials is how often each contestant's joules are counted, in turn.
@@ -32,43 +30,26 @@ type peerEnergy struct {
 	Meters      []string     `json:"meters"`
 }
 
-// readWindow reads all meters of a platform while something runs.
-func readWindow(p *platform.Platform, run func() error) ([]energy.Reading, error) {
-	meters := train.StartMeters(p)
-	err := run()
-	readings, stopErr := meters.Stop()
-	return readings, cmp.Or(err, stopErr)
-}
-
-// together is what several meters counted over the same time.
-func together(readings []energy.Reading) (sum energy.Reading) {
-	for _, r := range readings {
-		sum.Joules += r.Joules
-		sum.ErrorJoules += r.ErrorJoules
-		sum.Seconds = max(sum.Seconds, r.Seconds)
-	}
-	return sum
-}
-
 // measureEnergy counts the joules of contestants in turn, each in windows of about the
 // given time, after one in which nothing runs; nil where the machine has no meter.
 func measureEnergy(p *platform.Platform, batch int, target time.Duration, contestants []*contestant) (*peerEnergy, error) {
-	meters, err := readWindow(p, func() error { time.Sleep(target); return nil })
+	start := peer.StartMeters(p)
+	meters, err := peer.Window(start, func() error { time.Sleep(target); return nil })
 	if err != nil || len(meters) == 0 {
 		return nil, err
 	}
-	idle := together(meters)
+	idle := peer.Sum(meters)
 	idleWatts := idle.Joules / idle.Seconds
 	n := len(contestants)
 	perImage, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for range energyTrials {
 		for i, c := range contestants {
 			steps := int(max(1, target/c.step))
-			readings, err := readWindow(p, func() error { _, err := c.run(0, steps); return err })
+			readings, err := peer.Window(start, func() error { _, err := c.run(0, steps); return err })
 			if err != nil {
-				return nil, fmt.Errorf("joules of %s: %w", c.label, err)
+				return nil, fmt.Errorf("joules of %s: %w", c, err)
 			}
-			w, images := together(readings), float64(steps*batch)
+			w, images := peer.Sum(readings), float64(steps*batch)
 			perImage[i] = append(perImage[i], w.Joules/images)
 			above[i] = append(above[i], (w.Joules-float64(idleWatts*w.Seconds))/images)
 			unsure[i] = append(unsure[i], w.ErrorJoules/images)
@@ -79,7 +60,7 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 		e.Meters = append(e.Meters, m.Of+" by "+m.Meter)
 	}
 	for i, c := range contestants {
-		e.Contestants = append(e.Contestants, peerJoules{Of: c.label, PerImage: median(perImage[i]), Spread: spread(perImage[i]),
+		e.Contestants = append(e.Contestants, peerJoules{Of: c.String(), PerImage: median(perImage[i]), Spread: spread(perImage[i]),
 			AboveIdle: median(above[i]), ErrorPerImage: median(unsure[i])})
 	}
 	return e, nil

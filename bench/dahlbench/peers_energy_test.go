@@ -4,21 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/energy"
 	"dahl/kernels"
+	"dahl/train/peer"
 )
-
-// Two meters over the same 5 s: 30 J and 70 J are 100 J, their errors 1 J and 2 J add up.
-func TestWindow(t *testing.T) {
-	w := together([]energy.Reading{{Of: "processors", Meter: "RAPL", Joules: 30, ErrorJoules: 1, Seconds: 5},
-		{Of: "gpu0", Meter: "NVML energy counter", Joules: 70, ErrorJoules: 2, Seconds: 4.9}})
-	if w.Joules != 100 || w.ErrorJoules != 3 || w.Seconds != 5 {
-		t.Errorf("%+v; want 100 ± 3 J over 5 s", w)
-	}
-	if got := median([]float64{7, 2, 5, 3, 11}); got != 5 {
-		t.Errorf("median %v; want 5", got)
-	}
-}
 
 // 0.002 J per image against 0.005 J: PyTorch draws 2.5 times as much. Its meter may be off by
 // 0.001 J, a fifth. Rows without a
@@ -30,7 +18,7 @@ func TestPrintEnergy(t *testing.T) {
 		t.Errorf("a table without a meter:\n%s", b.String())
 	}
 	gpu := peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precisionFloat32}
-	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Energy: &peerEnergy{
+	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Energy: &peerEnergy{
 		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
 		Meters:      []string{"gpu0 by NVML"}}})
 	printEnergy(&b, rows)

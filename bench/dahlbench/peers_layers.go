@@ -11,6 +11,7 @@ import (
 	"dahl/kernels/simd"
 	"dahl/nn"
 	"dahl/schedule"
+	"dahl/train/peer"
 )
 
 // layerRow is one operation of one layer in the training step, summed over its
@@ -33,7 +34,7 @@ type layerRow struct {
 // layers accounts for every operation of the training step in the fastest of some
 // short runs; the last row is the time in which cores had no task.
 func (s *ourSide) layers() ([]layerRow, error) {
-	graph := s.graph(modeTrain)
+	graph := s.graph(peer.ModeTrain)
 	g := s.Workload.Program.Graphs[graph]
 	const steps, runs = 50, 7
 	var sched *schedule.Schedule

@@ -7,24 +7,43 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
-	"dahl/kernels"
 	"dahl/rundir/durable"
+	"dahl/train/peer"
 )
 
 // peerReport is everything that `dahl-bench peers` says.
 type peerReport struct {
-	Build cli.Build `json:"build"`
-	torchVersion
-	Settings []settingReport `json:"settings"`
+	Build    cli.Build       `json:"build"`
+	Programs []programReport `json:"programs"`
 	Rows     []peerRow       `json:"rows"`
 	Layers   []layerRow      `json:"layers,omitempty"`
 	LeftOut  []string        `json:"left_out,omitempty"` // what did not run, and why
 }
 
+// programReport is a program that took part, with the settings that were tried.
+type programReport struct {
+	Name     string          `json:"name"`
+	Doc      string          `json:"doc"`
+	Versions peer.Versions   `json:"versions"`
+	Settings []settingReport `json:"settings"`
+}
+
 type settingReport struct {
 	Name       string `json:"name"`
 	Doc        string `json:"doc"`
-	Capability string `json:"capability"` // of ATen's own kernels
+	Capability string `json:"capability"` // of the program's own kernels
+}
+
+// note adds a setting of a program, which it says of itself.
+func (r *peerReport) note(p peer.Program, s peer.Setting, said peer.Versions) {
+	i := slices.IndexFunc(r.Programs, func(of programReport) bool { return of.Name == p.Name })
+	if i < 0 {
+		i, r.Programs = len(r.Programs), append(r.Programs, programReport{Name: p.Name, Doc: p.Doc, Versions: said})
+	}
+	setting := settingReport{Name: s.Name, Doc: s.Doc, Capability: said.Capability}
+	if all := &r.Programs[i].Settings; !slices.Contains(*all, setting) {
+		*all = append(*all, setting)
+	}
 }
 
 // peerRow is a network, batch, unit and mode. Rates are medians of
@@ -33,23 +52,20 @@ type peerRow struct {
 	Model string `json:"model"`
 	Batch int    `json:"batch"`
 	peerUnit
-	Mode        string            `json:"mode"`
-	Ours        float64           `json:"images_per_s"`
-	OursSpread  float64           `json:"spread"`
-	Torch       float64           `json:"torch_images_per_s"`
-	TorchSpread float64           `json:"torch_spread"`
-	Setting     string            `json:"torch_setting"`
-	Ratio       float64           `json:"ratio"`
-	LossError   float64           `json:"loss_error"`
-	OtherLoad   float64           `json:"other_load"` // cores that other processes kept busy
-	Finalists   []finalist        `json:"torch_finalists"`
-	Searched    []searchedSetting `json:"searched"`
-	Energy      *peerEnergy       `json:"energy,omitempty"`
+	Mode       string            `json:"mode"`
+	Ours       float64           `json:"images_per_s"`
+	OursSpread float64           `json:"spread"`
+	Ratio      float64           `json:"ratio"` // to the fastest of the others
+	LossError  float64           `json:"loss_error"`
+	OtherLoad  float64           `json:"other_load"` // cores that other processes kept busy
+	Finalists  []finalist        `json:"finalists"`  // the fastest first
+	Searched   []searchedSetting `json:"searched"`
+	Energy     *peerEnergy       `json:"energy,omitempty"`
 }
 
-// finalist is a setting that alternated with dahl; the fastest is the row's.
+// finalist is a setting that alternated with dahl.
 type finalist struct {
-	Kind       string  `json:"kind"`
+	Program    string  `json:"program"`
 	Setting    string  `json:"setting"`
 	ImagesPerS float64 `json:"images_per_s"`
 	Spread     float64 `json:"spread"`
@@ -57,6 +73,7 @@ type finalist struct {
 
 // searchedSetting is what the search saw of one setting, the best first.
 type searchedSetting struct {
+	Program    string  `json:"program"`
 	Setting    string  `json:"setting"`
 	ImagesPerS float64 `json:"images_per_s"`
 }
@@ -71,15 +88,14 @@ func (r *peerReport) save(path string) error {
 }
 
 func (r *peerReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s.\n", r.Build.Version, r.Build.Commit, r.Torch, r.OneDNN)
-	if r.GPU != "" {
-		fmt.Fprintf(w, "GPU: %s; PyTorch's CUDA %s, cuDNN %s.\n", r.GPU, r.CUDA, r.CuDNN)
+	fmt.Fprintf(w, "dahl %s (commit %s) beside %s.\n", r.Build.Version, r.Build.Commit, strings.Join(r.versions(), ", "))
+	for _, p := range r.Programs {
+		fmt.Fprintf(w, "\nSettings of %s (%s):\n\n", p.Name, p.Doc)
+		for _, s := range p.Settings {
+			fmt.Fprintf(w, "- %s: %s (its kernels are for %s)\n", s.Name, s.Doc, s.Capability)
+		}
 	}
-	fmt.Fprint(w, "\nPyTorch's settings:\n\n")
-	for _, s := range r.Settings {
-		fmt.Fprintf(w, "- %s: %s (ATen uses %s)\n", s.Name, s.Doc, s.Capability)
-	}
-	for _, mode := range []struct{ mode, title string }{{modeTrain, "Training"}, {modeInfer, "Inference"}} {
+	for _, mode := range []struct{ mode, title string }{{peer.ModeTrain, "Training"}, {peer.ModeInfer, "Inference"}} {
 		r.printRates(w, mode.mode, mode.title)
 	}
 	printEnergy(w, r.Rows)
@@ -87,47 +103,57 @@ func (r *peerReport) print(w io.Writer) error {
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(w, "\n## Left out\n\n- %s\n", strings.Join(r.LeftOut, "\n- "))
 	}
-	_, err := fmt.Fprintf(w, "\n## PyTorch's build\n\n```\n%s\n```\n", strings.TrimSpace(r.Config))
-	return err
+	return nil
 }
 
-// ratesTables are those of a mode: of cells on cores with PyTorch's best setting, of those on a
-// GPU with the best of each kind.
-var ratesTables = []struct {
-	device, head string
-	kinds        []string
-}{
-	{kernels.DeviceCPU, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |\n" +
-		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager}},
-	{kernels.CUDA, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |\n" +
-		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager, kindCompiled}},
-}
-
-// printRates writes the tables of a mode.
-func (r *peerReport) printRates(w io.Writer, mode, title string) {
-	title = fmt.Sprintf("\n## %s, images per second\n\n", title)
-	for _, table := range ratesTables {
-		head := table.head
-		for _, c := range r.Rows {
-			if c.Mode != mode || c.Device != table.device {
-				continue
+// versions are those of the programs and of their libraries, each once.
+func (r *peerReport) versions() (all []string) {
+	for _, p := range r.Programs {
+		v := p.Versions.Program
+		for _, more := range []string{p.Versions.Library, p.Versions.GPU} {
+			if more != "" {
+				v += " with " + more
 			}
-			fmt.Fprintf(w, "%s%s| %s | %d | %v | %.0f | %.0f %% |", title, head, c.Model, c.Batch, c.peerUnit, c.Ours, 100*c.OursSpread)
-			title, head = "", ""
-			for _, kind := range table.kinds {
-				fmt.Fprint(w, c.cellsOf(kind))
-			}
-			fmt.Fprintf(w, " %.1g | %.2f cores |\n", c.LossError, c.OtherLoad)
+		}
+		if !slices.Contains(all, v) {
+			all = append(all, v)
 		}
 	}
+	return all
 }
 
-// cellsOf are the columns of the best finalist of a kind.
-func (c *peerRow) cellsOf(kind string) string {
-	i := slices.IndexFunc(c.Finalists, func(f finalist) bool { return f.Kind == kind })
-	if i < 0 {
-		return " – | – | – | – |"
+// printRates writes the table of a mode, with columns for each program.
+func (r *peerReport) printRates(w io.Writer, mode, title string) {
+	head, line := "| network | batch | on | dahl | spread |", "| --- | ---: | --- | ---: | ---: |"
+	for _, p := range r.Programs {
+		head += " " + p.Name + " | spread | its best setting | ratio |"
+		line += " ---: | ---: | --- | ---: |"
 	}
-	f := c.Finalists[i]
-	return fmt.Sprintf(" %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
+	title = fmt.Sprintf("\n## %s, images per second\n\n%s loss differs by | load of others |\n%s ---: | ---: |\n", title, head, line)
+	for _, c := range r.Rows {
+		if c.Mode != mode {
+			continue
+		}
+		fmt.Fprintf(w, "%s| %s | %d | %v | %.0f | %.0f %% |", title, c.Model, c.Batch, c.peerUnit, c.Ours, 100*c.OursSpread)
+		title = ""
+		for _, p := range r.Programs {
+			f := c.best(p.Name)
+			if f == nil {
+				fmt.Fprint(w, " – | – | – | – |")
+				continue
+			}
+			fmt.Fprintf(w, " %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
+		}
+		fmt.Fprintf(w, " %.1g | %.2f cores |\n", c.LossError, c.OtherLoad)
+	}
+}
+
+// best is the fastest finalist of a program; nil: it has none.
+func (c *peerRow) best(program string) *finalist {
+	for i := range c.Finalists {
+		if c.Finalists[i].Program == program {
+			return &c.Finalists[i]
+		}
+	}
+	return nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"runtime"
@@ -13,7 +11,7 @@ import (
 
 	"dahl/execute"
 	"dahl/kernels"
-	"dahl/nn"
+	"dahl/train/peer"
 )
 
 // Five steps of 20, 40, 10, 30 and 50 ms per step of 64 images: the median is
@@ -88,20 +86,6 @@ func TestAlternate(t *testing.T) {
 	}
 }
 
-func TestLossError(t *testing.T) {
-	want := []float64{2, 1}
-	// 2.0002 is off by 1e-4 of 2, 1.0005 by 5e-4 of 1: the worse counts.
-	got, err := lossError("twin", want, []float64{2.0002, 1.0005}, 1e-3)
-	if err != nil || math.Abs(got-5e-4) > 1e-9 {
-		t.Errorf("loss error %v, %v; want 5e-4", got, err)
-	}
-	for _, other := range [][]float64{{2.01, 1}, {math.NaN(), 1}} {
-		if _, err := lossError("twin", want, other, 1e-3); err == nil {
-			t.Errorf("losses %v and %v pass as the same network", want, other)
-		}
-	}
-}
-
 // A setting that does not run is left out with its reason; the losses of one that does
 // decide whether it is the same network, and without any there is no row.
 func TestSameNetwork(t *testing.T) {
@@ -114,18 +98,18 @@ func TestSameNetwork(t *testing.T) {
 		}}
 	}
 	ours, broken := twin("dahl", 2, 1), twin("compiled")
-	row := peerRow{peerUnit: peerUnit{Precision: precisionFloat32}}
+	row := peerRow{}
 	// Off by 1e-4 of 2, and by 2e-4 of 1.
 	var failed []error
 	note := func(err error) { failed = append(failed, err) }
-	ran, err := sameNetwork(&row, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)}, note)
+	ran, err := sameNetwork(&row, 1e-3, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)}, note)
 	if err != nil || len(ran) != 2 || ran[1].label != "tuned" || len(failed) != 1 || math.Abs(row.LossError-2e-4) > 1e-9 {
 		t.Errorf("%d settings ran, failed: %v, loss error %v, %v", len(ran), failed, row.LossError, err)
 	}
-	if _, err := sameNetwork(&row, ours, []*contestant{broken, twin("eager", 2.1, 1)}, note); err == nil {
+	if _, err := sameNetwork(&row, 1e-3, ours, []*contestant{broken, twin("eager", 2.1, 1)}, note); err == nil {
 		t.Error("losses of 2 and 2.1 pass as the same network")
 	}
-	if _, err := sameNetwork(&row, ours, []*contestant{broken}, note); err == nil || len(failed) != 3 {
+	if _, err := sameNetwork(&row, 1e-3, ours, []*contestant{broken}, note); err == nil || len(failed) != 3 {
 		t.Errorf("a row without a setting: failed %v, %v", failed, err)
 	}
 }
@@ -137,52 +121,26 @@ func TestOurSideWithoutWarmup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, mode := range []string{modeTrain, modeInfer} {
+	for _, mode := range []string{peer.ModeTrain, peer.ModeInfer} {
 		if took, err := s.contestant(mode).run(0, 2); err != nil || took <= 0 {
 			t.Errorf("%s: two steps took %v, %v", mode, took, err)
 		}
 	}
 }
 
-// On a GPU the fastest setting of each kind goes on, on cores the fastest three.
-func TestFinalists(t *testing.T) {
+// Of each program the fastest so many go on: of five, the first three are two of one program and one of another.
+func TestBestOf(t *testing.T) {
 	var sorted []*contestant
-	for _, kind := range []string{kindCompiled, kindCompiled, kindEager, kindCompiled, kindEager} {
-		sorted = append(sorted, &contestant{kind: kind, label: strconv.Itoa(len(sorted))})
+	for _, program := range []string{"jax", "jax", "pytorch", "jax", "pytorch"} {
+		sorted = append(sorted, &contestant{program: program, label: strconv.Itoa(len(sorted))})
 	}
-	for device, want := range map[string]string{kernels.CUDA: "20", kernels.DeviceCPU: "012"} {
+	for n, want := range map[int]string{1: "02", 2: "0124"} {
 		got := ""
-		for _, c := range finalistsOf(peerUnit{Device: device}, sorted) {
+		for _, c := range bestOf(sorted, n) {
 			got += c.label
 		}
 		if got != want {
-			t.Errorf("%s: finalists %s, want %s", device, got, want)
-		}
-	}
-}
-
-// What is sent to PyTorch has every number that its twin is built from.
-func TestTwinRequest(t *testing.T) {
-	m, err := nn.ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := twinRequest(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`{"name":"conv1","kind":"conv2d","in":[1,28,28],"settings":{"Filters":6,"Kernel":5,"Pad":2,"Stride":0,"Dilation":0,"Groups":0,"Columns":{"Size":0,`,
-		`{"name":"fc1","kind":"dense","in":[400],"settings":{"Outputs":120,"NoBias":false}}`,
-		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0,"Pad":0,"Columns":{"Size":0,`,
-		`"optimizer":{"LearningRate":0.1,"Momentum":0,"WeightDecay":0,"Nesterov":false}`,
-	} {
-		if !bytes.Contains(line, []byte(want)) {
-			t.Errorf("the request lacks %s:\n%s", want, line)
+			t.Errorf("the best %d of each are %s, want %s", n, got, want)
 		}
 	}
 }
@@ -190,12 +148,14 @@ func TestTwinRequest(t *testing.T) {
 func TestPeerReport(t *testing.T) {
 	cores, gpu := peerUnit{Device: kernels.DeviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: kernels.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Finalists: []finalist{{Kind: kindEager, Setting: "tuned contiguous", ImagesPerS: 50000}}},
-		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Finalists: []finalist{
-			{Kind: kindCompiled, Setting: "compiled: contiguous", ImagesPerS: 640000}, {Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 320000}}},
-		{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 500000, Finalists: []finalist{{Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 400000}}},
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeInfer, Ours: 90000, Finalists: []finalist{{Kind: kindEager, Setting: "tuned contiguous frozen", ImagesPerS: 90000}}},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeTrain, Ours: 75000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous", ImagesPerS: 50000}}},
+		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Ours: 960000, Finalists: []finalist{
+			{Program: "jax", Setting: "default: contiguous", ImagesPerS: 640000}, {Program: "pytorch", Setting: "default: contiguous", ImagesPerS: 320000}}},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeInfer, Ours: 90000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous, frozen", ImagesPerS: 90000}}},
 	}}
+	r.note(peer.Program{Name: "pytorch"}, peer.Setting{Name: "tuned", Doc: "bound"}, peer.Versions{Program: "PyTorch 2", Library: "oneDNN 3", Capability: "AVX2"})
+	r.note(peer.Program{Name: "pytorch"}, peer.Setting{Name: "tuned", Doc: "bound"}, peer.Versions{Program: "PyTorch 2", Library: "oneDNN 3", Capability: "AVX2"})
+	r.note(peer.Program{Name: "jax"}, peer.Setting{Name: "default"}, peer.Versions{Program: "JAX 1"})
 	var b strings.Builder
 	_ = r.print(&b)
 	training, inference, ok := strings.Cut(b.String(), "## Inference")
@@ -203,9 +163,10 @@ func TestPeerReport(t *testing.T) {
 		t.Errorf("the report:\n%s", b.String())
 	}
 	for _, want := range []string{
-		"| mlp | 64 | 2 cores | 75000 | 0 % | 50000 | 0 % | tuned contiguous | 1.50 |",
-		"| mlp | 64 | GPU, tf32 | 960000 | 0 % | 320000 | 0 % | eager: contiguous | 3.00 | 640000 | 0 % | compiled: contiguous | 1.50 |",
-		"| lenet5 | 64 | GPU, tf32 | 500000 | 0 % | 400000 | 0 % | eager: contiguous | 1.25 | – | – | – | – |",
+		" beside PyTorch 2 with oneDNN 3, JAX 1.\n",
+		"- tuned: bound (its kernels are for AVX2)\n\n",
+		"| mlp | 64 | 2 cores | 75000 | 0 % | 50000 | 0 % | tuned: contiguous | 1.50 | – | – | – | – | 0 | 0.00 cores |",
+		"| mlp | 64 | GPU, tf32 | 960000 | 0 % | 320000 | 0 % | default: contiguous | 3.00 | 640000 | 0 % | default: contiguous | 1.50 |",
 		"## Left out\n\n- lenet5: compiled",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -58,6 +58,9 @@ func (c *cellCommand) keys() []string {
 	cmd := &cobra.Command{Use: c.name}
 	c.addFlags(cmd, &options{})
 	keys := []string{experiment.ContestantAxis}
+	if c.name == "execute" {
+		keys = append(keys, peerKeys...)
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(notInCells, f.Name) && !f.Hidden {
 			keys = append(keys, f.Name)
@@ -98,7 +101,10 @@ func checkCells(f *experiment.File, cells []experiment.Cell) error {
 			}
 			checked[s] = true
 		}
-		o, err := command.cellOptions(c.Args())
+		if err := checkPeerCell(f, c); err != nil {
+			return cli.InputErrorf("%s: cell %s: %w", f.Path, c.Name(), err)
+		}
+		o, err := command.cellOptions(c.Args(peerKeys...))
 		if err == nil {
 			what, jsonErr := json.Marshal(o)
 			if cli.Must(jsonErr); !known[string(what)] {
@@ -129,6 +135,7 @@ func checkSetting(command *cellCommand, s experiment.Setting, keys []string) err
 		if s.Value != bestTiles {
 			_, err = nn.LoadLowering(s.Value)
 		}
+	case "python", "setting": // which is known with the contestant
 	default:
 		cmd := &cobra.Command{Use: command.name}
 		command.addFlags(cmd, &options{})

@@ -19,7 +19,7 @@ import (
 // runDahl runs a cell as a process of this program, so that a crash ends that cell alone. A training
 // of which a checkpoint is kept goes on.
 func runDahl(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) error {
-	args := r.dahlArgs(c)
+	args := r.args(c)
 	if rundir.Look(dir).Step > 0 {
 		args = []string{args[0], "--resume"}
 	} else {
@@ -29,9 +29,9 @@ func runDahl(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) er
 	return err
 }
 
-// dahlArgs is the command line of a cell without the directory, as its manifest has it.
-func (r *gridRun) dahlArgs(c *experiment.Cell) []string {
-	return append([]string{r.file.Command}, c.Args()...)
+// args is the command line of a cell without the directory, as its manifest has it.
+func (r *gridRun) args(c *experiment.Cell) []string {
+	return contestantOf(c).args(r.file.Command, c)
 }
 
 // childDahl runs this program with a command line and returns what it prints. Its error is the last

@@ -22,7 +22,7 @@ import (
 func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 	missing := experiment.NewRow(c, experiment.Missing, "")
 	m := new(manifest)
-	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, r.dahlArgs(c)) {
+	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, r.args(c)) {
 		return missing
 	}
 	if m.ended() {
@@ -65,7 +65,7 @@ func fillTimes(row *experiment.Row, s *summary) {
 	if s.Accuracy != nil {
 		row.Set(experiment.Accuracy, 100**s.Accuracy)
 	}
-	if s.Trained != nil {
+	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
 		row.Set(experiment.PredictedStep, s.Trained.PredictedStepS)
 	}
 }
@@ -179,6 +179,9 @@ func (r *gridRun) printBegin(missing int) {
 // printCell prints a line of a cell that has run.
 func (r *gridRun) printCell(row *experiment.Row, done, of int, left time.Duration) {
 	text := "FAILED: " + row.Reason
+	if row.Status == experiment.Absent {
+		text = "left out: " + row.Reason
+	}
 	if row.Status == experiment.OK {
 		var parts []string
 		for _, column := range []experiment.Column{experiment.StepTime, experiment.Rate, experiment.JoulesPerImage, experiment.Accuracy} {

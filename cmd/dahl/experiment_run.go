@@ -21,6 +21,7 @@ import (
 	"dahl/plots"
 	"dahl/rundir/durable"
 	"dahl/rundir/experiment"
+	"dahl/train/peer"
 )
 
 // experimentFlags are the flags of experiment run.
@@ -30,6 +31,7 @@ type experimentFlags struct {
 	allowModified bool
 	data          []string
 	idle          time.Duration // how long meters are read while nothing runs
+	python        string
 }
 
 func newExperimentRun([]string) *cobra.Command {
@@ -62,6 +64,11 @@ the first one runs: keys, values, models, machines, data.
   by = "model"
   y = "images_per_s"             # a column of results.csv
 
+contestant = ["dahl", "pytorch", "jax"] trains each cell by all of them.
+python = "venv/bin/python" in [run] names the interpreter that has them, and setting = "best" tries
+their settings first, as dahl peer does. What only dahl has, such as a policy, is not theirs. A
+contestant that is not installed is said to be, and the others go on.
+
 The same command goes on after any interruption, kill -9 included: cells whose runs are
 complete and have the same command line stay as they are, a training of which a checkpoint is kept
 goes on, and others begin again. That is so for a changed file, too. Cells whose process failed
@@ -87,6 +94,7 @@ which dahl was started.
 	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
 	cmd.Flags().BoolVar(&f.small, "small", false, "the small version: what [small] in the file says")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil, "take other data in a case: `case=DATA` (repeat it for several cases)")
+	cmd.Flags().StringVar(&f.python, "python", "", "Python `interpreter` of the contestants that need one (default: the file's, else "+defaultPython+")")
 	cmd.Flags().BoolVar(&f.allowModified, "allow-modified", false, "run also with a program that was built from modified sources, which nobody can build again")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return cmd
@@ -119,15 +127,18 @@ type gridRun struct {
 	table    experiment.Table
 	progress io.Writer
 	bar      *cli.ProgressBar
+	// installed are contestants with their interpreters that were asked for their version: nil, or why they
+	// gave none.
+	installed map[[2]string]error
 }
 
 // runExperiment runs what has not run yet and writes all results.
 func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f *experimentFlags) error {
-	x, err := openExperiment(name, f.small, f.data)
+	x, err := openExperiment(name, f.small, f.data, f.python)
 	if err != nil {
 		return err
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells")}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[[2]string]error{}}
 	if f.json {
 		r.progress = io.Discard
 	}
@@ -182,7 +193,7 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 	}
 	r.manifest = &experimentManifest{Format: experimentFormat, Build: cli.ThisBuild(),
 		Host: host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
-		File: identity{r.name, fmt.Sprintf("%x", sha256.Sum256(r.text))}, Small: f.small, Data: f.data}
+		File: identity{r.name, fmt.Sprintf("%x", sha256.Sum256(r.text))}, Small: f.small, Data: f.data, Python: f.python}
 	here, err := cli.Machine("", "", false)
 	if err == nil {
 		r.manifest.CPU = here.Name
@@ -259,7 +270,7 @@ func (r *gridRun) goesOn(path string, earlier *experimentManifest) error {
 			path, earlier.Build.Version, earlier.Build.Commit, now.Build.Version, now.Build.Commit)
 	case earlier.CPU != now.CPU || earlier.Host != now.Host:
 		return cli.InputErrorf("the results in %s are of another machine (%s, %d cores): go on there, or name another directory with --out", path, earlier.CPU, earlier.Host.CPUs)
-	case earlier.File.SHA256 != now.File.SHA256 || earlier.Small != now.Small || !slices.Equal(earlier.Data, now.Data):
+	case earlier.File.SHA256 != now.File.SHA256 || earlier.Small != now.Small || earlier.Python != now.Python || !slices.Equal(earlier.Data, now.Data):
 		fmt.Fprintf(r.progress, "changed   the experiment; cells that are in it as they were stay\n")
 	}
 	now.Idle = earlier.Idle
@@ -288,7 +299,11 @@ func (r *gridRun) runCells(ctx context.Context) error {
 		}
 		row := r.row(c)
 		if err != nil && row.Status == experiment.Missing {
-			row = experiment.NewRow(c, experiment.Failed, cli.OneLine(err))
+			status := experiment.Failed
+			if absent := (*peer.MissingError)(nil); errors.As(err, &absent) {
+				status = experiment.Absent
+			}
+			row = experiment.NewRow(c, status, cli.OneLine(err))
 		}
 		r.table.Rows[i] = row
 		left := time.Duration(float64(time.Since(begun)) / float64(done+1) * float64(len(missing)-done-1))

@@ -63,6 +63,7 @@ var commands = []func([]string) *cobra.Command{
 	newTrace,
 	newReport,
 	newExperiment,
+	newPeer,
 	newGraph,
 	newImport,
 	newKernels,

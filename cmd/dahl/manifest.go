@@ -18,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
+	"dahl/train/peer"
 )
 
 // manifest says how a run directory came to be, completely enough to repeat it.
@@ -41,6 +42,8 @@ type manifest struct {
 	Inputs   []identity          `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *identity           `json:"data,omitempty"`     // what was trained and tested on
 	GPUs     []train.DeviceState `json:"gpus,omitempty"`     // of an executed run, as it began
+
+	Program *peer.Versions `json:"program,omitempty"` // that trained, where it is not this one
 
 	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of an executed run
 

@@ -69,6 +69,11 @@ type options struct {
 	LabelSmoothing *float64 `json:"label_smoothing,omitempty"`
 	ClipNorm       *float64 `json:"clip_norm,omitempty"`
 
+	// Of a training by another program.
+	Program string `json:"program,omitempty"`
+	Python  string `json:"python,omitempty"`
+	Setting string `json:"setting,omitempty"`
+
 	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
 
 	// ContinueOnLoss is after how many training steps the weights are kept, so that the

@@ -25,7 +25,8 @@ func newRerun([]string) *cobra.Command {
 		Short: "repeat a run and compare what must come out equal",
 		Long: `rerun repeats the run that a directory's manifest describes, on the platform kept
 there, and compares. A simulated run must give the same files; an executed one the
-same loss in every step, the same weights, the same plan and the same prediction.
+same loss in every step, the same weights, the same plan and the same prediction; one
+by another program the same losses in the first steps, but for rounding, by the same version.
 Times are shown, never compared, so that it sets no clocks. It refuses when an input file has changed, and
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
@@ -109,7 +110,7 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 		return cli.InputErrorf("%s was given %v to search, and need not come out the same again; give a number of nodes with --budget", dir, m.Options.BudgetTime)
 	}
 	switch m.Command {
-	case "simulate", "plan", "execute", "demo":
+	case "simulate", "plan", "execute", "demo", peerCommand:
 	default:
 		return cli.InputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
 	}
@@ -170,6 +171,9 @@ func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	if m.Command == "simulate" || m.Command == "plan" {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
+	if m.Command == peerCommand {
+		return runPeer(ctx, io.Discard, io.Discard, &o, &output{dir: out})
+	}
 	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}, clocks: clockFlags{ignore: true}})
 }
 
@@ -184,6 +188,9 @@ type repeatRow struct {
 // schedule and energy are left out, and the plan too if a policy made it while
 // the run went on.
 func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
+	if old.Command == peerCommand {
+		return comparePeers(old, now, dir, out)
+	}
 	rows := []repeatRow{
 		{what: "graphs", same: slices.Equal(old.Graphs, now.Graphs)},
 		{what: "kernel variants", same: slices.Equal(old.Variants, now.Variants)},

@@ -101,6 +101,9 @@ func loadRun(dir string) (*loadedRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Command == peerCommand {
+		return nil, cli.InputErrorf("%s is a training by %s, which has no tasks to show; its curves are in %s and %s", dir, m.Program.Program, epochsFile, stepsFile)
+	}
 	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
 	"dahl/train"
+	"dahl/train/peer"
 )
 
 // energyText prints the joules of a training and what they rest on.
@@ -94,6 +95,7 @@ type summary struct {
 	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`
+	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
 
 	ImagesPerS *float64   `json:"images_per_s,omitempty"`
 	Loss       *number    `json:"loss,omitempty"`

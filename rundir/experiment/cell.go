@@ -94,11 +94,11 @@ func (c *Cell) At(axis string) string {
 	return ""
 }
 
-// Args are the flags of the cell for its command line, without the contestant.
-func (c *Cell) Args() []string {
+// Args are the flags of the cell for its command line, without the contestant and some other keys.
+func (c *Cell) Args(without ...string) []string {
 	var args []string
 	for _, s := range c.Settings {
-		if s.Key != ContestantAxis {
+		if s.Key != ContestantAxis && !slices.Contains(without, s.Key) {
 			args = append(args, "--"+s.Key+"="+s.Value)
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	OK      Status = "ok"
 	Failed  Status = "failed"
 	Missing Status = "not run"
+	// Absent is a cell whose contestant is not installed.
+	Absent Status = "not installed"
 )
 
 // Row is what a cell came to.

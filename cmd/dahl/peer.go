@@ -1,0 +1,280 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/schedule"
+	"dahl/train"
+	"dahl/train/peer"
+)
+
+// peerCommand is the command in the manifest of a training by another program.
+const peerCommand = "peer"
+
+// defaultPython is the interpreter where nobody names another one.
+const defaultPython = "python3"
+
+func newPeer(args []string) *cobra.Command {
+	o := options{args: args}
+	var out output
+	var programs []string
+	for _, p := range peer.Programs() {
+		programs = append(programs, fmt.Sprintf("  %-16s %s", p.Name, p.Doc))
+	}
+	cmd := &cobra.Command{
+		Use:   "peer PROGRAM --model NAME|FILE",
+		Short: "train a network by PyTorch or JAX, as execute trains it",
+		Long: `peer trains a network by another program, through a Python interpreter that has it: the same
+layers, first weights, images in the same order, batches, optimiser and number of threads as
+dahl execute with the same flags, and the same meters around all steps and evaluations.
+Imports and compilation are outside. The losses of the first steps are compared with
+dahl's; where they differ by more than rounding, it is not the same network, and an error.
+
+The programs are:
+
+` + strings.Join(programs, "\n") + `
+
+--setting best tries every setting of the program with every memory format for a short time, and
+trains with the fastest; others are, on a processor:
+
+` + settingsHelp() + `
+The run directory has epochs.csv, steps.csv, summary.json and the manifest; dahl rerun and
+dahl verify take it. Training images are not counted as right or wrong, which would add to the
+steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
+		Example: `  dahl peer pytorch --model lenet5 --epochs 2
+  dahl peer jax --python venv/bin/python --model mlp --setting best --json`,
+		Args: wantArgs(1, 1, "the program"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Program = args[0]
+			progress := cmd.OutOrStdout()
+			if out.json {
+				progress = io.Discard
+			}
+			return runPeer(cmd.Context(), cmd.OutOrStdout(), progress, &o, &out)
+		},
+	}
+	addPeerFlags(cmd, &o)
+	addOutputFlags(cmd, &out, "dahl-peer")
+	return cmd
+}
+
+// settingsHelp lists the settings of all programs.
+func settingsHelp() string {
+	var b strings.Builder
+	for _, p := range peer.Programs() {
+		for _, s := range p.Settings("cpu", 2) {
+			fmt.Fprintf(&b, "  %-16s %s: %s\n", p.Name, s.Name, s.Doc)
+		}
+	}
+	return b.String()
+}
+
+// ofDahlAlone are flags of trainings that no other program has.
+var ofDahlAlone = []string{"graph", "lowering", "policy", "plan", "variant", "clock"}
+
+// addPeerFlags adds the flags that say what is trained, and how.
+func addPeerFlags(cmd *cobra.Command, o *options) {
+	addWorkFlags(cmd, o)
+	addTrainFlags(cmd, o)
+	exclude(cmd, "devices", "workers")
+	f := cmd.Flags()
+	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
+	f.StringVar(&o.Python, "python", defaultPython, "Python `interpreter` that has NumPy and the program")
+	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
+	for _, name := range ofDahlAlone {
+		cli.Must(f.MarkHidden(name))
+	}
+	before(cmd, func() error {
+		for _, name := range ofDahlAlone {
+			if f.Changed(name) {
+				return fmt.Errorf("--%s is of dahl alone; leave it out", name)
+			}
+		}
+		return nil
+	})
+}
+
+// runPeer runs one training from options to files.
+func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *output) error {
+	program, err := peer.ProgramByName(o.Program)
+	if err != nil {
+		return cli.AsInput(err)
+	}
+	w, err := trainingWorkload(ctx, o)
+	if err != nil {
+		return err
+	}
+	if w.Options.Init, err = newInitialiser(o, w.Model, w.Options.Type); err != nil {
+		return err
+	}
+	begun := time.Now()
+	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: idleWindow,
+		OnEpoch: func(m nn.EpochMetrics) { w.printPeerEpoch(progress, m, time.Since(begun)) }})
+	if missing := (*peer.MissingError)(nil); errors.As(err, &missing) {
+		return cli.AsInput(err)
+	}
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	m := w.newManifest(peerCommand)
+	m.Program = &t.Result.Versions
+	if m.Data, err = hashData(ctx, w.Data.Train, w.Data.Test); err != nil {
+		return err
+	}
+	dir, err := createRun(out.dir, m)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	w.printPeer(progress, &t.Result)
+	begun = time.Now()
+	if err := t.Run(ctx); err != nil {
+		return fmt.Errorf("%d of %d epochs have run: %w", len(t.Result.Epochs), w.opts.Epochs, err)
+	}
+	s := w.summarizePeer(&t.Result)
+	if err := w.writePeer(dir, &t.Result, s, m); err != nil {
+		return err
+	}
+	if out.json {
+		return cli.PrintJSON(stdout, s)
+	}
+	r := &t.Result
+	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %d cores; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), r.Threads, cli.ShortBytes(r.PeakBytes))
+	fmt.Fprintf(progress, "files     %s\n", dir.Path())
+	return nil
+}
+
+// writePeer writes the files of the run and commits it.
+func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *manifest) error {
+	m.Complete, m.FinalLoss = true, number(r.Steps[len(r.Steps)-1].Loss)
+	var kept keptTables
+	err := cmp.Or(
+		addRows(dir, stepsFile, &kept.Steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(dir, epochsFile, &kept.Epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
+		dir.Write(rundir.PlatformFile, w.Platform.WriteTOML),
+		dir.Write(summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
+	if err != nil {
+		return err
+	}
+	_, err = dir.Commit(m)
+	return err
+}
+
+// summarizePeer is what --json prints of a training by another program.
+func (w *workload) summarizePeer(r *peer.Result) *summary {
+	last, b := r.Epochs[len(r.Epochs)-1], cli.ThisBuild()
+	loss, training, images := number(last.Loss), 0.0, 0
+	for _, e := range r.Epochs {
+		training += e.Seconds
+	}
+	for _, step := range r.Steps {
+		images += step.Images
+	}
+	s := &summary{
+		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
+		Steps: len(r.Steps), MakespanS: r.Seconds, PeriodS: training / float64(len(r.Steps)), EpochImages: w.samples.Train,
+		ImagesPerS: &last.ImagesPerSec, Loss: &loss, Provenance: &b,
+		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings},
+		Load:    newLoadSummary(r.Load, r.Threads),
+		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
+	}
+	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
+	if last.Tested {
+		s.Accuracy = &last.TestAccuracy
+	}
+	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 {
+		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
+		s.EnergyJ.PerImage = sum.Joules / sum.Seconds * training / float64(images)
+	}
+	return s
+}
+
+// printPeer says what is about to run.
+func (w *workload) printPeer(out io.Writer, r *peer.Result) {
+	d := w.Data.Train
+	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
+	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.Options.Batch, w.opts.Epochs)
+	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %d threads\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
+		r.Setting, r.Format, r.Device, r.Threads)
+	fmt.Fprintf(out, "trained   by %s; the first losses differ by %.1g from dahl's\n", w.Method(), r.LossError)
+}
+
+// printPeerEpoch prints what an epoch came to, and how long the others will take.
+func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.Duration) {
+	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(w.opts.Epochs-m.Epoch))
+	test := ""
+	if m.Tested {
+		test = fmt.Sprintf("  test %5.2f %%", 100*m.TestAccuracy)
+	}
+	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec, left.Round(100*time.Millisecond))
+}
+
+// peerEnergyText prints the joules of a training by another program.
+func peerEnergyText(e *peer.Energy) string {
+	if e.Unavailable != "" {
+		return "energy unavailable: " + e.Unavailable
+	}
+	text := "measured " + readingsText(e.Readings)
+	if above, ok := e.AboveIdle(); ok {
+		text += fmt.Sprintf(", %s J above idle", cli.ThreeDigits(above))
+	}
+	return text
+}
+
+// comparePeers compares two trainings by another program. Programs that round differently from run to run
+// leave each other's curve after some hundred steps, so that the last losses are shown and not compared.
+func comparePeers(old, now *manifest, dir, out string) ([]repeatRow, error) {
+	then, err := rundir.ReadAs(filepath.Join(dir, stepsFile), readSteps)
+	if err != nil {
+		return nil, err
+	}
+	again, err := rundir.ReadAs(filepath.Join(out, stepsFile), readSteps)
+	if err != nil {
+		return nil, err
+	}
+	o := train.Options{Precision: old.Options.Precision}
+	if o.Type, err = cli.RealType(old.Options.DType); err != nil {
+		return nil, err
+	}
+	_, differ := peer.LossError("the new run", firstLosses(then), firstLosses(again), peer.LossBound(&o))
+	losses := repeatRow{what: "first losses", same: differ == nil, note: fmt.Sprintf("at the end %v, then %v", old.FinalLoss, now.FinalLoss)}
+	if differ != nil {
+		losses.note = differ.Error()
+	}
+	return []repeatRow{
+		{what: "program", same: *old.Program == *now.Program, note: fmt.Sprintf("%s, then %s", old.Program.Program, now.Program.Program)},
+		{what: "steps", same: len(then) == len(again), note: fmt.Sprintf("%d, then %d", len(then), len(again))},
+		losses,
+	}, nil
+}
+
+func readSteps(f io.Reader, name string) ([]nn.StepMetrics, error) {
+	steps, err := nn.ReadSteps(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return steps, nil
+}
+
+// firstLosses are those that rounding does not part yet.
+func firstLosses(steps []nn.StepMetrics) (losses []float64) {
+	for _, s := range steps[:min(len(steps), peer.LossSteps)] {
+		losses = append(losses, s.Loss)
+	}
+	return losses
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/train/peer"
+)
+
+// smallTraining is what dahl and others train on: 13 images in batches of 5.
+var smallTraining = []string{"--model", "small.toml", "--data", "digits", "--limit", "13", "--batch", "5", "--epochs", "2", "--seed", "7"}
+
+// fakePython writes a program in the place of an interpreter, and returns its path. It has PyTorch, and no
+// JAX; its losses are dahl's times a factor, since it answers what a run of dahl has in steps.csv.
+func fakePython(t *testing.T, factor float64) string {
+	t.Helper()
+	writeTestFile(t, "small.toml", smallNetwork)
+	mustRun(t, append([]string{"execute", "--policy", "eager", "--out", "ours"}, smallTraining...)...)
+	steps, err := rundir.ReadAs(filepath.Join("ours", stepsFile), readSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var losses []string
+	for _, s := range steps[:3] {
+		losses = append(losses, fmt.Sprint(s.Loss*factor))
+	}
+	writeTestFile(t, "python", `#!/bin/sh
+while read -r line; do
+	case "$2 $line" in
+	jax_worker*) echo '{"error": "ModuleNotFoundError: no jax"}' ;;
+	*describe*) echo '{"versions": {"program": "Fake 1.2", "capability": "SH"}}' ;;
+	*'"do":"ready"'*) echo '{"losses": [`+strings.Join(losses[:2], ", ")+`]}' ;;
+	*'"do":"epoch"'*) echo '{"losses": [`+strings.Join(losses, ", ")+`], "seconds": 0.25, "cpu_seconds": 0.125, "peak_bytes": 7000000}' ;;
+	*'"do":"test"'*) echo '{"losses": [0.5], "correct": 11, "seconds": 0.25, "cpu_seconds": 0.125, "peak_bytes": 7000000}' ;;
+	*) echo '{}' ;;
+	esac
+done
+`)
+	if err := os.Chmod("python", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Abs("python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A training by another program is a run that verify and rerun take, with the numbers that it gave: two
+// epochs and two tests of 0.25 s each, and 13 images per epoch.
+func TestPeer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	python := fakePython(t, 1)
+	args := append([]string{"peer", "pytorch", "--python", python, "--out", "theirs"}, smallTraining...)
+	if out := mustRun(t, args...); !strings.Contains(out, "program   Fake 1.2; setting default, contiguous; cpu") {
+		t.Errorf("it printed\n%s", out)
+	}
+	s, err := readJSON[summary](filepath.Join("theirs", summaryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.MakespanS != 1 || math.Abs(s.PeriodS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
+		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
+	}
+	epochs, err := rundir.ReadAs(filepath.Join("theirs", epochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })
+	if err != nil || len(epochs) != 2 || epochs[1].TestLoss != 0.5 || !math.IsNaN(epochs[1].Accuracy) {
+		t.Errorf("epochs %+v, %v", epochs, err)
+	}
+	mustRun(t, "verify", "theirs")
+	if out := mustRun(t, "rerun", "theirs"); !strings.Contains(out, "first losses         same") || !strings.Contains(out, "program              same: Fake 1.2") {
+		t.Errorf("rerun printed\n%s", out)
+	}
+	for _, command := range []string{"report", "compare", "plot"} {
+		if r := dahl(t, t.Context(), command, "theirs"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "Fake 1.2, which has no tasks to show") {
+			t.Errorf("dahl %s: exit code %d, %q", command, r.code, r.stderr)
+		}
+	}
+}
+
+// Another network, and a program that is not there, leave no run.
+func TestPeerErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	python := fakePython(t, 1.01)
+	for _, c := range []struct {
+		program, python, want string
+		code                  int
+	}{
+		{"pytorch", python, "not the same network", cli.ExitFailed},
+		{"jax", python, "ModuleNotFoundError: no jax; name an interpreter that has it with --python", cli.ExitBadInput},
+		{"jax", "nope/python", "nope/python", cli.ExitBadInput},
+		{"jaz", python, "did you mean jax", cli.ExitBadInput},
+	} {
+		r := dahl(t, t.Context(), append([]string{"peer", c.program, "--python", c.python, "--out", "theirs"}, smallTraining...)...)
+		if r.code != c.code || !strings.Contains(r.failure(), c.want) || strings.Count(r.failure(), "\n") != 1 {
+			t.Errorf("%s by %s: exit code %d, %q; want %d, %q", c.program, c.python, r.code, r.stderr, c.code, c.want)
+		}
+		if _, err := os.Stat("theirs"); err == nil {
+			t.Fatalf("%s by %s left a directory", c.program, c.python)
+		}
+	}
+}
+
+// The contestants of an experiment train the same cells; one that is not installed says so, and the others
+// go on. What only dahl reads, such as the policy, is not on the command lines of others.
+func TestExperimentContestants(t *testing.T) {
+	t.Chdir(t.TempDir())
+	python := fakePython(t, 1)
+	writeTestFile(t, "twins.toml", `
+name = "twins"
+[run]
+command = "execute"
+model = "small.toml"
+data = "digits"
+limit = 13
+batch = 5
+epochs = 2
+seed = 7
+policy = "eager"
+[grid]
+contestant = ["dahl", "pytorch", "jax"]
+`)
+	t.Setenv(asDahl, "1") // of the processes of cells
+	mustRun(t, "experiment", "run", "twins.toml", "--python", python, "--out", "x", "--allow-modified")
+	f, err := os.Open("x/" + resultsCSV)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	at := func(row int, column string) string {
+		for i, name := range rows[0] {
+			if name == column {
+				return rows[row][i]
+			}
+		}
+		t.Fatalf("no column %s in %v", column, rows[0])
+		return ""
+	}
+	for row, want := range map[int][2]string{1: {"dahl", "ok"}, 2: {"pytorch", "ok"}, 3: {"jax", "not installed"}} {
+		if at(row, "contestant") != want[0] || at(row, "status") != want[1] {
+			t.Errorf("row %v; want %v", rows[row], want)
+		}
+	}
+	if at(2, "run_s") != "1" || at(2, "images_per_s") != "52" || at(2, "peak_bytes") != "7e+06" || at(2, "predicted_step_s") != "" {
+		t.Errorf("rows\n%v\n%v", rows[1], rows[2])
+	}
+	m, err := readManifest("x/cells/contestant=pytorch")
+	if err != nil || strings.Contains(strings.Join(m.Args, " "), "policy") {
+		t.Errorf("arguments %v, %v", m.Args, err)
+	}
+	mustRun(t, "experiment", "verify", "x", "--cells", "contestant=pytorch")
+}
+
+// Every setting of every program can be named in an experiment, alone and with a format.
+func TestContestantSettings(t *testing.T) {
+	for _, p := range peer.Programs() {
+		for _, s := range p.SettingNames() {
+			if !p.HasSetting(s) || !p.HasSetting(s+": "+peer.Contiguous) || p.HasSetting(s+": nope") {
+				t.Errorf("%s: setting %q", p, s)
+			}
+		}
+		if _, err := contestantByName(p.Name); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package peer
+
+import (
+	"errors"
+
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/train"
+)
+
+// Meters are what counts joules from their start on; [train.Meters] are those of this machine.
+type Meters interface {
+	Stop() ([]energy.Reading, error)
+}
+
+// StartMeters starts the meters of this machine.
+func StartMeters(p *platform.Platform) func() Meters {
+	return func() Meters { return train.StartMeters(p) }
+}
+
+// Window reads meters while something runs.
+func Window(start func() Meters, run func() error) ([]energy.Reading, error) {
+	meters := start()
+	err := run()
+	readings, stopErr := meters.Stop()
+	return readings, errors.Join(err, stopErr)
+}
+
+// Sum is what several meters counted over the same time.
+func Sum(readings []energy.Reading) (sum energy.Reading) {
+	for _, r := range readings {
+		sum.Joules += r.Joules
+		sum.ErrorJoules += r.ErrorJoules
+		sum.Seconds = max(sum.Seconds, r.Seconds)
+	}
+	return sum
+}
+
+// Energy is what all meters of a machine counted while a program trained.
+type Energy struct {
+	Readings []energy.Reading `json:"readings"`
+	// Idle are the readings of a window in which nothing ran; nil: there was none.
+	Idle []energy.Reading `json:"idle,omitempty"`
+	// Unavailable says why there are no readings; "": there are.
+	Unavailable string `json:"unavailable,omitempty"`
+}
+
+// Joules are those of all meters, and how far they may be off at the two ends of the window.
+func (e *Energy) Joules() (joules, errorJoules float64) {
+	sum := Sum(e.Readings)
+	return sum.Joules, sum.ErrorJoules
+}
+
+// AboveIdle is the joules without those that the machine would have drawn all the same; ok is false
+// where it was not metered while idle.
+func (e *Energy) AboveIdle() (joules float64, ok bool) {
+	sum, idle := Sum(e.Readings), Sum(e.Idle)
+	if len(e.Readings) == 0 || idle.Seconds <= 0 {
+		return 0, false
+	}
+	return sum.Joules - float64(idle.Joules/idle.Seconds*sum.Seconds), true
+}
+
+// whyUnavailable says why this machine's processors have no meter.
+func whyUnavailable() string {
+	meter, err := energy.OpenRAPL(energy.PowercapRoot)
+	if err != nil {
+		return err.Error()
+	}
+	if err := meter.Close(); err != nil {
+		return err.Error()
+	}
+	return "no meter was read"
+}

@@ -1,0 +1,69 @@
+package peer
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/kernels"
+	"dahl/nn"
+)
+
+// The settings of a program have names of their own, and say what they are.
+func TestPrograms(t *testing.T) {
+	for _, p := range Programs() {
+		for _, device := range []string{kernels.DeviceCPU, kernels.CUDA} {
+			var names []string
+			for _, s := range p.Settings(device, 2) {
+				if s.Doc == "" || slices.Contains(names, s.Name) || s.Name == Best {
+					t.Errorf("%s on %s: setting %q, %q", p, device, s.Name, s.Doc)
+				}
+				names = append(names, s.Name)
+			}
+			if len(names) == 0 || p.Doc == "" || p.Modes(device)[0] != ModeTrain {
+				t.Errorf("%s on %s: settings %v, modes %v", p, device, names, p.Modes(device))
+			}
+		}
+	}
+	if _, err := ProgramByName("nope"); err == nil || !strings.Contains(err.Error(), "pytorch-compile") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+// Variables that hold kernels back to another processor are not passed on; others are.
+func TestEnvironment(t *testing.T) {
+	p, err := ProgramByName("pytorch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := p.environment([]string{"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_L2_SIZE=1", "HOME=/home/x", "OMP_NUM_THREADS=64"}, p.onCPU[1], kernels.DeviceCPU, 3)
+	for _, want := range []string{"HOME=/home/x", "OMP_NUM_THREADS=3", "OPENBLAS_NUM_THREADS=1"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%v lacks %s", env, want)
+		}
+	}
+	for _, v := range []string{"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS=64"} {
+		if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, v) }) {
+			t.Errorf("%v has %s", env, v)
+		}
+	}
+}
+
+// Every kind of layer has a twin in every program, but for dropout, which no two programs draw alike.
+func TestLayersHaveTwins(t *testing.T) {
+	for _, worker := range []string{"torch_worker", "jax_worker"} {
+		src, err := fs.ReadFile(programs, "workers/"+worker+".py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range nn.Layers() {
+			if l.Kind == dropout {
+				continue
+			}
+			if !strings.Contains(string(src), "\n    \""+l.Kind+"\": ") {
+				t.Errorf("%s.py has no line for layer kind %s in LAYERS", worker, l.Kind)
+			}
+		}
+	}
+}

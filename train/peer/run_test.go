@@ -1,0 +1,235 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/nn"
+	"dahl/train"
+)
+
+// smallWork is a training of 2 epochs of 13 images in batches of 5, the last of 3 images, and its
+// losses by dahl.
+func smallWork(t *testing.T) (*train.Workload, []float64) {
+	t.Helper()
+	m, err := nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.Flatten{}, nn.Dense{Outputs: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := workload(t, m, "digits", 13, train.Options{Batch: 5, Epochs: 2, Seed: 7, Shuffle: true})
+	run, err := w.Train(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var losses []float64
+	for _, s := range run.Steps[:3] {
+		losses = append(losses, s.Loss)
+	}
+	return w, losses
+}
+
+// jobOf is a training by the worker of the tests.
+func jobOf(t *testing.T, w *train.Workload) Job {
+	t.Helper()
+	program, err := ProgramByName("pytorch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Job{Workload: w, Program: program, Python: self, Setting: Label(program.onCPU[0], Contiguous),
+		Meters: func() Meters { return energy.Record(nil) }}
+}
+
+// idle counts 2 J more when it is stopped.
+type idle struct {
+	Meters
+	counter string
+	t       *testing.T
+}
+
+func (i idle) Stop() ([]energy.Reading, error) {
+	if err := raise(i.counter, 2); err != nil {
+		i.t.Error(err)
+	}
+	return i.Meters.Stop()
+}
+
+// The window holds two epochs of 3 J and two tests of 1 J, 8 J, and not the 100 J of getting ready. The
+// window before, in which 2 J are counted, is what the machine draws idle. Each of the four requests takes
+// 0.25 s and half as many CPU seconds.
+func TestRunCountsItsWindow(t *testing.T) {
+	w, losses := smallWork(t)
+	root, counter := powercap(t)
+	fake{Losses: losses, Counter: counter}.set(t)
+	j := jobOf(t, w)
+	windows := 0
+	j.Idle, j.Meters = time.Millisecond, func() Meters {
+		rapl, err := energy.OpenRAPL(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m Meters = energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+		if windows++; windows == 2 { // after the one that asks whether there are meters
+			m = idle{m, counter, t}
+		}
+		return m
+	}
+	r, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joules, off := r.Energy.Joules(); math.Abs(joules-8) > 1e-9 || off <= 0 || r.Energy.Unavailable != "" {
+		t.Errorf("%v ± %v J, %q; want 8 J", joules, off, r.Energy.Unavailable)
+	}
+	over, before := r.Energy.Readings[0], r.Energy.Idle[0]
+	want := 8 - 2/before.Seconds*over.Seconds
+	if above, ok := r.Energy.AboveIdle(); !ok || math.Abs(above-want) > 1e-6*math.Abs(want) || before.Joules != 2 {
+		t.Errorf("%v J above idle, %v; want %v", above, ok, want)
+	}
+	if r.Seconds != 1 || r.CPUSeconds != 0.5 || r.PeakBytes != 7<<20 || math.Abs(r.CPUShare()-0.5/float64(r.Threads)) > 1e-12 {
+		t.Errorf("%v s, %v CPU s, %v bytes, busy %v; want 1 s, 0.5 s, 7 MiB", r.Seconds, r.CPUSeconds, r.PeakBytes, r.CPUShare())
+	}
+	mean := (5*losses[0] + 5*losses[1] + 3*losses[2]) / 13
+	if len(r.Epochs) != 2 || math.Abs(r.Epochs[1].Loss-mean) > 1e-12 || r.Epochs[1].TestAccuracy != 11.0/float64(w.Data.Test.Len()) || r.Epochs[1].ImagesPerSec != 52 {
+		t.Errorf("epochs %+v; want a loss of %v and 13 images in 0.25 s", r.Epochs, mean)
+	}
+	if len(r.Steps) != 6 || r.Steps[5].Images != 3 || r.Steps[5].Step != 6 || r.LossError > 1e-6 || r.Versions.Program != "Fake 1.2" {
+		t.Errorf("steps %+v, losses differ by %v, %+v", r.Steps, r.LossError, r.Versions)
+	}
+}
+
+// Without a meter the times remain, and the energy says why there is none.
+func TestRunWithoutMeters(t *testing.T) {
+	w, losses := smallWork(t)
+	fake{Losses: losses}.set(t)
+	r, err := Run(t.Context(), jobOf(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Energy.Readings != nil || r.Energy.Unavailable == "" || r.Seconds != 1 {
+		t.Errorf("%+v, %v s", r.Energy, r.Seconds)
+	}
+}
+
+// What goes wrong in a process is told with its last words. A program that is not there is told apart.
+func TestRunErrors(t *testing.T) {
+	w, losses := smallWork(t)
+	for _, c := range []struct {
+		trouble, want string
+		missing       bool
+	}{
+		{"missing", "No module named 'fake'; name an interpreter that has it with --python", true},
+		{"no Python", "the worker ended", true},
+		{"another network", "step 2: the loss is", false},
+		{"fewer steps", "2 losses of 3 steps", false},
+		{"dies", "epoch: the worker ended: MemoryError: no more", false},
+	} {
+		t.Run(c.trouble, func(t *testing.T) {
+			fake{Losses: losses, Trouble: c.trouble}.set(t)
+			_, err := Run(t.Context(), jobOf(t, w))
+			var missing *MissingError
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &missing) != c.missing {
+				t.Errorf("%v; want %q, missing %v", err, c.want, c.missing)
+			}
+		})
+	}
+	j := jobOf(t, w)
+	j.Python = "nope/python"
+	var missing *MissingError
+	if _, err := Run(t.Context(), j); !errors.As(err, &missing) || !strings.Contains(err.Error(), "nope/python") {
+		t.Errorf("an interpreter that is not there: %v", err)
+	}
+	j.Setting = "nope"
+	var input train.InputError
+	if _, err := Run(t.Context(), j); !errors.As(err, &input) || !strings.Contains(err.Error(), "tuned: channels_last") {
+		t.Errorf("a setting that is not there: %v", err)
+	}
+}
+
+// The end of the context ends the process, and what was done until then is there.
+func TestRunInterrupted(t *testing.T) {
+	w, losses := smallWork(t)
+	fake{Losses: losses, Trouble: "hangs"}.set(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	j := jobOf(t, w)
+	j.OnEpoch = func(nn.EpochMetrics) { interrupt() }
+	r, err := Run(ctx, j)
+	if !errors.Is(err, context.Canceled) || r == nil || len(r.Epochs) != 1 {
+		t.Errorf("%+v, %v; want an epoch and the interruption", r, err)
+	}
+}
+
+// The best setting is one that keeps memory, with channels last: 6 times as fast as the default.
+func TestRunSearches(t *testing.T) {
+	w, losses := smallWork(t)
+	fake{Losses: losses}.set(t)
+	j := jobOf(t, w)
+	j.Setting = Best
+	r, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Setting != "tuned" || r.Format != ChannelsLast || len(r.Searched) != 2*len(j.Program.Settings("cpu", r.Threads)) {
+		t.Errorf("%s, %s of %+v", r.Setting, r.Format, r.Searched)
+	}
+	last := r.Searched[len(r.Searched)-1]
+	if ratio := r.Searched[0].ImagesPerS / last.ImagesPerS; math.Abs(ratio-6) > 1e-6 {
+		t.Errorf("%+v is %v times as fast as %+v, want 6", r.Searched[0], ratio, last)
+	}
+}
+
+// What is written for a worker are the weights, and the images in the order of each epoch.
+func TestExport(t *testing.T) {
+	w, _ := smallWork(t)
+	twin, err := Describe(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := twin.Export(t.TempDir(), []nn.Array{nn.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) map[string]nn.Array {
+		all, err := nn.ReadNPZ(path, func(*nn.Array) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]nn.Array{}
+		for _, a := range all {
+			byName[a.Name] = a
+		}
+		return byName
+	}
+	bias := read(twin.Weights)["fc1.bias"]
+	if got := bias.Float64s(); !slices.Equal(got, []float64{3, 5}) {
+		t.Errorf("weights %v", got)
+	}
+	data := read(twin.Data)
+	order, images, labels := data["order"], data["images"], data["labels"]
+	for epoch := range 2 {
+		want := make([]int32, 13)
+		nn.Shuffle(want, 7, epoch)
+		for i, at := range order.Float64s()[13*epoch:][:13] {
+			if at != float64(want[i]) {
+				t.Fatalf("epoch %d begins with %v, want %v", epoch, order.Float64s()[13*epoch:][:13], want)
+			}
+		}
+	}
+	if !slices.Equal(images.Data, w.Data.Train.Images) || !slices.Equal(images.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
+		t.Errorf("images of shape %v, labels %v", images.Shape, labels.Float64s())
+	}
+	if test := data["test_images"]; test.Shape[0] != w.Data.Test.Len() {
+		t.Errorf("test images of shape %v, want %d", test.Shape, w.Data.Test.Len())
+	}
+}

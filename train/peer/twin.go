@@ -1,0 +1,173 @@
+package peer
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/train"
+)
+
+// Twin says to a worker which network it trains, and how.
+type Twin struct {
+	Device    string    `json:"device"`
+	Threads   int       `json:"threads"`
+	TF32      bool      `json:"tf32"`
+	Type      string    `json:"dtype"`
+	Batch     int       `json:"batch"`
+	Input     []int     `json:"input"` // shape of an image
+	Classes   int       `json:"classes"`
+	Layers    []layer   `json:"layers"`
+	Divisor   float64   `json:"divisor"` // of pixels
+	Optimizer optimizer `json:"optimizer"`
+	Loss      loss      `json:"loss"`
+	ClipNorm  float64   `json:"clip_norm"` // 0: any
+	Weights   string    `json:"weights"`   // file
+	Data      string    `json:"data"`      // file
+}
+
+type layer struct {
+	Name     string  `json:"name"`
+	Kind     string  `json:"kind"`
+	Inputs   []int   `json:"inputs"`   // indices of layers; -1: the images
+	In       [][]int `json:"in"`       // their shapes
+	Settings any     `json:"settings"` // an nn.Layer
+}
+
+type optimizer struct {
+	Kind     string `json:"kind"`
+	Settings any    `json:"settings"` // an nn.Optimizer
+}
+
+type loss struct {
+	Name           string  `json:"name"` // "": cross-entropy
+	LabelSmoothing float64 `json:"label_smoothing"`
+}
+
+// dropout is the kind of layer that has no twin.
+const dropout = "dropout"
+
+// DeviceOf is the device on which a worker does what a platform does, and its threads. There is none
+// for platforms of several kinds of devices, or of emulated ones.
+func DeviceOf(p *platform.Platform) (device string, threads int, err error) {
+	gpus := 0
+	for i := range p.Devices {
+		switch d := &p.Devices[i]; {
+		case d.PlacedOnly:
+		case d.IsProcessor():
+			threads += d.Count
+		case d.IsNumbered():
+			gpus += d.Count
+		default:
+			return "", 0, train.InputError{Err: fmt.Errorf("device %s is %s; other programs run on processors, or on the first GPU", d.Name, d.Kind)}
+		}
+	}
+	switch {
+	case gpus == 0:
+		return kernels.DeviceCPU, threads, nil
+	case gpus == 1 && threads == 0:
+		return kernels.CUDA, 1, nil
+	}
+	return "", 0, train.InputError{Err: fmt.Errorf("%d cores and %d GPUs; other programs run on processors, or on one GPU", threads, gpus)}
+}
+
+// Describe describes what a workload trains. Its files are not there yet.
+func Describe(w *train.Workload) (*Twin, error) {
+	device, threads, err := DeviceOf(w.Platform)
+	if err != nil {
+		return nil, err
+	}
+	m, method := w.Model, w.Method()
+	t := &Twin{
+		Device: device, Threads: threads, TF32: w.Options.Precision == kernels.TF32Precision,
+		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(), Divisor: w.Data.Train.Divisor,
+		Optimizer: optimizer{method.Optimizer.Name(), method.Optimizer},
+		Loss:      loss{method.Loss.Name, method.Loss.LabelSmoothing}, ClipNorm: method.ClipNorm,
+	}
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		if s.Layer.Kind() == dropout {
+			return nil, train.InputError{Err: fmt.Errorf("layer %s: programs draw the zeros of a dropout differently, so that it is not the same training; leave it out", s.Name)}
+		}
+		t.Layers = append(t.Layers, layer{Name: s.Name, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer})
+	}
+	return t, nil
+}
+
+// Formats are those that can matter to a network.
+func Formats(m *nn.Model) []string {
+	if slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In[0]) == 3 && len(s.Params) > 0 }) {
+		return []string{Contiguous, ChannelsLast}
+	}
+	return []string{Contiguous}
+}
+
+// Export writes the weights, the data and the order of the images in each epoch beside each other,
+// for a worker. Of the data at most so many images are written, in their order; 0: all in the order of
+// the training.
+func (t *Twin) Export(dir string, weights []nn.Array, w *train.Workload, most int) error {
+	t.Weights, t.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, fmt.Sprintf("data%d.npz", most))
+	if err := nn.WriteNPZ(t.Weights, weights); err != nil {
+		return err
+	}
+	n, epochs := w.Data.Train.Len(), w.Options.Epochs
+	if most > 0 {
+		n, epochs = min(n, most), 1
+	}
+	arrays, err := imagesOf("", w.Data.Train, n)
+	if err != nil {
+		return err
+	}
+	if test := w.Data.Test; test != nil {
+		more, err := imagesOf("test_", test, cmp.Or(min(most, test.Len()), test.Len()))
+		if err != nil {
+			return err
+		}
+		arrays = append(arrays, more...)
+	}
+	order := nn.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, n}}
+	for epoch := range epochs {
+		order.Data = append(order.Data, bytesOf(orderOf(w, n, epoch))...)
+	}
+	return nn.WriteNPZ(t.Data, append(arrays, order))
+}
+
+// orderOf is the order of so many images in an epoch, counted from 0.
+func orderOf(w *train.Workload, n, epoch int) []int32 {
+	order := make([]int32, n)
+	if w.Options.Shuffle && n == w.Data.Train.Len() {
+		nn.Shuffle(order, w.Options.Seed, epoch)
+	} else {
+		nn.InOrder(order)
+	}
+	return order
+}
+
+// imagesOf are the first images of a split and their labels.
+func imagesOf(prefix string, d *nn.Dataset, n int) ([]nn.Array, error) {
+	order := make([]int32, n)
+	nn.InOrder(order)
+	images := make([]byte, n*d.ImageBytes())
+	if err := d.Read(images, order); err != nil {
+		return nil, fmt.Errorf("data %s: %w", d.Name, err)
+	}
+	return []nn.Array{
+		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: images},
+		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
+	}, nil
+}
+
+// bytesOf are numbers as they lie in a file.
+func bytesOf(numbers []int32) []byte {
+	raw := make([]byte, 0, 4*len(numbers))
+	for _, n := range numbers {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(n))
+	}
+	return raw
+}
