@@ -128,7 +128,9 @@ func branchingNetwork() (*nn.Model, error) {
 const normalised = "normalised"
 
 func normalisedNetwork() (*nn.Model, error) {
-	conv := func(filters, stride int) nn.Layer { return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true} }
+	conv := func(filters, stride int) nn.Layer {
+		return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true}
+	}
 	m, err := nn.New(normalised, []int{1, 8, 8},
 		conv(5, 1), nn.BatchNorm{}, nn.ReLU{}, conv(5, 1), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn2", "relu1"), nn.ReLU{},
 		conv(7, 2), nn.BatchNorm{}, nn.Of(conv(7, 2), "relu2"), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn3", "bn4"), nn.ReLU{},
