@@ -67,27 +67,9 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 	if figures == nil {
 		figures = plots.Figures()
 	}
-	r, err := loadRun(path)
+	in, err := plotInput(path, by, steps)
 	if err != nil {
 		return err
-	}
-	in := plots.Input{}
-	if in.Run, err = newPlotRun(r.Problem, r.Schedule, r.summary); err != nil {
-		return err
-	}
-	in.Run.ColourBy = by
-	if in.Run.Show, err = stepRange(steps, in.Run); err != nil {
-		return err
-	}
-	predicted, err := r.Predicted()
-	if err == nil && predicted != nil {
-		in.Predicted, err = newPlotRun(r.Problem, predicted, r.summary)
-	}
-	if err != nil {
-		return err
-	}
-	if in.Predicted != nil {
-		in.Predicted.ColourBy, in.Predicted.Show = by, in.Run.Show
 	}
 	var drawn []string
 	err = extendRun(path, func(d *rundir.Dir) error {
@@ -110,6 +92,29 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 		fmt.Fprintln(cmd.OutOrStdout(), name)
 	}
 	return nil
+}
+
+// plotInput reads a run, and the prediction of it where there is one.
+func plotInput(path string, by plots.ColourBy, steps string) (in plots.Input, err error) {
+	r, err := loadRun(path)
+	if err != nil {
+		return in, err
+	}
+	if in.Run, err = newPlotRun(r.Problem, r.Schedule, r.summary); err != nil {
+		return in, err
+	}
+	in.Run.ColourBy = by
+	if in.Run.Show, err = stepRange(steps, in.Run); err != nil {
+		return in, err
+	}
+	predicted, err := r.Predicted()
+	if err != nil || predicted == nil {
+		return in, err
+	}
+	if in.Predicted, err = newPlotRun(r.Problem, predicted, r.summary); err == nil {
+		in.Predicted.ColourBy = by
+	}
+	return in, err
 }
 
 // stepRange reads which steps of a run are to be shown; "": it leaves the choice to the figure.
