@@ -222,6 +222,12 @@ func (of *Front) drawPoints(f *frame) {
 		f.c.DrawGlyph(draw.GlyphStyle{Color: palette[0], Radius: 3, Shape: draw.CircleGlyph{}}, at(p))
 	}
 	l := &labels{frame: f}
+	l.leave(line)
+	for i := range of.Points {
+		if p := &of.Points[i]; of.Whole || p.Front || p.Chosen {
+			l.leaveDot(at(p))
+		}
+	}
 	for i := range of.Points {
 		if p := &of.Points[i]; p.Chosen {
 			f.c.DrawGlyph(draw.GlyphStyle{Color: palette[5], Radius: 7, Shape: draw.RingGlyph{}}, at(p))
@@ -245,6 +251,20 @@ type labels struct {
 	boxes []vg.Rectangle // what texts must leave free, and the texts
 	seen  []string
 	patch bool // of the paper's colour behind each text, which hides lines
+}
+
+// leaveDot keeps texts off a dot.
+func (l *labels) leaveDot(at vg.Point) {
+	const half = 4
+	l.boxes = append(l.boxes, vg.Rectangle{Min: vg.Point{X: at.X - half, Y: at.Y - half}, Max: vg.Point{X: at.X + half, Y: at.Y + half}})
+}
+
+// leave keeps texts off a line of upright and level parts.
+func (l *labels) leave(line []vg.Point) {
+	for i := 1; i < len(line); i++ {
+		a, b := line[i-1], line[i]
+		l.boxes = append(l.boxes, vg.Rectangle{Min: vg.Point{X: min(a.X, b.X) - 1, Y: min(a.Y, b.Y) - 1}, Max: vg.Point{X: max(a.X, b.X) + 1, Y: max(a.Y, b.Y) + 1}})
+	}
 }
 
 // put writes a text beside a point if there is room, and it does not stand elsewhere.

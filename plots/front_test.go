@@ -3,9 +3,14 @@ package plots
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // tinyFront is plans of n units that take 12/n + 1 ms and n + 3 mJ, of which none beats another, each with one that takes
@@ -63,5 +68,39 @@ func TestFrontRefuses(t *testing.T) {
 		if err := DrawFront(io.Discard, "svg", &Front{Points: []FrontPoint{p}}); err == nil {
 			t.Errorf("%+v was drawn", p)
 		}
+	}
+}
+
+// A name goes below its point to the left, unless a dot or a line is there: then to the right, above,
+// and at last nowhere.
+func TestLabelsLeaveDotsAndLines(t *testing.T) {
+	c := draw.NewCanvas(vgsvg.New(200, 200), 200, 200)
+	l := &labels{frame: &frame{c: c, face: newTypeface(), box: c.Rectangle}}
+	at := func(x, y vg.Length) vg.Point { return vg.Point{X: x, Y: y} }
+	for i, keep := range []func(){
+		func() {},
+		func() { l.leaveDot(at(85, 95)) }, // below to the left
+		func() { l.leave([]vg.Point{at(110, 0), at(110, 95)}) },    // below to the right
+		func() { l.leave([]vg.Point{at(105, 105), at(130, 105)}) }, // above to the right
+		func() { l.leave([]vg.Point{at(70, 105), at(90, 105)}) },   // above to the left
+	} {
+		keep()
+		before := len(l.boxes)
+		l.put(fmt.Sprint("n", i), at(100, 100))
+		if i == 4 {
+			if len(l.boxes) != before {
+				t.Errorf("there is a name at %v, where nothing is free", l.boxes[before])
+			}
+			continue
+		}
+		if len(l.boxes) != before+1 {
+			t.Fatalf("with %d places left there is no name", 4-i)
+		}
+		box := l.boxes[before]
+		left, below := box.Max.X < 100, box.Max.Y < 100
+		if want := [][2]bool{{true, true}, {false, true}, {false, false}, {true, false}}[i]; want != [2]bool{left, below} {
+			t.Errorf("with %d places taken the name is at %v", i, box)
+		}
+		l.boxes = l.boxes[:before] // only dots and lines stay
 	}
 }

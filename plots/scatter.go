@@ -106,9 +106,8 @@ func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA, table *opTa
 	}
 	at := func(k *kernelPair) vg.Point { return vg.Point{X: f.X(k.predicted), Y: f.Y(k.measured)} }
 	l := &labels{frame: f, patch: true}
-	for i := range kernels { // no name stands on a dot
-		p := at(&kernels[i])
-		l.boxes = append(l.boxes, vg.Rectangle{Min: vg.Point{X: p.X - 4, Y: p.Y - 4}, Max: vg.Point{X: p.X + 4, Y: p.Y + 4}})
+	for i := range kernels {
+		l.leaveDot(at(&kernels[i]))
 	}
 	for _, k := range furthest(kernels) {
 		l.put(k.op, at(&k))
