@@ -78,6 +78,22 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return err
 }
 
+// Commands lists the commands of a tree that help shows, each after the one above it.
+func Commands(root *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{root}
+	for _, sub := range root.Commands() {
+		if sub.IsAvailableCommand() {
+			all = append(all, Commands(sub)...)
+		}
+	}
+	return all
+}
+
+// Words are those that call a command, behind the name of the program: "experiment run".
+func Words(cmd *cobra.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))
+}
+
 func commandNames(of *cobra.Command) (list []string) {
 	for _, c := range of.Commands() {
 		if c.IsAvailableCommand() {
@@ -105,7 +121,10 @@ func newHelp() *cobra.Command {
 			if err := unknownCommand(cmd.Root(), args); err != nil {
 				return AsInput(err)
 			}
-			of, _, err := cmd.Root().Find(args)
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("%s has no command %q%s", of.CommandPath(), rest[0], naming.DidYouMean(rest[0], commandNames(of)))
+			}
 			if err != nil {
 				return AsInput(err)
 			}
@@ -123,7 +142,7 @@ const helpColumns = 110
 func usage(c *cobra.Command) error {
 	w := c.OutOrStderr()
 	fmt.Fprint(w, "Usage:\n")
-	if c.Runnable() {
+	if c.Runnable() && !c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s\n", c.UseLine())
 	}
 	if c.HasAvailableSubCommands() {

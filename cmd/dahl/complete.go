@@ -18,11 +18,12 @@ import (
 	"dahl/platforms"
 	"dahl/plots"
 	"dahl/rundir"
+	"dahl/rundir/experiment"
 	"dahl/schedule"
 )
 
 // completions say what a shell offers as the value of each flag: by the flag's name, or by
-// command.flag where commands differ. Every flag that takes a value has a line.
+// command.flag where commands differ, or where a flag is of one alone. Every flag that takes a value has a line.
 func completions() map[string]cobra.CompletionFunc {
 	platformFiles, modelFiles := namesOrFiles(platforms.Names(), ".toml"), namesOrFiles(cli.ModelNames(), ".toml", ".onnx")
 	return map[string]cobra.CompletionFunc{
@@ -36,10 +37,11 @@ func completions() map[string]cobra.CompletionFunc {
 		"optimizer": values(optimizerNames()...), "out": directories, "plan": namesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "record": anything,
 		"resume": begunRuns, "samples": anything, "save": namesOrFiles(nil, ".npz"), "schedule": values(scheduleNames()...),
-		"seed": anything, "steps": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
+		"seed": anything, "steps": anything, "tile": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
 		"weight-decay": anything, "what-if": platformFiles, "workers": anything,
 
 		"calibrate.out": namesOrFiles(nil, ".toml"), "import.out": namesOrFiles(nil, ".json"), "report.out": namesOrFiles(nil, ".html"),
+		"experiment run.data": anything, "experiment verify.cells": anything, "experiment verify.count": anything,
 		"import.format": values(importFormats()...), "plot.format": values(plots.Formats()...), "trace.format": values(traceFormatNames()...),
 	}
 }
@@ -49,20 +51,24 @@ func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"compare": runs, "report": runs, "trace": one(runs), "verify": one(runs), "rerun": one(runs), "plot": runAndFigures,
 		"kernels": one(runs), "import": one(namesOrFiles(nil, ".stg", ".dot", ".json")), "plan": namesOrFiles(platforms.Names(), ".toml"),
-		"completion": one(values(shellNames()...)),
+		"completion": one(values(shellNames()...)), "experiment show": one(values(experiment.Presets()...)),
+		"experiment run": one(namesOrFiles(experiment.Presets(), ".toml")), "experiment verify": one(experiments),
 	}
 }
 
 // addCompletions tells cobra what to offer.
 func addCompletions(root *cobra.Command) {
 	ofFlag, ofArguments := completions(), arguments()
-	for _, cmd := range root.Commands() {
+	for _, cmd := range cli.Commands(root) {
+		if cmd.HasSubCommands() {
+			continue // cobra offers those
+		}
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-		if offer, ok := ofArguments[cmd.Name()]; ok {
+		if offer, ok := ofArguments[cli.Words(cmd)]; ok {
 			cmd.ValidArgsFunction = offer
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			for _, key := range []string{cmd.Name() + "." + f.Name, f.Name} {
+			for _, key := range []string{cli.Words(cmd) + "." + f.Name, f.Name} {
 				if offer, ok := ofFlag[key]; ok {
 					cli.Must(cmd.RegisterFlagCompletionFunc(f.Name, offer))
 					return
@@ -226,6 +232,11 @@ func begunRuns(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, 
 	return runsWith(begin, rundir.ManifestName, filepath.Join(".*", rundir.ManifestName))
 }
 
+// experiments offers directories with the results of one.
+func experiments(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return runsWith(begin, experimentHead)
+}
+
 // runsWith offers directories with a file of one of the patterns. Where there are none, the shell
 // offers all directories.
 func runsWith(begin string, patterns ...string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -241,7 +252,7 @@ func runsWith(begin string, patterns ...string) ([]cobra.Completion, cobra.Shell
 		case !isDir:
 		case holds(path, patterns...):
 			found = append(found, path)
-		case holds(path, filepath.Join("[^.]*", rundir.ManifestName)):
+		case holds(path, filepath.Join("[^.]*", patterns[0])):
 			found = append(found, path+"/")
 		}
 	}

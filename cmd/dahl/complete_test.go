@@ -30,15 +30,15 @@ func completed(t *testing.T, words ...string) []string {
 // TestEveryFlagCompletes: a flag that takes a value is in the table, and the table has no others.
 func TestEveryFlagCompletes(t *testing.T) {
 	unused := completions()
-	for _, cmd := range newRoot(nil).Commands() {
+	for _, cmd := range cli.Commands(newRoot(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			delete(unused, f.Name)
-			delete(unused, cmd.Name()+"."+f.Name)
+			delete(unused, cli.Words(cmd)+"."+f.Name)
 			if _, ok := cmd.GetFlagCompletionFunc(f.Name); !ok && f.Value.Type() != "bool" {
-				t.Errorf("dahl %s: the table of completions has no line for --%s", cmd.Name(), f.Name)
+				t.Errorf("%s: the table of completions has no line for --%s", cmd.CommandPath(), f.Name)
 			}
 			if value, _ := pflag.UnquoteUsage(f); value == f.Value.Type() && value != "bool" {
-				t.Errorf("dahl %s: the text of --%s does not name its value in backquotes", cmd.Name(), f.Name)
+				t.Errorf("%s: the text of --%s does not name its value in backquotes", cmd.CommandPath(), f.Name)
 			}
 		})
 	}
@@ -56,18 +56,19 @@ func TestCompletedValues(t *testing.T) {
 		"objective": exact.Objectives(), "precision": {"full", "tf32", "bf16"}, "colour": plots.Colours(), "lowering": {"best"},
 		"platform": {"emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
 		"data": {"digits", "synthetic"}, "variant": {"avx2", "avx512", "go", "ref"},
+		"plot.format": {"svg", "png", "pdf"}, "trace.format": {"chrome", "paje"}, "import.format": {"stg", "dot", "placement"},
+		"experiment run.data": nil, // case=DATA
 	}
-	formats := map[string][]string{"plot": {"svg", "png", "pdf"}, "trace": {"chrome", "paje"}, "import": {"stg", "dot", "placement"}}
-	for _, cmd := range newRoot(nil).Commands() {
+	for _, cmd := range cli.Commands(newRoot(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			want := sets[f.Name]
-			if f.Name == "format" {
-				want = formats[cmd.Name()]
+			want, ok := sets[cli.Words(cmd)+"."+f.Name]
+			if !ok {
+				want = sets[f.Name]
 			}
-			offers := completed(t, cmd.Name(), "--"+f.Name, "")
+			offers := completed(t, append(strings.Fields(cli.Words(cmd)), "--"+f.Name, "")...)
 			for _, value := range want {
 				if !slices.Contains(offers, value) {
-					t.Errorf("dahl %s --%s: %v are offered, without %s", cmd.Name(), f.Name, offers, value)
+					t.Errorf("%s --%s: %v are offered, without %s", cmd.CommandPath(), f.Name, offers, value)
 				}
 			}
 		})
@@ -82,6 +83,7 @@ func TestCompletion(t *testing.T) {
 	writeTestFile(t, "nets/one.onnx", "")
 	writeTestFile(t, "first/manifest.json", "{}")
 	writeTestFile(t, "many/second/manifest.json", "{}")
+	writeTestFile(t, "grid/experiment.json", "{}")
 	writeTestFile(t, "begun/.staging/manifest.json", "{}")
 	for _, c := range []struct{ line, want string }{
 		{"simulate --platform n", "nvlink nets/ node.toml"},
@@ -97,6 +99,10 @@ func TestCompletion(t *testing.T) {
 		{"execute --resume ", "begun first many/"},
 		{"execute --batch ", ""},
 		{"demo ", ""},
+		{"experiment ", "list run show verify"},
+		{"experiment run g", "granularity grid/"},
+		{"experiment show sch", "schedulers"},
+		{"experiment verify ", "grid"},
 		{"completion ", "bash fish powershell zsh"},
 		{"help comp", "compare completion"},
 	} {

@@ -44,7 +44,7 @@ directory where the experiment was started.`,
 	}
 	cmd.Flags().StringVar(&f.cells, "cells", "*", "the cells whose names match a `pattern`, in which * stands for any text")
 	cmd.Flags().IntVar(&f.count, "count", 0, "`n` of them, drawn at random (0: all)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of what is drawn")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`seed` of what is drawn")
 	return cmd
 }
 

@@ -89,16 +89,13 @@ func listing(t *testing.T) string {
 }
 
 func TestHelp(t *testing.T) {
-	for _, sub := range newRoot(nil).Commands() {
-		if sub.Hidden {
-			continue
-		}
-		name := strings.TrimPrefix(sub.CommandPath(), "dahl ")
+	for _, sub := range cli.Commands(newRoot(nil)) {
+		name := cli.Words(sub)
 		out := mustRun(t, append(strings.Fields(name), "--help")...)
-		if !strings.Contains(out, "Usage:\n  dahl "+name) {
+		if !strings.Contains(out, strings.TrimSpace("Usage:\n  dahl "+name)) {
 			t.Errorf("dahl %s --help does not show its usage:\n%s", name, out)
 		}
-		if sub.Short == "" || sub.RunE != nil && sub.Long == "" {
+		if sub.Short == "" || sub.Long == "" {
 			t.Errorf("dahl %s has no description", name)
 		}
 	}
@@ -113,6 +110,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate extra", "extra"},
 	{"help nope", `there is no command "nope"`},
 	{"help simulat", "did you mean simulate"},
+	{"help experiment rnu", `dahl experiment has no command "rnu"; did you mean run`},
 	{"simulate --modle mlp", "there is no flag --modle; did you mean --model; see"},
 	{"execute -batch 3", "there is no flag -batch; did you mean --batch; see"},
 	{"execute -x", "there is no flag -x; see"},

@@ -33,12 +33,7 @@ existing directory. They are read with man -l, or with man where the directory i
 
 // writeManual writes the page of every command and says where they are.
 func writeManual(stdout io.Writer, root *cobra.Command, dir string) error {
-	pages := []*cobra.Command{root}
-	for _, sub := range root.Commands() {
-		if sub.IsAvailableCommand() {
-			pages = append(pages, sub)
-		}
-	}
+	pages := cli.Commands(root)
 	path := func(page *cobra.Command) string { return filepath.Join(dir, cli.ManName(page)+".1") }
 	if err := cli.CheckWritable(path(root)); err != nil {
 		return err
