@@ -28,10 +28,9 @@ const winogradChannels = 64
 // channels it has those that are computed together.
 func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 	some := min(channels, winogradChannels)
-	s := winogradSizesOf(l, some, filters, tiles)
-	s.kept = s.panels * ceilDiv(channels, some)
-	if tiles <= s.tiles {
-		s.kept = 1
+	s := winogradBlocks(l, some, filters, tiles, winogradTiles)
+	if s.tiles < tiles {
+		s.kept = s.panels * ceilDiv(channels, some)
 	}
 	return s
 }
