@@ -35,14 +35,14 @@ const (
 type winogradSizes struct {
 	channels, filters int
 	tiles             int // of a block
-	panel, panels     int // filters of a panel, and panels
+	panel, panelCount int // filters of a panel, and panels
 	kept              int // panels in the workspace
 }
 
 // winogradSizesOf are those of a convolution with so many tiles in all.
 func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 	s := winogradBlocks(l, channels, filters, tiles, winogradTiles)
-	if 4*s.panels*s.panelElems() > winogradFilterBytes {
+	if 4*s.panelCount*s.panelElems() > winogradFilterBytes {
 		s = winogradBlocks(l, channels, filters, tiles, 2*winogradTiles)
 		s.kept = 1
 	}
@@ -53,10 +53,10 @@ func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 // more than one block.
 func winogradBlocks(l simd.Level, channels, filters, tiles, together int) winogradSizes {
 	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l), kept: 1}
-	s.panels = ceilDiv(filters, s.panel)
+	s.panelCount = ceilDiv(filters, s.panel)
 	blocks := ceilDiv(tiles, max(together, winogradDataBytes/(4*simd.WinogradPositions*channels)))
 	if s.tiles = ceilDiv(tiles, blocks); blocks > 1 {
-		s.kept = s.panels
+		s.kept = s.panelCount
 	}
 	return s
 }
@@ -231,7 +231,7 @@ func (w *winograd) all() {
 // block computes some tiles in the domain, and hands over n filters of their results from f on.
 func (w *winograd) block(first, count int, results func(f, n int)) {
 	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
-	for panel := range w.winogradSizes.panels {
+	for panel := range w.panelCount {
 		f := panel * w.panel
 		n := min(w.panel, w.winogradSizes.filters-f)
 		u := w.filtersOf(panel, f, n)
@@ -248,7 +248,7 @@ func (w *winograd) block(first, count int, results func(f, n int)) {
 func (w *winograd) filtersOf(panel, f, n int) []float32 {
 	slot := panel % w.kept
 	u := w.inU[slot*w.panelElems():][:w.panelElems()]
-	if w.kept == w.panels && panel < w.ready {
+	if w.kept == w.panelCount && panel < w.ready {
 		return u
 	}
 	t := simd.Winograd{

@@ -30,7 +30,7 @@ func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 	some := min(channels, winogradChannels)
 	s := winogradBlocks(l, some, filters, tiles, winogradTiles)
 	if s.tiles < tiles {
-		s.kept = s.panels * ceilDiv(channels, some)
+		s.kept = s.panelCount * ceilDiv(channels, some)
 	}
 	return s
 }
@@ -81,7 +81,7 @@ func (w *winogradDw) some(b winogradBlock) {
 	image := w.image
 	image.map4 = w.image.part(3, dag.Range{Lo: b.channel, Hi: min(b.channel+w.channels, w.x.extent[3])})
 	image.toDomain(w.level, b.first, b.tiles, w.data, apart(w.tiles, image.extent[3]), w.patch)
-	for panel := range w.panels {
+	for panel := range w.panelCount {
 		w.panelOf(b, image.extent[3], panel)
 	}
 }
@@ -91,7 +91,7 @@ func (w *winogradDw) some(b winogradBlock) {
 func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	f := panel * w.panel
 	n := min(w.panel, w.filters-f)
-	slot := (b.channel/w.channels*w.panels + panel) % w.kept
+	slot := (b.channel/w.channels*w.panelCount + panel) % w.kept
 	sums := w.sums[slot*w.panelElems():][:w.panelElems()]
 	p := simd.Product[float32]{
 		M: channels, N: n, K: b.tiles, Batch: 1, ARow: 1, AStep: channels, BRow: w.filters, CRow: w.panel, Accumulate: b.first > 0,
