@@ -21,12 +21,12 @@ import (
 // the tiles that read it.
 
 const (
-	// winogradTiles is how many tiles are computed together, at least, if there are so many.
-	winogradTiles = 56
-	// winogradDataBytes is how much the data of a block may take, if it has more tiles.
+	// winogradTiles is how many tiles are computed together, if there are so many. They are more where their data
+	// take less than winogradDataBytes, and twice as many where each block makes its own filters.
+	winogradTiles     = 64
 	winogradDataBytes = 512 << 10
 	// winogradFilterBytes bounds the filters that are kept in the domain from one block to the next.
-	winogradFilterBytes = 1 << 20
+	winogradFilterBytes = 4 << 20
 	// winogradGap is elements between positions, so that these do not fall on the same lines of a cache.
 	winogradGap = 16
 )
@@ -35,17 +35,28 @@ const (
 type winogradSizes struct {
 	channels, filters int
 	tiles             int // of a block
-	panel, panels     int // filters of a panel, and panels
+	panel, panelCount int // filters of a panel, and panels
 	kept              int // panels in the workspace
 }
 
+// winogradSizesOf are those of a convolution with so many tiles in all.
 func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
-	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l)}
-	s.panels = ceilDiv(filters, s.panel)
-	s.tiles = min(tiles, max(winogradTiles, winogradDataBytes/(4*inDomain(1, channels))))
-	s.kept = s.panels
-	if 4*s.panels*s.panelElems() > winogradFilterBytes || tiles <= s.tiles {
+	s := winogradBlocks(l, channels, filters, tiles, winogradTiles)
+	if 4*s.panelCount*s.panelElems() > winogradFilterBytes {
+		s = winogradBlocks(l, channels, filters, tiles, 2*winogradTiles)
 		s.kept = 1
+	}
+	return s
+}
+
+// winogradBlocks cuts tiles into equal blocks of about as many as said, and keeps all panels if there is
+// more than one block.
+func winogradBlocks(l simd.Level, channels, filters, tiles, together int) winogradSizes {
+	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l), kept: 1}
+	s.panelCount = ceilDiv(filters, s.panel)
+	blocks := ceilDiv(tiles, max(together, winogradDataBytes/(4*simd.WinogradPositions*channels)))
+	if s.tiles = ceilDiv(tiles, blocks); blocks > 1 {
+		s.kept = s.panelCount
 	}
 	return s
 }
@@ -183,7 +194,7 @@ type winograd struct {
 	level simd.Level
 	winogradSizes
 	source          tiledMap
-	ready           int // panels of filters that are in the domain, if all are kept
+	ready           int // panels of filters that are in the domain, if all are kept there
 	patch           []float32
 	data, sums, inU []float32 // in the domain: the block's data and results of a panel; filters
 }
@@ -220,7 +231,7 @@ func (w *winograd) all() {
 // block computes some tiles in the domain, and hands over n filters of their results from f on.
 func (w *winograd) block(first, count int, results func(f, n int)) {
 	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
-	for panel := range w.winogradSizes.panels {
+	for panel := range w.panelCount {
 		f := panel * w.panel
 		n := min(w.panel, w.winogradSizes.filters-f)
 		u := w.filtersOf(panel, f, n)
@@ -237,7 +248,7 @@ func (w *winograd) block(first, count int, results func(f, n int)) {
 func (w *winograd) filtersOf(panel, f, n int) []float32 {
 	slot := panel % w.kept
 	u := w.inU[slot*w.panelElems():][:w.panelElems()]
-	if w.kept > 1 && panel < w.ready {
+	if w.kept == w.panelCount && panel < w.ready {
 		return u
 	}
 	t := simd.Winograd{

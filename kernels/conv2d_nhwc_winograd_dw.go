@@ -28,10 +28,9 @@ const winogradChannels = 64
 // channels it has those that are computed together.
 func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 	some := min(channels, winogradChannels)
-	s := winogradSizesOf(l, some, filters, tiles)
-	s.kept = s.panels * ceilDiv(channels, some)
-	if tiles <= s.tiles {
-		s.kept = 1
+	s := winogradBlocks(l, some, filters, tiles, winogradTiles)
+	if s.tiles < tiles {
+		s.kept = s.panelCount * ceilDiv(channels, some)
 	}
 	return s
 }
@@ -82,7 +81,7 @@ func (w *winogradDw) some(b winogradBlock) {
 	image := w.image
 	image.map4 = w.image.part(3, dag.Range{Lo: b.channel, Hi: min(b.channel+w.channels, w.x.extent[3])})
 	image.toDomain(w.level, b.first, b.tiles, w.data, apart(w.tiles, image.extent[3]), w.patch)
-	for panel := range w.panels {
+	for panel := range w.panelCount {
 		w.panelOf(b, image.extent[3], panel)
 	}
 }
@@ -92,7 +91,7 @@ func (w *winogradDw) some(b winogradBlock) {
 func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	f := panel * w.panel
 	n := min(w.panel, w.filters-f)
-	slot := (b.channel/w.channels*w.panels + panel) % w.kept
+	slot := (b.channel/w.channels*w.panelCount + panel) % w.kept
 	sums := w.sums[slot*w.panelElems():][:w.panelElems()]
 	p := simd.Product[float32]{
 		M: channels, N: n, K: b.tiles, Batch: 1, ARow: 1, AStep: channels, BRow: w.filters, CRow: w.panel, Accumulate: b.first > 0,

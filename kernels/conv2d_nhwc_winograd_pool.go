@@ -2,17 +2,10 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Pooling follows a panel of results: some rows of these lie in the workspace.
+// Pooling follows a panel of results. These lie in the workspace: some rows of windows of one sample, or
+// whole samples if several are a block of tiles.
 
-// winogradPool is a convolution through the domain, and the part that is pooled at a time: rows of
-// windows of one sample, or whole samples if several are a block of tiles.
-type winogradPool struct {
-	winograd
-	samples, windows int
-	part             map4[float32] // results of a panel
-}
-
-// winogradPoolExtents are those of a part: samples, rows of windows, and the results of a panel.
+// winogradPoolExtents are samples, rows of windows, and results of a panel that are in the workspace at a time.
 func winogradPoolExtents(s *winogradSizes, pooled []int, size, step int) (samples, windows int, extent [4]int) {
 	width := covered(pooled[2], size, step)
 	across := ceilDiv(width, simd.WinogradSide)
@@ -25,7 +18,7 @@ func winogradPoolExtents(s *winogradSizes, pooled []int, size, step int) (sample
 	return samples, windows, [4]int{samples, rows, width, s.panel}
 }
 
-// winogradPoolSizes are those of a convolution whose pooled map has some shape, and the extent of a part.
+// winogradPoolSizes are those of a convolution whose pooled map has some shape, and winogradPoolExtents.
 func winogradPoolSizes(l simd.Level, channels int, pooled []int, size, step int) (s winogradSizes, samples, windows int, extent [4]int) {
 	tiles := tilesOf([]int{pooled[0], covered(pooled[1], size, step), covered(pooled[2], size, step)})
 	s = winogradSizesOf(l, channels, pooled[3], tiles)
@@ -41,9 +34,8 @@ func conv2dNHWCPoolWinograd(l simd.Level, call *Call) {
 	size, step := fusedPooling(call.Params)
 	s, samples, windows, extent := winogradPoolSizes(l, x.extent[3], y.extent[:], size, step)
 	elems, work := scratch[float32](call.Work, extent[0]*extent[1]*extent[2]*extent[3])
-	w := winogradPool{samples: samples, windows: windows, part: packed4(elems, extent)}
-	w.winograd.w, w.dst = f, w.part
-	w.columns = forwardLattice(extent[2], x.extent[2], 3, g.columns)
+	part := packed4(elems, extent)
+	w := winograd{convNHWC: convNHWC[float32]{dst: part, w: f, columns: forwardLattice(extent[2], x.extent[2], 3, g.columns)}}
 	if len(call.Args) > 4 {
 		w.bias = Data[float32](&call.Args[4])
 	}
@@ -51,7 +43,7 @@ func conv2dNHWCPoolWinograd(l simd.Level, call *Call) {
 	p := simd.Pooling[float32]{
 		Windows: y.extent[2], Size: size, Step: step, ReLU: true,
 		YRow: y.stride[1], YPixel: y.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
-		XRow: w.part.stride[1], XPixel: w.part.stride[2],
+		XRow: part.stride[1], XPixel: part.stride[2],
 	}
 	for n := 0; n < y.extent[0]; n += samples {
 		w.dst.extent[0] = min(samples, y.extent[0]-n)
@@ -63,10 +55,10 @@ func conv2dNHWCPoolWinograd(l simd.Level, call *Call) {
 			w.rows.from += u * step
 			w.tile()
 			w.block(0, w.source.count(), func(f, filters int) {
-				w.results(0, w.source.count(), f, filters, w.dst.elems)
+				w.results(0, w.source.count(), f, filters, part.elems)
 				p.Channels = filters
 				for i := range w.dst.extent[0] {
-					p.X = w.part.elems[i*w.part.stride[0]:]
+					p.X = part.elems[i*part.stride[0]:]
 					p.Y, p.Index = y.elems[y.at(n+i, u, 0, f):], index.elems[index.at(n+i, u, 0, f):]
 					p.Max(l)
 				}

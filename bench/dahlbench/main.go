@@ -27,7 +27,7 @@ func newRoot([]string) *cobra.Command {
 		Long: `dahl-bench measures dahl: its speed beside others, what its tasks cost, and how near its
 predictions come. Leave the machine alone meanwhile.`,
 	}
-	root.AddCommand(newAccuracy(), newTasks(), newSoak(), newPeers(), newPlan(), newCuts())
+	root.AddCommand(newAccuracy(), newTasks(), newSoak(), newPeers(), newPlan(), newCuts(), newWinograd())
 	return root
 }
 
