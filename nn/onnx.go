@@ -70,9 +70,11 @@ func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
 // setWeights gives parameters the values of a file.
 func (m *Model) setWeights(weights map[string]*onnx.Tensor) error {
 	for i := range m.Stages {
-		for j := range m.Stages[i].Params {
-			p := &m.Stages[i].Params[j]
+		for _, p := range m.Stages[i].state() {
 			t := weights[p.Name]
+			if p.Counts && t == nil {
+				continue // no part of the format
+			}
 			var shape []int
 			if t != nil {
 				shape = t.Shape
@@ -135,6 +137,9 @@ func (r *onnxReader) node(n *onnx.Node) error {
 	layerOf, known := onnxOperators()[n.Op]
 	if !known {
 		return fmt.Errorf("dahl has no layer for it; it reads %s", strings.Join(slices.Sorted(maps.Keys(onnxOperators())), ", "))
+	}
+	if n.Op == "BatchNormalization" || n.Op == "Dropout" {
+		n.Outputs = n.Outputs[:min(len(n.Outputs), 1)] // others are statistics and a mask, which no layer reads
 	}
 	if len(n.Inputs) == 0 && n.Op != "Constant" || len(n.Outputs) != 1 {
 		return fmt.Errorf("%d operands and %d results; want one result", len(n.Inputs), len(n.Outputs))

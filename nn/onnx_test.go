@@ -18,7 +18,7 @@ const exportedFile = "testdata/exchange.onnx"
 // the same numbers.
 func TestONNX(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
-		if f.Name == "exchange" || f.Name == "windows" {
+		if f.Name == "exchange" || f.Name == "windows" || f.Name == "normalised" {
 			t.Run(f.Name, func(t *testing.T) { checkExported(t, &f) })
 		}
 	}
@@ -38,15 +38,20 @@ func checkExported(t *testing.T, f *layerFixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range fitted.Parameters() {
+	known := 0
+	for _, p := range fitted.State() {
+		if p.Counts {
+			continue
+		}
+		known++
 		values := make([]float64, p.Elems())
 		p.Init(values, 7)
 		if !slices.Equal(values, f.Params[p.Name]) {
 			t.Errorf("%s begins with %v…, want %v…", p.Name, values[:2], f.Params[p.Name][:2])
 		}
 	}
-	if n := len(f.Params); n != len(m.Parameters()) {
-		t.Errorf("%d parameters, want %d", len(m.Parameters()), n)
+	if n := len(f.Params); n != known {
+		t.Errorf("%d parameters and running statistics, want %d", known, n)
 	}
 }
 
@@ -131,6 +136,32 @@ func TestONNXTurnsWeights(t *testing.T) {
 	p.Init(values, 1)
 	if values[0] != 0 || values[1] != 11 || values[175] != 1 || !slices.Equal(p.Shape, []int{11, 175}) {
 		t.Errorf("shape %v, values %v…", p.Shape, values[:3])
+	}
+}
+
+// TestONNXDropout: the probability is an operand, or an attribute of older files, and 1/2 where there is neither.
+func TestONNXDropout(t *testing.T) {
+	for want, change := range map[float64]func(g *onnx.Graph, n *onnx.Node){
+		0.5: func(*onnx.Graph, *onnx.Node) {},
+		0.3: func(_ *onnx.Graph, n *onnx.Node) {
+			n.Attributes["ratio"] = onnx.Attribute{Float: float64(float32(0.3))}
+		},
+		0.25: func(g *onnx.Graph, n *onnx.Node) {
+			g.Tensors["p"], n.Inputs = &onnx.Tensor{Floats: []float64{0.25}}, append(n.Inputs, "p", "training")
+		},
+	} {
+		g := onnxGraph()
+		n := onnx.Node{Op: "Dropout", Inputs: []string{"f"}, Outputs: []string{"d", "mask"}, Attributes: map[string]onnx.Attribute{}}
+		change(g, &n)
+		g.Nodes[2].Inputs[0] = "d"
+		g.Nodes = slices.Insert(g.Nodes, 2, n)
+		m, err := modelOfONNX(g, "net.onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Stages[2].Layer.(Dropout).P; got != want {
+			t.Errorf("p is %g, want %g", got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"dahl/nn/onnx"
 )
@@ -37,7 +38,9 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 			}
 			return AvgPool(w)
 		},
-		"GlobalAveragePool": func(*onnxNode) Layer { return GlobalAvgPool{} },
+		"BatchNormalization": (*onnxNode).batchNorm,
+		"Dropout":            (*onnxNode).dropout,
+		"GlobalAveragePool":  func(*onnxNode) Layer { return GlobalAvgPool{} },
 		"Flatten": func(n *onnxNode) Layer {
 			n.want("axis", n.take("axis", onnx.Attribute{Int: 1}).Int, 1)
 			return Flatten{}
@@ -198,6 +201,50 @@ func (n *onnxNode) gemm() Layer {
 		n.params["weight"] = w
 	}
 	return Dense{Outputs: w.Shape[0], NoBias: noBias}
+}
+
+// batchNorm has the defaults of the format. What it gives beside its output, in files for training, is in the layer.
+func (n *onnxNode) batchNorm() Layer {
+	if len(n.Inputs) != 5 {
+		n.fail("%d operands; want five", len(n.Inputs))
+		return BatchNorm{}
+	}
+	for i, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+		n.param(1+i, name, 1)
+	}
+	n.operands, n.weight = n.Inputs[:1], n.Inputs[1]
+	n.take("training_mode", onnx.Attribute{})
+	n.want("spatial", n.take("spatial", onnx.Attribute{Int: 1}).Int, 1)
+	b := BatchNorm{Eps: decimal(n.take("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.take("momentum", onnx.Attribute{Float: 0.9}).Float)}
+	if b.Eps == 0 || b.Momentum == 0 {
+		n.fail("epsilon %g and momentum %g; want more than 0 and less than 1", b.Eps, 1-b.Momentum)
+	}
+	return b
+}
+
+// decimal is what a float32 was before it was rounded, to six digits.
+func decimal(v float64) float64 {
+	d, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return v // of no finite number
+	}
+	return d
+}
+
+// dropout has its probability as an operand, or in older files as an attribute.
+func (n *onnxNode) dropout() Layer {
+	p := n.take("ratio", onnx.Attribute{Float: defaultP}).Float
+	n.take("seed", onnx.Attribute{})
+	if len(n.Inputs) > 1 && n.Inputs[1] != "" {
+		t := n.reader.graph.Tensors[n.Inputs[1]]
+		if t == nil || len(t.Floats) != 1 {
+			n.fail("operand %q is not a constant number", n.Inputs[1])
+			return Dropout{}
+		}
+		p = t.Floats[0]
+	}
+	n.operands = n.Inputs[:min(len(n.Inputs), 1)]
+	return Dropout{P: decimal(p)}
 }
 
 // window is the window of a pooling.

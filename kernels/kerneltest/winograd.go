@@ -38,11 +38,12 @@ var inDomain = map[string]struct {
 	operands [2]string
 	filters  bool
 }{
-	"conv2d.nhwc":        {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.pool":   {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.dx":     {operands: [2]string{"dy", "wt"}},
-	"conv2d.nhwc.dw":     {operands: [2]string{"dy", "x"}, filters: true},
-	"conv2d.nhwc.dw.sgd": {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc":         {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.moments": {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.pool":    {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.dx":      {operands: [2]string{"dy", "wt"}},
+	"conv2d.nhwc.dw":      {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc.dw.sgd":  {operands: [2]string{"dy", "x"}, filters: true},
 }
 
 // winogradTile is the rows and columns of results of a tile.
@@ -128,11 +129,34 @@ func timesRoot(polynomial []float64, root float64) []float64 {
 // winogradBound adds the error of Winograd's algorithm to a bound of operand i. Sums over pixels, of biases, are not
 // in the domain.
 func (e *Expected) winogradBound(i int, bound func(int) float64) func(int) float64 {
-	if bound == nil || len(e.ref.Spec.Operands[i].Shape) != 4 {
+	if bound == nil {
 		return bound
 	}
 	own := 1.01 * e.ref.winogradError()
+	if e.ref.Spec.Op == "conv2d.nhwc.moments" && i < 2 {
+		return e.momentBound(i, own)
+	}
+	if len(e.ref.Spec.Operands[i].Shape) != 4 {
+		return bound
+	}
 	return func(j int) float64 { return bound(j) + own }
+}
+
+// momentBound bounds the differences of the moments of y where each of its elements is off by at most δ. The sum of P pixels is off by
+// P·δ, the mean by δ, and a deviation of at most D by 2δ, so that P squares are by P·(4D·δ + 4δ²). Both variants round P sums, and
+// some 8 operations for each, of at most P·max|y| or P·(D+2δ)².
+func (e *Expected) momentBound(i int, off float64) func(int) float64 {
+	shape, most := e.ref.Spec.Operands[2].Shape, off
+	for _, v := range e.ref.Values(2) {
+		most = max(most, math.Abs(v)+off)
+	}
+	pixels, deviation := float64(shape[1]*shape[2]), 2*most
+	rounding := 2 * (pixels + 8) * UnitRoundoff(e.ref.Spec.Type) * pixels
+	limit := pixels*off + rounding*most
+	if i == 1 {
+		limit = pixels*(4*deviation*off+4*off*off) + rounding*(deviation+2*off)*(deviation+2*off)
+	}
+	return func(int) float64 { return limit }
 }
 
 // comparePooled compares maxima of a convolution on small integers, whose sums are exact in the reference.

@@ -115,7 +115,7 @@ LAYERS = {
 }
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
-EXPORTED = ["exchange", "windows"]
+EXPORTED = ["exchange", "windows", "normalised"]
 
 OPTIMIZERS = {
     "sgd": {"kind": "sgd", "lr": 0.5},
@@ -207,7 +207,7 @@ APPLY = {
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
-TRAINING = [True]
+TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
 PREFIX = {"conv2d": "conv", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
@@ -246,7 +246,7 @@ def parameters(draw, layers):
             w, b = weights(draw, layer["outputs"], x.shape[1]), weights(draw, layer["outputs"])
         elif layer["kind"] == "batchnorm":
             w, b = weights(draw, x.shape[1]), weights(draw, x.shape[1])
-            params[name + ".running_mean"], params[name + ".running_var"] = weights(draw, x.shape[1]), weights(draw, x.shape[1]) + 1
+            params[name + ".running_mean"], params[name + ".running_var"] = weights(draw, x.shape[1]), 2 * weights(draw, x.shape[1]).abs()
         if w is not None:
             params[name + ".weight"] = w
             if layer.get("bias", 1):
@@ -269,13 +269,13 @@ def layer_case(name, layers):
     before = {k: coded(v) for k, v in params.items()}
     for k, p in params.items():
         p.requires_grad_(k not in running)
-    values, outputs = {"input": images.to(torch.float64) / 255}, []
+    TRAINING[0], values, outputs = True, {"input": images.to(torch.float64) / 255}, []
     for layer, key in named(layers):
         x = values[key] = apply(layer, key, inputs(layer, values), params)
         if x.requires_grad:
             x.retain_grad()
         outputs.append(x)
-    loss = F.cross_entropy(x, labels)
+    TRAINING[0], loss = False, F.cross_entropy(x, labels)
     loss.backward()
     return {
         "name": name, "torch": torch.__version__, "input": INPUT, "batch": BATCH, "layers": layers,
@@ -290,10 +290,9 @@ def layer_case(name, layers):
 
 def evaluated(layers, images, params):
     """The output of an evaluation, which uses running statistics."""
-    TRAINING[0], values = False, {"input": images.to(torch.float64) / 255}
+    values = {"input": images.to(torch.float64) / 255}
     for layer, key in named(layers):
         values[key] = apply(layer, key, inputs(layer, values), params)
-    TRAINING[0] = True
     return values[key]
 
 
@@ -307,10 +306,13 @@ class Network(torch.nn.Module):
             name, kind = key.split(".")
             if not hasattr(self, name):
                 self.add_module(name, torch.nn.Module())
-            getattr(self, name).register_parameter(kind, torch.nn.Parameter(value.to(torch.float32)))
+            if "running" in kind:
+                getattr(self, name).register_buffer(kind, value.to(torch.float32))
+            else:
+                getattr(self, name).register_parameter(kind, torch.nn.Parameter(value.to(torch.float32)))
 
     def forward(self, x):
-        values, params = {"input": x}, dict(self.named_parameters())
+        values, params = {"input": x}, {**dict(self.named_parameters()), **dict(self.named_buffers())}
         for layer, name in named(self.layers):
             values[name] = apply(layer, name, inputs(layer, values), params)
         return values[name]
@@ -318,7 +320,9 @@ class Network(torch.nn.Module):
 
 def export(name, layers):
     net = Network(layers, drawn(name, layers)[2])
-    torch.onnx.export(net, (torch.zeros([1] + INPUT, dtype=torch.float32),), name + ".onnx", opset_version=20, dynamo=False)
+    # As for training, so that normalisations stay by themselves.
+    torch.onnx.export(net, (torch.zeros([1] + INPUT, dtype=torch.float32),), name + ".onnx", opset_version=20, dynamo=False,
+                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
 
 
 def optimizer_of(spec, params):
