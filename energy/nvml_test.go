@@ -152,6 +152,9 @@ func TestDescriptionOfGPUs(t *testing.T) {
 	if gpus[1].GPU != want {
 		t.Errorf("got  %+v\nwant %+v", gpus[1].GPU, want)
 	}
+	if celsius, err := gpus[1].Celsius(); celsius != 42 || err != nil {
+		t.Errorf("%g degrees now, %v; want 42", celsius, err)
+	}
 }
 
 // TestCloseWithoutOpen: what was never opened, as where there is no library, is closed at

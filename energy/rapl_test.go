@@ -102,10 +102,20 @@ func TestRAPLErrors(t *testing.T) {
 	}
 }
 
-// Root may read every file, so that the message is tested on the error itself.
+// TestRAPLPermission reads a tree as Linux has it since 5.10: the counters are for root, who may read
+// every file, so that their denial is injected.
 func TestRAPLPermission(t *testing.T) {
-	err := explain(&fs.PathError{Op: "open", Path: "/x/energy_uj", Err: fs.ErrPermission})
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "/x/energy_uj") || !strings.Contains(err.Error(), "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got %v", err)
+	_, err := openRAPL(twoPackages(t), func(path string) ([]byte, error) {
+		if filepath.Base(path) == "energy_uj" {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+		}
+		return os.ReadFile(path)
+	})
+	denied, ok := errors.AsType[*DeniedError](err)
+	if !ok || !errors.Is(err, fs.ErrPermission) || denied.Allow != "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj" {
+		t.Fatalf("got %v", err)
+	}
+	if text := err.Error(); !strings.Contains(text, "intel-rapl:0/energy_uj: permission denied: the counters are for root only") || !strings.HasSuffix(text, denied.Allow) || strings.Contains(text, "\n") {
+		t.Errorf("it says %q", text)
 	}
 }

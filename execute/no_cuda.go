@@ -17,5 +17,8 @@ func GPUs() ([]GPU, error) { return nil, fmt.Errorf("no GPU can be found: %w", e
 // openCUDA fails for the same reason.
 func openCUDA(int, *platform.Platform, platform.MemoryID) (driver, error) { return nil, errNoCUDA }
 
+// LibraryFile fails for the same reason.
+func LibraryFile(string) (string, error) { return "", errNoCUDA }
+
 // CheckLibrary fails for the same reason.
 func CheckLibrary(string) error { return errNoCUDA }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,9 +22,10 @@ import (
 
 // finding is something of this machine that dahl uses or lacks.
 type finding struct {
-	Of   string `json:"of"`
-	Has  bool   `json:"has"`
-	Text string `json:"text"` // what there is, or why there is none and what to do
+	Of      string `json:"of"`
+	Has     bool   `json:"has"`
+	Text    string `json:"text"`              // what there is, or why there is none and what to do
+	Command string `json:"command,omitempty"` // that gives it
 }
 
 func newDoctor([]string) *cobra.Command {
@@ -31,18 +33,19 @@ func newDoctor([]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "say what this machine has and what can be measured on it",
-		Long: `doctor lists what dahl finds on this machine: processors with their vector instructions
-and caches, memory, GPUs and the libraries for them, meters of energy, and clocks that can
-be set. Where something is missing it says why, and which command gives a permission. It
-measures nothing and changes nothing.`,
-		Example: "  dahl doctor",
+		Long: `doctor lists what dahl finds on this machine: processors with their kernels and caches,
+memory, GPUs and the libraries for them, meters of energy and temperature, and clocks that can
+be set, and says what a calibration takes. Where something is missing it says why: a permission,
+with the command that gives it, a virtual machine, or hardware that does not count. It measures
+nothing and changes nothing.`,
+		Example: "  dahl doctor\n  dahl doctor --json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := execute.Detect()
 			if err != nil {
 				return err
 			}
-			found := examine(p)
+			found := thisHost().examine(p)
 			if out.json {
 				return cli.PrintJSON(cmd.OutOrStdout(), found)
 			}
@@ -59,54 +62,113 @@ type findings struct {
 	Findings []finding `json:"findings"`
 }
 
-// examine looks at everything; the platform is this machine as it is detected.
-func examine(p *platform.Platform) *findings {
-	all := &findings{Machine: p.Name}
-	add := func(of, text string, err error) {
-		f := finding{of, err == nil, text}
-		if err != nil {
-			f.Text = cli.OneLine(err)
-		}
-		all.Findings = append(all.Findings, f)
-	}
-	cpu := &p.Devices[0]
-	add("processor", fmt.Sprintf("%d cores with kernels for %v; caches of %s (second level) and %s (third)",
-		cpu.Count, simd.Widest(), cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
-	add("memory", fmt.Sprintf("%s, of which %s may still be taken", budget.Size(p.Memories[0].CapacityBytes), budget.Size(budget.Available().Bytes)), nil)
-	gpus, err := execute.GPUs()
-	for i, g := range gpus {
-		add("GPU "+fmt.Sprint(i), fmt.Sprintf("%s with %s, compute capability %d.%d", g.Name, budget.Size(g.MemoryBytes), g.Capability/10, g.Capability%10), nil)
-	}
+func (all *findings) add(of, text string, err error) {
+	f := finding{Of: of, Has: err == nil, Text: text}
 	if err != nil {
-		add("GPUs", "", err)
-	} else {
-		for _, name := range []string{kernels.CuBLAS, kernels.CuBLASLt, kernels.CuDNN} {
-			add("library "+name, "found; its kernels are measured by calibrate", execute.CheckLibrary(name))
-		}
+		f.Text = cli.OneLine(err)
 	}
-	add("joules of processors", "RAPL counts them; calibrate measures their watts", raplHere(energy.PowercapRoot))
-	text, err := gpuMeters()
-	add("joules of GPUs", text, err)
+	if denied, ok := errors.AsType[*energy.DeniedError](err); ok {
+		f.Command = denied.Allow
+	}
+	all.Findings = append(all.Findings, f)
+}
+
+// examined is what doctor asks of a machine; a test has another one.
+type examined struct {
+	virtual   bool
+	processor func() (energy.Meter, error) // opens the counters of packages
+	celsius   func() (float64, error)      // of packages; nil: no sensor
+	gpus      func() ([]execute.GPU, error)
+	library   func(name string) (file string, err error)
+	gpuMeters func() ([]energy.GPUMeters, error)
+}
+
+// thisHost is the machine on which this program runs.
+func thisHost() *examined {
+	flags, _ := os.ReadFile("/proc/cpuinfo") // where there is none, nothing says so
+	return &examined{
+		virtual:   bytes.Contains(flags, []byte(" hypervisor")),
+		processor: func() (energy.Meter, error) { return energy.OpenRAPL(energy.PowercapRoot) },
+		celsius:   energy.PackageSensor(energy.ThermalRoot),
+		gpus:      execute.GPUs, library: execute.LibraryFile, gpuMeters: energy.OpenGPUs,
+	}
+}
+
+// examine looks at everything; the platform is the machine as it is detected.
+func (h *examined) examine(p *platform.Platform) *findings {
+	all, cpu := &findings{Machine: p.Name}, &p.Devices[0]
+	all.add("processor", fmt.Sprintf("%d cores; caches of %s (second level) and %s (third)", cpu.Count, cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
+	all.add("kernels", kernelsHere(), nil)
+	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", budget.Size(p.Memories[0].CapacityBytes), budget.Size(budget.Available().Bytes)), nil)
+	h.examineGPUs(all)
+	all.add("joules of processors", "RAPL counts them; calibrate measures their watts", h.processorMeter())
+	text, err := h.temperature()
+	all.add("temperature", text, err)
+	text, err = h.gpuJoules()
+	all.add("joules of GPUs", text, err)
 	text, err = clocksOf(p)
-	add("clocks of processors", text, err)
-	add("calibration", calibrationTime(), nil)
+	all.add("clocks of processors", text, err)
+	all.add("calibration", calibrationTime(), nil)
 	return all
 }
 
-// raplHere says why the counters of processors cannot be read; nil: they can.
-func raplHere(root string) error {
-	meter, err := energy.OpenRAPL(root)
-	if err != nil {
-		if flags, _ := os.ReadFile("/proc/cpuinfo"); bytes.Contains(flags, []byte(" hypervisor")) {
-			err = fmt.Errorf("%w; this is a virtual machine, and only its host counts joules", err)
+// kernelsHere lists the kinds of vector instructions for which there are kernels that run here.
+func kernelsHere() string {
+	var runs, lacks []string
+	for _, level := range simd.Levels() {
+		if level.Supported() {
+			runs = append(runs, level.String())
+		} else {
+			lacks = append(lacks, level.String())
 		}
-		return err
 	}
-	return meter.Close()
+	text := strings.Join(runs, ", ")
+	if lacks != nil {
+		text += "; the processor cannot run those for " + strings.Join(lacks, ", ")
+	}
+	return text
 }
 
-func gpuMeters() (string, error) {
-	meters, err := energy.OpenGPUs()
+// examineGPUs lists GPUs and the libraries that the program would load for them.
+func (h *examined) examineGPUs(all *findings) {
+	gpus, err := h.gpus()
+	for i, g := range gpus {
+		all.add("GPU "+fmt.Sprint(i), fmt.Sprintf("%s with %s, compute capability %d.%d", g.Name, budget.Size(g.MemoryBytes), g.Capability/10, g.Capability%10), nil)
+	}
+	if err != nil {
+		all.add("GPUs", "", err)
+	}
+	for _, name := range []string{kernels.CuBLAS, kernels.CuBLASLt, kernels.CuDNN} {
+		file, err := h.library(name)
+		all.add("library "+name, file+"; calibrate measures its kernels", err)
+	}
+}
+
+// processorMeter says why the counters of processors cannot be read; nil: they can.
+func (h *examined) processorMeter() error {
+	meter, err := h.processor()
+	switch {
+	case err == nil:
+		return meter.Close()
+	case errors.Is(err, energy.ErrNoCounter) && h.virtual:
+		return errors.New("this is a virtual machine, and only its host counts joules; they are modelled by the platform's watts")
+	case errors.Is(err, energy.ErrNoCounter):
+		return fmt.Errorf("%w; load it with: sudo modprobe intel_rapl_msr", err)
+	}
+	return err
+}
+
+// temperature reads the sensor of processors.
+func (h *examined) temperature() (string, error) {
+	if h.celsius == nil {
+		return "", errors.New("the system shows no sensor of the processors' packages")
+	}
+	celsius, err := h.celsius()
+	return fmt.Sprintf("%.0f degrees Celsius now", celsius), err
+}
+
+func (h *examined) gpuJoules() (string, error) {
+	meters, err := h.gpuMeters()
 	if err != nil {
 		return "", err
 	}
@@ -134,8 +196,8 @@ func clocksOf(p *platform.Platform) (string, error) {
 
 // calibrationTime says what calibrate measures by default and about how long.
 func calibrationTime() string {
-	return fmt.Sprintf("dahl calibrate --out here.toml measures %s at their own batches for about %v each, and the memory; further networks take as long",
-		strings.Join(calibratedModels, ", "), calibrationPerModel)
+	return fmt.Sprintf("dahl calibrate --out here.toml takes about %v for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
+		calibrationPerModel, strings.Join(calibratedModels, ", "))
 }
 
 // printFindings writes a line for each, what is missing with a mark.

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/kernels"
 )
 
 // TestDoctorSaysWhatThereIs looks at a machine with a fake tree of clocks, from 0.8 to 3 GHz.
@@ -18,7 +25,7 @@ func TestDoctorSaysWhatThereIs(t *testing.T) {
 		}
 		found[f.Of] = f
 	}
-	for _, of := range []string{"processor", "memory", "joules of processors", "joules of GPUs", "calibration"} {
+	for _, of := range []string{"processor", "kernels", "memory", "library cudnn", "joules of processors", "temperature", "joules of GPUs", "calibration"} {
 		if _, said := found[of]; !said {
 			t.Errorf("nothing is said of %s", of)
 		}
@@ -31,16 +38,83 @@ func TestDoctorSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestDoctorOpensCounters reads a fake tree of RAPL, and says why where there is none.
-func TestDoctorOpensCounters(t *testing.T) {
+// ofTree is a machine without GPUs and sensors, with a fake tree of RAPL.
+func ofTree(root string) *examined {
+	return &examined{
+		processor: func() (energy.Meter, error) { return energy.OpenRAPL(root) },
+		gpus:      func() ([]execute.GPU, error) { return nil, errors.New("no driver") },
+		library:   func(string) (string, error) { return "", errors.New("no driver") },
+		gpuMeters: func() ([]energy.GPUMeters, error) { return nil, errors.New("no driver") },
+	}
+}
+
+// found is what doctor says of one thing.
+func (h *examined) found(t *testing.T, of string) finding {
+	t.Helper()
+	p, err := execute.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := h.examine(p).Findings
+	i := slices.IndexFunc(all, func(f finding) bool { return f.Of == of })
+	if i < 0 {
+		t.Fatalf("nothing is said of %s: %+v", of, all)
+	}
+	return all[i]
+}
+
+// TestDoctorSaysWhyNot: joules of processors that are counted; that root alone may read, which has to be
+// injected, since tests may run as root; that a virtual machine does not count; and that nothing counts.
+func TestDoctorSaysWhyNot(t *testing.T) {
+	const of = "joules of processors"
 	root := t.TempDir()
-	if err := raplHere(root); err == nil || !strings.Contains(err.Error(), root) {
-		t.Errorf("no counter: %v, want an error that names %s", err, root)
+	bare := ofTree(root)
+	if f := bare.found(t, of); f.Has || !strings.Contains(f.Text, root) || !strings.Contains(f.Text, "sudo modprobe intel_rapl_msr") {
+		t.Errorf("without a counter: %+v", f)
+	}
+	virtual := ofTree(root)
+	virtual.virtual = true
+	if f := virtual.found(t, of); f.Has || !strings.HasPrefix(f.Text, "this is a virtual machine, and only its host counts joules") {
+		t.Errorf("on a virtual machine: %+v", f)
 	}
 	for file, text := range map[string]string{"name": "package-0", "energy_uj": "17", "max_energy_range_uj": "262143328850"} {
 		writeTestFile(t, filepath.Join(root, "intel-rapl:0", file), text+"\n")
 	}
-	if err := raplHere(root); err != nil {
-		t.Errorf("with a counter: %v", err)
+	if f := virtual.found(t, of); !f.Has {
+		t.Errorf("with a counter: %+v", f)
+	}
+	const allow = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
+	bare.processor = func() (energy.Meter, error) {
+		return nil, &energy.DeniedError{Err: &fs.PathError{Op: "open", Path: filepath.Join(root, "intel-rapl:0", "energy_uj"), Err: fs.ErrPermission}, What: "the counters are", Allow: allow}
+	}
+	if f := bare.found(t, of); f.Has || f.Command != allow || !strings.HasSuffix(f.Text, "for root only; run as root, or allow it until the next start with: "+allow) {
+		t.Errorf("without permission: %+v", f)
+	}
+}
+
+// TestDoctorNamesGPUs: a GPU with two of three libraries, and a sensor of the processors.
+func TestDoctorNamesGPUs(t *testing.T) {
+	h := ofTree(t.TempDir())
+	h.gpus = func() ([]execute.GPU, error) {
+		return []execute.GPU{{Name: "H100", MemoryBytes: 80e9, Capability: 90}}, nil
+	}
+	h.library = func(name string) (string, error) {
+		if name == kernels.CuDNN {
+			return "", errors.New("the library was not found: libcudnn.so.9, libcudnn.so.8")
+		}
+		return "lib" + name + ".so.12", nil
+	}
+	h.celsius = func() (float64, error) { return 61.5, nil }
+	for of, want := range map[string]finding{
+		"GPU 0":          {Has: true, Text: "H100 with 80 GB, compute capability 9.0"},
+		"library cublas": {Has: true, Text: "libcublas.so.12; calibrate measures its kernels"},
+		"library cudnn":  {Text: "the library was not found: libcudnn.so.9, libcudnn.so.8"},
+		"temperature":    {Has: true, Text: "62 degrees Celsius now"},
+		"joules of GPUs": {Text: "no driver"},
+	} {
+		want.Of = of
+		if f := h.found(t, of); f != want {
+			t.Errorf("%+v, want %+v", f, want)
+		}
 	}
 }

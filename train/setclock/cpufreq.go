@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"dahl/energy"
 )
 
 // limits are the frequencies between which a CPU may run.
@@ -147,7 +149,7 @@ func (s *System) limit(want limits) error {
 // explain says how rights that are missing are given.
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: clocks are for root only; run as root, or allow it until the next start with: sudo chmod a+w /sys/devices/system/cpu/cpu*/cpufreq/scaling_{min,max}_freq", err)
+		return &energy.DeniedError{Err: err, What: "clocks are", Allow: "sudo chmod a+w /sys/devices/system/cpu/cpu*/cpufreq/scaling_{min,max}_freq"}
 	}
 	return err
 }
