@@ -29,6 +29,11 @@ func TestHelp(t *testing.T) {
 // message: what is wrong, in the user's terms.
 var badInputs = []struct{ line, want string }{
 	{"plan --networks nope", `"nope"`},
+	{"winograd --batch 0", "--batch 0:"},
+	{"winograd --repeats 0", "--repeats 0:"},
+	{"winograd --out nope/x.md", "nope"},
+	{"winograd --python nope/python", "nope/python"},
+	{"winograd --python false", "has PyTorch"},
 	{"plan --platforms nope", "laptop"},
 	{"plan --objectives nope", "energy"},
 	{"plan --budget 0s", "--budget 0s"},

@@ -38,11 +38,12 @@ var inDomain = map[string]struct {
 	operands [2]string
 	filters  bool
 }{
-	"conv2d.nhwc":        {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.pool":   {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.dx":     {operands: [2]string{"dy", "wt"}},
-	"conv2d.nhwc.dw":     {operands: [2]string{"dy", "x"}, filters: true},
-	"conv2d.nhwc.dw.sgd": {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc":         {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.moments": {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.pool":    {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.dx":      {operands: [2]string{"dy", "wt"}},
+	"conv2d.nhwc.dw":      {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc.dw.sgd":  {operands: [2]string{"dy", "x"}, filters: true},
 }
 
 // winogradTile is the rows and columns of results of a tile.
@@ -128,11 +129,35 @@ func timesRoot(polynomial []float64, root float64) []float64 {
 // winogradBound adds the error of Winograd's algorithm to a bound of operand i. Sums over pixels, of biases, are not
 // in the domain.
 func (e *Expected) winogradBound(i int, bound func(int) float64) func(int) float64 {
-	if bound == nil || len(e.ref.Spec.Operands[i].Shape) != 4 {
-		return bound
+	if bound == nil {
+		return nil
 	}
-	own := 1.01 * e.ref.winogradError()
+	own := 0.0
+	if name := e.ref.Kernel.Operands[i].Name; len(e.ref.Spec.Operands[i].Shape) == 4 {
+		own = 1.01 * e.ref.winogradError()
+	} else if name == "s" || name == "q" {
+		own = e.momentError(name)
+	}
 	return func(j int) float64 { return bound(j) + own }
+}
+
+// momentError bounds the error of a moment over n pixels of results y that err by up to e. Their sum errs by n·e, and by
+// γₙ of n times the largest that a result can be. A deviation from the mean is at most d = 2·max|y|, and errs by
+// 2e, so that its square errs by 2e·(2d + 2e); the sum of squares does n times that, and its roundings,
+// of a mean, a difference, a product and the sum, are γ of n + 8 of squares of at most d + 2e.
+func (e *Expected) momentError(name string) float64 {
+	own, most, y := 1.01*e.ref.winogradError(), 0.0, e.ref.Operand("y")
+	for _, v := range e.ref.Values(y) {
+		most = max(most, math.Abs(v))
+	}
+	shape := e.ref.Spec.Operands[y].Shape
+	n := float64(shape[1] * shape[2])
+	nu := (n + 8) * UnitRoundoff(e.ref.Spec.Type)
+	rounded, d := 1.01*nu/(1-nu), 2*most
+	if name == "s" {
+		return n*own + rounded*n*(most+own)
+	}
+	return n*4*own*(d+own) + rounded*n*(d+2*own)*(d+2*own)
 }
 
 // comparePooled compares maxima of a convolution on small integers, whose sums are exact in the reference.
