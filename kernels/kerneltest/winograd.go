@@ -130,33 +130,34 @@ func timesRoot(polynomial []float64, root float64) []float64 {
 // in the domain.
 func (e *Expected) winogradBound(i int, bound func(int) float64) func(int) float64 {
 	if bound == nil {
-		return bound
+		return nil
 	}
-	own := 1.01 * e.ref.winogradError()
-	if e.ref.Spec.Op == "conv2d.nhwc.moments" && i < 2 {
-		return e.momentBound(i, own)
-	}
-	if len(e.ref.Spec.Operands[i].Shape) != 4 {
-		return bound
+	own := 0.0
+	if name := e.ref.Kernel.Operands[i].Name; len(e.ref.Spec.Operands[i].Shape) == 4 {
+		own = 1.01 * e.ref.winogradError()
+	} else if name == "s" || name == "q" {
+		own = e.momentError(name)
 	}
 	return func(j int) float64 { return bound(j) + own }
 }
 
-// momentBound bounds the differences of the moments of y where each of its elements is off by at most δ. The sum of P pixels is off by
-// P·δ, the mean by δ, and a deviation of at most D by 2δ, so that P squares are by P·(4D·δ + 4δ²). Both variants round P sums, and
-// some 8 operations for each, of at most P·max|y| or P·(D+2δ)².
-func (e *Expected) momentBound(i int, off float64) func(int) float64 {
-	shape, most := e.ref.Spec.Operands[2].Shape, off
-	for _, v := range e.ref.Values(2) {
-		most = max(most, math.Abs(v)+off)
+// momentError bounds the error of a moment over n pixels of results y that err by up to e. Their sum errs by n·e, and by
+// γₙ of n times the largest that a result can be. A deviation from the mean is at most d = 2·max|y|, and errs by
+// 2e, so that its square errs by 2e·(2d + 2e); the sum of squares does n times that, and its roundings,
+// of a mean, a difference, a product and the sum, are γ of n + 8 of squares of at most d + 2e.
+func (e *Expected) momentError(name string) float64 {
+	own, most, y := 1.01*e.ref.winogradError(), 0.0, e.ref.Operand("y")
+	for _, v := range e.ref.Values(y) {
+		most = max(most, math.Abs(v))
 	}
-	pixels, deviation := float64(shape[1]*shape[2]), 2*most
-	rounding := 2 * (pixels + 8) * UnitRoundoff(e.ref.Spec.Type) * pixels
-	limit := pixels*off + rounding*most
-	if i == 1 {
-		limit = pixels*(4*deviation*off+4*off*off) + rounding*(deviation+2*off)*(deviation+2*off)
+	shape := e.ref.Spec.Operands[y].Shape
+	n := float64(shape[1] * shape[2])
+	nu := (n + 8) * UnitRoundoff(e.ref.Spec.Type)
+	rounded, d := 1.01*nu/(1-nu), 2*most
+	if name == "s" {
+		return n*own + rounded*n*(most+own)
 	}
-	return func(int) float64 { return limit }
+	return n*4*own*(d+own) + rounded*n*(d+2*own)*(d+2*own)
 }
 
 // comparePooled compares maxima of a convolution on small integers, whose sums are exact in the reference.
