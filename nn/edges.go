@@ -18,6 +18,7 @@ func (l *lowerer) place(n *Node) {
 	}
 	n.out = l.tensor(n.last().Name+".out", n.last().Out, n.outLayout())
 	n.out.rectified = n.relu != nil && n.pool == nil && n.isProduct()
+	n.out.stopped = n.add != nil
 	if n.isView() {
 		return
 	}

@@ -45,7 +45,7 @@ func (Flatten) Forward(n *Node) {
 	n.out.value = l.view(n.out.name, n.in.value, n.out.shape)
 	if n.in.grad != none {
 		name := "grad." + n.out.name
-		if n.in.rectified { // the gradient before the ReLU
+		if n.in.rectified || n.in.stopped { // the gradient before the ReLU
 			name = l.nameOf(n.in.grad) + ".flat"
 		}
 		n.out.grad = l.view(name, n.in.grad, n.out.shape)

@@ -63,7 +63,7 @@ func joined(m *Model, stages []int) bool {
 	}
 	return slices.ContainsFunc(relu.readers, func(r reader) bool {
 		switch m.Stages[r.stage].Layer.(type) {
-		case Add, Concat, Flatten:
+		case Add, Concat:
 			return false
 		}
 		return true

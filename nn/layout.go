@@ -43,7 +43,7 @@ func (l *lowerer) convert(n *Node, input int, layout string) {
 	n.before[input] = &from
 	*x = l.tensor("", from.sample, layout)
 	x.name = l.newName(from.name+"."+x.order(), n)
-	x.rectified = from.rectified
+	x.rectified = from.rectified // what is stopped has a gradient of its own in this layout
 	x.value = l.image(x.name, dag.Activation, x)
 	if from.grad != none && !n.passes(input) {
 		x.grad = l.image(l.nameOf(from.grad)+"."+x.order(), dag.Gradient, x)

@@ -36,6 +36,8 @@ type layerFixture struct {
 	// Running are the running statistics after the step, Evaluated the output of an evaluation with these.
 	Running   map[string]coded
 	Evaluated coded
+	// Trained is the losses of the first steps by stochastic gradient descent at a rate of 1/64 and a momentum of 1/2.
+	Trained []float64
 }
 
 type optimizerFixture struct {
@@ -223,6 +225,33 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 	for i, got := range evaluation.floats(m.Stages[len(m.Stages)-1].Name + ".out") {
 		if !(math.Abs(got-f.Evaluated[i]) <= limit*top) {
 			t.Fatalf("output %d of the evaluation is %.17g, want %.17g", i, got, f.Evaluated[i])
+		}
+	}
+}
+
+// TestTrainingMatchesPyTorch: 20 steps of a network with batch normalisations have PyTorch's losses to eleven digits in
+// float64, in every lowering.
+func TestTrainingMatchesPyTorch(t *testing.T) {
+	for _, f := range readFixtures(t).Layers {
+		for _, l := range wholeLowerings {
+			if len(f.Trained) == 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%s,fused=%v", f.Name, l.Layout, l.Fused), func(t *testing.T) {
+				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, Lowering: l, Optimizer: SGD{Momentum: 0.5}})
+				in := newInterpreterOf(t, g, map[string][]uint64{}, byDefault)
+				copy(in.bytes("data.train.images"), f.Images)
+				copy(in.ints("data.train.labels"), f.Labels)
+				for name, values := range f.Params {
+					in.setFloats(name, values)
+				}
+				for step, want := range f.Trained {
+					in.step(indices(0, f.Batch), 1./64, step+1)
+					if got := in.floats("loss")[0]; !(math.Abs(got-want) <= 1e-11*want) {
+						t.Fatalf("loss %d is %.17g, want %.17g", step+1, got, want)
+					}
+				}
+			})
 		}
 	}
 }

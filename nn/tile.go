@@ -30,6 +30,8 @@ type tensor struct {
 	// rectified: the values come out of a fused ReLU, and grad is the gradient before the ReLU. A
 	// task that writes grad puts 0 where the value is 0.
 	rectified bool
+	// stopped: likewise, but the layer itself puts the zeros there, when all readers have written grad.
+	stopped bool
 	// turned: the features lie as H×W×C of this C×H×W; nil: as usual.
 	turned []int
 }

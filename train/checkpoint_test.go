@@ -32,6 +32,12 @@ func trainableAs(t testing.TB, p *platform.Platform, o Options, as nn.Defaults) 
 		t.Fatal(err)
 	}
 	m.Defaults.Schedule, m.Defaults.Loss, m.Defaults.ClipNorm = as.Schedule, as.Loss, as.ClipNorm
+	return trainableOf(t, m, p, o)
+}
+
+// trainableOf is trainable with another network.
+func trainableOf(t testing.TB, m *nn.Model, p *platform.Platform, o Options) *Workload {
+	t.Helper()
 	d, err := OpenData("digits", 53, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -110,22 +116,32 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
+	tracked, err := nn.New("tracked", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.Flatten{}, nn.Dense{Outputs: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
-		p  *platform.Platform
-		o  Options
-		as nn.Defaults
+		p     *platform.Platform
+		o     Options
+		as    nn.Defaults
+		model *nn.Model // nil: digits-cnn
 	}{
-		"cores, momentum":            {cores, Options{Optimizer: momentum}, nn.Defaults{}},
-		"cores, Adam, by a policy":   {cores, Options{Optimizer: adam.New(), Policy: policy("dmda")}, nn.Defaults{}},
-		"GPU, Adam":                  {emulated, Options{Optimizer: adam.New(), Record: 1}, nn.Defaults{}},
-		"GPU, momentum, by a policy": {emulated, Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}, nn.Defaults{}},
-		"GPU, a cosine over epochs":  {emulated, Options{Record: 1}, nn.Defaults{Schedule: nn.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
-		"cores, all that changes steps": {cores, Options{Optimizer: nn.DefaultAdamW(), Policy: policy("eager")}, nn.Defaults{
+		"cores, statistics and dropout": {p: cores, o: Options{Optimizer: momentum}, model: tracked},
+		"GPU, statistics and dropout":   {p: emulated, o: Options{Record: 1}, model: tracked},
+		"cores, momentum":               {p: cores, o: Options{Optimizer: momentum}, as: nn.Defaults{}},
+		"cores, Adam, by a policy":      {p: cores, o: Options{Optimizer: adam.New(), Policy: policy("dmda")}, as: nn.Defaults{}},
+		"GPU, Adam":                     {p: emulated, o: Options{Optimizer: adam.New(), Record: 1}, as: nn.Defaults{}},
+		"GPU, momentum, by a policy":    {p: emulated, o: Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}, as: nn.Defaults{}},
+		"GPU, a cosine over epochs":     {p: emulated, o: Options{Record: 1}, as: nn.Defaults{Schedule: nn.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
+		"cores, all that changes steps": {p: cores, o: Options{Optimizer: nn.DefaultAdamW(), Policy: policy("eager")}, as: nn.Defaults{
 			Schedule: nn.Schedule{Kind: "cosine", Over: 17, PerStep: true, Warmup: 3, From: 0.25}, Loss: nn.Loss{LabelSmoothing: 0.125}, ClipNorm: 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Checkpoint = CheckpointEvery{Steps: 5}
 			w := trainableAs(t, c.p, c.o, c.as)
+			if c.model != nil {
+				w = trainableOf(t, c.model, c.p, c.o)
+			}
 			whole, _, err := runFrom(t, w, nil, 0)
 			if err != nil {
 				t.Fatal(err)

@@ -68,6 +68,47 @@ func TestFromNPZ(t *testing.T) {
 	}
 }
 
+// TestFromNPZWithStatistics: a network with batch normalisation also takes the running statistics, and the number of batches,
+// which is an int64.
+func TestFromNPZWithStatistics(t *testing.T) {
+	m, err := nn.New("tracked", []int{2, 3, 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[dag.DType]string{dag.Int64: "", dag.Float32: "bn1.num_batches_tracked.npy: its type is float32; write int64"} {
+		var arrays []nn.Array
+		for i, p := range m.State() {
+			values := make([]float64, p.Elems())
+			values[0] = float64(i + 1)
+			kind := dag.Float64
+			if p.Counts {
+				kind = of
+			}
+			arrays = append(arrays, nn.NewArray(p.Name, kind, p.Shape, values))
+		}
+		path := filepath.Join(t.TempDir(), "w.npz")
+		if err := nn.WriteNPZ(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		init, err := FromNPZ(path, m, dag.Float32)
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
+			}
+			continue
+		}
+		for i, p := range m.State() {
+			values := make([]float64, p.Elems())
+			if err == nil {
+				err = init(&p, values)
+			}
+			if err != nil || values[0] != float64(i+1) {
+				t.Errorf("%s begins with %v: %v", p.Name, values, err)
+			}
+		}
+	}
+}
+
 // zeros is the deflated form of so many MiB of zeros behind a header: a block that refers back to
 // zeros alone means the same at every place.
 func zeros(t *testing.T, header []byte, megabytes int) []byte {

@@ -285,7 +285,37 @@ def layer_case(name, layers):
         "grads": {k: coded(v.grad) for k, v in params.items() if k not in running},
         "loss": loss.item(), "correct": int((x.argmax(1) == labels).sum()),
         **({"running": {k: coded(v) for k, v in running.items()}, "evaluated": coded(evaluated(layers, images, params))} if running else {}),
+        **({"trained": trained(layers, *drawn(name, layers)[:2], again(name, layers))} if name in TRAINED else {}),
     }
+
+
+def again(name, layers):
+    """The parameters at the beginning."""
+    params = drawn(name, layers)[2]
+    for k, p in params.items():
+        p.requires_grad_("running" not in k)
+    return params
+
+
+TRAINED = ["normalised"]  # networks that are also trained for some steps
+RATE, MOMENTUM = 0.015625, 0.5
+
+
+def trained(layers, images, labels, params):
+    """The loss of each of 20 steps on the same images."""
+    TRAINING[0], losses = True, []
+    optimizer = torch.optim.SGD([p for p in params.values() if p.requires_grad], lr=RATE, momentum=MOMENTUM)
+    for _ in range(20):
+        values = {"input": images.to(torch.float64) / 255}
+        for layer, key in named(layers):
+            values[key] = apply(layer, key, inputs(layer, values), params)
+        loss = F.cross_entropy(values[key], labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    TRAINING[0] = False
+    return losses
 
 
 def evaluated(layers, images, params):
