@@ -1,27 +1,30 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
 
 // The weight gradient is a product with the transposed image. Its rows are the columns of the
 // window and the channels, which follow each other under a pixel of dy. Its groups are the rows
 // of the window, and its sums run over pixels. Pixels whose windows miss the same rows and
 // columns are summed together, as in the other convolutions.
 
-// convDwNHWC adds to dw the gradient of a convolution of x with respect to its filters,
-// and to db, if not nil, that with respect to its bias.
+// convDwNHWC sets dw to the gradient of a convolution of x with respect to its filters, or adds it, and
+// adds to db, if not nil, that with respect to its bias.
 type convDwNHWC[T Float] struct {
 	dw, dy, x     map4[T]
 	db            []T
+	add           bool
 	rows, columns lattice
 	groups        int
+	next          [2][]T // memory to fetch meanwhile
 }
 
 func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	if !call.Args[0].Accumulates() {
-		c.dw.clear()
-	}
+	c.add = call.Args[0].Accumulates()
 	if len(call.Args) > 3 {
 		c.db = Data[T](&call.Args[3])
 		if !call.Args[3].Accumulates() {
@@ -33,7 +36,7 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 
 func conv2dNHWCDwWorkspace(s *Spec) int64 {
 	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
-	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[1], dw[2], dw[3], columnStride(s))
+	return convWorkspaceOf(s.Type.SizeBytes(), dy[2], dw, columnStride(s))
 }
 
 // convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
@@ -46,22 +49,99 @@ func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {
 	}
 }
 
-// all adds the gradient over the whole of dy, some samples at a time.
+// all adds the gradient over the whole of dy. Of many filters some are computed at a time, in the
+// workspace: a panel, as in other convolutions.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
-	parts, g := c.split(l, work)
-	step := cachedSamples(&c.x, &c.dy, &c.dw)
-	for n := 0; n < c.dy.extent[0]; n += step {
-		if c.db != nil { // first, since reading dy from end to end brings it to the cache fastest
-			dy := c.dy.samples(n, min(step, c.dy.extent[0]-n))
+	filters, width := c.dw.extent[3], c.panels()
+	if width == filters {
+		if !c.add {
+			c.dw.clear()
+		}
+		parts, g := c.split(l, work)
+		c.chunks(l, parts[:])
+		c.fold(&parts[0], g)
+		return
+	}
+	rows, columns := allTaps(&c.dw)
+	for f := 0; f < filters; f += width {
+		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
+		p, some := [1]convDwNHWC[T]{*c}, c.dw.part(3, r)
+		p[0].dw, _ = packed(work, &some, rows, columns)
+		clear(p[0].dw.elems)
+		p[0].dy = c.dy.part(3, r)
+		if c.db != nil {
+			p[0].db = c.db[r.Lo:r.Hi]
+		}
+		p[0].chunks(l, p[:])
+		eachShared(&some, &p[0].dw, 1, 1, func(one, many []T) {
+			if c.add {
+				simd.Add(l, one, many)
+			} else {
+				copy(one, many)
+			}
+		})
+	}
+}
+
+// panels is how many filters are computed at a time.
+func (c *convDwNHWC[T]) panels() int {
+	e := &c.dw.extent
+	if c.groups > 1 || c.dy.extent[0]*c.rows.pixels*c.columns.pixels < panelPixels {
+		return e[3]
+	}
+	return panelWidth(sizeOf[T](), e[0]*e[1]*e[2], e[3])
+}
+
+// chunk is some samples of dy from n, or rows u to end of one.
+type chunk struct{ n, samples, u, end int }
+
+// chunks adds the gradients of parts, some samples or rows of one at a time, so that what is read of x
+// and dy stays in the second-level cache. What the next ones read is fetched meanwhile.
+func (c *convDwNHWC[T]) chunks(l simd.Level, parts []convDwNHWC[T]) {
+	rows := c.rows.pixels
+	elems := max(cachedBytes/sizeOf[T](), c.dw.extent[0]*c.dw.extent[1]*c.dw.extent[2]*c.dw.extent[3])
+	perRow := max(1, c.dy.extent[2]*c.dy.extent[3]+c.rows.pace()*c.columns.pace()*c.columns.pixels*c.x.extent[3])
+	samples, some := max(1, elems/(perRow*max(rows, 1))), max(1, min(rows, elems/perRow))
+	at := chunk{samples: min(samples, c.dy.extent[0]), end: some}
+	for at.samples > 0 {
+		next := at
+		if at.end < rows {
+			next.u, next.end = at.end, min(at.end+some, rows)
+		} else {
+			next.n, next.u, next.end = at.n+at.samples, 0, some
+			next.samples = min(samples, c.dy.extent[0]-next.n)
+		}
+		if c.db != nil {
+			dy := c.dy.samples(at.n, at.samples).part(1, dag.Range{Lo: at.u, Hi: at.end})
 			addPixels(l, c.db, &dy, true)
 		}
 		for i := range parts {
 			p := parts[i]
-			p.dy, p.x = p.dy.samples(n, min(step, c.dy.extent[0]-n)), p.x.samples(n, step)
-			p.run(l, 0, p.rows.pixels)
+			p.dy, p.x = p.dy.samples(at.n, at.samples), p.x.samples(at.n, at.samples)
+			if i == 0 && next.samples > 0 {
+				p.next = c.reads(next)
+			}
+			p.run(l, at.u, at.end)
 		}
+		at = next
 	}
-	c.fold(&parts[0], g)
+}
+
+// reads is the memory of x and dy that a chunk reads, without what is read in pieces far from each other.
+func (c *convDwNHWC[T]) reads(at chunk) (next [2][]T) {
+	last := at.n + at.samples - 1
+	row := func(m *map4[T], from, to int) []T {
+		end := m.at(last, to-1, m.extent[2]-1, m.extent[3])
+		return m.elems[min(m.at(at.n, from, 0, 0), end):end]
+	}
+	if c.columns.pace() == c.columns.stride {
+		bottom := c.rows.from + (at.end-1)*c.rows.stride + (c.rows.taps-1)*c.rows.dilation + 1
+		next[0] = row(&c.x, max(0, c.rows.from+at.u*c.rows.stride), min(c.x.extent[1], bottom))
+	}
+	if 2*c.dy.extent[3] > c.dy.stride[2] {
+		next[1] = row(&c.dy, at.u, at.end)
+	}
+	return next
 }
 
 // run adds the gradient over rows u to end of dy, of all samples.
@@ -80,6 +160,10 @@ func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 
 // zones is run of one group, or of all groups of a depthwise convolution.
 func (c *convDwNHWC[T]) zones(l simd.Level, u, end int) {
+	if c.groups < 2 && c.dw.extent[2] >= tapChannels {
+		c.taps(l, u, end)
+		return
+	}
 	for u < end && c.columns.pixels > 0 {
 		next, top, bottom := c.rows.zone(u)
 		next = min(next, end)
@@ -98,37 +182,66 @@ func (c *convDwNHWC[T]) zones(l simd.Level, u, end int) {
 	}
 }
 
+// tapChannels is how many channels are enough rows of a product. Then each tap of the window is a
+// product of its own, over all pixels for which it lies in the image, so that each element of the
+// gradient is read and written once.
+const tapChannels = 24
+
+// taps adds the gradient over rows u to end of dy, tap by tap.
+func (c *convDwNHWC[T]) taps(l simd.Level, u, end int) {
+	for i := range c.rows.taps {
+		top, bottom := c.rows.inside(i, u, end)
+		for j := range c.columns.taps {
+			left, right := c.columns.inside(j, 0, c.columns.pixels)
+			if top >= bottom || left >= right {
+				continue
+			}
+			p := c.product(top, bottom, left, right, i, j)
+			p.M = c.dw.extent[2]
+			p.C = c.dw.elems[c.dw.at(i, j, 0, 0):]
+			for o, next := range c.next { // a part beside each tap
+				tap, taps := i*c.columns.taps+j, c.rows.taps*c.columns.taps
+				p.Next[o] = next[len(next)*tap/taps : len(next)*(tap+1)/taps]
+			}
+			p.Run(l)
+		}
+	}
+}
+
 // part adds the gradient from the pixels whose windows lie in x with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
-	dy := c.dy.at(0, c.rows.first+u, c.columns.first+v, 0)
 	row, column := c.rows.dilation*c.x.stride[1], c.columns.dilation*c.x.stride[2]
-	from := c.x.at(0, c.rows.from+u*c.rows.stride, c.columns.from+v*c.columns.stride, 0) + taps[0]*row + taps[2]*column
-	inner, outer, rest := arrange(
-		walk{count: after - v, source: c.columns.stride * c.x.stride[2], result: c.dy.stride[2]},
-		walk{count: end - u, source: c.rows.stride * c.x.stride[1], result: c.dy.stride[1]},
-		walk{count: c.dy.extent[0], source: c.x.stride[0], result: c.dy.stride[0]})
-	p := simd.Product[T]{
-		N: c.dw.extent[3], K: inner.count, Batch: outer.count, Groups: taps[1] - taps[0],
-		ARow: 1, AStep: inner.source, ABatch: outer.source, AGroup: row,
-		BRow: inner.result, BBatch: outer.result,
-		CRow: c.dw.stride[2], CGroup: c.dw.stride[0],
-		Accumulate: true,
-	}
+	p := c.product(u, end, v, after, taps[0], taps[2])
+	p.Groups, p.AGroup, p.CGroup = taps[1]-taps[0], row, c.dw.stride[0]
 	// Columns of the window are rows of one product if they touch and neither x nor dw is cut.
 	channels, columns, together := c.dw.extent[2], taps[3]-taps[2], 1
 	if column == channels && c.dw.stride[1] == channels*c.dw.stride[2] {
 		together = columns
 	}
 	p.M = together * channels
-	for range rest.count {
-		p.B = c.dy.elems[dy:]
-		for j := 0; j < columns; j += together {
-			p.A = c.x.elems[from+j*column:]
-			p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
-			p.Run(l)
-		}
-		from, dy = from+rest.source, dy+rest.result
+	x := p.A
+	for j := 0; j < columns; j += together {
+		p.A = x[j*column:]
+		p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
+		p.Run(l)
+	}
+}
+
+// product is that of pixels u to end and v to after with what lies under tap i, j of their windows.
+func (c *convDwNHWC[T]) product(u, end, v, after, i, j int) simd.Product[T] {
+	row := c.rows.from + u*c.rows.stride + i*c.rows.dilation
+	column := c.columns.from + v*c.columns.stride + j*c.columns.dilation
+	inner, outer, rest := arrange(
+		walk{count: after - v, source: c.columns.stride * c.x.stride[2], result: c.dy.stride[2]},
+		walk{count: end - u, source: c.rows.stride * c.x.stride[1], result: c.dy.stride[1]},
+		walk{count: c.dy.extent[0], source: c.x.stride[0], result: c.dy.stride[0]})
+	return simd.Product[T]{
+		A: c.x.elems[c.x.at(0, row, column, 0):], B: c.dy.elems[c.dy.at(0, c.rows.first+u, c.columns.first+v, 0):],
+		N: c.dw.extent[3], K: inner.count, Batch: outer.count, Outer: rest.count,
+		ARow: 1, AStep: inner.source, ABatch: outer.source, AOuter: rest.source,
+		BRow: inner.result, BBatch: outer.result, BOuter: rest.result,
+		CRow: c.dw.stride[2], Accumulate: true,
 	}
 }
 

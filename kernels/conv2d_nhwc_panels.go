@@ -12,7 +12,7 @@ import (
 
 const (
 	// filtersBytes is the size of filters that are read where they are.
-	filtersBytes = 512 << 10
+	filtersBytes = 1<<20 - 1
 	// panelBytes is the most of a panel of more than panelColumns bytes in a row.
 	panelBytes = 512 << 10
 	// panelColumns is the least bytes of a row of a panel, two vectors of AVX-512.
@@ -27,7 +27,10 @@ func panelWidth(elementBytes, terms, filters int) int {
 	if terms*filters*elementBytes <= filtersBytes {
 		return filters
 	}
-	return min(filters, max(1, panelBytes/(terms*panelColumns))*panelColumns/elementBytes)
+	columns := panelColumns / elementBytes
+	most := max(1, panelBytes/(terms*panelColumns)) * columns
+	panels := ceilDiv(filters, most)
+	return min(filters, ceilDiv(ceilDiv(filters, panels), columns)*columns)
 }
 
 // panelWorkspace is the bytes of a panel, or 0 for filters that are read where they are.
@@ -68,7 +71,7 @@ func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
 	if width == filters || c.dst.extent[0]*c.rows.pixels*c.columns.pixels < panelPixels {
 		return false
 	}
-	rows, columns := someTaps{count: c.w.extent[0], every: 1}, someTaps{count: c.w.extent[1], every: 1}
+	rows, columns := allTaps(&c.w)
 	for f := 0; f < filters; f += width {
 		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
 		p := c.filters(r)
@@ -86,6 +89,10 @@ func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
 
 // someTaps is taps of the filters at equal distances.
 type someTaps struct{ first, count, every int }
+
+func allTaps[T Float](w *map4[T]) (rows, columns someTaps) {
+	return someTaps{count: w.extent[0], every: 1}, someTaps{count: w.extent[1], every: 1}
+}
 
 // packed is room in the workspace for some rows and columns of the filters.
 func packed[T Float](work []byte, w *map4[T], rows, columns someTaps) (m map4[T], rest []byte) {

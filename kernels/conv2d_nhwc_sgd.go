@@ -68,8 +68,8 @@ type convDescent[T Float] struct {
 	turned []T // room for turnedFilters filters
 }
 
-// convDescentOf takes the gradients, as zeros, from the workspace. The sums and later run need
-// the rest.
+// convDescentOf takes the gradients, that of the bias as zeros, from the workspace. The sums and later
+// run need the rest.
 func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byte) {
 	d.descent = descentOf[T](call, hyper)
 	e := [4]int(d.w.Shape)
@@ -77,7 +77,6 @@ func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byt
 	dw, rest := scratch[T](call.Work, wholeLines(e[0]*filter))
 	d.db, rest = scratch[T](rest, wholeLines(e[0]))
 	d.dw, d.db = packed4(dw, [4]int{e[2], e[3], e[1], e[0]}), d.db[:e[0]]
-	clear(dw)
 	clear(d.db)
 	d.turned, _ = scratch[T](rest, min(e[0], turnedFilters)*filter)
 	return d, rest
@@ -115,11 +114,12 @@ func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 
 func conv2dNHWCDwSGDWorkspace(s *Spec) int64 {
 	w, dy := s.Operands[0].Shape, s.Operands[2].Shape
-	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[3], w[1], w[0], columnStride(s)))
+	return convDescentWorkspace(s, convWorkspaceOf(s.Type.SizeBytes(), dy[2], []int{w[2], w[3], w[1], w[0]}, columnStride(s)))
 }
 
 func conv2dNHWCPoolDwSGDAt[T Float](l simd.Level, call *Call) {
 	d, work := convDescentOf[T](call, 5)
+	d.dw.clear()
 	g := convPoolDw[T]{dw: d.dw, db: d.db, x: map4Of[T](&call.Args[4]), maxima: maximaOf[T](call, 2, 3)}
 	g.all(l, windowingOf(call.Params), work)
 	d.run(l)

@@ -197,6 +197,15 @@ func (l *lattice) zone(u int) (end, lo, hi int) {
 	return u + 1, lo, hi
 }
 
+// inside returns the pixels from u to end under whose windows a tap lies within the source.
+func (l *lattice) inside(tap, u, end int) (first, after int) {
+	at := l.from + tap*l.dilation
+	return max(u, -floorDiv(at, l.stride)), min(end, floorDiv(l.extent-1-at, l.stride)+1)
+}
+
+// pace is how many more pixels of the source each pixel reads.
+func (l *lattice) pace() int { return min(l.stride, l.taps) }
+
 // walk is pixels at equal distances in the source, the result and the map where.
 type walk struct{ count, source, result, where int }
 

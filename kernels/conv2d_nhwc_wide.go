@@ -142,9 +142,11 @@ func (c *convDwNHWC[T]) fold(wide *convDwNHWC[T], g int) {
 	if g == 1 {
 		return
 	}
-	eachShared(&c.dw, &wide.dw, g, c.columns.stride, func(one, many []T) {
-		for f, v := range many {
-			one[f] += v
-		}
-	})
+	eachShared(&c.dw, &wide.dw, g, c.columns.stride, addTo)
+}
+
+func addTo[T Float](sums, x []T) {
+	for i, v := range x {
+		sums[i] += v
+	}
 }

@@ -115,8 +115,6 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	t, work := turnedOf(call.Work, &dy, &x, [4]int{dw.extent[2], dw.extent[3], dw.extent[1], dw.extent[0]})
 	if call.Args[0].Accumulates() {
 		moveTo(l, &hwioTiles, t.w, dw)
-	} else {
-		clear(t.w.elems)
 	}
 	c := convDwOf(t.w, t.y, t.x, dy.extent[2], g)
 	for n := 0; n < dy.extent[0]; n += t.samples {
@@ -124,6 +122,7 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))
 		moveTo(l, &nhwcTiles, t.y.samples(0, count), dy.samples(n, count))
 		c.dy.extent[0] = count
+		c.add = n > 0 || call.Args[0].Accumulates()
 		c.all(l, work)
 		if len(call.Args) > 3 {
 			addPixels(l, Data[T](&call.Args[3]), &c.dy, n > 0 || call.Args[3].Accumulates())
