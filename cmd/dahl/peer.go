@@ -83,6 +83,18 @@ func settingsHelp() string {
 	return b.String()
 }
 
+// peerNames lists the programs.
+func peerNames() []string { return cli.Texts(peer.Programs(), peer.Program.String) }
+
+// peerSettings lists the names of settings of all programs, each once.
+func peerSettings() (names []string) {
+	for _, p := range peer.Programs() {
+		names = append(names, p.SettingNames()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // ofDahlAlone are flags of trainings that no other program has.
 var ofDahlAlone = []string{"graph", "lowering", "policy", "plan", "variant", "clock"}
 
