@@ -105,7 +105,7 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 	exclude(cmd, "devices", "workers")
 	f := cmd.Flags()
 	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	f.StringVar(&o.Python, "python", defaultPython, "Python `interpreter` that has NumPy and the program")
+	addPythonFlag(cmd, &o.Python, "the program")
 	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
 	for _, name := range ofDahlAlone {
 		cli.Must(f.MarkHidden(name))
@@ -118,6 +118,12 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 		}
 		return nil
 	})
+}
+
+// addPythonFlag adds the flag that names an interpreter. It is the only way to name one: no file that others
+// may have made says which program runs.
+func addPythonFlag(cmd *cobra.Command, python *string, of string) {
+	cmd.Flags().StringVar(python, "python", defaultPython, "Python `interpreter` of "+of)
 }
 
 // runPeer runs one training from options to files.
