@@ -124,11 +124,11 @@ devices() {
 peers_gpu() {
   calibrated=
   [ ! -s "$out/platform.toml" ] || calibrated="--platform $out/platform.toml"
-  part "peers-gpu-$1" "$bench" peers --python "$python" --device cuda $calibrated --modes train --settings "eager,compiled with graphs" \
+  part "peers-gpu-$1" "$bench" peers --python "$python" --device cuda $calibrated --modes train --programs pytorch,pytorch-compile --settings default,graphs \
     --models "$2" --batches "$batches" --energy 1s ${PEERS:-} --out "$out/peers-gpu-$1.md"
 }
 peers_cpu() {
-  part "peers-cpu-$1" "$bench" peers --python "$python" --models "$2" --batches "${batches%%,*}" --threads "${THREADS:-$(nproc)}" --repeats 3 ${PEERS:-} --out "$out/peers-cpu-$1.md"
+  part "peers-cpu-$1" "$bench" peers --python "$python" --programs pytorch --models "$2" --batches "${batches%%,*}" --threads "${THREADS:-$(nproc)}" --repeats 3 ${PEERS:-} --out "$out/peers-cpu-$1.md"
 }
 
 # name MODEL: of a network, or of its file.

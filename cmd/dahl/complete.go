@@ -35,9 +35,9 @@ func completions() map[string]cobra.CompletionFunc {
 		"label-smoothing": anything, "limit": anything, "loss": values(lossNames()...), "lowering": namesOrFiles([]string{bestTiles}, ".toml"),
 		"lr": anything, "model": modelFiles, "momentum": anything, "objective": values(exact.Objectives()...), "offset": anything,
 		"optimizer": values(optimizerNames()...), "out": directories, "plan": namesOrFiles(nil, ".json"), "platform": platformFiles,
-		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "record": anything,
+		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "python": anyFile, "record": anything,
 		"resume": begunRuns, "samples": anything, "save": namesOrFiles(nil, ".npz"), "schedule": values(scheduleNames()...),
-		"seed": anything, "steps": anything, "tile": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
+		"seed": anything, "setting": values(peerSettings()...), "steps": anything, "tile": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
 		"weight-decay": anything, "what-if": platformFiles, "workers": anything,
 
 		"calibrate.out": namesOrFiles(nil, ".toml"), "import.out": namesOrFiles(nil, ".json"), "report.out": namesOrFiles(nil, ".html"),
@@ -51,7 +51,7 @@ func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"compare": runs, "report": runs, "trace": one(runs), "verify": one(runs), "rerun": one(runs), "plot": runAndFigures,
 		"kernels": one(runs), "import": one(namesOrFiles(nil, ".stg", ".dot", ".json")), "plan": namesOrFiles(platforms.Names(), ".toml"),
-		"completion": one(values(shellNames()...)), "experiment show": one(values(experiment.Presets()...)),
+		"peer": one(values(peerNames()...)), "completion": one(values(shellNames()...)), "experiment show": one(values(experiment.Presets()...)),
 		"experiment run": one(namesOrFiles(experiment.Presets(), ".toml")), "experiment verify": one(experiments),
 	}
 }
@@ -80,6 +80,11 @@ func addCompletions(root *cobra.Command) {
 
 // anything is the completion of a number or a text: none.
 var anything cobra.CompletionFunc = cobra.NoFileCompletions
+
+// anyFile offers files of any name.
+func anyFile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
 
 // directories leaves it to the shell.
 var directories cobra.CompletionFunc = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)

@@ -18,13 +18,14 @@ import (
 type contestant struct {
 	name, sentence string
 	// args is the command line of a cell without the directory, as the manifest of its run has it.
-	args func(command string, c *experiment.Cell) []string
+	args func(r *gridRun, c *experiment.Cell) []string
 	// run leaves the run of a cell in a directory. It goes on with one that was interrupted.
 	run func(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) error
 	// row reads that run. Its status is Missing where the directory does not hold the run of this cell.
 	row func(r *gridRun, c *experiment.Cell, dir string) experiment.Row
-	// verify runs the cell again and compares. Text is what may differ, such as times.
-	verify func(ctx context.Context, dir string) (text string, err error)
+	// verify runs the cell again, where it needs an interpreter by that one, and compares. Text is what may
+	// differ, such as times.
+	verify func(ctx context.Context, dir, python string) (text string, err error)
 }
 
 // contestants is the table of them. The first one trains where an experiment names none.
@@ -37,12 +38,12 @@ func contestants() []contestant {
 }
 
 // dahlArgs leaves out what only other programs read.
-func dahlArgs(command string, c *experiment.Cell) []string {
-	return append([]string{command}, c.Args(peerKeys...)...)
+func dahlArgs(r *gridRun, c *experiment.Cell) []string {
+	return append([]string{r.file.Command}, c.Args(settingKey)...)
 }
 
-// peerKeys are the keys of cells that are no flags of execute, but of peer.
-var peerKeys = []string{"python", "setting"}
+// settingKey is the key of cells that is no flag of execute, but of peer.
+const settingKey = "setting"
 
 // peerFlagSet are the flags of peer.
 func peerFlagSet() *pflag.FlagSet {
@@ -52,7 +53,7 @@ func peerFlagSet() *pflag.FlagSet {
 }
 
 // peerArgs leaves out what only dahl reads, such as the policy.
-func peerArgs(_ string, c *experiment.Cell) []string {
+func peerArgs(r *gridRun, c *experiment.Cell) []string {
 	flags := peerFlagSet()
 	var without []string
 	for _, s := range c.Settings {
@@ -60,19 +61,17 @@ func peerArgs(_ string, c *experiment.Cell) []string {
 			without = append(without, s.Key)
 		}
 	}
-	return append([]string{peerCommand, c.Setting(experiment.ContestantAxis)}, c.Args(without...)...)
+	return append([]string{peerCommand, c.Setting(experiment.ContestantAxis), "--python=" + r.manifest.Python}, c.Args(without...)...)
 }
 
 // runPeerCell runs a cell as a process of this program, if the other program is installed.
 func runPeerCell(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) error {
-	python := cmp.Or(c.Setting("python"), defaultPython)
 	program, err := peer.ProgramByName(c.Setting(experiment.ContestantAxis))
 	cli.Must(err) // the cells were checked
-	who := [2]string{program.Name, python}
-	known, ok := r.installed[who]
+	known, ok := r.installed[program.Name]
 	if !ok {
-		if known = peer.Installed(ctx, python, program); ctx.Err() == nil {
-			r.installed[who] = known
+		if known = peer.Installed(ctx, r.manifest.Python, program); ctx.Err() == nil {
+			r.installed[program.Name] = known
 		}
 	}
 	if known != nil {
@@ -91,7 +90,7 @@ func checkPeerCell(f *experiment.File, c *experiment.Cell) error {
 	if f.Command != "execute" {
 		return fmt.Errorf("contestant %s trains on this machine: write command = \"execute\"", name)
 	}
-	if s := c.Setting("setting"); s != "" && !p.HasSetting(s) {
+	if s := c.Setting(settingKey); s != "" && !p.HasSetting(s) {
 		return fmt.Errorf("contestant %s has no setting %q; write %s", name, s, naming.OneOf(p.SettingNames()))
 	}
 	return nil

@@ -50,7 +50,7 @@ func newExperimentList() *cobra.Command {
 				var cells [2]int
 				var file *experiment.File
 				for i, small := range []bool{true, false} {
-					x, err := openExperiment(name, small, nil, "")
+					x, err := openExperiment(name, small, nil)
 					if err != nil {
 						return err
 					}
@@ -89,9 +89,8 @@ type experimentSource struct {
 }
 
 // openExperiment reads a file, or what ships with dahl by its name. Data are pairs of the name of a
-// case and of the data that it takes in the place of the file's; python, unless it is empty, is the
-// interpreter in the place of the file's.
-func openExperiment(name string, small bool, data []string, python string) (*experimentSource, error) {
+// case and of the data that it takes in the place of the file's.
+func openExperiment(name string, small bool, data []string) (*experimentSource, error) {
 	x := &experimentSource{name: name}
 	var err error
 	if x.text, err = experimentText(name); err != nil {
@@ -99,9 +98,6 @@ func openExperiment(name string, small bool, data []string, python string) (*exp
 	}
 	if x.file, err = experiment.Parse(x.text, name, small); err != nil {
 		return nil, cli.AsInput(err)
-	}
-	if python != "" {
-		x.file.Set("python", python)
 	}
 	for _, pair := range data {
 		of, path, ok := strings.Cut(pair, "=")
@@ -153,8 +149,8 @@ type experimentManifest struct {
 	CPU    string    `json:"cpu"`
 	File   identity  `json:"file"`
 	Small  bool      `json:"small,omitempty"`
-	Data   []string  `json:"data,omitempty"`   // case=DATA, in the place of the file's
-	Python string    `json:"python,omitempty"` // in the place of the file's
+	Data   []string  `json:"data,omitempty"` // case=DATA, in the place of the file's
+	Python string    `json:"python"`         // interpreter of contestants that need one
 
 	Idle []idlePower `json:"idle,omitempty"` // while nothing ran, where there are meters
 }
@@ -182,7 +178,7 @@ func (m *experimentManifest) source(dir string) (*experimentSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openExperiment(path, m.Small, m.Data, m.Python)
+	return openExperiment(path, m.Small, m.Data)
 }
 
 // writeText writes what prints itself in lines.

@@ -59,7 +59,7 @@ func (c *cellCommand) keys() []string {
 	c.addFlags(cmd, &options{})
 	keys := []string{experiment.ContestantAxis}
 	if c.name == "execute" {
-		keys = append(keys, peerKeys...)
+		keys = append(keys, settingKey)
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(notInCells, f.Name) && !f.Hidden {
@@ -104,7 +104,7 @@ func checkCells(f *experiment.File, cells []experiment.Cell) error {
 		if err := checkPeerCell(f, c); err != nil {
 			return cli.InputErrorf("%s: cell %s: %w", f.Path, c.Name(), err)
 		}
-		o, err := command.cellOptions(c.Args(peerKeys...))
+		o, err := command.cellOptions(c.Args(settingKey))
 		if err == nil {
 			what, jsonErr := json.Marshal(o)
 			if cli.Must(jsonErr); !known[string(what)] {
@@ -135,7 +135,7 @@ func checkSetting(command *cellCommand, s experiment.Setting, keys []string) err
 		if s.Value != bestTiles {
 			_, err = nn.LoadLowering(s.Value)
 		}
-	case "python", "setting": // which is known with the contestant
+	case settingKey: // which is known with the contestant
 	default:
 		cmd := &cobra.Command{Use: command.name}
 		command.addFlags(cmd, &options{})

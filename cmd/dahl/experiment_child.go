@@ -31,7 +31,7 @@ func runDahl(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) er
 
 // args is the command line of a cell without the directory, as its manifest has it.
 func (r *gridRun) args(c *experiment.Cell) []string {
-	return contestantOf(c).args(r.file.Command, c)
+	return contestantOf(c).args(r, c)
 }
 
 // childDahl runs this program with a command line and returns what it prints. Its error is the last
@@ -77,11 +77,11 @@ func childError(ctx context.Context, err error, said string) error {
 }
 
 // verifyDahl checks the files of a run by their hashes and runs it again.
-func verifyDahl(ctx context.Context, dir string) (text string, err error) {
+func verifyDahl(ctx context.Context, dir, python string) (text string, err error) {
 	if err := rundir.Verify(dir); err != nil {
 		return "", errors.New(cli.OneLine(err))
 	}
-	out, err := childDahl(ctx, "rerun", dir)
+	out, err := childDahl(ctx, "rerun", "--python="+python, dir)
 	var different []string
 	for line := range strings.Lines(out) {
 		what, verdict := strings.TrimSpace(line[:min(len(line), 20)]), strings.TrimSpace(line[min(len(line), 20):])

@@ -85,7 +85,7 @@ func TestExperimentOthers(t *testing.T) {
 // TestExperimentHeld: two processes do not write into one directory.
 func TestExperimentHeld(t *testing.T) {
 	inGrid(t, smallGrid)
-	x, err := openExperiment("grid.toml", false, nil, "")
+	x, err := openExperiment("grid.toml", false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (r *gridRun) measureIdle(ctx context.Context, window time.Duration) (idle [
 	}
 	seen := map[string]bool{}
 	for i := range r.cells {
-		o, err := command.cellOptions(r.cells[i].Args(peerKeys...))
+		o, err := command.cellOptions(r.cells[i].Args(settingKey))
 		if err != nil {
 			return nil, err
 		}

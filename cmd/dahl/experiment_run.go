@@ -65,8 +65,8 @@ the first one runs: keys, values, models, machines, data.
   y = "images_per_s"             # a column of results.csv
 
 contestant = ["dahl", "pytorch", "jax"] trains each cell by all of them.
-python = "venv/bin/python" in [run] names the interpreter that has them, and setting = "best" tries
-their settings first, as dahl peer does. What only dahl has, such as a policy, is not theirs. A
+--python names the interpreter that has them, which no file can; setting = "best" tries their
+settings first, as dahl peer does. What only dahl has, such as a policy, is not theirs. A
 contestant that is not installed is said to be, and the others go on.
 
 The same command goes on after any interruption, kill -9 included: cells whose runs are
@@ -94,7 +94,7 @@ which dahl was started.
 	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
 	cmd.Flags().BoolVar(&f.small, "small", false, "the small version: what [small] in the file says")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil, "take other data in a case: `case=DATA` (repeat it for several cases)")
-	cmd.Flags().StringVar(&f.python, "python", "", "Python `interpreter` of the contestants that need one (default: the file's, else "+defaultPython+")")
+	addPythonFlag(cmd, &f.python, "the contestants that need one")
 	cmd.Flags().BoolVar(&f.allowModified, "allow-modified", false, "run also with a program that was built from modified sources, which nobody can build again")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return cmd
@@ -127,18 +127,17 @@ type gridRun struct {
 	table    experiment.Table
 	progress io.Writer
 	bar      *cli.ProgressBar
-	// installed are contestants with their interpreters that were asked for their version: nil, or why they
-	// gave none.
-	installed map[[2]string]error
+	// installed are contestants that were asked for their version, by name: nil, or why they gave none.
+	installed map[string]error
 }
 
 // runExperiment runs what has not run yet and writes all results.
 func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f *experimentFlags) error {
-	x, err := openExperiment(name, f.small, f.data, f.python)
+	x, err := openExperiment(name, f.small, f.data)
 	if err != nil {
 		return err
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[[2]string]error{}}
+	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[string]error{}}
 	if f.json {
 		r.progress = io.Discard
 	}

@@ -240,7 +240,7 @@ checkpoint = "every=1steps"
 [grid]
 workers = [1]
 `)
-	x, err := openExperiment("grid.toml", false, nil, "")
+	x, err := openExperiment("grid.toml", false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestExperimentPresets(t *testing.T) {
 		if err != nil || mustRun(t, "experiment", "show", name) != string(src) {
 			t.Errorf("%s is shown otherwise; %v", name, err)
 		}
-		x, err := openExperiment(name, true, nil, "")
+		x, err := openExperiment(name, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

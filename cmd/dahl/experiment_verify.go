@@ -22,6 +22,8 @@ type verifyFlags struct {
 	cells string
 	count int
 	seed  uint64
+
+	python string
 }
 
 func newExperimentVerify() *cobra.Command {
@@ -45,6 +47,7 @@ directory where the experiment was started.`,
 	cmd.Flags().StringVar(&f.cells, "cells", "*", "the cells whose names match a `pattern`, in which * stands for any text")
 	cmd.Flags().IntVar(&f.count, "count", 0, "`n` of them, drawn at random (0: all)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`seed` of what is drawn")
+	addPythonFlag(cmd, &f.python, "the contestants that need one")
 	return cmd
 }
 
@@ -75,7 +78,7 @@ func verifyExperiment(ctx context.Context, out io.Writer, dir string, f *verifyF
 	}
 	for i, c := range chosen {
 		at := filepath.Join(dir, cellsDir, c.Name())
-		text, err := contestantOf(c).verify(ctx, at)
+		text, err := contestantOf(c).verify(ctx, at, f.python)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d of %d cells were compared: %w", i, len(chosen), ctx.Err())
 		}

@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/kernels"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/schedule"
@@ -76,11 +77,23 @@ steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 func settingsHelp() string {
 	var b strings.Builder
 	for _, p := range peer.Programs() {
-		for _, s := range p.Settings("cpu", 2) {
+		for _, s := range p.Settings(kernels.DeviceCPU, 2) {
 			fmt.Fprintf(&b, "  %-16s %s: %s\n", p.Name, s.Name, s.Doc)
 		}
 	}
 	return b.String()
+}
+
+// peerNames lists the programs.
+func peerNames() []string { return cli.Texts(peer.Programs(), peer.Program.String) }
+
+// peerSettings lists the names of settings of all programs, each once.
+func peerSettings() (names []string) {
+	for _, p := range peer.Programs() {
+		names = append(names, p.SettingNames()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // ofDahlAlone are flags of trainings that no other program has.
@@ -93,7 +106,7 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 	exclude(cmd, "devices", "workers")
 	f := cmd.Flags()
 	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	f.StringVar(&o.Python, "python", defaultPython, "Python `interpreter` that has NumPy and the program")
+	addPythonFlag(cmd, &o.Python, "the program")
 	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
 	for _, name := range ofDahlAlone {
 		cli.Must(f.MarkHidden(name))
@@ -106,6 +119,12 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 		}
 		return nil
 	})
+}
+
+// addPythonFlag adds the flag that names an interpreter. It is the only way to name one: no file that others
+// may have made says which program runs.
+func addPythonFlag(cmd *cobra.Command, python *string, of string) {
+	cmd.Flags().StringVar(python, "python", defaultPython, "Python `interpreter` of "+of)
 }
 
 // runPeer runs one training from options to files.

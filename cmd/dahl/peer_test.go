@@ -76,7 +76,7 @@ func TestPeer(t *testing.T) {
 		t.Errorf("epochs %+v, %v", epochs, err)
 	}
 	mustRun(t, "verify", "theirs")
-	if out := mustRun(t, "rerun", "theirs"); !strings.Contains(out, "first losses         same") || !strings.Contains(out, "program              same: Fake 1.2") {
+	if out := mustRun(t, "rerun", "--python", python, "theirs"); !strings.Contains(out, "first losses         same") || !strings.Contains(out, "program              same: Fake 1.2") {
 		t.Errorf("rerun printed\n%s", out)
 	}
 	for _, command := range []string{"report", "compare", "plot"} {
@@ -160,7 +160,7 @@ contestant = ["dahl", "pytorch", "jax"]
 	if err != nil || strings.Contains(strings.Join(m.Args, " "), "policy") {
 		t.Errorf("arguments %v, %v", m.Args, err)
 	}
-	mustRun(t, "experiment", "verify", "x", "--cells", "contestant=pytorch")
+	mustRun(t, "experiment", "verify", "x", "--cells", "contestant=pytorch", "--python", python)
 }
 
 // Every setting of every program can be named in an experiment, alone and with a format.

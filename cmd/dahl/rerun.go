@@ -19,7 +19,7 @@ import (
 )
 
 func newRerun([]string) *cobra.Command {
-	var out string
+	var out, python string
 	cmd := &cobra.Command{
 		Use:   "rerun DIR",
 		Short: "repeat a run and compare what must come out equal",
@@ -33,14 +33,15 @@ given: start it in the directory where the run was started.`,
 		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
 		Args:    wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out)
+			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out, python)
 		},
 	}
+	addPythonFlag(cmd, &python, "a run by another program")
 	cmd.Flags().StringVar(&out, "out", "", "keep the new run in this `directory` (default: compare and forget it)")
 	return cmd
 }
 
-func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
+func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error {
 	old, err := readManifest(dir)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	} else if sameFile(dir, out) {
 		return cli.InputErrorf("--out %s is the run to be repeated; name another directory", out)
 	}
-	if err := old.repeat(ctx, dir, out); err != nil {
+	if err := old.repeat(ctx, dir, out, python); err != nil {
 		if forget && ctx.Err() != nil {
 			err = ctx.Err() // err says where the part that was done is kept, which is nowhere
 		}
@@ -159,7 +160,7 @@ func (m *manifest) changedInput() error {
 
 // repeat runs the manifest's options again on the platform kept in dir. A demo is
 // an execution on the platform that it calibrated.
-func (m *manifest) repeat(ctx context.Context, dir, out string) error {
+func (m *manifest) repeat(ctx context.Context, dir, out, python string) error {
 	o := m.Options
 	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
 	if m.Lists(machineFile) {
@@ -172,6 +173,7 @@ func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
 	if m.Command == peerCommand {
+		o.Python = python
 		return runPeer(ctx, io.Discard, io.Discard, &o, &output{dir: out})
 	}
 	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}, clocks: clockFlags{ignore: true}})

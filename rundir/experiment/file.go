@@ -301,11 +301,6 @@ func (f *File) Axis(name string) *Axis {
 	return nil
 }
 
-// Set gives all cells a setting in the place of what the file says.
-func (f *File) Set(key, value string) {
-	f.Settings = append(slices.DeleteFunc(f.Settings, func(s Setting) bool { return s.Key == key }), Setting{Key: key, Value: value})
-}
-
 // SetData gives a case other data. The cases that it names are those that set data.
 func (f *File) SetData(of, data string) error {
 	var names []string
