@@ -17,7 +17,7 @@ func TestUniformInit(t *testing.T) {
 	}
 	values := map[string][]float64{}
 	for _, name := range []string{"conv1.weight", "conv1.bias", "conv1.weight again"} {
-		p := nn.Parameter{Name: name[:min(len(name), len("conv1.weight"))], Shape: []int{7, 11}}
+		p := nn.Parameter{Name: name[:min(len(name), len("conv1.weight"))], Shape: []int{7, 11}, FanIn: 11}
 		v := make([]float64, p.Elems())
 		if err := draw(&p, v); err != nil {
 			t.Fatal(err)
