@@ -35,7 +35,7 @@ var badInputs = []struct{ line, want string }{
 	{"plan --batch 0", "--batch 0:"},
 	{"plan --sets=-1", "--sets -1:"},
 	{"plan --out nope/x.md", "nope"},
-	{"accuracy --batches 64,x", "must be an integer"},
+	{"accuracy --batches 64,x", "is no integer"},
 	{"nope", `"nope"`},
 	{"peers extra", "extra"},
 	{"peers --threads 1 --python nope/python", "nope/python"},
