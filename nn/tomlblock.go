@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 // use, and layers. A layer of that kind stands for these layers. Their names have the use's in front, as in
 // "layer1.0.conv1". A text in the place of a number is a key of the block. Inputs are names within the block, or "input", what the use
 // reads; and the use's name is, for later layers, that of the last one of its layers.
+
+// maxBlockLayers bounds what a short file with blocks may stand for.
+const maxBlockLayers = 1 << 14
 
 // layerBlock is a [[block]].
 type layerBlock struct {
@@ -94,6 +98,9 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 			}
 		}
 		n, ok := layerOf(own, nil).(Named)
+		if len(r.layers) == maxBlockLayers {
+			t.File.FailAt(t.Path, t.Owner, fmt.Sprintf("more than %d layers with those of blocks", maxBlockLayers))
+		}
 		if !ok || t.File.Err != nil {
 			return
 		}
