@@ -59,6 +59,14 @@
 // that a flatten reads too, one in another layout, and one that already lies in another
 // concatenation.
 //
+// # Statistics
+//
+// A batch normalisation needs the mean and the variance of each channel over all samples. Tasks take the moments of single samples, and one task
+// puts these together in the order of the samples and carries the running statistics on ("bn1.running_mean", as [Model.State]
+// lists them). So the bits of the statistics depend on no tiling. What follows waits for all samples of the micro-batch, as
+// the definition asks. The gradient has the same form. A dropout keeps no mask: it draws by seed, step, layer, sample and element, in the backward
+// pass again. In an evaluation it has no task.
+//
 // # Layout
 //
 // Images are n×c×h×w, or n×h×w×c with [dag.NHWC]. The layout is an attribute of a buffer, and a
@@ -84,9 +92,18 @@
 //	                          gradient where the input needs none
 //	conv2d + relu             channels last, before a convolution or a dense layer
 //	dense + relu              in both layouts, before a dense layer
+//	conv2d, batchnorm         the convolution also takes the moments of its output, channels last
+//	batchnorm + relu          in both layouts
+//	batchnorm + add + relu    channels last; of a sum of two, where the other one comes earlier
+//	conv2d + batchnorm + relu in evaluations, channels last: filters and biases that normalise, the ReLU if there is one
 //	softmax + cross-entropy   the loss; the squared error is one task in any lowering
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
+//
+// A residual block of two convolutions so has 5 passes over activations forward beside those of the convolutions, instead of 13, and 13
+// backward, instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again, or behind a sum read
+// from the output, where the gradient of the sum takes the place of that of the output and any part that another reader
+// has of it is added on the way.
 //
 // Convolutions in n×c×h×w are not fused, and pooling is not fused with a convolution in groups, nor where
 // its windows are no squares or have padding. The layers of a group follow each other without a branch:

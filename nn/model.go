@@ -181,7 +181,7 @@ const maxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
 	if err := checkShape(m.Input); err != nil {
-		return &fault{"input", fmt.Errorf("input: %w", err)}
+		return &fault{-1, "input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
 		return fmt.Errorf("it has no layers")
@@ -190,20 +190,20 @@ func (m *Model) infer(layers []Layer) error {
 	m.Stages = make([]Stage, 0, len(layers))
 	for i, layer := range layers {
 		if err := m.place(layer, count); err != nil {
-			return &fault{fmt.Sprintf("layer[%d].input", i), err}
+			return &fault{i, ".input", err}
 		}
 	}
 	last := len(m.Stages) - 1
 	for i := range m.Stages[:last] {
 		if s := &m.Stages[i]; len(s.readers) == 0 {
-			return &fault{fmt.Sprintf("layer[%d]", i), fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
+			return &fault{i, "", fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
 		}
 	}
 	if err := m.bringKernels(); err != nil {
 		return err
 	}
 	if shape := m.Stages[last].Out; len(shape) != 1 {
-		return &fault{fmt.Sprintf("layer[%d]", last), fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))}
+		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))}
 	}
 	return nil
 }
@@ -233,9 +233,11 @@ func (m *Model) bringKernels() (err error) {
 // execute.Target.Kernels.
 func (m *Model) Kernels() *kernels.Table { return m.kernels }
 
-// fault is what is wrong with a model, and where its file says it.
+// fault is what is wrong with a model, and where its file says it: the number of the layer, and what follows in the path
+// of its key. Without a layer, -1, key is all of the path.
 type fault struct {
-	path string
+	layer int
+	key   string
 	error
 }
 

@@ -36,7 +36,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 }
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
-// [[layer]] per layer with its kind and the keys that [Layers] lists, and
+// [[layer]] per layer with its kind and the keys that [Layers] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
 // optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
 // clip_norm. The file's name is for
 // errors, which say file, line, key, value and what to write.
@@ -48,31 +48,35 @@ func ParseModel(src []byte, file string) (*Model, error) {
 	root.Need("name", `"lenet5"`)
 	root.Need("input", "the shape of one sample, [1, 28, 28]")
 	name, input := root.Text("name"), shapeIn(root, "input")
-	var layers []Layer
+	r := layerReader{blocks: blocksOf(root)}
 	for _, t := range root.Tables("layer") {
-		layers = append(layers, layerOf(t))
+		r.read(t)
 	}
 	var defaults *Defaults
 	if t := root.Table("train"); t != nil {
 		defaults = training(t)
 	}
-	root.Done("name, input, [[layer]], train")
-	if layers == nil {
+	root.Done("name, input, [[layer]], [[block]], train")
+	if r.layers == nil {
 		f.FailAt("", "", "layer is missing; write at least one [[layer]]")
 	}
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	m, err := New(name, input, layers...)
+	m, err := New(name, input, r.layers...)
 	if at, ok := errors.AsType[*fault](err); ok {
-		return nil, fmt.Errorf("%s:%d: %w", file, f.Line(at.path), err)
+		path := at.key
+		if at.layer >= 0 {
+			path = r.from[at.layer] + path
+		}
+		return nil, fmt.Errorf("%s:%d: %w", file, f.Line(path), err)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if defaults != nil {
 		m.Defaults = *defaults
 	}
-	m.OutputsAt = fmt.Sprintf("%s:%d", file, f.Line(fmt.Sprintf("layer[%d].outputs", len(layers)-1)))
+	m.OutputsAt = fmt.Sprintf("%s:%d", file, f.Line(r.from[len(r.from)-1]+".outputs"))
 	return m, nil
 }
 
@@ -90,12 +94,16 @@ func shapeIn(t *tomlfile.Table, key string) (shape []int) {
 	return shape
 }
 
-// layerOf reads one [[layer]].
-func layerOf(t *tomlfile.Table) Layer {
+// layerOf reads one [[layer]], which is of no kind of the blocks.
+func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	kind := t.Text("kind")
 	info, err := LayerByName(kind)
 	if err != nil {
-		t.Fail("kind", kind, "write one of "+namesOf(Layers()))
+		names := namesOf(Layers())
+		for _, b := range blocks {
+			names += ", " + b.kind
+		}
+		t.Fail("kind", kind, "write one of "+names)
 		return nil
 	}
 	known := "kind, name, input"

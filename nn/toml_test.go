@@ -103,7 +103,7 @@ func TestFileErrors(t *testing.T) {
 		{"name = \"m\"\ninput = [1, 0, 8]\n", "f.toml:2: input = [1 0 8]: write the shape"},
 		{"name = \"m\"\ninput = [1, 8]\n[[layer]]\nkind = \"relu\"\n", "f.toml:2: model \"m\": input: shape 1×8; want C×H×W"},
 		{ok, "f.toml:1: layer is missing; write at least one [[layer]]"},
-		{ok + "colour = 3\n", "f.toml:3: colour: unknown key; known are name, input, [[layer]], train"},
+		{ok + "colour = 3\n", "f.toml:3: colour: unknown key; known are name, input, [[layer]], [[block]], train"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"conv\"\n", `f.toml:6: layer 2: kind = "conv": write one of conv2d, dense,`},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = -3\n", "f.toml:5: layer 1: outputs = -3: want a whole number from 1 to"},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 2.5\n", "f.toml:5: layer 1: outputs = 2.5: want a whole number"},

@@ -238,6 +238,7 @@ func (t *Table) Table(key string) *Table {
 // Tables reads an array of tables, [[key]]. Errors call each by its name, or by
 // its number where it has none.
 func (t *Table) Tables(key string) []*Table {
+	t.joinTables(key)
 	list := value[[]map[string]any](t, key, "want tables; write [["+key+"]] above each", nil)
 	out := make([]*Table, len(list))
 	for i, keys := range list {
@@ -252,6 +253,22 @@ func (t *Table) Tables(key string) []*Table {
 		out[i] = &Table{t.File, path, owner, keys}
 	}
 	return out
+}
+
+// joinTables makes a list of inline tables, [{ … }, { … }], what tables below [[key]] are.
+func (t *Table) joinTables(key string) {
+	list, isList := t.Keys[key].([]any)
+	var tables []map[string]any
+	for _, e := range list {
+		keys, isTable := e.(map[string]any)
+		if !isTable {
+			return
+		}
+		tables = append(tables, keys)
+	}
+	if isList {
+		t.Keys[key] = tables
+	}
 }
 
 // Clip shortens a text of a file for an error.
