@@ -220,11 +220,15 @@ func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 		together = columns
 	}
 	p.M = together * channels
-	x := p.A
-	for j := 0; j < columns; j += together {
-		p.A = x[j*column:]
-		p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
-		p.Run(l)
+	x, dy, times := p.A, p.B, p.Outer
+	p.Outer = 1 // one after the other, so that all blocks of rows find them in the nearest cache
+	for o := range times {
+		p.B = dy[o*p.BOuter:]
+		for j := 0; j < columns; j += together {
+			p.A = x[o*p.AOuter+j*column:]
+			p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
+			p.Run(l)
+		}
 	}
 }
 
