@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/naming"
 )
 
 // Schedule says how the learning rate changes while a training goes on, like PyTorch's scheduler of
@@ -151,7 +153,7 @@ func ParseSchedule(text string) (Schedule, error) {
 		delete(given, set.name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		return Schedule{}, fmt.Errorf("schedule %s has no setting %q; it has %s", s.Kind, key, strings.Join(known, ", "))
+		return Schedule{}, fmt.Errorf("schedule %s has no setting %q; it has %s%s", s.Kind, key, strings.Join(known, ", "), naming.DidYouMean(key, known))
 	}
 	s.PerStep = unit == "step"
 	return s, nil

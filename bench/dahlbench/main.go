@@ -33,7 +33,7 @@ predictions come. Leave the machine alone meanwhile.`,
 
 // measurement completes a command that measures something and takes no arguments.
 func measurement(cmd *cobra.Command, run func(ctx context.Context, stdout, stderr io.Writer) error) *cobra.Command {
-	cmd.Args = cobra.NoArgs
+	cmd.Args = cli.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}

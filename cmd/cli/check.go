@@ -5,9 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"dahl/dag"
 	"dahl/naming"
 )
+
+// NoArgs refuses arguments of a command.
+func NoArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("argument %q belongs to no flag", args[0])
+}
 
 // CheckNumbers refuses the values of a flag of whole numbers that are below 1.
 func CheckNumbers(flag string, values ...int) error {

@@ -32,13 +32,11 @@ Start with:  dahl demo`,
 
 // noArgs refuses arguments, which are mostly values that did not reach their flags.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+	err := cli.NoArgs(cmd, args)
+	if f := cmd.Flags().Lookup("continue-on-loss"); err != nil && f != nil && f.Changed {
+		return fmt.Errorf("%w; its value follows as in --%s=2", err, f.Name)
 	}
-	if f := cmd.Flags().Lookup("continue-on-loss"); f != nil && f.Changed {
-		return fmt.Errorf("argument %q belongs to no flag; its value follows as in --%s=2", args[0], f.Name)
-	}
-	return fmt.Errorf("argument %q belongs to no flag", args[0])
+	return err
 }
 
 // newBench says where the command went that measured dahl itself.
