@@ -218,6 +218,11 @@ parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
 
+# vgg and resnet likewise, on random images: half an hour.
+.PHONY: parity-deep
+parity-deep: bin/dahl
+	@"$(PYTHON)" bench/parity/deep.py --dahl bin/dahl
+
 # LeNet-5's final accuracies by both programs, from the weights and in the orders of both: an hour on two busy cores.
 # bench/parity/seeds/README.md keeps what came out.
 .PHONY: parity-seeds
