@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func newWinograd() *cobra.Command {
 		Short: "convolutions by Winograd's algorithm beside direct ones and oneDNN's, and their errors",
 		Long: `winograd measures the passes of 3×3 convolutions on one thread: the direct variants, those by
 Winograd's algorithm, and oneDNN's as PyTorch calls them, channels last. Contestants of a row
-alternate, and a figure is the fastest repetition. GFLOP/s are those of the direct
+alternate, and a figure is the fastest repetition, in processor time of the thread. GFLOP/s are those of the direct
 count, 2·9·channels·filters per pixel of the result. A forward pass adds the bias, ours
 also does the ReLU; an input gradient of ours stops at the zeros of a ReLU; a weight gradient
 has the gradient of the bias.
@@ -117,6 +118,7 @@ func (o *winogradOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	if len(winogradLevels()) == 0 {
 		return cli.InputErrorf("this processor has no AVX2, without which convolutions are direct")
 	}
+	runtime.LockOSThread() // for threadTime
 	torch, err := startConvolutions(ctx, o.python)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (o *winogradOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	var report strings.Builder
 	w := io.MultiWriter(stdout, &report)
 	build := cli.ThisBuild()
-	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s, one thread.\n", build.Version, build.Commit, torch.Torch, torch.OneDNN)
+	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s, one thread, processor time.\n", build.Version, build.Commit, torch.Torch, torch.OneDNN)
 	if err := o.speeds(ctx, w, stderr, torch); err != nil {
 		return err
 	}
@@ -170,11 +172,11 @@ func (o *winogradOptions) speed(w io.Writer, torch *torchConvolutions, c *convol
 			v, _ := s.Kernel.Variant(name)
 			call, run := s.Call(v), v.Run(dag.Float32)
 			contestants = append(contestants, func(calls int) (time.Duration, error) {
-				start := time.Now()
+				start := threadTime()
 				for range calls {
 					run(call)
 				}
-				return time.Since(start), nil
+				return threadTime() - start, nil
 			})
 		}
 	}
