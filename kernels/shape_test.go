@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -283,7 +284,8 @@ func checkVariants(t *testing.T, k *kernels.Kernel) {
 	t.Helper()
 	names := map[string]bool{}
 	for i, v := range k.Variants {
-		cpu := v.Run32 != nil && v.Run64 != nil && v.Launches == nil && v.Types == nil && v.Capability == 0
+		has := func(of dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, of) }
+		cpu := (v.Run32 != nil) == has(dag.Float32) && (v.Run64 != nil) == has(dag.Float64) && v.Launches == nil && v.Capability == 0
 		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
 		if (v.Library != "") != (v.LibraryCall != nil) || v.Library != "" && v.Kind != kernels.CUDA || v.Library == "" && v.Before != nil {
 			t.Errorf("%s %s: a call of no library, or a library without one", k.Op, v.Name)
