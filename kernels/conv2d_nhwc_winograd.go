@@ -199,7 +199,7 @@ type winograd struct {
 	data, sums, inU []float32 // in the domain: the block's data and results of a panel; filters
 }
 
-// winogradWorkspace is the elements of a forward convolution's workspace.
+// workspace is the elements of a convolution's workspace.
 func (s *winogradSizes) workspace() int {
 	return simd.WinogradPositions*s.channels + inDomain(s.tiles, s.channels) + inDomain(s.tiles, s.panel) + s.kept*s.panelElems()
 }

@@ -10,8 +10,8 @@ import (
 // second-level cache while all panels of filters meet them. If all tiles are one block, the sums of one
 // panel at a time lie in the workspace, else those of all.
 
-// winogradDw adds to dw the gradient of a convolution of x with respect to its filters, and to db, if not
-// nil, that with respect to its bias.
+// winogradDw sets dw to the gradient of a convolution of x with respect to its filters, or adds it, and adds to
+// db, if not nil, that with respect to its bias.
 type winogradDw struct {
 	convDwNHWC[float32]
 	level simd.Level
@@ -54,7 +54,7 @@ func winogradDwOf(l simd.Level, c convDwNHWC[float32], work []byte) winogradDw {
 	return w
 }
 
-// all adds the whole gradient.
+// all computes the whole gradient.
 func (w *winogradDw) all() {
 	if w.db != nil {
 		addPixels(w.level, w.db, &w.dy, true)
@@ -104,7 +104,7 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 		return
 	}
 	t := simd.Winograd{
-		Tiles: channels, Channels: n, Accumulate: true,
+		Tiles: channels, Channels: n, Accumulate: w.add,
 		X: w.dw.elems[w.dw.at(0, 0, b.channel, f):], XTile: w.dw.stride[2], XRow: w.dw.stride[0], XPixel: w.dw.stride[1],
 		Domain: sums, DomainTile: w.panel, Position: apart(w.channels, w.panel),
 	}
@@ -114,9 +114,7 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 func conv2dNHWCDwWinograd(l simd.Level, call *Call) {
 	dw, dy, x := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
 	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	if !call.Args[0].Accumulates() {
-		c.dw.clear()
-	}
+	c.add = call.Args[0].Accumulates()
 	if len(call.Args) > 3 {
 		c.db = Data[float32](&call.Args[3])
 		if !call.Args[3].Accumulates() {
@@ -127,8 +125,6 @@ func conv2dNHWCDwWinograd(l simd.Level, call *Call) {
 	w.all()
 }
 
-// winogradDwWorkspace is for a weight gradient with the image, the gradient of the result and the filters in
-// operands x, dy and w.
 func conv2dNHWCDwWinogradWorkspace(l simd.Level, s *Spec) int64 {
 	dy, x := s.Operands[1].Shape, s.Operands[2].Shape
 	sizes := winogradDwSizes(l, x[3], dy[3], tilesOf(dy))
