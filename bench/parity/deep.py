@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 
 SEED = 1  # of weights, images, and dahl's training
-CLASSES = 256  # of 224×224 images, not 1000: a label of an IDX file is a byte
+LABELS = 256  # of 224×224 images, whose networks have 1000 outputs: a label of an IDX file is a byte
 
 VGG = {"vgg11": [64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0],
        "vgg16": [64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0]}
@@ -80,7 +80,7 @@ class VGGNet(nn.Module):
         before = len(layers) + 1  # and the flatten
         self.classifier = nn.Sequential(
             nn.Linear(512 * 49, 4096), nn.ReLU(), Dropout(0.5, before + 2),
-            nn.Linear(4096, 4096), nn.ReLU(), Dropout(0.5, before + 5), nn.Linear(4096, CLASSES))
+            nn.Linear(4096, 4096), nn.ReLU(), Dropout(0.5, before + 5), nn.Linear(4096, 1000))
 
     def forward(self, x):
         x = self.features(x)
@@ -129,7 +129,7 @@ class ResNet(nn.Module):
                 layers.append(Block(channels, 64 << stage, 2 if i == 0 and stage > 0 else 1, deep))
                 channels = (256 if deep else 64) << stage
             setattr(self, "layer%d" % (stage + 1), nn.Sequential(*layers))
-        self.fc = nn.Linear(channels, CLASSES if large else 10)
+        self.fc = nn.Linear(channels, 1000 if large else 10)
 
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
@@ -158,12 +158,11 @@ def write_idx(path, values):
 
 
 def draw(directory, name, batch, steps):
-    """Images, labels and weights. The last label of either split is the last class, so that dahl counts all."""
-    rng, side, classes = np.random.default_rng(SEED), 224 if name.endswith("-224") else 32, CLASSES if name.endswith("-224") else 10
+    """Images, labels and weights."""
+    rng, side, classes = np.random.default_rng(SEED), 224 if name.endswith("-224") else 32, LABELS if name.endswith("-224") else 10
     data = {}
     for split, count in (("train", batch * steps), ("t10k", 2 * batch)):
         images, labels = rng.integers(0, 256, (count, 3, side, side), np.uint8), rng.integers(0, classes, count).astype(np.uint8)
-        labels[-1] = classes - 1
         data[split] = images, labels
     torch.manual_seed(SEED)
     state = {k: v.numpy() for k, v in build(name).to(torch.float32).state_dict().items()}
