@@ -10,7 +10,7 @@ import (
 // one after the other.
 
 var conv2dNHWCMoments = Kernel{
-	Op: "conv2d.nhwc.moments", Doc: "y = x ⋆ w + b, s and q = moments of y; channels last",
+	Op: "conv2d.nhwc.moments", Doc: "y = x ⋆ w + b, with relu = 1 its positive part, s and q = moments of y; channels last",
 	Operands: []Operand{
 		writes("s", Real, "n g:f"), writes("q", Real, "n g:f"),
 		writes("y", Real, "n oh ow g:f"),
@@ -19,12 +19,9 @@ var conv2dNHWCMoments = Kernel{
 		optional(reads("b", Real, "g:f")),
 	},
 	Params: reluParams, Options: slidingOptions, Sizes: groupSizes, Whole: "oh ow",
-	Check: func(s *Spec) error {
-		_, err := intParam(s, "relu", 0, 0)
-		return err
-	},
+	Check:    checkFlag("relu"),
 	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return 4*s.volume(2) + biasFlops(s, 5, 2) },
+	Flops:    func(s *Spec) float64 { return (4+s.Param("relu"))*s.volume(2) + biasFlops(s, 5, 2) },
 	Variants: withMoments(conv2dNHWC.Variants),
 }
 
@@ -59,6 +56,9 @@ func withMoments(convolutions []Variant) (all []Variant) {
 // thenMoments is a convolution and the moments of its output. The operands of the one are the last of the call's, those of
 // the other the first three.
 func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) func(*Call) {
+	if convolve == nil { // of the other type alone
+		return nil
+	}
 	moments := func(c *Call) { momentsAt[T](l, c) }
 	if reference {
 		moments = momentsRef[T](3)
