@@ -218,7 +218,7 @@ func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	}
 	p.M = together * channels
 	x, dy, times := p.A, p.B, p.Outer
-	p.Outer = 1 // one after the other, so that all blocks of rows find them in the nearest cache
+	p.Outer = 1                                                // one after the other, so that all blocks of rows find them in the nearest cache
 	whole := taps == [4]int{0, c.rows.taps, 0, c.columns.taps} // most pixels
 	for o := range times {
 		p.B = dy[o*p.BOuter:]
