@@ -131,8 +131,10 @@ func (c *convDwNHWC[T]) chunks(l simd.Level, parts []convDwNHWC[T]) {
 func (c *convDwNHWC[T]) reads(at chunk) (next [2][]T) {
 	last := at.n + at.samples - 1
 	row := func(m *map4[T], from, to int) []T {
-		end := m.at(last, to-1, m.extent[2]-1, m.extent[3])
-		return m.elems[min(m.at(at.n, from, 0, 0), end):end]
+		if to <= from { // beside the image
+			return nil
+		}
+		return m.elems[m.at(at.n, from, 0, 0):m.at(last, to-1, m.extent[2]-1, m.extent[3])]
 	}
 	if c.columns.pace() == c.columns.stride {
 		bottom := c.rows.from + (at.end-1)*c.rows.stride + (c.rows.taps-1)*c.rows.dilation + 1
