@@ -131,8 +131,10 @@ func (c *convDwNHWC[T]) chunks(l simd.Level, parts []convDwNHWC[T]) {
 func (c *convDwNHWC[T]) reads(at chunk) (next [2][]T) {
 	last := at.n + at.samples - 1
 	row := func(m *map4[T], from, to int) []T {
-		end := m.at(last, to-1, m.extent[2]-1, m.extent[3])
-		return m.elems[min(m.at(at.n, from, 0, 0), end):end]
+		if to <= from { // beside the image
+			return nil
+		}
+		return m.elems[m.at(at.n, from, 0, 0):m.at(last, to-1, m.extent[2]-1, m.extent[3])]
 	}
 	if c.columns.pace() == c.columns.stride {
 		bottom := c.rows.from + (at.end-1)*c.rows.stride + (c.rows.taps-1)*c.rows.dilation + 1
@@ -199,10 +201,7 @@ func (c *convDwNHWC[T]) taps(l simd.Level, u, end int) {
 			p := c.product(top, bottom, left, right, i, j)
 			p.M = c.dw.extent[2]
 			p.C = c.dw.elems[c.dw.at(i, j, 0, 0):]
-			for o, next := range c.next { // a part beside each tap
-				tap, taps := i*c.columns.taps+j, c.rows.taps*c.columns.taps
-				p.Next[o] = next[len(next)*tap/taps : len(next)*(tap+1)/taps]
-			}
+			p.Next = c.nextPart(i*c.columns.taps+j, c.rows.taps*c.columns.taps)
 			p.Run(l)
 		}
 	}
@@ -221,15 +220,28 @@ func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	}
 	p.M = together * channels
 	x, dy, times := p.A, p.B, p.Outer
-	p.Outer = 1 // one after the other, so that all blocks of rows find them in the nearest cache
+	p.Outer = 1                                                // one after the other, so that all blocks of rows find them in the nearest cache
+	whole := taps == [4]int{0, c.rows.taps, 0, c.columns.taps} // most pixels
 	for o := range times {
 		p.B = dy[o*p.BOuter:]
 		for j := 0; j < columns; j += together {
+			p.Next = [2][]T{}
+			if whole && j == 0 {
+				p.Next = c.nextPart(o, times)
+			}
 			p.A = x[o*p.AOuter+j*column:]
 			p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
 			p.Run(l)
 		}
 	}
+}
+
+// nextPart is the memory to fetch beside one of so many products.
+func (c *convDwNHWC[T]) nextPart(i, products int) (part [2][]T) {
+	for o, next := range c.next {
+		part[o] = next[len(next)*i/products : len(next)*(i+1)/products]
+	}
+	return part
 }
 
 // product is that of pixels u to end and v to after with what lies under tap i, j of their windows.

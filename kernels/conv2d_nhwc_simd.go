@@ -100,15 +100,23 @@ func (c *convNHWC[T]) eachPhase(wt *map4[T], g windowing, visit func(rows, colum
 }
 
 // packedPhases computes all phases of some samples at a time. The filters of all phases, no more
-// than all filters, are copied to the workspace before the first.
+// than all filters, are copied to the workspace before the first. Where a window is smaller than the
+// stride, phases without taps are cleared beforehand, with the others, since that goes from end to end.
 func (c *convNHWC[T]) packedPhases(l simd.Level, wt *map4[T], g windowing, work []byte) {
 	step := cachedSamples(&c.src, &c.dst, wt)
+	gaps := wt.extent[0] < g.rows.every() || wt.extent[1] < g.columns.every()
 	for n := 0; n < c.dst.extent[0]; n += step {
 		rest := work
+		if part := c.samples(n, step); gaps && !c.add {
+			part.dst.clear()
+		}
 		c.eachPhase(wt, g, func(rows, columns someTaps) {
 			c.w, rest = packed(rest, wt, rows, columns)
 			if n == 0 {
 				c.w.copy(wt, rows, columns)
+			}
+			if gaps && rows.count*columns.count == 0 {
+				return
 			}
 			part := c.samples(n, step)
 			part.run(l, 0, c.rows.pixels)

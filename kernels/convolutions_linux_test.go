@@ -34,7 +34,7 @@ var convBenchCases = []convBenchCase{
 }
 
 func (c *convBenchCase) String() string {
-	return fmt.Sprintf("%d→%d_%d×%d@%d_stride%d", c.channels, c.filters, c.window, c.window, c.height, c.stride)
+	return fmt.Sprintf("%d→%d_%d×%d@%d_stride%d_pad%d", c.channels, c.filters, c.window, c.window, c.height, c.stride, c.pad)
 }
 
 func (c *convBenchCase) out() int { return (c.height+2*c.pad-c.window)/c.stride + 1 }
@@ -71,20 +71,26 @@ func BenchmarkConvolutions(b *testing.B) {
 			{"conv2d.nhwc.dx", [][]int{x, y, turned}},
 			{"conv2d.nhwc.dw", [][]int{w, y, x}},
 		} {
-			k, _ := kernels.KernelByName(pass.op)
-			s := kerneltest.New(k, dag.Float32, pass.shapes, kerneltest.FirstModes(k), kerneltest.ConvReLUParams(float64(c.pad), float64(c.stride), 0), 0)
-			s.Fill(rand.New(rand.NewPCG(1, 2)))
-			if err := kernels.Validate(&s.Spec); err != nil {
-				b.Fatal(err)
-			}
-			for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
-				if v, ok := k.Variant(l.String()); ok && v.RunsHere() {
-					call, run := s.Call(v), v.Run(dag.Float32)
-					b.Run(fmt.Sprintf("%v/%s/%s", c, pass.op, v.Name), func(b *testing.B) {
-						besidePeak(b, l, c.flops(batch), func() { run(call) })
-					})
-				}
-			}
+			b.Run(fmt.Sprintf("%v/%s", c, pass.op), func(b *testing.B) {
+				params := kerneltest.ConvReLUParams(float64(c.pad), float64(c.stride), 0)
+				benchLevels(b, pass.op, pass.shapes, params, c.flops(batch))
+			})
+		}
+	}
+}
+
+// benchLevels runs the vector variants of an operation beside the peak.
+func benchLevels(b *testing.B, op string, shapes [][]int, params dag.Params, flops float64) {
+	k, _ := kernels.KernelByName(op)
+	s := kerneltest.New(k, dag.Float32, shapes, kerneltest.FirstModes(k), params, 0)
+	s.Fill(rand.New(rand.NewPCG(1, 2)))
+	if err := kernels.Validate(&s.Spec); err != nil {
+		b.Fatal(err)
+	}
+	for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
+		if v, ok := k.Variant(l.String()); ok && v.RunsHere() {
+			call, run := s.Call(v), v.Run(dag.Float32)
+			b.Run(v.Name, func(b *testing.B) { besidePeak(b, l, flops, func() { run(call) }) })
 		}
 	}
 }

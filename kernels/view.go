@@ -73,11 +73,15 @@ func (m map4[T]) block(dim, i, parts int) map4[T] {
 
 // clear sets all elements to zero.
 func (m *map4[T]) clear() {
+	run, k := m.extent[3], m.extent[2]
+	if m.stride[2] == run {
+		run, k = run*k, 1
+	}
 	for i := range m.extent[0] {
 		for j := range m.extent[1] {
-			for k := range m.extent[2] {
+			for k := range k {
 				at := m.at(i, j, k, 0)
-				clear(m.elems[at : at+m.extent[3]])
+				clear(m.elems[at : at+run])
 			}
 		}
 	}

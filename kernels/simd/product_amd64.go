@@ -53,7 +53,7 @@ var products = [...]forms[productArgs]{
 
 // acrossBytes bounds a B over which every block of rows passes completely before the next block.
 // C is then written along its rows.
-const acrossBytes = 128 << 10
+const acrossBytes = 512 << 10
 
 // runVectors computes panels of columns, each of whole vectors but the last.
 func (p *Product[T]) runVectors(l Level) {
