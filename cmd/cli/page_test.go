@@ -91,12 +91,12 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressBar: 7 of 11 is 19 of 30 characters.
+// TestProgressBar: 7 of 11 is 15 of 24 characters.
 func TestProgressBar(t *testing.T) {
 	s := &screen{columns: 99}
 	bar := NewProgressBar(s, "search")
 	bar.Set(7, 11, "next")
-	if want := "search [" + strings.Repeat("#", 19) + strings.Repeat(" ", 11) + "] 7/11 next"; s.text() != want {
+	if want := "search [" + strings.Repeat("#", 15) + strings.Repeat(" ", 9) + "] 7/11 next"; s.text() != want {
 		t.Errorf("%q, want %q", s.text(), want)
 	}
 	bar.Done()

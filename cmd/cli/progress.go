@@ -20,7 +20,7 @@ func (b *ProgressBar) Set(done, total int, what string) {
 	if total == 0 {
 		return
 	}
-	b.page.Show(fmt.Sprintf("%s %s %d/%d %.40s", b.title, Bar(float64(done)/float64(total), 30), done, total, what))
+	b.page.Show(fmt.Sprintf("%s %s %d/%d %.40s", b.title, Bar(float64(done)/float64(total), 24), done, total, what))
 }
 
 // Done takes the bar away.
