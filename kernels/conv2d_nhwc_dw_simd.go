@@ -52,7 +52,7 @@ func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {
 // all adds the gradient over the whole of dy. Of many filters some are computed at a time, in the
 // workspace: a panel, as in other convolutions.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
-	filters, width := c.dw.extent[3], c.panels()
+	filters, width := c.dw.extent[3], panels(&c.dw, c.groups, c.dy.extent[0]*c.rows.pixels*c.columns.pixels)
 	if width == filters {
 		if !c.add {
 			c.dw.clear()
@@ -81,15 +81,6 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 			}
 		})
 	}
-}
-
-// panels is how many filters are computed at a time.
-func (c *convDwNHWC[T]) panels() int {
-	e := &c.dw.extent
-	if c.groups > 1 || c.dy.extent[0]*c.rows.pixels*c.columns.pixels < panelPixels {
-		return e[3]
-	}
-	return panelWidth(sizeOf[T](), e[0]*e[1]*e[2], e[3])
 }
 
 // chunk is some samples of dy from n, or rows u to end of one.

@@ -42,13 +42,13 @@ func panelWorkspace(elementBytes int64, rows, columns, channels, filters int) in
 	return 0
 }
 
-// panels is how many filters of w the convolution takes at a time.
-func (c *convNHWC[T]) panels(w *map4[T]) int {
-	filters := w.extent[3]
-	if c.groups > 1 {
-		return filters
+// panels is how many filters of w are taken at a time, for so many pixels.
+func panels[T Float](w *map4[T], groups, pixels int) int {
+	e := &w.extent
+	if groups > 1 || pixels < panelPixels {
+		return e[3]
 	}
-	return panelWidth(sizeOf[T](), w.extent[0]*w.extent[1]*w.extent[2], filters)
+	return panelWidth(sizeOf[T](), e[0]*e[1]*e[2], e[3])
 }
 
 // filters is the convolution of filters r only, with w still those of all.
@@ -67,8 +67,8 @@ func (c *convNHWC[T]) filters(r dag.Range) convNHWC[T] {
 // inPanels computes the whole map, some filters at a time. It reports false, and does nothing,
 // if the filters are not so large that it pays.
 func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
-	filters, width := c.w.extent[3], c.panels(&c.w)
-	if width == filters || c.dst.extent[0]*c.rows.pixels*c.columns.pixels < panelPixels {
+	filters, width := c.w.extent[3], panels(&c.w, c.groups, c.dst.extent[0]*c.rows.pixels*c.columns.pixels)
+	if width == filters {
 		return false
 	}
 	rows, columns := allTaps(&c.w)

@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import (
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
 
 // A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
 // directly from the pooled gradient. The map between convolution and pooling is never in memory
@@ -111,4 +114,15 @@ type maxima[T Float] struct {
 func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
 	size, step := fusedPooling(call.Params)
 	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), size, step}
+}
+
+// filters is the maxima of filters r.
+func (m *maxima[T]) filters(r dag.Range) maxima[T] {
+	return maxima[T]{m.dy.part(3, r), m.index.part(3, r), m.size, m.step}
+}
+
+// panels is how many filters of w are taken at a time.
+func (m *maxima[T]) panels(w *map4[T], groups int) int {
+	e := &m.dy.extent
+	return panels(w, groups, e[0]*covered(e[1], m.size, m.step)*covered(e[2], m.size, m.step))
 }

@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/dag"
+	"dahl/kernels/simd"
+)
 
 // The vector variants pool a few rows of the convolution at a time in the workspace. They scatter
 // a few rows of the pooled gradient there before they multiply them with the image. So these rows
@@ -20,7 +23,7 @@ const (
 type poolBlock[T Float] struct {
 	samples, windows int
 	rows             map4[T] // of the convolution, without columns outside all windows
-	wide             []byte  // for the filters of pixels that share vectors
+	rest             []byte  // for filters
 }
 
 // poolExtents returns the samples, the rows of windows and the extent of a block, from
@@ -40,8 +43,8 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
-// poolWorkspace is the bytes of the block and of the filters of pixels that share vectors. y and
-// w are the operands with the pooled map and the filters.
+// poolWorkspace is the bytes of the block and of the filters of pixels that share vectors, or of a panel.
+// y and w are the operands with the pooled map and the filters.
 func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters := s.Operands[w].Shape
@@ -51,34 +54,75 @@ func poolWorkspace(y, w int) func(s *Spec) int64 {
 
 // poolWorkspaceOf is poolWorkspace for filters of the given extents, rows and columns first.
 func poolWorkspaceOf(s *Spec, y int, w []int) int64 {
-	bytes := s.Type.SizeBytes()
-	_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
-	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], w[0], w[1], w[2], w[3], columnStride(s))
+	bytes, pooled := s.Type.SizeBytes(), [4]int(s.Operands[y].Shape)
+	most, pixels := 0, 0
+	for _, filters := range []int{pooled[3], panelWidth(int(bytes), w[0]*w[1]*w[2], w[3])} {
+		pooled[3] = filters
+		_, _, e := poolExtents(pooled[:], int(s.Param("size")), int(s.Param("step")), int(bytes))
+		most, pixels = max(most, e[0]*e[1]*e[2]*e[3]), e[2]
+	}
+	return int64(most)*bytes + convWorkspaceOf(bytes, pixels, w, columnStride(s))
 }
 
 func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
 	var extent [4]int
 	b.samples, b.windows, extent = poolExtents(pooled.extent[:], size, step, sizeOf[T]())
-	b.rows.elems, b.wide = scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	b.rows.elems, b.rest = scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
 	b.rows = packed4(b.rows.elems, extent)
 	return b
 }
 
 func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
-	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
-	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
-	g := windowingOf(call.Params)
 	size, step := fusedPooling(call.Params)
-	block := poolBlockOf(call.Work, &y, size, step)
-	c := convNHWC[T]{
-		dst: block.rows, src: x, w: w, groups: g.groups, grouped: 3,
-		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], g.rows),
-		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[1], g.columns),
+	p := convPool[T]{
+		maxima: maxima[T]{map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), size, step},
+		x:      map4Of[T](&call.Args[2]), w: map4Of[T](&call.Args[3]),
 	}
 	if len(call.Args) > 4 {
-		c.bias = Data[T](&call.Args[4])
+		p.bias = Data[T](&call.Args[4])
 	}
-	parts := c.split(l, block.wide)
+	g := windowingOf(call.Params)
+	filters, width := p.w.extent[3], p.panels(&p.w, g.groups)
+	for f := 0; f < filters && width < filters; f += width {
+		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
+		some := p
+		some.maxima, some.w = p.filters(r), p.w.part(3, r)
+		if p.bias != nil {
+			some.bias = p.bias[r.Lo:r.Hi]
+		}
+		some.run(l, g, call.Work, true)
+	}
+	if width == filters {
+		p.run(l, g, call.Work, false)
+	}
+}
+
+// convPool is a convolution of x by filters w with pooling, whose maxima it sets.
+type convPool[T Float] struct {
+	maxima[T]
+	x, w map4[T]
+	bias []T
+}
+
+// run computes all windows of all samples, with the filters where they are or copied.
+func (m *convPool[T]) run(l simd.Level, g windowing, work []byte, copied bool) {
+	y, index, x, size, step := &m.dy, &m.index, &m.x, m.size, m.step
+	block := poolBlockOf(work, y, size, step)
+	if copied {
+		rows, columns := allTaps(&m.w)
+		own, _ := packed(block.rest, &m.w, rows, columns)
+		own.copy(&m.w, rows, columns)
+		m.w = own
+	}
+	c := convNHWC[T]{
+		dst: block.rows, src: *x, w: m.w, bias: m.bias, groups: g.groups, grouped: 3,
+		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], m.w.extent[0], g.rows),
+		columns: forwardLattice(block.rows.extent[2], x.extent[2], m.w.extent[1], g.columns),
+	}
+	parts := [2]convNHWC[T]{c, {}}
+	if !copied {
+		parts = c.split(l, block.rest)
+	}
 	p := simd.Pooling[T]{
 		Windows: y.extent[2], Channels: y.extent[3], Size: size, Step: step, ReLU: true,
 		YRow: y.stride[1], YPixel: y.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
@@ -123,17 +167,44 @@ type convPoolDw[T Float] struct {
 	add   bool
 }
 
+// all adds the gradients of all filters, or of a panel after the other.
 func (g *convPoolDw[T]) all(l simd.Level, over windowing, work []byte) {
+	filters, width := g.dw.extent[3], g.panels(&g.dw, over.groups)
+	if width == filters {
+		g.run(l, over, work, false)
+	}
+	for f := 0; f < filters && width < filters; f += width {
+		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
+		some := *g
+		some.maxima, some.dw = g.filters(r), g.dw.part(3, r)
+		if g.db != nil {
+			some.db = g.db[r.Lo:r.Hi]
+		}
+		some.run(l, over, work, true)
+	}
+}
+
+// run adds the gradients where they are, or from a copy.
+func (g *convPoolDw[T]) run(l simd.Level, over windowing, work []byte, copied bool) {
 	dy, index, x, size, step := &g.dy, &g.index, &g.x, g.size, g.step
 	block := poolBlockOf(work, dy, size, step)
 	rows := &block.rows
-	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), over)
+	dw := g.dw
+	if copied {
+		rows, columns := allTaps(&dw)
+		dw, _ = packed(block.rest, &dw, rows, columns)
+		clear(dw.elems)
+	}
+	c := convDwOf(dw, *rows, *x, covered(dy.extent[1], size, step), over)
 	p := simd.Pooling[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: rows.stride[1], XPixel: rows.stride[2],
 	}
-	parts, shared := c.split(l, block.wide)
+	parts, shared := [2]convDwNHWC[T]{c, {}}, 1
+	if !copied {
+		parts, shared = c.split(l, block.rest)
+	}
 	add := g.add
 	for n := 0; n < dy.extent[0]; n += block.samples {
 		samples := min(block.samples, dy.extent[0]-n)
@@ -162,4 +233,7 @@ func (g *convPoolDw[T]) all(l simd.Level, over windowing, work []byte) {
 		}
 	}
 	c.fold(&parts[0], shared)
+	if copied {
+		eachShared(&g.dw, &dw, 1, 1, func(one, many []T) { simd.Add(l, one, many) })
+	}
 }

@@ -75,7 +75,7 @@ func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], g windowing, work []byte
 		c.eachPhase(wt, g, func(_, _ someTaps) { c.all(l, work) })
 		return
 	}
-	filters, width := wt.extent[3], c.panels(wt)
+	filters, width := wt.extent[3], panels(wt, c.groups, panelPixels) // copied in any case
 	for f := 0; f < filters; f += width {
 		r := dag.Range{Lo: f, Hi: min(f+width, filters)}
 		p, some := *c, wt.part(3, r)

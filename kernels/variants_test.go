@@ -53,6 +53,8 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.nhwc.dw", [][]int{{2, 2, 29, 31}, {1, 41, 67, 31}, {1, 17, 61, 29}, {31}}, kerneltest.ConvParams(5, 1)}, // rows of a sample, some beside it
 		{"conv2d.nhwc.dw", [][]int{{1, 1, 67, 101}, {3, 19, 23, 101}, {3, 37, 45, 67}}, kerneltest.ConvParams(0, 2)},
 		{"conv2d.nhwc.dx", [][]int{{2, 37, 45, 29}, {2, 19, 23, 31}, {1, 1, 31, 29}}, kerneltest.ConvParams(0, 2)},
+		{"conv2d.nhwc.pool", [][]int{{1, 3, 11, 541}, {1, 3, 11, 541}, {1, 7, 23, 59}, {3, 3, 59, 541}, {541}}, kerneltest.ConvPoolParams(1, 1, 2, 2)},
+		{"conv2d.nhwc.pool.dw", [][]int{{3, 3, 59, 541}, {1, 3, 11, 541}, {1, 3, 11, 541}, {1, 7, 23, 59}, {541}}, kerneltest.ConvPoolParams(1, 1, 2, 2)},
 		{"conv2d.nhwc.dx", [][]int{{11, 23, 29, 6}, {11, 19, 25, 17}, {5, 5, 17, 6}}, kerneltest.ConvParams(0, 1)}, // scatters
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 7, 11, 101}, {2, 7, 11, 67}, {101}}, kerneltest.ConvParams(1, 1)},
 		{"conv2d.nhwc", [][]int{{1, 29, 31, 101}, {1, 29, 31, 67}, {3, 3, 67, 101}, {101}}, kerneltest.ConvReLUParams(1, 1, 1)}, // two blocks of tiles
