@@ -83,7 +83,7 @@ def main():
     print(f"PyTorch {torch.__version__}, {options.level}, {options.rounds} rounds.\n")
     print("| convolution | pass | oneDNN | dahl | share of the peak | dahl / oneDNN |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    found = bench(options.program, f"^BenchmarkConvolutions$/{options.pattern}/./^{options.level}$", "1x")
+    found = bench(options.program, f"^BenchmarkConvolutions$/({options.pattern})/./^{options.level}$", "1x")
     for name, op, _, _ in found:
         shape = Shape(name)
         call, own, other = shape.call(op), [], []
