@@ -19,6 +19,8 @@ const (
 	panelColumns = 128
 	// panelPixels is the fewest pixels for which copying pays.
 	panelPixels = 64
+	// blockRows is the most rows that a product keeps in registers.
+	blockRows = 14
 )
 
 // panelWidth is how many of the filters, each of so many terms, are in a panel. It is all of them
@@ -79,6 +81,9 @@ func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
 		p.w, _ = packed(work, &some, rows, columns)
 		p.w.copy(&some, rows, columns)
 		step := cachedSamples(&p.src, &p.dst, &p.w)
+		if c.columns.pixels < enoughRows { // pixels of several samples will be the rows of a product
+			step = ceilDiv(step, blockRows) * blockRows
+		}
 		for n := 0; n < p.dst.extent[0]; n += step {
 			q := p.samples(n, step)
 			q.run(l, 0, q.rows.pixels)

@@ -377,11 +377,13 @@ func (c *convNHWC[T]) position(m *map4[T], u, v int) int {
 	return m.at(0, c.rows.first+u*c.rows.step, c.columns.first+v*c.columns.step, 0)
 }
 
+// enoughRows is the fewest rows of a product that keep the multipliers busy.
+const enoughRows = 6
+
 // arrange joins walks over columns, rows and samples. It chooses the rows of a product, its
 // groups and the rest. The rows are the columns if there are enough of them for a block, else the
 // longest walk.
 func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
-	const enough = 6
 	inner, outer, rest = columns, rows, samples
 	if inner.join(outer) {
 		outer, rest = rest, walk{count: 1}
@@ -392,10 +394,10 @@ func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
 	if inner.join(outer) {
 		outer, rest = rest, walk{count: 1}
 	}
-	if inner.count < enough && outer.count > inner.count {
+	if inner.count < enoughRows && outer.count > inner.count {
 		inner, outer = outer, inner
 	}
-	if inner.count < enough && rest.count > inner.count {
+	if inner.count < enoughRows && rest.count > inner.count {
 		inner, rest = rest, inner
 	}
 	if rest.count > outer.count {

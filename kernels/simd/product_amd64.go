@@ -32,12 +32,12 @@ type productArgs struct {
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
-	_, _                int     // batchLeft, outerLeft: the assembly counts down here
-	ahead               uintptr // what is fetched meanwhile
-	aheadStep           int     // by how far per step; 0: not
-	aheadPanel          int     // for the next panel
-	aheadBlock          int     // for the next block
-	aheadGroup          int     // for the next group
+	_                   int     // batchLeft: the assembly counts the batch down here
+	outerLeft           int     // and outer here
+	aheadAt, aheadStep  int     // of what is fetched beside the block of A, step by step; 0: not
+	aheadPanel          int     // to what is fetched beside the next panel; 0: the same beside all
+	aheadBlock          int     // and block
+	aheadGroup          int     // and group
 }
 
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
@@ -117,6 +117,7 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int,
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
 	p.fetch(args, next)
 	args.aOuter, args.bOuter, args.outer = (p.AOuter-p.Batch*p.ABatch)*size, (p.BOuter-p.Batch*p.BBatch)*size, max(p.Outer, 1)
+	args.outerLeft = args.outer
 	args.bRow, args.bBatch = p.BRow*size, p.BBatch*size
 	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size-back, (p.CGroup-count*rows*p.CRow)*size
 	if p.Where != nil {
@@ -137,12 +138,11 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int,
 // reads. Of the former it is those of the last batch, as those of the others are likely there. One line per
 // step has to do: rows far from each other are not fetched, nor rows of a transposed A.
 func (p *Product[T]) fetch(args *productArgs, next *upcoming[T]) {
-	args.ahead, args.aheadStep, args.aheadPanel, args.aheadBlock, args.aheadGroup = 0, 0, 0, 0, 0
+	args.aheadAt, args.aheadStep, args.aheadPanel, args.aheadBlock, args.aheadGroup = 0, 0, 0, 0, 0
 	if next.step > 0 {
 		next.fetch(args, p.steps())
 	} else if step := args.aBlock/p.steps() + 1; p.AStep == 1 && step <= lineBytes {
-		args.ahead = uintptr(args.a) + uintptr(args.aBlock+(p.Batch-1)*args.aBatch)
-		args.aheadStep, args.aheadBlock, args.aheadGroup = step, args.aBlock, args.aGroup
+		args.aheadAt, args.aheadStep = args.aBlock+(p.Batch-1)*args.aBatch, step
 	}
 }
 
@@ -175,8 +175,9 @@ func (u *upcoming[T]) fetch(args *productArgs, steps int) {
 	if len(u.left[0]) == 0 {
 		return
 	}
-	args.ahead = uintptr(unsafe.Pointer(&u.left[0][0]))
-	args.aheadStep, args.aheadPanel, args.aheadBlock = u.step, u.step*steps, u.step*steps
-	taken := args.aheadBlock * args.panels * args.blocks * args.groups / size(u.left[0])
+	args.aheadAt, args.aheadStep = int(uintptr(unsafe.Pointer(&u.left[0][0]))-uintptr(args.a)), u.step
+	args.aheadPanel = u.step * steps
+	args.aheadBlock, args.aheadGroup = args.aheadPanel-args.aBlock, -args.aGroup
+	taken := args.aheadPanel * args.panels * args.blocks * args.groups / size(u.left[0])
 	u.left[0] = u.left[0][min(taken, len(u.left[0])):]
 }

@@ -91,10 +91,7 @@ loaded1:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -143,15 +140,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Y0, Y1, Y0
@@ -194,8 +186,6 @@ stored1:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
@@ -210,8 +200,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -224,8 +212,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -233,6 +219,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -259,10 +258,7 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -321,15 +317,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPS Y0, Y2, Y0
@@ -384,8 +375,6 @@ stored2:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
@@ -400,8 +389,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -414,8 +401,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -423,6 +408,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -449,10 +447,7 @@ loaded3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -503,15 +498,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPS Y0, Y3, Y0
@@ -572,8 +562,6 @@ stored3:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
@@ -588,8 +576,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -602,8 +588,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -611,6 +595,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -641,10 +638,7 @@ loaded4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -701,15 +695,10 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	VADDPS Y0, Y4, Y0
@@ -780,8 +769,6 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
@@ -796,8 +783,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -810,8 +795,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -819,6 +802,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -853,10 +849,7 @@ loaded5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -919,15 +912,10 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	VADDPS Y0, Y5, Y0
@@ -1008,8 +996,6 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
@@ -1024,8 +1010,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -1038,8 +1022,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -1047,6 +1029,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -1085,10 +1080,7 @@ loaded6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -1157,15 +1149,10 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	VADDPS Y0, Y6, Y0
@@ -1256,8 +1243,6 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
@@ -1272,8 +1257,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -1286,8 +1269,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -1295,6 +1276,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -1330,10 +1324,7 @@ load7:
 	VMASKMOVPS (SI), Y15, Y6
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -1362,15 +1353,10 @@ step7:
 	JNE          step7
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch7
-	DECQ         336(DI)
-	JE           summed7
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch7
+	CMPQ         216(DI), $0x01
+	JNE          outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -1464,8 +1450,6 @@ stored7:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows7
 
 across7:
@@ -1480,8 +1464,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -1494,8 +1476,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -1503,6 +1483,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -1541,11 +1534,10 @@ load8:
 	VMASKMOVPS (SI), Y15, Y7
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -1609,13 +1601,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -1718,9 +1705,13 @@ stored8:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel8
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -1734,8 +1725,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -1748,8 +1743,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -1757,6 +1756,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -1798,11 +1811,10 @@ load9:
 	VMASKMOVPS (SI), Y15, Y8
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -1870,13 +1882,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -1988,9 +1995,13 @@ stored9:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel9
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -2004,8 +2015,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -2018,8 +2033,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -2027,6 +2046,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -2071,11 +2104,10 @@ load10:
 	VMASKMOVPS (SI), Y15, Y9
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -2151,13 +2183,8 @@ stepped10:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch10
-	DECQ 336(DI)
-	JE   summed10
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch10
+	CMPQ 216(DI), $0x01
+	JNE  outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -2278,9 +2305,13 @@ stored10:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel10
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows10
+
+fetchedPanel10:
+	JMP rows10
 
 across10:
 	MOVQ 120(DI), AX
@@ -2294,8 +2325,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock10
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock10:
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -2308,8 +2343,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup10
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup10:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -2317,6 +2356,20 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -2364,11 +2417,10 @@ load11:
 	VMASKMOVPS (SI), Y15, Y10
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -2448,13 +2500,8 @@ stepped11:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch11
-	DECQ 336(DI)
-	JE   summed11
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch11
+	CMPQ 216(DI), $0x01
+	JNE  outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -2584,9 +2631,13 @@ stored11:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel11
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows11
+
+fetchedPanel11:
+	JMP rows11
 
 across11:
 	MOVQ 120(DI), AX
@@ -2600,8 +2651,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock11
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock11:
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -2614,8 +2669,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup11
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup11:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -2623,6 +2682,20 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -2673,11 +2746,10 @@ load12:
 	VMASKMOVPS (SI), Y15, Y11
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -2761,13 +2833,8 @@ stepped12:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch12
-	DECQ 336(DI)
-	JE   summed12
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch12
+	CMPQ 216(DI), $0x01
+	JNE  outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -2906,9 +2973,13 @@ stored12:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel12
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows12
+
+fetchedPanel12:
+	JMP rows12
 
 across12:
 	MOVQ 120(DI), AX
@@ -2922,8 +2993,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock12
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock12:
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -2936,8 +3011,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup12
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup12:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -2945,6 +3024,20 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 // func productAVX2F32x2(args *productArgs)
 // Requires: AVX, FMA3, MMX+
@@ -3010,10 +3103,7 @@ loaded1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -3072,15 +3162,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Y0, Y2, Y0
@@ -3132,8 +3217,6 @@ stored1:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
@@ -3148,8 +3231,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -3162,8 +3243,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -3171,6 +3250,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -3199,10 +3291,7 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -3256,15 +3345,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPS Y0, Y4, Y0
@@ -3329,8 +3413,6 @@ stored2:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
@@ -3345,8 +3427,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -3359,8 +3439,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -3368,6 +3446,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -3403,10 +3494,7 @@ loaded3:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -3469,15 +3557,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPS Y0, Y6, Y0
@@ -3559,8 +3642,6 @@ stored3:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
@@ -3575,8 +3656,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -3589,8 +3668,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -3598,6 +3675,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -3632,11 +3722,10 @@ load4:
 	VMASKMOVPS 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
@@ -3694,13 +3783,8 @@ stepped4:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -3791,9 +3875,13 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel4
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows4
+
+fetchedPanel4:
+	JMP rows4
 
 across4:
 	MOVQ 120(DI), AX
@@ -3807,8 +3895,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock4
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock4:
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -3821,8 +3913,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup4
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup4:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -3830,6 +3926,20 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -3869,11 +3979,10 @@ load5:
 	VMASKMOVPS 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
@@ -3937,13 +4046,8 @@ stepped5:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -4049,9 +4153,13 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel5
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows5
+
+fetchedPanel5:
+	JMP rows5
 
 across5:
 	MOVQ 120(DI), AX
@@ -4065,8 +4173,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock5
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock5:
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -4079,8 +4191,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup5
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup5:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -4088,6 +4204,20 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -4132,11 +4262,10 @@ load6:
 	VMASKMOVPS 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -4206,13 +4335,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -4333,9 +4457,13 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel6
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -4349,8 +4477,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -4363,8 +4495,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -4372,6 +4508,20 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 // func productAVX2F64x1(args *productArgs)
 // Requires: AVX, FMA3, MMX+
@@ -4462,10 +4612,7 @@ loaded1:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -4514,15 +4661,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Y0, Y1, Y0
@@ -4565,8 +4707,6 @@ stored1:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
@@ -4581,8 +4721,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -4595,8 +4733,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -4604,6 +4740,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -4630,10 +4779,7 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -4692,15 +4838,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPD Y0, Y2, Y0
@@ -4755,8 +4896,6 @@ stored2:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
@@ -4771,8 +4910,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -4785,8 +4922,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -4794,6 +4929,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -4820,10 +4968,7 @@ loaded3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -4874,15 +5019,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPD Y0, Y3, Y0
@@ -4943,8 +5083,6 @@ stored3:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
@@ -4959,8 +5097,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -4973,8 +5109,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -4982,6 +5116,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -5012,10 +5159,7 @@ loaded4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -5072,15 +5216,10 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	VADDPD Y0, Y4, Y0
@@ -5151,8 +5290,6 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows4
 
 across4:
@@ -5167,8 +5304,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -5181,8 +5316,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -5190,6 +5323,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -5224,10 +5370,7 @@ loaded5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -5290,15 +5433,10 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	VADDPD Y0, Y5, Y0
@@ -5379,8 +5517,6 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows5
 
 across5:
@@ -5395,8 +5531,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -5409,8 +5543,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -5418,6 +5550,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -5456,10 +5601,7 @@ loaded6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -5528,15 +5670,10 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	VADDPD Y0, Y6, Y0
@@ -5627,8 +5764,6 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows6
 
 across6:
@@ -5643,8 +5778,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -5657,8 +5790,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -5666,6 +5797,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -5701,10 +5845,7 @@ load7:
 	VMASKMOVPD (SI), Y15, Y6
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -5733,15 +5874,10 @@ step7:
 	JNE          step7
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch7
-	DECQ         336(DI)
-	JE           summed7
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch7
+	CMPQ         216(DI), $0x01
+	JNE          outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -5835,8 +5971,6 @@ stored7:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows7
 
 across7:
@@ -5851,8 +5985,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -5865,8 +5997,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -5874,6 +6004,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -5912,11 +6055,10 @@ load8:
 	VMASKMOVPD (SI), Y15, Y7
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -5980,13 +6122,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -6089,9 +6226,13 @@ stored8:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel8
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -6105,8 +6246,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -6119,8 +6264,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -6128,6 +6277,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -6169,11 +6332,10 @@ load9:
 	VMASKMOVPD (SI), Y15, Y8
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -6241,13 +6403,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -6359,9 +6516,13 @@ stored9:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel9
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -6375,8 +6536,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -6389,8 +6554,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -6398,6 +6567,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -6442,11 +6625,10 @@ load10:
 	VMASKMOVPD (SI), Y15, Y9
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -6522,13 +6704,8 @@ stepped10:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch10
-	DECQ 336(DI)
-	JE   summed10
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch10
+	CMPQ 216(DI), $0x01
+	JNE  outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -6649,9 +6826,13 @@ stored10:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel10
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows10
+
+fetchedPanel10:
+	JMP rows10
 
 across10:
 	MOVQ 120(DI), AX
@@ -6665,8 +6846,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock10
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock10:
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -6679,8 +6864,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup10
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup10:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -6688,6 +6877,20 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -6735,11 +6938,10 @@ load11:
 	VMASKMOVPD (SI), Y15, Y10
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -6819,13 +7021,8 @@ stepped11:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch11
-	DECQ 336(DI)
-	JE   summed11
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch11
+	CMPQ 216(DI), $0x01
+	JNE  outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -6955,9 +7152,13 @@ stored11:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel11
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows11
+
+fetchedPanel11:
+	JMP rows11
 
 across11:
 	MOVQ 120(DI), AX
@@ -6971,8 +7172,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock11
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock11:
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -6985,8 +7190,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup11
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup11:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -6994,6 +7203,20 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -7044,11 +7267,10 @@ load12:
 	VMASKMOVPD (SI), Y15, Y11
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -7132,13 +7354,8 @@ stepped12:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch12
-	DECQ 336(DI)
-	JE   summed12
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch12
+	CMPQ 216(DI), $0x01
+	JNE  outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -7277,9 +7494,13 @@ stored12:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel12
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows12
+
+fetchedPanel12:
+	JMP rows12
 
 across12:
 	MOVQ 120(DI), AX
@@ -7293,8 +7514,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock12
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock12:
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -7307,8 +7532,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup12
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup12:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -7316,6 +7545,20 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 // func productAVX2F64x2(args *productArgs)
 // Requires: AVX, FMA3, MMX+
@@ -7381,10 +7624,7 @@ loaded1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -7443,15 +7683,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Y0, Y2, Y0
@@ -7503,8 +7738,6 @@ stored1:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows1
 
 across1:
@@ -7519,8 +7752,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -7533,8 +7764,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -7542,6 +7771,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -7570,10 +7812,7 @@ loaded2:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -7627,15 +7866,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPD Y0, Y4, Y0
@@ -7700,8 +7934,6 @@ stored2:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows2
 
 across2:
@@ -7716,8 +7948,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -7730,8 +7960,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -7739,6 +7967,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -7774,10 +8015,7 @@ loaded3:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -7840,15 +8078,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPD Y0, Y6, Y0
@@ -7930,8 +8163,6 @@ stored3:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
 	JMP  rows3
 
 across3:
@@ -7946,8 +8177,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -7960,8 +8189,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -7969,6 +8196,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -8003,11 +8243,10 @@ load4:
 	VMASKMOVPD 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
@@ -8065,13 +8304,8 @@ stepped4:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -8162,9 +8396,13 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel4
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows4
+
+fetchedPanel4:
+	JMP rows4
 
 across4:
 	MOVQ 120(DI), AX
@@ -8178,8 +8416,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock4
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock4:
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -8192,8 +8434,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup4
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup4:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -8201,6 +8447,20 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -8240,11 +8500,10 @@ load5:
 	VMASKMOVPD 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
@@ -8308,13 +8567,8 @@ stepped5:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -8420,9 +8674,13 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel5
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows5
+
+fetchedPanel5:
+	JMP rows5
 
 across5:
 	MOVQ 120(DI), AX
@@ -8436,8 +8694,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock5
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock5:
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -8450,8 +8712,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup5
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup5:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -8459,6 +8725,20 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -8503,11 +8783,10 @@ load6:
 	VMASKMOVPD 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -8577,13 +8856,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -8704,9 +8978,13 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedPanel6
 	MOVQ 360(DI), AX
 	ADDQ AX, 344(DI)
-	JMP  rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -8720,8 +8998,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -8734,8 +9016,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -8743,3 +9029,17 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6

@@ -101,10 +101,7 @@ loaded1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -148,15 +145,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Z0, Z1, Z0
@@ -190,8 +182,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -206,8 +196,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -220,8 +208,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -229,6 +215,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -255,10 +254,7 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -307,15 +303,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPS Z0, Z2, Z0
@@ -359,8 +350,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -375,8 +364,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -389,8 +376,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -398,6 +383,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -424,10 +422,7 @@ loaded3:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -469,15 +464,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPS Z0, Z3, Z0
@@ -525,8 +515,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -541,8 +529,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -555,8 +541,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -564,6 +548,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -594,10 +591,7 @@ loaded4:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -642,15 +636,10 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	VADDPS Z0, Z4, Z0
@@ -706,8 +695,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -722,8 +709,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -736,8 +721,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -745,6 +728,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -779,10 +775,7 @@ loaded5:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -830,15 +823,10 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	VADDPS Z0, Z5, Z0
@@ -902,8 +890,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -918,8 +904,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -932,8 +916,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -941,6 +923,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -979,10 +974,7 @@ loaded6:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -1033,15 +1025,10 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	VADDPS Z0, Z6, Z0
@@ -1113,8 +1100,6 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
@@ -1129,8 +1114,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -1143,8 +1126,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -1152,6 +1133,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -1187,10 +1181,7 @@ load7:
 	VMOVUPS.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -1212,15 +1203,10 @@ step7:
 	JNE              step7
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch7
-	DECQ             336(DI)
-	JE               summed7
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch7
+	CMPQ             216(DI), $0x01
+	JNE              outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -1293,8 +1279,6 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
@@ -1309,8 +1293,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -1323,8 +1305,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -1332,6 +1312,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -1370,10 +1363,7 @@ load8:
 	VMOVUPS.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch8:
 	MOVQ R14, SI
@@ -1396,15 +1386,10 @@ step8:
 	JNE              step8
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch8
-	DECQ             336(DI)
-	JE               summed8
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch8
+	CMPQ             216(DI), $0x01
+	JNE              outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -1484,8 +1469,6 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
@@ -1500,8 +1483,6 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -1514,8 +1495,6 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -1523,6 +1502,19 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -1564,10 +1556,7 @@ load9:
 	VMOVUPS.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch9:
 	MOVQ R14, SI
@@ -1591,15 +1580,10 @@ step9:
 	JNE              step9
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch9
-	DECQ             336(DI)
-	JE               summed9
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch9
+	CMPQ             216(DI), $0x01
+	JNE              outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -1686,8 +1670,6 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
@@ -1702,8 +1684,6 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -1716,8 +1696,6 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -1725,6 +1703,19 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -1769,10 +1760,7 @@ load10:
 	VMOVUPS.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch10:
 	MOVQ R14, SI
@@ -1800,15 +1788,10 @@ step10:
 	JNE              step10
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch10
-	DECQ             336(DI)
-	JE               summed10
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch10
+	CMPQ             216(DI), $0x01
+	JNE              outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -1902,8 +1885,6 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
@@ -1918,8 +1899,6 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -1932,8 +1911,6 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -1941,6 +1918,19 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -1988,10 +1978,7 @@ load11:
 	VMOVUPS.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch11:
 	MOVQ R14, SI
@@ -2020,15 +2007,10 @@ step11:
 	JNE              step11
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch11
-	DECQ             336(DI)
-	JE               summed11
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch11
+	CMPQ             216(DI), $0x01
+	JNE              outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -2129,8 +2111,6 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
@@ -2145,8 +2125,6 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -2159,8 +2137,6 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -2168,6 +2144,19 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -2218,10 +2207,7 @@ load12:
 	VMOVUPS.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch12:
 	MOVQ R14, SI
@@ -2251,15 +2237,10 @@ step12:
 	JNE              step12
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch12
-	DECQ             336(DI)
-	JE               summed12
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch12
+	CMPQ             216(DI), $0x01
+	JNE              outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -2367,8 +2348,6 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
@@ -2383,8 +2362,6 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -2397,8 +2374,6 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -2406,6 +2381,19 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 rows13:
 	MOVQ   (DI), R14
@@ -2459,10 +2447,7 @@ load13:
 	VMOVUPS.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch13:
 	MOVQ R14, SI
@@ -2493,15 +2478,10 @@ step13:
 	JNE              step13
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch13
-	DECQ             336(DI)
-	JE               summed13
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch13
+	CMPQ             216(DI), $0x01
+	JNE              outer13
 
 summed13:
 	MOVQ   304(DI), AX
@@ -2616,8 +2596,6 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
@@ -2632,8 +2610,6 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
@@ -2646,8 +2622,6 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -2655,6 +2629,19 @@ across13:
 done13:
 	VZEROUPPER
 	RET
+
+outer13:
+	DECQ 336(DI)
+	JE   last13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch13
+
+last13:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed13
 
 rows14:
 	MOVQ   (DI), R14
@@ -2711,10 +2698,7 @@ load14:
 	VMOVUPS.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch14:
 	MOVQ R14, SI
@@ -2746,15 +2730,10 @@ step14:
 	JNE              step14
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch14
-	DECQ             336(DI)
-	JE               summed14
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch14
+	CMPQ             216(DI), $0x01
+	JNE              outer14
 
 summed14:
 	MOVQ   304(DI), AX
@@ -2876,8 +2855,6 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
@@ -2892,8 +2869,6 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
@@ -2906,8 +2881,6 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -2915,6 +2888,19 @@ across14:
 done14:
 	VZEROUPPER
 	RET
+
+outer14:
+	DECQ 336(DI)
+	JE   last14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch14
+
+last14:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed14
 
 // func productAVX512F32x2(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -3020,10 +3006,7 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -3082,15 +3065,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Z0, Z2, Z0
@@ -3132,8 +3110,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -3148,8 +3124,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -3162,8 +3136,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -3171,6 +3143,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -3199,10 +3184,7 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -3256,15 +3238,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPS Z0, Z4, Z0
@@ -3316,8 +3293,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -3332,8 +3307,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -3346,8 +3319,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -3355,6 +3326,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -3390,10 +3374,7 @@ loaded3:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -3456,15 +3437,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPS Z0, Z6, Z0
@@ -3530,8 +3506,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -3546,8 +3520,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -3560,8 +3532,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -3569,6 +3539,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -3603,10 +3586,7 @@ load4:
 	VMOVUPS.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -3634,15 +3614,10 @@ step4:
 	JNE          step4
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch4
-	DECQ         336(DI)
-	JE           summed4
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch4
+	CMPQ         216(DI), $0x01
+	JNE          outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -3714,8 +3689,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -3730,8 +3703,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -3744,8 +3715,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -3753,6 +3722,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -3792,10 +3774,7 @@ load5:
 	VMOVUPS.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -3826,15 +3805,10 @@ step5:
 	JNE          step5
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch5
-	DECQ         336(DI)
-	JE           summed5
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch5
+	CMPQ         216(DI), $0x01
+	JNE          outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -3918,8 +3892,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -3934,8 +3906,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -3948,8 +3918,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -3957,6 +3925,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -4001,10 +3982,7 @@ load6:
 	VMOVUPS.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -4038,15 +4016,10 @@ step6:
 	JNE          step6
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch6
-	DECQ         336(DI)
-	JE           summed6
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch6
+	CMPQ         216(DI), $0x01
+	JNE          outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -4142,8 +4115,6 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
@@ -4158,8 +4129,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -4172,8 +4141,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -4181,6 +4148,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -4230,10 +4210,7 @@ load7:
 	VMOVUPS.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -4270,15 +4247,10 @@ step7:
 	JNE          step7
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch7
-	DECQ         336(DI)
-	JE           summed7
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch7
+	CMPQ         216(DI), $0x01
+	JNE          outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -4386,8 +4358,6 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
@@ -4402,8 +4372,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -4416,8 +4384,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -4425,6 +4391,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -4479,11 +4458,10 @@ load8:
 	VMOVUPS.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -4565,13 +4543,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -4691,9 +4664,13 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel8
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -4707,8 +4684,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -4721,8 +4702,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -4730,6 +4715,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -4789,11 +4788,10 @@ load9:
 	VMOVUPS.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -4881,13 +4879,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -5019,9 +5012,13 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel9
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -5035,8 +5032,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -5049,8 +5050,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -5058,6 +5063,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -5122,11 +5141,10 @@ load10:
 	VMOVUPS.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -5224,13 +5242,8 @@ stepped10:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch10
-	DECQ 336(DI)
-	JE   summed10
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch10
+	CMPQ 216(DI), $0x01
+	JNE  outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -5374,9 +5387,13 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel10
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows10
+
+fetchedPanel10:
+	JMP rows10
 
 across10:
 	MOVQ 120(DI), AX
@@ -5390,8 +5407,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock10
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock10:
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -5404,8 +5425,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup10
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup10:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -5413,6 +5438,20 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -5482,11 +5521,10 @@ load11:
 	VMOVUPS.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -5590,13 +5628,8 @@ stepped11:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch11
-	DECQ 336(DI)
-	JE   summed11
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch11
+	CMPQ 216(DI), $0x01
+	JNE  outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -5752,9 +5785,13 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel11
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows11
+
+fetchedPanel11:
+	JMP rows11
 
 across11:
 	MOVQ 120(DI), AX
@@ -5768,8 +5805,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock11
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock11:
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -5782,8 +5823,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup11
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup11:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -5791,6 +5836,20 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -5865,11 +5924,10 @@ load12:
 	VMOVUPS.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -5979,13 +6037,8 @@ stepped12:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch12
-	DECQ 336(DI)
-	JE   summed12
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch12
+	CMPQ 216(DI), $0x01
+	JNE  outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -6153,9 +6206,13 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel12
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows12
+
+fetchedPanel12:
+	JMP rows12
 
 across12:
 	MOVQ 120(DI), AX
@@ -6169,8 +6226,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock12
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock12:
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -6183,8 +6244,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup12
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup12:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -6192,6 +6257,20 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 rows13:
 	MOVQ   (DI), R14
@@ -6271,11 +6350,10 @@ load13:
 	VMOVUPS.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -6391,13 +6469,8 @@ stepped13:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch13
-	DECQ 336(DI)
-	JE   summed13
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch13
+	CMPQ 216(DI), $0x01
+	JNE  outer13
 
 summed13:
 	MOVQ   304(DI), AX
@@ -6577,9 +6650,13 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel13
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows13
+
+fetchedPanel13:
+	JMP rows13
 
 across13:
 	MOVQ 120(DI), AX
@@ -6593,8 +6670,12 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock13
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock13:
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
@@ -6607,8 +6688,12 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup13
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup13:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -6616,6 +6701,20 @@ across13:
 done13:
 	VZEROUPPER
 	RET
+
+outer13:
+	DECQ 336(DI)
+	JE   last13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch13
+
+last13:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed13
 
 rows14:
 	MOVQ   (DI), R14
@@ -6700,11 +6799,10 @@ load14:
 	VMOVUPS.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -6826,13 +6924,8 @@ stepped14:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch14
-	DECQ 336(DI)
-	JE   summed14
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch14
+	CMPQ 216(DI), $0x01
+	JNE  outer14
 
 summed14:
 	MOVQ   304(DI), AX
@@ -7024,9 +7117,13 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel14
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows14
+
+fetchedPanel14:
+	JMP rows14
 
 across14:
 	MOVQ 120(DI), AX
@@ -7040,8 +7137,12 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock14
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock14:
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
@@ -7054,8 +7155,12 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup14
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup14:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -7063,6 +7168,20 @@ across14:
 done14:
 	VZEROUPPER
 	RET
+
+outer14:
+	DECQ 336(DI)
+	JE   last14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch14
+
+last14:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed14
 
 // func productAVX512F32x3(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -7142,10 +7261,7 @@ loaded1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -7196,15 +7312,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Z0, Z3, Z0
@@ -7248,8 +7359,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -7264,8 +7373,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -7278,8 +7385,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -7287,6 +7392,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -7321,10 +7439,7 @@ loaded2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -7387,15 +7502,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPS Z0, Z6, Z0
@@ -7459,8 +7569,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -7475,8 +7583,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -7489,8 +7595,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -7498,6 +7602,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -7533,10 +7650,7 @@ load3:
 	VMOVUPS.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -7565,15 +7679,10 @@ step3:
 	JNE          step3
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch3
-	DECQ         336(DI)
-	JE           summed3
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch3
+	CMPQ         216(DI), $0x01
+	JNE          outer3
 
 summed3:
 	MOVQ   304(DI), AX
@@ -7648,8 +7757,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -7664,8 +7771,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -7678,8 +7783,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -7687,6 +7790,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -7729,10 +7845,7 @@ load4:
 	VMOVUPS.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -7765,15 +7878,10 @@ step4:
 	JNE          step4
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch4
-	DECQ         336(DI)
-	JE           summed4
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch4
+	CMPQ         216(DI), $0x01
+	JNE          outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -7865,8 +7973,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -7881,8 +7987,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -7895,8 +7999,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -7904,6 +8006,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -7953,10 +8068,7 @@ load5:
 	VMOVUPS.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -7993,15 +8105,10 @@ step5:
 	JNE          step5
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch5
-	DECQ         336(DI)
-	JE           summed5
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch5
+	CMPQ         216(DI), $0x01
+	JNE          outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -8110,8 +8217,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -8126,8 +8231,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -8140,8 +8243,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -8149,6 +8250,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -8205,11 +8319,10 @@ load6:
 	VMOVUPS.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -8293,13 +8406,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -8425,9 +8533,13 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel6
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -8441,8 +8553,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -8455,8 +8571,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -8464,6 +8584,20 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -8527,11 +8661,10 @@ load7:
 	VMOVUPS.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch7:
 	MOVQ R14, SI
@@ -8623,13 +8756,8 @@ stepped7:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch7
-	DECQ 336(DI)
-	JE   summed7
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch7
+	CMPQ 216(DI), $0x01
+	JNE  outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -8772,9 +8900,13 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel7
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows7
+
+fetchedPanel7:
+	JMP rows7
 
 across7:
 	MOVQ 120(DI), AX
@@ -8788,8 +8920,12 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock7
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock7:
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -8802,8 +8938,12 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup7
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup7:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -8811,6 +8951,20 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -8881,11 +9035,10 @@ load8:
 	VMOVUPS.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -8985,13 +9138,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -9151,9 +9299,13 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel8
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -9167,8 +9319,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -9181,8 +9337,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -9190,6 +9350,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -9267,11 +9441,10 @@ load9:
 	VMOVUPS.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -9379,13 +9552,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -9562,9 +9730,13 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel9
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -9578,8 +9750,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -9592,8 +9768,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -9601,6 +9781,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 // func productAVX512F32x4(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -9668,10 +9862,7 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -9728,15 +9919,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPS Z0, Z4, Z0
@@ -9786,8 +9972,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -9802,8 +9986,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -9816,8 +9998,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -9825,6 +10005,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -9857,10 +10050,7 @@ load2:
 	VMOVUPS.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -9888,15 +10078,10 @@ step2:
 	JNE          step2
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch2
-	DECQ         336(DI)
-	JE           summed2
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch2
+	CMPQ         216(DI), $0x01
+	JNE          outer2
 
 summed2:
 	MOVQ   304(DI), AX
@@ -9964,8 +10149,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -9980,8 +10163,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -9994,8 +10175,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -10003,6 +10182,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -10044,10 +10236,7 @@ load3:
 	VMOVUPS.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -10080,15 +10269,10 @@ step3:
 	JNE          step3
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch3
-	DECQ         336(DI)
-	JE           summed3
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch3
+	CMPQ         216(DI), $0x01
+	JNE          outer3
 
 summed3:
 	MOVQ   304(DI), AX
@@ -10178,8 +10362,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -10194,8 +10376,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -10208,8 +10388,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -10217,6 +10395,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -10267,11 +10458,10 @@ load4:
 	VMOVUPS.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
@@ -10349,13 +10539,8 @@ stepped4:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -10467,9 +10652,13 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel4
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows4
+
+fetchedPanel4:
+	JMP rows4
 
 across4:
 	MOVQ 120(DI), AX
@@ -10483,8 +10672,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock4
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock4:
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -10497,8 +10690,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup4
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup4:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -10506,6 +10703,20 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -10565,11 +10776,10 @@ load5:
 	VMOVUPS.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
@@ -10657,13 +10867,8 @@ stepped5:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -10797,9 +11002,13 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel5
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows5
+
+fetchedPanel5:
+	JMP rows5
 
 across5:
 	MOVQ 120(DI), AX
@@ -10813,8 +11022,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock5
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock5:
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -10827,8 +11040,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup5
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup5:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -10836,6 +11053,20 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -10904,11 +11135,10 @@ load6:
 	VMOVUPS.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -11006,13 +11236,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -11168,9 +11393,13 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel6
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -11184,8 +11413,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -11198,8 +11431,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -11207,6 +11444,20 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 // func productAVX512F64x1(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F
@@ -11307,10 +11558,7 @@ loaded1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -11354,15 +11602,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Z0, Z1, Z0
@@ -11396,8 +11639,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -11412,8 +11653,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -11426,8 +11665,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -11435,6 +11672,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -11461,10 +11711,7 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -11513,15 +11760,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPD Z0, Z2, Z0
@@ -11565,8 +11807,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -11581,8 +11821,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -11595,8 +11833,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -11604,6 +11840,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -11630,10 +11879,7 @@ loaded3:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -11675,15 +11921,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPD Z0, Z3, Z0
@@ -11731,8 +11972,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -11747,8 +11986,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -11761,8 +11998,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -11770,6 +12005,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -11800,10 +12048,7 @@ loaded4:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -11848,15 +12093,10 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	VADDPD Z0, Z4, Z0
@@ -11912,8 +12152,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -11928,8 +12166,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -11942,8 +12178,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -11951,6 +12185,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -11985,10 +12232,7 @@ loaded5:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -12036,15 +12280,10 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	VADDPD Z0, Z5, Z0
@@ -12108,8 +12347,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -12124,8 +12361,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -12138,8 +12373,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -12147,6 +12380,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -12185,10 +12431,7 @@ loaded6:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -12239,15 +12482,10 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	VADDPD Z0, Z6, Z0
@@ -12319,8 +12557,6 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
@@ -12335,8 +12571,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -12349,8 +12583,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -12358,6 +12590,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -12393,10 +12638,7 @@ load7:
 	VMOVUPD.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -12418,15 +12660,10 @@ step7:
 	JNE              step7
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch7
-	DECQ             336(DI)
-	JE               summed7
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch7
+	CMPQ             216(DI), $0x01
+	JNE              outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -12499,8 +12736,6 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
@@ -12515,8 +12750,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -12529,8 +12762,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -12538,6 +12769,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -12576,10 +12820,7 @@ load8:
 	VMOVUPD.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch8:
 	MOVQ R14, SI
@@ -12602,15 +12843,10 @@ step8:
 	JNE              step8
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch8
-	DECQ             336(DI)
-	JE               summed8
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch8
+	CMPQ             216(DI), $0x01
+	JNE              outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -12690,8 +12926,6 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows8
 
 across8:
@@ -12706,8 +12940,6 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -12720,8 +12952,6 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -12729,6 +12959,19 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -12770,10 +13013,7 @@ load9:
 	VMOVUPD.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch9:
 	MOVQ R14, SI
@@ -12797,15 +13037,10 @@ step9:
 	JNE              step9
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch9
-	DECQ             336(DI)
-	JE               summed9
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch9
+	CMPQ             216(DI), $0x01
+	JNE              outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -12892,8 +13127,6 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows9
 
 across9:
@@ -12908,8 +13141,6 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -12922,8 +13153,6 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -12931,6 +13160,19 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -12975,10 +13217,7 @@ load10:
 	VMOVUPD.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch10:
 	MOVQ R14, SI
@@ -13006,15 +13245,10 @@ step10:
 	JNE              step10
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch10
-	DECQ             336(DI)
-	JE               summed10
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch10
+	CMPQ             216(DI), $0x01
+	JNE              outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -13108,8 +13342,6 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows10
 
 across10:
@@ -13124,8 +13356,6 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -13138,8 +13368,6 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -13147,6 +13375,19 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -13194,10 +13435,7 @@ load11:
 	VMOVUPD.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch11:
 	MOVQ R14, SI
@@ -13226,15 +13464,10 @@ step11:
 	JNE              step11
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch11
-	DECQ             336(DI)
-	JE               summed11
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch11
+	CMPQ             216(DI), $0x01
+	JNE              outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -13335,8 +13568,6 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows11
 
 across11:
@@ -13351,8 +13582,6 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -13365,8 +13594,6 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -13374,6 +13601,19 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -13424,10 +13664,7 @@ load12:
 	VMOVUPD.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch12:
 	MOVQ R14, SI
@@ -13457,15 +13694,10 @@ step12:
 	JNE              step12
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch12
-	DECQ             336(DI)
-	JE               summed12
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch12
+	CMPQ             216(DI), $0x01
+	JNE              outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -13573,8 +13805,6 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows12
 
 across12:
@@ -13589,8 +13819,6 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -13603,8 +13831,6 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -13612,6 +13838,19 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 rows13:
 	MOVQ   (DI), R14
@@ -13665,10 +13904,7 @@ load13:
 	VMOVUPD.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch13:
 	MOVQ R14, SI
@@ -13699,15 +13935,10 @@ step13:
 	JNE              step13
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch13
-	DECQ             336(DI)
-	JE               summed13
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch13
+	CMPQ             216(DI), $0x01
+	JNE              outer13
 
 summed13:
 	MOVQ   304(DI), AX
@@ -13822,8 +14053,6 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows13
 
 across13:
@@ -13838,8 +14067,6 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
@@ -13852,8 +14079,6 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -13861,6 +14086,19 @@ across13:
 done13:
 	VZEROUPPER
 	RET
+
+outer13:
+	DECQ 336(DI)
+	JE   last13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch13
+
+last13:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed13
 
 rows14:
 	MOVQ   (DI), R14
@@ -13917,10 +14155,7 @@ load14:
 	VMOVUPD.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch14:
 	MOVQ R14, SI
@@ -13952,15 +14187,10 @@ step14:
 	JNE              step14
 	ADDQ             160(DI), R14
 	ADDQ             200(DI), R15
-	DECQ             328(DI)
+	DECQ             AX
 	JNE              batch14
-	DECQ             336(DI)
-	JE               summed14
-	ADDQ             168(DI), R14
-	ADDQ             208(DI), R15
-	MOVQ             88(DI), DX
-	MOVQ             DX, 328(DI)
-	JMP              batch14
+	CMPQ             216(DI), $0x01
+	JNE              outer14
 
 summed14:
 	MOVQ   304(DI), AX
@@ -14082,8 +14312,6 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows14
 
 across14:
@@ -14098,8 +14326,6 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
@@ -14112,8 +14338,6 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -14121,6 +14345,19 @@ across14:
 done14:
 	VZEROUPPER
 	RET
+
+outer14:
+	DECQ 336(DI)
+	JE   last14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch14
+
+last14:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed14
 
 // func productAVX512F64x2(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -14226,10 +14463,7 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -14288,15 +14522,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Z0, Z2, Z0
@@ -14338,8 +14567,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -14354,8 +14581,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -14368,8 +14593,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -14377,6 +14600,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -14405,10 +14641,7 @@ loaded2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -14462,15 +14695,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPD Z0, Z4, Z0
@@ -14522,8 +14750,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -14538,8 +14764,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -14552,8 +14776,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -14561,6 +14783,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -14596,10 +14831,7 @@ loaded3:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -14662,15 +14894,10 @@ step3:
 stepped3:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch3
-	DECQ 336(DI)
-	JE   summed3
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch3
+	CMPQ 216(DI), $0x01
+	JNE  outer3
 
 summed3:
 	VADDPD Z0, Z6, Z0
@@ -14736,8 +14963,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -14752,8 +14977,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -14766,8 +14989,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -14775,6 +14996,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -14809,10 +15043,7 @@ load4:
 	VMOVUPD.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -14840,15 +15071,10 @@ step4:
 	JNE          step4
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch4
-	DECQ         336(DI)
-	JE           summed4
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch4
+	CMPQ         216(DI), $0x01
+	JNE          outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -14920,8 +15146,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -14936,8 +15160,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -14950,8 +15172,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -14959,6 +15179,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -14998,10 +15231,7 @@ load5:
 	VMOVUPD.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -15032,15 +15262,10 @@ step5:
 	JNE          step5
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch5
-	DECQ         336(DI)
-	JE           summed5
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch5
+	CMPQ         216(DI), $0x01
+	JNE          outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -15124,8 +15349,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -15140,8 +15363,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -15154,8 +15375,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -15163,6 +15382,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -15207,10 +15439,7 @@ load6:
 	VMOVUPD.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch6:
 	MOVQ R14, SI
@@ -15244,15 +15473,10 @@ step6:
 	JNE          step6
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch6
-	DECQ         336(DI)
-	JE           summed6
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch6
+	CMPQ         216(DI), $0x01
+	JNE          outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -15348,8 +15572,6 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows6
 
 across6:
@@ -15364,8 +15586,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -15378,8 +15598,6 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -15387,6 +15605,19 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -15436,10 +15667,7 @@ load7:
 	VMOVUPD.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch7:
 	MOVQ R14, SI
@@ -15476,15 +15704,10 @@ step7:
 	JNE          step7
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch7
-	DECQ         336(DI)
-	JE           summed7
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch7
+	CMPQ         216(DI), $0x01
+	JNE          outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -15592,8 +15815,6 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows7
 
 across7:
@@ -15608,8 +15829,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -15622,8 +15841,6 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -15631,6 +15848,19 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -15685,11 +15915,10 @@ load8:
 	VMOVUPD.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -15771,13 +16000,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -15897,9 +16121,13 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel8
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -15913,8 +16141,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -15927,8 +16159,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -15936,6 +16172,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -15995,11 +16245,10 @@ load9:
 	VMOVUPD.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -16087,13 +16336,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -16225,9 +16469,13 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel9
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -16241,8 +16489,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -16255,8 +16507,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -16264,6 +16520,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 rows10:
 	MOVQ   (DI), R14
@@ -16328,11 +16598,10 @@ load10:
 	VMOVUPD.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -16430,13 +16699,8 @@ stepped10:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch10
-	DECQ 336(DI)
-	JE   summed10
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch10
+	CMPQ 216(DI), $0x01
+	JNE  outer10
 
 summed10:
 	MOVQ   304(DI), AX
@@ -16580,9 +16844,13 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel10
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows10
+
+fetchedPanel10:
+	JMP rows10
 
 across10:
 	MOVQ 120(DI), AX
@@ -16596,8 +16864,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock10
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock10:
 	DECQ 112(DI)
 	JNE  rows10
 	DECQ 104(DI)
@@ -16610,8 +16882,12 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup10
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup10:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows10
@@ -16619,6 +16895,20 @@ across10:
 done10:
 	VZEROUPPER
 	RET
+
+outer10:
+	DECQ 336(DI)
+	JE   last10
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch10
+
+last10:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed10
 
 rows11:
 	MOVQ   (DI), R14
@@ -16688,11 +16978,10 @@ load11:
 	VMOVUPD.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -16796,13 +17085,8 @@ stepped11:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch11
-	DECQ 336(DI)
-	JE   summed11
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch11
+	CMPQ 216(DI), $0x01
+	JNE  outer11
 
 summed11:
 	MOVQ   304(DI), AX
@@ -16958,9 +17242,13 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel11
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows11
+
+fetchedPanel11:
+	JMP rows11
 
 across11:
 	MOVQ 120(DI), AX
@@ -16974,8 +17262,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock11
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock11:
 	DECQ 112(DI)
 	JNE  rows11
 	DECQ 104(DI)
@@ -16988,8 +17280,12 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup11
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup11:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows11
@@ -16997,6 +17293,20 @@ across11:
 done11:
 	VZEROUPPER
 	RET
+
+outer11:
+	DECQ 336(DI)
+	JE   last11
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch11
+
+last11:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed11
 
 rows12:
 	MOVQ   (DI), R14
@@ -17071,11 +17381,10 @@ load12:
 	VMOVUPD.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -17185,13 +17494,8 @@ stepped12:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch12
-	DECQ 336(DI)
-	JE   summed12
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch12
+	CMPQ 216(DI), $0x01
+	JNE  outer12
 
 summed12:
 	MOVQ   304(DI), AX
@@ -17359,9 +17663,13 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel12
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows12
+
+fetchedPanel12:
+	JMP rows12
 
 across12:
 	MOVQ 120(DI), AX
@@ -17375,8 +17683,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock12
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock12:
 	DECQ 112(DI)
 	JNE  rows12
 	DECQ 104(DI)
@@ -17389,8 +17701,12 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup12
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup12:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows12
@@ -17398,6 +17714,20 @@ across12:
 done12:
 	VZEROUPPER
 	RET
+
+outer12:
+	DECQ 336(DI)
+	JE   last12
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch12
+
+last12:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed12
 
 rows13:
 	MOVQ   (DI), R14
@@ -17477,11 +17807,10 @@ load13:
 	VMOVUPD.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -17597,13 +17926,8 @@ stepped13:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch13
-	DECQ 336(DI)
-	JE   summed13
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch13
+	CMPQ 216(DI), $0x01
+	JNE  outer13
 
 summed13:
 	MOVQ   304(DI), AX
@@ -17783,9 +18107,13 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel13
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows13
+
+fetchedPanel13:
+	JMP rows13
 
 across13:
 	MOVQ 120(DI), AX
@@ -17799,8 +18127,12 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock13
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock13:
 	DECQ 112(DI)
 	JNE  rows13
 	DECQ 104(DI)
@@ -17813,8 +18145,12 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup13
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup13:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows13
@@ -17822,6 +18158,20 @@ across13:
 done13:
 	VZEROUPPER
 	RET
+
+outer13:
+	DECQ 336(DI)
+	JE   last13
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch13
+
+last13:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed13
 
 rows14:
 	MOVQ   (DI), R14
@@ -17906,11 +18256,10 @@ load14:
 	VMOVUPD.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -18032,13 +18381,8 @@ stepped14:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch14
-	DECQ 336(DI)
-	JE   summed14
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch14
+	CMPQ 216(DI), $0x01
+	JNE  outer14
 
 summed14:
 	MOVQ   304(DI), AX
@@ -18230,9 +18574,13 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel14
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows14
+
+fetchedPanel14:
+	JMP rows14
 
 across14:
 	MOVQ 120(DI), AX
@@ -18246,8 +18594,12 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock14
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock14:
 	DECQ 112(DI)
 	JNE  rows14
 	DECQ 104(DI)
@@ -18260,8 +18612,12 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup14
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup14:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows14
@@ -18269,6 +18625,20 @@ across14:
 done14:
 	VZEROUPPER
 	RET
+
+outer14:
+	DECQ 336(DI)
+	JE   last14
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch14
+
+last14:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed14
 
 // func productAVX512F64x3(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -18348,10 +18718,7 @@ loaded1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -18402,15 +18769,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Z0, Z3, Z0
@@ -18454,8 +18816,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -18470,8 +18830,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -18484,8 +18842,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -18493,6 +18849,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -18527,10 +18896,7 @@ loaded2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -18593,15 +18959,10 @@ step2:
 stepped2:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch2
-	DECQ 336(DI)
-	JE   summed2
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch2
+	CMPQ 216(DI), $0x01
+	JNE  outer2
 
 summed2:
 	VADDPD Z0, Z6, Z0
@@ -18665,8 +19026,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -18681,8 +19040,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -18695,8 +19052,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -18704,6 +19059,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -18739,10 +19107,7 @@ load3:
 	VMOVUPD.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -18771,15 +19136,10 @@ step3:
 	JNE          step3
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch3
-	DECQ         336(DI)
-	JE           summed3
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch3
+	CMPQ         216(DI), $0x01
+	JNE          outer3
 
 summed3:
 	MOVQ   304(DI), AX
@@ -18854,8 +19214,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -18870,8 +19228,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -18884,8 +19240,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -18893,6 +19247,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -18935,10 +19302,7 @@ load4:
 	VMOVUPD.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch4:
 	MOVQ R14, SI
@@ -18971,15 +19335,10 @@ step4:
 	JNE          step4
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch4
-	DECQ         336(DI)
-	JE           summed4
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch4
+	CMPQ         216(DI), $0x01
+	JNE          outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -19071,8 +19430,6 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows4
 
 across4:
@@ -19087,8 +19444,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -19101,8 +19456,6 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -19110,6 +19463,19 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -19159,10 +19525,7 @@ load5:
 	VMOVUPD.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch5:
 	MOVQ R14, SI
@@ -19199,15 +19562,10 @@ step5:
 	JNE          step5
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch5
-	DECQ         336(DI)
-	JE           summed5
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch5
+	CMPQ         216(DI), $0x01
+	JNE          outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -19316,8 +19674,6 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows5
 
 across5:
@@ -19332,8 +19688,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -19346,8 +19700,6 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -19355,6 +19707,19 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -19411,11 +19776,10 @@ load6:
 	VMOVUPD.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -19499,13 +19863,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -19631,9 +19990,13 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel6
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -19647,8 +20010,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -19661,8 +20028,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -19670,6 +20041,20 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6
 
 rows7:
 	MOVQ   (DI), R14
@@ -19733,11 +20118,10 @@ load7:
 	VMOVUPD.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch7:
 	MOVQ R14, SI
@@ -19829,13 +20213,8 @@ stepped7:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch7
-	DECQ 336(DI)
-	JE   summed7
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch7
+	CMPQ 216(DI), $0x01
+	JNE  outer7
 
 summed7:
 	MOVQ   304(DI), AX
@@ -19978,9 +20357,13 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel7
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows7
+
+fetchedPanel7:
+	JMP rows7
 
 across7:
 	MOVQ 120(DI), AX
@@ -19994,8 +20377,12 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock7
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock7:
 	DECQ 112(DI)
 	JNE  rows7
 	DECQ 104(DI)
@@ -20008,8 +20395,12 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup7
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup7:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows7
@@ -20017,6 +20408,20 @@ across7:
 done7:
 	VZEROUPPER
 	RET
+
+outer7:
+	DECQ 336(DI)
+	JE   last7
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch7
+
+last7:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed7
 
 rows8:
 	MOVQ   (DI), R14
@@ -20087,11 +20492,10 @@ load8:
 	VMOVUPD.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch8:
 	MOVQ R14, SI
@@ -20191,13 +20595,8 @@ stepped8:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch8
-	DECQ 336(DI)
-	JE   summed8
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch8
+	CMPQ 216(DI), $0x01
+	JNE  outer8
 
 summed8:
 	MOVQ   304(DI), AX
@@ -20357,9 +20756,13 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel8
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows8
+
+fetchedPanel8:
+	JMP rows8
 
 across8:
 	MOVQ 120(DI), AX
@@ -20373,8 +20776,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock8
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock8:
 	DECQ 112(DI)
 	JNE  rows8
 	DECQ 104(DI)
@@ -20387,8 +20794,12 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup8
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup8:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows8
@@ -20396,6 +20807,20 @@ across8:
 done8:
 	VZEROUPPER
 	RET
+
+outer8:
+	DECQ 336(DI)
+	JE   last8
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch8
+
+last8:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed8
 
 rows9:
 	MOVQ   (DI), R14
@@ -20473,11 +20898,10 @@ load9:
 	VMOVUPD.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch9:
 	MOVQ R14, SI
@@ -20585,13 +21009,8 @@ stepped9:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch9
-	DECQ 336(DI)
-	JE   summed9
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch9
+	CMPQ 216(DI), $0x01
+	JNE  outer9
 
 summed9:
 	MOVQ   304(DI), AX
@@ -20768,9 +21187,13 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel9
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows9
+
+fetchedPanel9:
+	JMP rows9
 
 across9:
 	MOVQ 120(DI), AX
@@ -20784,8 +21207,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock9
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock9:
 	DECQ 112(DI)
 	JNE  rows9
 	DECQ 104(DI)
@@ -20798,8 +21225,12 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup9
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup9:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows9
@@ -20807,6 +21238,20 @@ across9:
 done9:
 	VZEROUPPER
 	RET
+
+outer9:
+	DECQ 336(DI)
+	JE   last9
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch9
+
+last9:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed9
 
 // func productAVX512F64x4(args *productArgs)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
@@ -20874,10 +21319,7 @@ loaded1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   216(DI), AX
-	MOVQ   AX, 336(DI)
 	MOVQ   88(DI), AX
-	MOVQ   AX, 328(DI)
 
 batch1:
 	MOVQ R14, SI
@@ -20934,15 +21376,10 @@ step1:
 stepped1:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ AX
 	JNE  batch1
-	DECQ 336(DI)
-	JE   summed1
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch1
+	CMPQ 216(DI), $0x01
+	JNE  outer1
 
 summed1:
 	VADDPD Z0, Z4, Z0
@@ -20992,8 +21429,6 @@ kept1:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows1
 
 across1:
@@ -21008,8 +21443,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows1
 	DECQ 104(DI)
@@ -21022,8 +21455,6 @@ across1:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows1
@@ -21031,6 +21462,19 @@ across1:
 done1:
 	VZEROUPPER
 	RET
+
+outer1:
+	DECQ 336(DI)
+	JE   last1
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch1
+
+last1:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed1
 
 rows2:
 	MOVQ   (DI), R14
@@ -21063,10 +21507,7 @@ load2:
 	VMOVUPD.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch2:
 	MOVQ R14, SI
@@ -21094,15 +21535,10 @@ step2:
 	JNE          step2
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch2
-	DECQ         336(DI)
-	JE           summed2
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch2
+	CMPQ         216(DI), $0x01
+	JNE          outer2
 
 summed2:
 	MOVQ   304(DI), AX
@@ -21170,8 +21606,6 @@ kept2:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows2
 
 across2:
@@ -21186,8 +21620,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows2
 	DECQ 104(DI)
@@ -21200,8 +21632,6 @@ across2:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows2
@@ -21209,6 +21639,19 @@ across2:
 done2:
 	VZEROUPPER
 	RET
+
+outer2:
+	DECQ 336(DI)
+	JE   last2
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch2
+
+last2:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed2
 
 rows3:
 	MOVQ   (DI), R14
@@ -21250,10 +21693,7 @@ load3:
 	VMOVUPD.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
 
 batch3:
 	MOVQ R14, SI
@@ -21286,15 +21726,10 @@ step3:
 	JNE          step3
 	ADDQ         160(DI), R14
 	ADDQ         200(DI), R15
-	DECQ         328(DI)
+	DECQ         AX
 	JNE          batch3
-	DECQ         336(DI)
-	JE           summed3
-	ADDQ         168(DI), R14
-	ADDQ         208(DI), R15
-	MOVQ         88(DI), DX
-	MOVQ         DX, 328(DI)
-	JMP          batch3
+	CMPQ         216(DI), $0x01
+	JNE          outer3
 
 summed3:
 	MOVQ   304(DI), AX
@@ -21384,8 +21819,6 @@ kept3:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
 	JMP     rows3
 
 across3:
@@ -21400,8 +21833,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
 	DECQ 112(DI)
 	JNE  rows3
 	DECQ 104(DI)
@@ -21414,8 +21845,6 @@ across3:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows3
@@ -21423,6 +21852,19 @@ across3:
 done3:
 	VZEROUPPER
 	RET
+
+outer3:
+	DECQ 336(DI)
+	JE   last3
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), AX
+	JMP  batch3
+
+last3:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed3
 
 rows4:
 	MOVQ   (DI), R14
@@ -21473,11 +21915,10 @@ load4:
 	VMOVUPD.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch4:
 	MOVQ R14, SI
@@ -21555,13 +21996,8 @@ stepped4:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch4
-	DECQ 336(DI)
-	JE   summed4
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch4
+	CMPQ 216(DI), $0x01
+	JNE  outer4
 
 summed4:
 	MOVQ   304(DI), AX
@@ -21673,9 +22109,13 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel4
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows4
+
+fetchedPanel4:
+	JMP rows4
 
 across4:
 	MOVQ 120(DI), AX
@@ -21689,8 +22129,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock4
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock4:
 	DECQ 112(DI)
 	JNE  rows4
 	DECQ 104(DI)
@@ -21703,8 +22147,12 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup4
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup4:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows4
@@ -21712,6 +22160,20 @@ across4:
 done4:
 	VZEROUPPER
 	RET
+
+outer4:
+	DECQ 336(DI)
+	JE   last4
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch4
+
+last4:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed4
 
 rows5:
 	MOVQ   (DI), R14
@@ -21771,11 +22233,10 @@ load5:
 	VMOVUPD.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch5:
 	MOVQ R14, SI
@@ -21863,13 +22324,8 @@ stepped5:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch5
-	DECQ 336(DI)
-	JE   summed5
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch5
+	CMPQ 216(DI), $0x01
+	JNE  outer5
 
 summed5:
 	MOVQ   304(DI), AX
@@ -22003,9 +22459,13 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel5
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows5
+
+fetchedPanel5:
+	JMP rows5
 
 across5:
 	MOVQ 120(DI), AX
@@ -22019,8 +22479,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock5
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock5:
 	DECQ 112(DI)
 	JNE  rows5
 	DECQ 104(DI)
@@ -22033,8 +22497,12 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup5
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup5:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows5
@@ -22042,6 +22510,20 @@ across5:
 done5:
 	VZEROUPPER
 	RET
+
+outer5:
+	DECQ 336(DI)
+	JE   last5
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch5
+
+last5:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed5
 
 rows6:
 	MOVQ   (DI), R14
@@ -22110,11 +22592,10 @@ load6:
 	VMOVUPD.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 216(DI), AX
-	MOVQ AX, 336(DI)
 	MOVQ 88(DI), AX
 	MOVQ AX, 328(DI)
-	MOVQ 344(DI), AX
+	MOVQ R14, AX
+	ADDQ 344(DI), AX
 
 batch6:
 	MOVQ R14, SI
@@ -22212,13 +22693,8 @@ stepped6:
 	ADDQ 200(DI), R15
 	DECQ 328(DI)
 	JNE  batch6
-	DECQ 336(DI)
-	JE   summed6
-	ADDQ 168(DI), R14
-	ADDQ 208(DI), R15
-	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
-	JMP  batch6
+	CMPQ 216(DI), $0x01
+	JNE  outer6
 
 summed6:
 	MOVQ   304(DI), AX
@@ -22374,9 +22850,13 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
+	CMPQ    360(DI), $0x00
+	JE      fetchedPanel6
 	MOVQ    360(DI), AX
 	ADDQ    AX, 344(DI)
-	JMP     rows6
+
+fetchedPanel6:
+	JMP rows6
 
 across6:
 	MOVQ 120(DI), AX
@@ -22390,8 +22870,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedBlock6
 	MOVQ 368(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedBlock6:
 	DECQ 112(DI)
 	JNE  rows6
 	DECQ 104(DI)
@@ -22404,8 +22888,12 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
+	CMPQ 360(DI), $0x00
+	JE   fetchedGroup6
 	MOVQ 376(DI), AX
 	ADDQ AX, 344(DI)
+
+fetchedGroup6:
 	MOVQ 96(DI), AX
 	MOVQ AX, 112(DI)
 	JMP  rows6
@@ -22413,3 +22901,17 @@ across6:
 done6:
 	VZEROUPPER
 	RET
+
+outer6:
+	DECQ 336(DI)
+	JE   last6
+	ADDQ 168(DI), R14
+	ADDQ 208(DI), R15
+	MOVQ 88(DI), DX
+	MOVQ DX, 328(DI)
+	JMP  batch6
+
+last6:
+	MOVQ 216(DI), DX
+	MOVQ DX, 336(DI)
+	JMP  summed6

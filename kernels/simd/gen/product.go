@@ -40,7 +40,7 @@ var productFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
 	"aRow", "aStep", "aBatch", "aOuter", "aBlock", "aGroup", "bRow", "bBatch", "bOuter", "outer",
 	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
-	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "outerLeft", "ahead", "aheadStep", "aheadPanel", "aheadBlock", "aheadGroup",
+	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "outerLeft", "aheadAt", "aheadStep", "aheadPanel", "aheadBlock", "aheadGroup",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -115,12 +115,11 @@ func (p *productLoop) rows() {
 	p.ADDQ(p.field("bAt"), bOfThis)
 	p.start()
 	p.zeroSets()
-	p.MOVQ(p.field("outer"), batch)
-	p.MOVQ(batch, p.field("outerLeft"))
 	p.MOVQ(p.field("batch"), batch)
-	p.MOVQ(batch, p.field("batchLeft"))
 	if p.prefetches() {
-		p.MOVQ(p.field("ahead"), ahead)
+		p.MOVQ(batch, p.field("batchLeft"))
+		p.MOVQ(aOfBatch, ahead)
+		p.ADDQ(p.field("aheadAt"), ahead)
 	}
 	p.Label(p.label("batch"))
 	p.MOVQ(aOfBatch, a0)
@@ -145,15 +144,14 @@ func (p *productLoop) rows() {
 	p.steps()
 	p.ADDQ(p.field("aBatch"), aOfBatch)
 	p.ADDQ(p.field("bBatch"), bOfThis)
-	p.DECQ(p.field("batchLeft"))
+	if p.prefetches() {
+		p.DECQ(p.field("batchLeft"))
+	} else {
+		p.DECQ(batch)
+	}
 	p.JNE(operand.LabelRef(p.label("batch")))
-	p.DECQ(p.field("outerLeft"))
-	p.JE(operand.LabelRef(p.label("summed")))
-	p.ADDQ(p.field("aOuter"), aOfBatch)
-	p.ADDQ(p.field("bOuter"), bOfThis)
-	p.MOVQ(p.field("batch"), depth)
-	p.MOVQ(depth, p.field("batchLeft"))
-	p.JMP(operand.LabelRef(p.label("batch")))
+	p.CMPQ(p.field("outer"), operand.Imm(1)) // mostly
+	p.JNE(operand.LabelRef(p.label("outer")))
 	p.Label(p.label("summed"))
 	p.addSets()
 	p.end()
@@ -163,25 +161,60 @@ func (p *productLoop) rows() {
 	for _, name := range []string{"b", "c", "start", "where"} {
 		p.ADDQ(batch, p.field(name+"At"))
 	}
-	p.MOVQ(p.field("aheadPanel"), batch)
-	p.ADDQ(batch, p.field("ahead"))
+	p.fetchOn("Panel")
 	p.JMP(operand.LabelRef(p.label("rows")))
 	p.Label(p.label("across"))
 	p.MOVQ(p.field("panels"), batch)
 	p.MOVQ(batch, p.field("panelsLeft"))
 	p.MOVQ(operand.I32(0), p.field("bAt"))
 	p.advance("Block")
+	p.fetchOn("Block")
 	p.DECQ(p.field("left"))
 	p.JNE(operand.LabelRef(p.label("rows")))
 	p.DECQ(p.field("groups"))
 	p.JE(operand.LabelRef(p.label("done")))
 	p.advance("Group")
+	p.fetchOn("Group")
 	p.MOVQ(p.field("blocks"), batch)
 	p.MOVQ(batch, p.field("left"))
 	p.JMP(operand.LabelRef(p.label("rows")))
 	p.Label(p.label("done"))
 	p.VZEROUPPER()
 	p.RET()
+	p.nextOuter()
+}
+
+// nextOuter goes on with the next sum of batches, or begins anew after the last one.
+func (p *productLoop) nextOuter() {
+	p.Label(p.label("outer"))
+	p.DECQ(p.field("outerLeft"))
+	p.JE(operand.LabelRef(p.label("last")))
+	p.ADDQ(p.field("aOuter"), aOfBatch)
+	p.ADDQ(p.field("bOuter"), bOfThis)
+	if p.prefetches() {
+		p.MOVQ(p.field("batch"), depth)
+		p.MOVQ(depth, p.field("batchLeft"))
+	} else {
+		p.MOVQ(p.field("batch"), batch)
+	}
+	p.JMP(operand.LabelRef(p.label("batch")))
+	p.Label(p.label("last"))
+	p.MOVQ(p.field("outer"), depth)
+	p.MOVQ(depth, p.field("outerLeft"))
+	p.JMP(operand.LabelRef(p.label("summed")))
+}
+
+// fetchOn goes on with what the next product reads, if that is fetched.
+func (p *productLoop) fetchOn(by string) {
+	if !p.prefetches() {
+		return
+	}
+	fetched := operand.LabelRef(p.label("fetched" + by))
+	p.CMPQ(p.field("aheadPanel"), operand.Imm(0))
+	p.JE(fetched)
+	p.MOVQ(p.field("ahead"+by), batch)
+	p.ADDQ(batch, p.field("aheadAt"))
+	p.Label(string(fetched))
 }
 
 // advance moves the operands to the next block of rows or group of rows.
@@ -190,8 +223,6 @@ func (p *productLoop) advance(by string) {
 		p.MOVQ(p.field(name+by), batch)
 		p.ADDQ(batch, p.field(name+"At"))
 	}
-	p.MOVQ(p.field("ahead"+by), batch)
-	p.ADDQ(batch, p.field("ahead"))
 }
 
 // sum is the register of vector j of row i.
