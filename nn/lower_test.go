@@ -244,8 +244,13 @@ func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll
 	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*elems(written.Out), d.elemBytes*s.Params[0].Elems()
 	tiles := parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs)
 	work := d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs)
-	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples
-	if tiles < minTiles && work > taskNs && ll.Forward.Outputs > d.lanes() && (big || ll.Forward.Samples > 1) {
+	convolves := len(s.Out) > 1
+	big := !convolves && weights > max(d.half/2, d.batch*in) // then a tile has all samples
+	wanted := minTiles
+	if convolves && weights > d.half/2 {
+		wanted = filterTiles
+	}
+	if tiles < wanted && work > taskNs && ll.Forward.Outputs > d.lanes() && (big || ll.Forward.Samples > 1) {
 		t.Errorf("%s: %d tiles of %g ns", what, tiles, work)
 	}
 	if big && (ll.Forward.Samples != d.batch || ll.WeightGradient.Accumulators > 1) {
@@ -254,7 +259,9 @@ func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll
 	if part := weights / s.Out[0] * ll.Forward.Outputs; big && part > d.half/2 && tiles < maxTiles && ll.Forward.Outputs > d.lanes() && work > taskNs {
 		t.Errorf("%s: a tile has %d bytes of weights", what, part)
 	}
-	if bytes := ll.Forward.Samples*(in+out/s.Out[0]*ll.Forward.Outputs) + weights; !big && bytes > d.half && ll.Forward.Samples > 1 {
+	activations := ll.Forward.Samples * (in + out/s.Out[0]*ll.Forward.Outputs)
+	kept := convolves && halve(ll.Forward.Samples)*(in+out) < reuse*weights
+	if bytes := activations + weights; !big && !kept && bytes > d.half && ll.Forward.Samples > 1 {
 		t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
 	}
 	merges := float64(ll.WeightGradient.Accumulators-1) * float64(3*weights/mergeBytesPerNs)
@@ -263,6 +270,31 @@ func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll
 	}
 	if ll.WeightGradient.Accumulators > parts(d.batch, ll.WeightGradient.Samples) {
 		t.Errorf("%s: more accumulators than sums", what)
+	}
+}
+
+// TestTilesOfManyFilters: vgg11 with 64 images and a cache of 2 MiB, of which filters above 512 KiB are not to be read
+// by every few images. 256→256 3×3 at 8×8 has 2.36 MB of filters (W) and 4.19 MB of images (I), no half of which
+// is eight times as much as the filters. Halving the images reads W again, then halving the outputs I (2W are more):
+// 32 images × 128 outputs are four tiles. To halve the batch of the gradient costs 3W of
+// merging: more than I, so the outputs are halved, less than the 2I that are next, so the images are, and then 6W are more than 2I:
+// 32 images × 64 outputs.
+// 512→512 at 4×4 has W of 9.44 MB and I of 2.10 MB: I and 2I are less than W, and 4I are less than 3W. 64→128 at 16×16 has filters of
+// 295 KB, and tiles of 8 images, the eighth part of the batch.
+func TestTilesOfManyFilters(t *testing.T) {
+	m, err := ModelByName("vgg11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := DefaultLowering(m, 64, 2<<20, dag.Float32)
+	for name, want := range map[string][2]dag.Cut{
+		"features.4":  {{Samples: 8, Outputs: 128}, {Samples: 8, Outputs: 128, Accumulators: 4}},
+		"features.11": {{Samples: 32, Outputs: 128}, {Samples: 32, Outputs: 64, Accumulators: 2}},
+		"features.18": {{Samples: 64, Outputs: 128}, {Samples: 64, Outputs: 64, Accumulators: 1}},
+	} {
+		if ll := l.Of(name); ll.Forward != want[0] || ll.WeightGradient != want[1] {
+			t.Errorf("%s: %+v, %+v, want %+v", name, ll.Forward, ll.WeightGradient, want)
+		}
 	}
 }
 

@@ -17,12 +17,14 @@ const (
 	bytesPerNs      = 40      // of activations, in second-level caches
 	vectorBytes     = 64      // outputs that do not fill a vector take the time of a full one
 	minTiles        = 8       // per layer, while splitting pays: work for two to eight workers
+	filterTiles     = 4       // per convolution of many filters: eight parts together take up to 1.4 times as long
 	maxTiles        = 64      // parts of a weight that is split to fit the cache: each part reads the activations again
 	taskNs          = 20_000  // a task shorter than this is not split for more tiles
 	smallTaskNs     = 1_500   // a task shorter than this, five dispatches, is not split to follow the tiles before it
 	mergeShare      = 10      // merging accumulators takes at most 1/10 of the time of summing them
 	mergeBytesPerNs = 16      // of an accumulator; a merge reads two and writes one
 	maxAccumulators = 4       // each further one is one more merge of weight and of bias
+	reuse           = 8       // times the bytes of its filters that a convolution's tile has of activations, though these leave the cache
 	minTileElems    = 1 << 13 // below this an elementwise task is mostly dispatch
 	defaultL2       = 1 << 20 // where the platform does not say
 )
@@ -32,9 +34,12 @@ const (
 // its operations and the activations that it reads and writes:
 //
 //   - Where activations are larger than weights, a tile is some samples of all outputs. If it has
-//     more than one sample, it reads and writes at most half of the cache.
-//   - Where weights are larger, a tile is all samples of some outputs. Their weights take at most
+//     more than one sample, it reads and writes at most half of the cache. A tile of a convolution has more samples
+//     where its activations would be less than 8 times its filters, which each task reads and rearranges.
+//   - Where a dense layer's weights are larger, a tile is all samples of some outputs. Their weights take at most
 //     a quarter of the cache, in up to 64 parts, and are read once.
+//   - Where the filters of a convolution take more than a quarter of the cache, a tile is some outputs of some samples, so that
+//     tasks together read the fewest bytes of filters and of images again. It has four tiles, and its gradient eight.
 //   - A layer has at least 8 tiles while a task takes more than 20 µs.
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
@@ -49,7 +54,7 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
-	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
+	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
 	return d.lowering(m)
 }
 
@@ -78,6 +83,7 @@ func PartsLowering(m *Model, batch, devices int, t dag.DType) dag.Lowering {
 type chooser struct {
 	batch, elemBytes int
 	half             int // number of bytes in which a task's operands should stay
+	reuse            int // of a convolution's filters, for which a task may leave these bytes; 0: it never may
 	tiles            int // per layer at least, while splitting pays
 	devices          int // among which the layers to come divide the batch
 }
@@ -143,15 +149,25 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 		return d.part(s)
 	}
 	d.devices = 1
-	if weights > max(d.half/2, d.batch*in) {
+	convolves := len(s.Out) > 1
+	if !convolves && weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
 		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}
 		return d.gradient(s, ll, true)
 	}
-	for ll.Forward.Samples > 1 && ll.Forward.Samples*(in+out*ll.Forward.Outputs)+weights > d.half {
+	sample := in + out*ll.Forward.Outputs
+	for ll.Forward.Samples > 1 && ll.Forward.Samples*sample+weights > d.half {
+		if convolves && halve(ll.Forward.Samples)*sample < d.reuse*weights {
+			break
+		}
 		ll.Forward.Samples = halve(ll.Forward.Samples)
+	}
+	if convolves && weights > d.half/2 {
+		for tiles() < min(d.tiles, filterTiles) && work() > taskNs && d.halveCheaper(s, &ll.Forward, weights, d.batch) {
+		}
+		return d.filterGradient(s, ll, weights)
 	}
 	for tiles() < d.tiles && work() > taskNs && ll.Forward.Samples > 1 {
 		ll.Forward.Samples = halve(ll.Forward.Samples)
@@ -163,6 +179,35 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 		ll.Forward.Outputs = halve(ll.Forward.Outputs)
 	}
 	return d.gradient(s, ll, false)
+}
+
+// halveCheaper halves the samples or the outputs of a convolution's tile: whichever makes all tiles together move fewer
+// bytes again, those of so many for each further part of the batch or those of the images for each further part of
+// the outputs. It reports whether there was anything to halve; there are at most so many parts of the batch.
+func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) bool {
+	bySamples := parts(d.batch, c.Samples) * perSamples
+	byOutputs := parts(s.Out[0], c.Outputs) * d.batch * s.inElems() * d.elemBytes
+	canSamples := c.Samples > 1 && parts(d.batch, halve(c.Samples)) <= maxParts
+	canOutputs := c.Outputs > d.lanes()
+	switch {
+	case canSamples && (bySamples <= byOutputs || !canOutputs):
+		c.Samples = halve(c.Samples)
+	case canOutputs:
+		c.Outputs = halve(c.Outputs)
+	}
+	return canSamples || canOutputs
+}
+
+// filterGradient chooses how the gradient of a convolution's many filters is split. Each part of the batch has an
+// accumulator of its own; to merge one reads two and writes one.
+func (d *chooser) filterGradient(s *Stage, ll dag.LayerLowering, weights int) dag.LayerLowering {
+	g := &ll.WeightGradient
+	*g = dag.Cut{Samples: d.batch, Outputs: s.Out[0]}
+	for parts(d.batch, g.Samples)*parts(s.Out[0], g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
+		d.halveCheaper(s, g, 3*weights, maxAccumulators) {
+	}
+	g.Accumulators = parts(d.batch, g.Samples)
+	return ll
 }
 
 // divides reports whether the devices divide the batch of a layer with weights.

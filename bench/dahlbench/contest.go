@@ -107,7 +107,7 @@ func (w *watch) alternate(contestants []*contestant, repeats int, target time.Du
 // sameNetwork compares the losses of the first steps. It returns the settings that ran, and
 // tells what kept others from it; losses that differ by more than rounding explains are an
 // error, and so is no setting that ran.
-func sameNetwork(row *peerRow, bound float64, ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
+func sameNetwork(row *peerRow, same func(label string, want, got []float64) (float64, error), ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
 	want, err := ours.losses(peer.LossSteps)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func sameNetwork(row *peerRow, bound float64, ours *contestant, theirs []*contes
 			failed(err)
 			continue
 		}
-		off, err := peer.LossError(c.String(), want, got, bound)
+		off, err := same(c.String(), want, got)
 		if err != nil {
 			return nil, err
 		}

@@ -52,6 +52,20 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	return &ourSide{t, ctx, u}, err
 }
 
+// sameLosses compares the losses of first steps with another program's.
+func (s *ourSide) sameLosses() func(label string, want, got []float64) (float64, error) {
+	w := s.Workload
+	var known []float64
+	return func(label string, want, got []float64) (float64, error) {
+		return peer.SameLosses(label, want, got, peer.LossBound(&w.Options), func() (bounds []float64, err error) {
+			if known == nil { // the same steps for every setting
+				known, err = peer.LossBounds(s.ctx, w, train.InTurn(w.Data.Train.Len(), w.Options.Batch*len(want)), want)
+			}
+			return known, err
+		})
+	}
+}
+
 // contestant runs the training steps or the evaluation.
 func (s *ourSide) contestant(mode string) *contestant {
 	graph := s.graph(mode)

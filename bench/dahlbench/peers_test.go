@@ -99,17 +99,20 @@ func TestSameNetwork(t *testing.T) {
 	}
 	ours, broken := twin("dahl", 2, 1), twin("compiled")
 	row := peerRow{}
+	same := func(label string, want, got []float64) (float64, error) {
+		return peer.LossError(label, want, got, []float64{1e-3, 1e-3})
+	}
 	// Off by 1e-4 of 2, and by 2e-4 of 1.
 	var failed []error
 	note := func(err error) { failed = append(failed, err) }
-	ran, err := sameNetwork(&row, 1e-3, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)}, note)
+	ran, err := sameNetwork(&row, same, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)}, note)
 	if err != nil || len(ran) != 2 || ran[1].label != "tuned" || len(failed) != 1 || math.Abs(row.LossError-2e-4) > 1e-9 {
 		t.Errorf("%d settings ran, failed: %v, loss error %v, %v", len(ran), failed, row.LossError, err)
 	}
-	if _, err := sameNetwork(&row, 1e-3, ours, []*contestant{broken, twin("eager", 2.1, 1)}, note); err == nil {
+	if _, err := sameNetwork(&row, same, ours, []*contestant{broken, twin("eager", 2.1, 1)}, note); err == nil {
 		t.Error("losses of 2 and 2.1 pass as the same network")
 	}
-	if _, err := sameNetwork(&row, 1e-3, ours, []*contestant{broken}, note); err == nil || len(failed) != 3 {
+	if _, err := sameNetwork(&row, same, ours, []*contestant{broken}, note); err == nil || len(failed) != 3 {
 		t.Errorf("a row without a setting: failed %v, %v", failed, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"dahl/train"
 )
 
-// idleWindow is how long the machine is left alone, where it has meters.
-const idleWindow = 3 * time.Second
+// idleWindow is how long the machine is left alone, where it has meters. Tests have a shorter one.
+var idleWindow = 3 * time.Second
 
 // startMeters starts the meters of a training on this machine. Tests have others.
 var startMeters = train.StartMeters

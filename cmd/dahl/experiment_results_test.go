@@ -24,7 +24,13 @@ const powercapTree = "DAHL_TEST_POWERCAP"
 func fakePowercap(dir string) {
 	if dir != "" {
 		startMeters = func(p *platform.Platform) *train.Meters { return train.StartMetersAt(dir, p) }
+		idleWindow = 50 * time.Millisecond
 	}
+}
+
+// restoreMeters puts back what [fakePowercap] replaced.
+func restoreMeters(start func(*platform.Platform) *train.Meters, window time.Duration) {
+	startMeters, idleWindow = start, window
 }
 
 // countJoules makes a tree of one package whose counter goes up by 20 W until the test ends.
@@ -76,11 +82,10 @@ func TestExperimentMetered(t *testing.T) {
 	tree := filepath.Join(t.TempDir(), "powercap")
 	countJoules(t, tree)
 	t.Setenv(powercapTree, tree)
-	before := startMeters
+	defer restoreMeters(startMeters, idleWindow)
 	fakePowercap(tree)
-	defer func() { startMeters = before }()
 	var out strings.Builder
-	if err := runExperiment(t.Context(), &out, io.Discard, "grid.toml", &experimentFlags{dir: "out", idle: 50 * time.Millisecond}); err != nil {
+	if err := runExperiment(t.Context(), &out, io.Discard, "grid.toml", &experimentFlags{dir: "out", idle: idleWindow}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := readJSON[summary]("out/cells/workers=1/" + summaryFile)

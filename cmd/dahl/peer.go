@@ -142,6 +142,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	}
 	begun := time.Now()
 	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: idleWindow,
+		Meters:  func() peer.Meters { return startMeters(w.Platform) },
 		OnEpoch: func(m nn.EpochMetrics) { w.printPeerEpoch(progress, m, time.Since(begun)) }})
 	if missing := (*peer.MissingError)(nil); errors.As(err, &missing) {
 		return cli.AsInput(err)
@@ -270,7 +271,8 @@ func comparePeers(old, now *manifest, dir, out string) ([]repeatRow, error) {
 	if o.Type, err = cli.RealType(old.Options.DType); err != nil {
 		return nil, err
 	}
-	_, differ := peer.LossError("the new run", firstLosses(then), firstLosses(again), peer.LossBound(&o))
+	bounds := slices.Repeat([]float64{peer.LossBound(&o)}, peer.LossSteps)
+	_, differ := peer.LossError("the new run", firstLosses(then), firstLosses(again), bounds)
 	losses := repeatRow{what: "first losses", same: differ == nil, note: fmt.Sprintf("at the end %v, then %v", old.FinalLoss, now.FinalLoss)}
 	if differ != nil {
 		losses.note = differ.Error()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +40,12 @@ while read -r line; do
 	jax_worker*) echo '{"error": "ModuleNotFoundError: no jax"}' ;;
 	*describe*) echo '{"versions": {"program": "Fake 1.2", "capability": "SH"}}' ;;
 	*'"do":"ready"'*) echo '{"losses": [`+strings.Join(losses[:2], ", ")+`]}' ;;
-	*'"do":"epoch"'*) echo '{"losses": [`+strings.Join(losses, ", ")+`], "seconds": 0.25, "cpu_seconds": 0.125, "peak_bytes": 7000000}' ;;
+	*'"do":"epoch"'*)
+		if [ -n "$`+powercapTree+`" ]; then
+			counter="$`+powercapTree+`/intel-rapl:0/energy_uj"
+			echo $(($(cat "$counter") + 7000000)) > "$counter.next" && mv "$counter.next" "$counter"
+		fi
+		echo '{"losses": [`+strings.Join(losses, ", ")+`], "seconds": 0.25, "cpu_seconds": 0.125, "peak_bytes": 7000000}' ;;
 	*'"do":"test"'*) echo '{"losses": [0.5], "correct": 11, "seconds": 0.25, "cpu_seconds": 0.125, "peak_bytes": 7000000}' ;;
 	*) echo '{}' ;;
 	esac
@@ -161,6 +167,33 @@ contestant = ["dahl", "pytorch", "jax"]
 		t.Errorf("arguments %v, %v", m.Args, err)
 	}
 	mustRun(t, "experiment", "verify", "x", "--cells", "contestant=pytorch", "--python", python)
+}
+
+// TestExperimentPeerMetered: the fake program draws 7 J in each of its two epochs and nothing else does, so a cell
+// of it has 14 J, 7 J per epoch and 14/26 J per image, and as many above an idle power of zero.
+func TestExperimentPeerMetered(t *testing.T) {
+	t.Chdir(t.TempDir())
+	python := fakePython(t, 1)
+	tree := filepath.Join(t.TempDir(), "powercap")
+	for name, text := range map[string]string{"name": "package-0", "max_energy_range_uj": "262143328850", "energy_uj": "17"} {
+		writeTestFile(t, filepath.Join(tree, "intel-rapl:0", name), text+"\n")
+	}
+	writeTestFile(t, "twin.toml", "name = \"twin\"\n[run]\ncommand = \"execute\"\nmodel = \"small.toml\"\ndata = \"digits\"\n"+
+		"limit = 13\nbatch = 5\nepochs = 2\nseed = 7\n[grid]\ncontestant = [\"pytorch\"]\n")
+	t.Setenv(asDahl, "1")
+	t.Setenv(powercapTree, tree)
+	defer restoreMeters(startMeters, idleWindow)
+	fakePowercap(tree)
+	mustRun(t, "experiment", "run", "twin.toml", "--python", python, "--out", "x", "--allow-modified")
+	row := csvRows(t, "x")["contestant=pytorch"]
+	for column, want := range map[string]float64{"joules": 14, "joules_per_epoch": 7, "joules_per_image": 14. / 26, "joules_above_idle": 14} {
+		if got, err := strconv.ParseFloat(row[column], 64); err != nil || math.Abs(got-want) > 1e-5 {
+			t.Errorf("%s is %q, want %g", column, row[column], want)
+		}
+	}
+	if !strings.HasPrefix(row["joules_source"], "measured: processors by ") {
+		t.Errorf("source %q", row["joules_source"])
+	}
 }
 
 // Every setting of every program can be named in an experiment, alone and with a format.

@@ -115,7 +115,8 @@ func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) err
 	if err := Unpack(t.dir); err != nil {
 		return fmt.Errorf("unpacking the worker of %s: %w", j.Program, err)
 	}
-	first, err := oursOf(ctx, j.Workload)
+	order := orderOf(j.Workload, j.Workload.Data.Train.Len(), 0)
+	first, err := oursOf(ctx, j.Workload, order)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,9 @@ func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) err
 	if err != nil {
 		return ended(ctx, err)
 	}
-	r.LossError, err = LossError(r.Versions.Program, first.losses, ready.Losses, LossBound(&j.Workload.Options))
+	r.LossError, err = SameLosses(r.Versions.Program, first.losses, ready.Losses, LossBound(&j.Workload.Options), func() ([]float64, error) {
+		return LossBounds(ctx, j.Workload, order, first.losses)
+	})
 	return err
 }
 
