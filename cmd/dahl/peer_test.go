@@ -170,7 +170,7 @@ contestant = ["dahl", "pytorch", "jax"]
 }
 
 // TestExperimentPeerMetered: the fake program draws 7 J in each of its two epochs and nothing else does, so a cell
-// of it has 14 J, 7 J per epoch and 14/26 J per image, and as many above an idle power of zero.
+// of it has 14 J, 7 J per epoch, and as many above an idle power of zero.
 func TestExperimentPeerMetered(t *testing.T) {
 	t.Chdir(t.TempDir())
 	python := fakePython(t, 1)
@@ -186,7 +186,7 @@ func TestExperimentPeerMetered(t *testing.T) {
 	fakePowercap(tree)
 	mustRun(t, "experiment", "run", "twin.toml", "--python", python, "--out", "x", "--allow-modified")
 	row := csvRows(t, "x")["contestant=pytorch"]
-	for column, want := range map[string]float64{"joules": 14, "joules_per_epoch": 7, "joules_per_image": 14. / 26, "joules_above_idle": 14} {
+	for column, want := range map[string]float64{"joules": 14, "joules_per_epoch": 7, "joules_above_idle": 14} {
 		if got, err := strconv.ParseFloat(row[column], 64); err != nil || math.Abs(got-want) > 1e-5 {
 			t.Errorf("%s is %q, want %g", column, row[column], want)
 		}

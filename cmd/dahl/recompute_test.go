@@ -10,8 +10,8 @@ import (
 )
 
 // TestRecomputationMakesRoom: a plan that does not fit a memory is refused with the layers that make it fit if they are
-// recomputed, and with these it does. In cifar-cnn, which needs 74 MB, the largest output is that of conv1 with its ReLU, 64·32·32·32
-// numbers of 4 bytes, 8.4 MB. Its place is that of as large gradients later, so that a memory of 60 MB is enough without it. None is of 20 MB,
+// recomputed, and with these it does. In cifar-cnn, which needs 62 MB, the largest output is that of conv1 with its ReLU, 64·32·32·32
+// numbers of 4 bytes, 8.4 MB. Its place is that of as large gradients later, so that a memory of 61 MB is enough without it. None is of 20 MB,
 // since the weights with their velocity and the images have 23.5.
 func TestRecomputationMakesRoom(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -21,7 +21,7 @@ func TestRecomputationMakesRoom(t *testing.T) {
 	}
 	const advice = "it fits with recompute = true for conv1 in a file for --lowering"
 	network := []string{"--platform", "small.toml", "--model", "cifar-cnn"}
-	for _, c := range []struct{ capacity, lowering string }{{"20 MB", ""}, {"60 MB", advice}} {
+	for _, c := range []struct{ capacity, lowering string }{{"20 MB", ""}, {"61 MB", advice}} {
 		writeTestFile(t, "small.toml", strings.Replace(string(source), `"16 GB"`, `"`+c.capacity+`"`, 1))
 		r := dahl(t, t.Context(), append([]string{"simulate"}, network...)...)
 		if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.lowering) ||
@@ -37,8 +37,8 @@ func TestRecomputationMakesRoom(t *testing.T) {
 	writeTestFile(t, "layers.toml", strings.Replace(string(lowering), "[layer.\"conv1\"]\n", "[layer.\"conv1\"]\nrecompute = true\n", 1))
 	var s summary
 	decodeObject(t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...), &s)
-	if got := s.ReservedBytes["ram"]; got == 0 || got > 60e6 {
-		t.Errorf("%d bytes are reserved, of 60 MB", got)
+	if got := s.ReservedBytes["ram"]; got == 0 || got > 61e6 {
+		t.Errorf("%d bytes are reserved, of 61 MB", got)
 	}
 	if again := mustRun(t, append([]string{"graph", "--lowering", "layers.toml", "--export", "again.toml"}, network...)...); !strings.Contains(again, "recompute") {
 		t.Errorf("graph does not show what is computed again:\n%s", again)
