@@ -61,9 +61,10 @@ func winogradBlocks(l simd.Level, channels, filters, tiles, together int) winogr
 	return s
 }
 
-// apart is the distance of positions with so many rows each. inDomain is the elements of all.
+// apart is the distance of positions with so many rows each. inDomain is the elements of all, without a gap
+// after the last.
 func apart(rows, row int) int    { return rows*row + winogradGap }
-func inDomain(rows, row int) int { return simd.WinogradPositions * apart(rows, row) }
+func inDomain(rows, row int) int { return simd.WinogradPositions*apart(rows, row) - winogradGap }
 
 // panelElems is the elements of a panel of filters in the domain, with a row per channel.
 func (s *winogradSizes) panelElems() int { return inDomain(s.channels, s.panel) }
