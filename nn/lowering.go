@@ -10,8 +10,8 @@ import (
 )
 
 // Limits of the default lowering. They follow from a core that does about 200 GFLOP/s in float32,
-// the cost of a task (about 0.3 µs to dispatch) and the cache. They never depend on the number of
-// workers, so a model's results do not depend on where it runs.
+// the cost of a task (about 0.3 µs to dispatch) and the cache. They do not depend on the number of
+// workers up to [FewCores], so a model's results do not depend on where it runs.
 const (
 	flopBytesPerNs  = 800     // 200 flop/ns on 4-byte elements, 100 on 8-byte ones
 	bytesPerNs      = 40      // of activations, in second-level caches
@@ -58,6 +58,20 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	return d.lowering(m)
 }
 
+// FewCores is up to how many cores [DefaultLowering] is for. It leaves the others of a larger machine idle in convolutions of
+// many filters.
+const FewCores = 8
+
+// FineLowering is [DefaultLowering] for machines of more than [FewCores] cores. Their number counts for more than how fast a task is, so
+// a convolution's tile stays within the cache however many filters it has, down to one sample.
+func FineLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
+	if l2Bytes <= 0 {
+		l2Bytes = defaultL2
+	}
+	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
+	return d.lowering(m)
+}
+
 // WholeLowering chooses channels-last, fused layers that are not split. It is for one device that
 // spreads each task over all of itself, as a GPU does, so fewer tasks are better. It splits a
 // task only if its operands would take more than half of the device's memory (0: not limited), as
@@ -83,7 +97,7 @@ func PartsLowering(m *Model, batch, devices int, t dag.DType) dag.Lowering {
 type chooser struct {
 	batch, elemBytes int
 	half             int // number of bytes in which a task's operands should stay
-	reuse            int // of a convolution's filters, for which a task may leave these bytes; 0: it never may
+	reuse            int // of a convolution's filters, for which a task may leave these bytes; 0: filters are as other weights
 	tiles            int // per layer at least, while splitting pays
 	devices          int // among which the layers to come divide the batch
 }
@@ -149,7 +163,7 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 		return d.part(s)
 	}
 	d.devices = 1
-	convolves := len(s.Out) > 1
+	convolves := len(s.Out) > 1 && d.reuse > 0
 	if !convolves && weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
 		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {

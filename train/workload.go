@@ -203,12 +203,15 @@ func (w *Workload) only(done []plan.Piece) *Workload {
 }
 
 // DefaultLowering is the granularity of a network on a platform: tiles for the second-level
-// cache of the first processor that runs layers, else of the first device that does, or
-// whole layers where such a device is the only one.
+// cache of the first processor that runs layers, finer ones where processors have more than [nn.FewCores] cores,
+// else for that of the first device that does, or whole layers where such a device is the only one.
 func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) dag.Lowering {
 	g := grainOf(p)
 	if g.device {
 		return nn.WholeLowering(m, batch, g.bytes, t)
+	}
+	if g.fine {
+		return nn.FineLowering(m, batch, int(g.bytes), t)
 	}
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
@@ -238,31 +241,36 @@ func acceleratorsOf(p *platform.Platform) (n int) {
 	return n
 }
 
-// grain is what the default granularity of a network depends on: a cache, or a whole device
+// grain is what the default granularity of a network depends on: a cache and whether there are many cores, or a whole device
 // and its memory. Bytes are 0 where none are given.
 type grain struct {
-	device bool
-	bytes  int64
+	device, fine bool
+	bytes        int64
 }
 
 // SameGrain reports whether the default lowering of a network is the same on two platforms.
 func SameGrain(a, b *platform.Platform) bool { return grainOf(a) == grainOf(b) }
 
 func grainOf(p *platform.Platform) grain {
-	units, first := 0, (*platform.Device)(nil)
+	units, cores := 0, 0
+	var first, processor *platform.Device
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		switch {
 		case d.PlacedOnly:
 			continue
 		case d.IsProcessor():
-			return grain{bytes: d.L2Bytes}
+			processor = cmp.Or(processor, d)
+			cores += d.Count
+			continue
 		case first == nil:
 			first = d
 		}
 		units += d.Count
 	}
 	switch {
+	case processor != nil:
+		return grain{fine: cores > nn.FewCores, bytes: processor.L2Bytes}
 	case first == nil:
 		return grain{}
 	case units == 1:

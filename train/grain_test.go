@@ -1,0 +1,32 @@
+package train
+
+import (
+	"reflect"
+	"testing"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/platform"
+)
+
+// TestManyCores: nine cores, in two kinds here, get finer tiles than eight. With 2 MiB of cache a tile of vgg11's 256→256 convolution
+// at 8×8 has 32 of 64 images and 128 filters for eight cores, and one image for more, since its filters alone, 2.4 MB, fill the cache.
+func TestManyCores(t *testing.T) {
+	m, err := nn.ModelByName("vgg11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(slow int) (*platform.Platform, dag.Lowering) {
+		p := &platform.Platform{Devices: []platform.Device{
+			{Name: "fast", Kind: platform.CPU, Count: 5, L2Bytes: 2 << 20}, {Name: "slow", Kind: platform.CPU, Count: slow, L2Bytes: 1 << 20}}}
+		return p, DefaultLowering(m, p, 64, dag.Float32)
+	}
+	eight, few := of(3)
+	nine, many := of(4)
+	if SameGrain(eight, nine) || !reflect.DeepEqual(few, nn.DefaultLowering(m, 64, 2<<20, dag.Float32)) || !reflect.DeepEqual(many, nn.FineLowering(m, 64, 2<<20, dag.Float32)) {
+		t.Error("eight cores and nine do not have the lowerings for few and for many")
+	}
+	if a, b := few.Of("features.11").Forward, many.Of("features.11").Forward; a != (dag.Cut{Samples: 32, Outputs: 128}) || b.Samples != 1 {
+		t.Errorf("tiles of 256→256: %+v and %+v", a, b)
+	}
+}
