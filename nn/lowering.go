@@ -10,8 +10,8 @@ import (
 )
 
 // Limits of the default lowering. They follow from a core that does about 200 GFLOP/s in float32,
-// the cost of a task (about 0.3 µs to dispatch) and the cache. They do not depend on the number of
-// workers up to [FewCores], so a model's results do not depend on where it runs.
+// the cost of a task (about 0.3 µs to dispatch) and the cache. They never depend on the number of
+// workers, so a model's results do not depend on how many cores of a machine it runs on.
 const (
 	flopBytesPerNs  = 800     // 200 flop/ns on 4-byte elements, 100 on 8-byte ones
 	bytesPerNs      = 40      // of activations, in second-level caches

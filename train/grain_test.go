@@ -26,6 +26,10 @@ func TestManyCores(t *testing.T) {
 	if SameGrain(eight, nine) || !reflect.DeepEqual(few, nn.DefaultLowering(m, 64, 2<<20, dag.Float32)) || !reflect.DeepEqual(many, nn.FineLowering(m, 64, 2<<20, dag.Float32)) {
 		t.Error("eight cores and nine do not have the lowerings for few and for many")
 	}
+	nine.Devices[0].Count, nine.Devices[0].Whole = 1, 5
+	if !reflect.DeepEqual(many, DefaultLowering(m, nine, 64, dag.Float32)) {
+		t.Error("five cores of nine do not have the lowering of the machine")
+	}
 	if a, b := few.Of("features.11").Forward, many.Of("features.11").Forward; a != (dag.Cut{Samples: 32, Outputs: 128}) || b.Samples != 1 {
 		t.Errorf("tiles of 256→256: %+v and %+v", a, b)
 	}

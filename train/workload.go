@@ -203,7 +203,7 @@ func (w *Workload) only(done []plan.Piece) *Workload {
 }
 
 // DefaultLowering is the granularity of a network on a platform: tiles for the second-level
-// cache of the first processor that runs layers, finer ones where processors have more than [nn.FewCores] cores,
+// cache of the first processor that runs layers, finer ones where the machine has more than [nn.FewCores] cores of processors,
 // else for that of the first device that does, or whole layers where such a device is the only one.
 func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) dag.Lowering {
 	g := grainOf(p)
@@ -261,7 +261,7 @@ func grainOf(p *platform.Platform) grain {
 			continue
 		case d.IsProcessor():
 			processor = cmp.Or(processor, d)
-			cores += d.Count
+			cores += cmp.Or(d.Whole, d.Count)
 			continue
 		case first == nil:
 			first = d

@@ -308,7 +308,7 @@ func bestOf(sorted []*contestant, n int) (best []*contestant) {
 // dahl. It returns dahl and the best of each of the others.
 func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
 	ours := side.contestant(row.Mode)
-	theirs, err = sameNetwork(row, side.sameLosses(), ours, theirs, func(err error) {
+	theirs, err = sameNetwork(row, side.sameLosses(row.Mode), ours, theirs, func(err error) {
 		_ = b.leaveOutCell(row.Model, row.Batch, row.peerUnit, err) // the other settings go on
 	})
 	if err != nil {
