@@ -195,9 +195,9 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	return d.gradient(s, ll, false)
 }
 
-// halveCheaper halves the samples or the outputs of a convolution's tile: whichever makes all tiles together move fewer
-// bytes again, those of so many for each further part of the batch or those of the images for each further part of
-// the outputs. It reports whether there was anything to halve; there are at most so many parts of the batch.
+// halveCheaper halves the samples or the outputs of a convolution's tile, whichever moves fewer bytes. A further part of the
+// batch moves perSamples bytes, and a further part of the outputs moves the images again. The batch gets at most maxParts
+// parts. halveCheaper reports whether there was anything to halve.
 func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) bool {
 	bySamples := parts(d.batch, c.Samples) * perSamples
 	byOutputs := parts(s.Out[0], c.Outputs) * d.batch * s.inElems() * d.elemBytes
