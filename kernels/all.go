@@ -16,6 +16,7 @@ var table = stated(append([]Kernel{
 	conv2d, conv2dDx, conv2dDw,
 	conv2dNHWC, conv2dNHWCDx, conv2dNHWCDw, conv2dNHWCPool, conv2dNHWCPoolDw,
 	conv2dNHWCMoments, conv2dNHWCDwSGD, conv2dNHWCPoolDwSGD,
+	conv2dNHWCNorm, conv2dNHWCNormMoments, conv2dNHWCNormDw, conv2dNHWCNormDwSGD,
 	dense, denseDx, denseDw, denseReLU, denseDxReLU, denseDwSGD, denseNHWCDwSGD,
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,

@@ -19,6 +19,11 @@ type Call struct {
 	Args   []Arg
 	Params []float64 // in the order of Kernel.Params
 	Work   []byte    // workspace, at least Variant.WorkspaceBytes, 64-byte aligned
+
+	// Of convolutions that normalise what they read, see normed: how, and room for that; nil: they do not.
+	norm    Arg
+	room    []byte
+	strides [4]int // of normalised data
 }
 
 // Arg is a strided view of an operand: the region of a buffer that a task names.

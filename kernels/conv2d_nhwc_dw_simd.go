@@ -19,12 +19,13 @@ type convDwNHWC[T Float] struct {
 	rows, columns lattice
 	groups        int
 	next          [2][]T // memory to fetch meanwhile
+	norm          norm[T]
 }
 
 func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.add = call.Args[0].Accumulates()
+	c.norm, c.add = normOf[T](call), call.Args[0].Accumulates()
 	if len(call.Args) > 3 {
 		c.db = Data[T](&call.Args[3])
 		if !call.Args[3].Accumulates() {
@@ -49,9 +50,23 @@ func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {
 	}
 }
 
-// all adds the gradient over the whole of dy. Of many filters some are computed at a time, in the
-// workspace: a panel, as in other convolutions.
+// all adds the gradient over the whole of dy.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
+	if c.norm.room == nil {
+		c.asItIs(l, work)
+		return
+	}
+	step := c.norm.samples(&c.x)
+	for n := 0; n < c.dy.extent[0]; n += step {
+		part, some := *c, min(step, c.dy.extent[0]-n)
+		part.dy, part.x, part.add = c.dy.samples(n, some), c.norm.image(l, c.x.samples(n, some)), c.add || n > 0
+		part.asItIs(l, work)
+	}
+}
+
+// asItIs is all of data that are not normalised, or were before. Of many filters some are computed at a time, in the
+// workspace: a panel, as in other convolutions.
+func (c *convDwNHWC[T]) asItIs(l simd.Level, work []byte) {
 	filters, width := c.dw.extent[3], panels(&c.dw, c.groups, c.dy.extent[0]*c.rows.pixels*c.columns.pixels)
 	if width == filters {
 		if !c.add {

@@ -22,12 +22,12 @@ var conv2dNHWCMoments = Kernel{
 	Check:    checkFlag("relu"),
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return (4+s.Param("relu"))*s.volume(2) + biasFlops(s, 5, 2) },
-	Variants: withMoments(conv2dNHWC.Variants),
+	Variants: withMoments(&conv2dNHWC),
 }
 
 // withMoments are the variants of a convolution with the moments of its output.
-func withMoments(convolutions []Variant) (all []Variant) {
-	for _, v := range convolutions {
+func withMoments(convolution *Kernel) (all []Variant) {
+	for _, v := range convolution.Variants {
 		if v.Library != "" {
 			continue
 		}
@@ -36,12 +36,12 @@ func withMoments(convolutions []Variant) (all []Variant) {
 		both.WorkspaceBytes = func(s *Spec) int64 {
 			bytes := channelWorkspace(2)(s)
 			if workspace != nil {
-				bytes = max(bytes, workspace(convolutionOf(s)))
+				bytes = max(bytes, workspace(convolutionOf(s, convolution.Op)))
 			}
 			return bytes
 		}
 		if takes != nil {
-			both.Takes = func(s *Spec) error { return takes(convolutionOf(s)) }
+			both.Takes = func(s *Spec) error { return takes(convolutionOf(s, convolution.Op)) }
 		}
 		if v.Kind == CUDA {
 			both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
@@ -74,9 +74,9 @@ func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) fu
 }
 
 // convolutionOf is the call of the convolution.
-func convolutionOf(s *Spec) *Spec {
+func convolutionOf(s *Spec, op string) *Spec {
 	c := *s
-	c.Op, c.Operands = "conv2d.nhwc", s.Operands[2:]
+	c.Op, c.Operands = op, s.Operands[2:]
 	return &c
 }
 

@@ -107,7 +107,7 @@ func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 	d, work := convDescentOf[T](call, 4)
 	dy, x := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
 	c := convDwOf(d.dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.db = d.db
+	c.db, c.norm = d.db, normOf[T](call)
 	c.all(l, work)
 	d.run(l)
 }

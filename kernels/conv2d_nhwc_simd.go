@@ -16,7 +16,7 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	g := windowingOf(call.Params)
 	c := convNHWC[T]{
-		dst: y, src: x, w: w, relu: rectifies(call.Params), groups: g.groups, grouped: 3,
+		dst: y, src: x, w: w, norm: normOf[T](call), relu: rectifies(call.Params), groups: g.groups, grouped: 3,
 		rows:    forwardLattice(y.extent[1], x.extent[1], w.extent[0], g.rows),
 		columns: forwardLattice(y.extent[2], x.extent[2], w.extent[1], g.columns),
 	}
@@ -236,6 +236,7 @@ func (w *walk) join(outer walk) bool {
 // or nil, and where elements of the result are zero.
 type convNHWC[T Float] struct {
 	dst, src, w     map4[T]
+	norm            norm[T]
 	bias            []T
 	relu, add       bool    // add to dst, without bias
 	where           map4[T] // of the shape of dst, or without elements
@@ -259,6 +260,20 @@ func (c *convNHWC[T]) group(g int) convNHWC[T] {
 
 // all computes the whole map. Pixels share no vectors without a workspace.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
+	if c.norm.room == nil {
+		c.asItIs(l, work)
+		return
+	}
+	step := c.norm.samples(&c.src)
+	for n := 0; n < c.dst.extent[0]; n += step {
+		part := c.samples(n, step)
+		part.src = c.norm.image(l, c.src.samples(n, part.dst.extent[0]))
+		part.asItIs(l, work)
+	}
+}
+
+// asItIs is all of data that are not normalised, or were before.
+func (c *convNHWC[T]) asItIs(l simd.Level, work []byte) {
 	if c.inPanels(l, work) {
 		return
 	}

@@ -112,10 +112,11 @@ type tiledMap struct {
 	side         int
 	from         [2]int
 	down, across int
+	norm         norm[float32]
 }
 
 func tiledMapOf(m map4[float32], side int, from [2]int, rows, columns int) tiledMap {
-	return tiledMap{m, side, from, ceilDiv(rows, simd.WinogradSide), ceilDiv(columns, simd.WinogradSide)}
+	return tiledMap{map4: m, side: side, from: from, down: ceilDiv(rows, simd.WinogradSide), across: ceilDiv(columns, simd.WinogradSide)}
 }
 
 func (t *tiledMap) count() int { return t.extent[0] * t.down * t.across }
@@ -153,7 +154,11 @@ func (t *tiledMap) toDomain(l simd.Level, first, count int, domain []float32, po
 		for done := 0; done < tiles; {
 			w.Domain = domain[(at+done)*w.DomainTile:]
 			w.Tiles = t.inside(row, column+done, tiles-done)
-			if w.Tiles > 0 {
+			if t.norm.room != nil {
+				w.Tiles = min(tiles-done, t.roomForTiles())
+				width := t.normalise(l, n, row, column+done, w.Tiles)
+				w.X, w.XTile, w.XRow, w.XPixel = t.norm.room, simd.WinogradSide*w.Channels, width*w.Channels, w.Channels
+			} else if w.Tiles > 0 {
 				u, v := t.pixel(row, column+done)
 				w.X, w.XTile, w.XRow, w.XPixel = t.elems[t.at(n, u, v, 0):], simd.WinogradSide*t.stride[2], t.stride[1], t.stride[2]
 			} else {
@@ -169,6 +174,41 @@ func (t *tiledMap) toDomain(l simd.Level, first, count int, domain []float32, po
 			done += w.Tiles
 		}
 	})
+}
+
+// normedTiles is the most tiles of a row that are normalised at a time, so that their pixels stay in the first caches.
+const normedTiles = 8
+
+// winogradPatch is the elements of the data of so many tiles of an image, with what windows reach beyond it.
+func winogradPatch(x []int) int {
+	tiles := min(normedTiles, ceilDiv(x[2]+simd.WinogradData-simd.WinogradSide, simd.WinogradSide))
+	return simd.WinogradData * (simd.WinogradSide*tiles + simd.WinogradData - simd.WinogradSide) * x[3]
+}
+
+// roomForTiles is how many tiles of a row are normalised at a time. Wide padding has more of them than room was made for.
+func (t *tiledMap) roomForTiles() int {
+	pixels := len(t.norm.room) / (t.side * t.extent[3])
+	return min(normedTiles, (pixels-t.side)/simd.WinogradSide+1)
+}
+
+// normalise puts the normalised data of some tiles of a row into their room, with zeros for what lies beside the map. It
+// returns the pixels of a row there.
+func (t *tiledMap) normalise(l simd.Level, n, row, column, tiles int) int {
+	channels, width := t.extent[3], simd.WinogradSide*(tiles-1)+t.side
+	u, v := t.pixel(row, column)
+	left := max(0, -v)
+	right := max(left, min(width, t.extent[2]-v))
+	for i := range t.side {
+		line := t.norm.room[i*width*channels:][:width*channels]
+		if u+i < 0 || u+i >= t.extent[1] || left == right {
+			clear(line)
+			continue
+		}
+		clear(line[:left*channels])
+		t.norm.pixels(l, line[left*channels:], t.elems[t.at(n, u+i, v+left, 0):], t.stride[2], right-left, channels)
+		clear(line[right*channels:])
+	}
+	return width
 }
 
 // copyTile copies a tile, with zeros for what lies beside the map.
@@ -217,7 +257,7 @@ func (w *winograd) over(l simd.Level, s winogradSizes, work []byte) {
 // tile sets the source's tiles to those of the result.
 func (w *winograd) tile() {
 	w.source = tiledMapOf(w.src, simd.WinogradData, [2]int{w.rows.from, w.columns.from}, w.dst.extent[1], w.dst.extent[2])
-	w.source.extent[0] = w.dst.extent[0]
+	w.source.extent[0], w.source.norm = w.dst.extent[0], w.norm
 }
 
 // all computes the whole map.
@@ -293,7 +333,7 @@ func conv2dNHWCWinograd(l simd.Level, call *Call) {
 	y, x, f := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
 	g := windowingOf(call.Params)
 	w := winograd{convNHWC: convNHWC[float32]{
-		dst: y, src: x, w: f, relu: rectifies(call.Params), add: call.Args[0].Accumulates(),
+		dst: y, src: x, w: f, norm: normOf[float32](call), relu: rectifies(call.Params), add: call.Args[0].Accumulates(),
 		rows:    forwardLattice(y.extent[1], x.extent[1], 3, g.rows),
 		columns: forwardLattice(y.extent[2], x.extent[2], 3, g.columns),
 	}}

@@ -46,6 +46,7 @@ func winogradDwOf(l simd.Level, c convDwNHWC[float32], work []byte) winogradDw {
 	w := winogradDw{convDwNHWC: c, level: l, winogradSizes: s}
 	rows, columns := c.dy.extent[1], c.dy.extent[2]
 	w.image = tiledMapOf(c.x, simd.WinogradData, [2]int{c.rows.from, c.columns.from}, rows, columns)
+	w.image.norm = c.norm
 	w.output = tiledMapOf(c.dy, simd.WinogradSide, [2]int{}, rows, columns)
 	w.patch, work = scratch[float32](work, simd.WinogradPositions*max(s.channels, s.filters))
 	w.data, work = scratch[float32](work, inDomain(s.tiles, s.channels))
@@ -80,6 +81,7 @@ type winogradBlock struct {
 func (w *winogradDw) some(b winogradBlock) {
 	image := w.image
 	image.map4 = w.image.part(3, dag.Range{Lo: b.channel, Hi: min(b.channel+w.channels, w.x.extent[3])})
+	image.norm = w.image.norm.channels(b.channel)
 	image.toDomain(w.level, b.first, b.tiles, w.data, apart(w.tiles, image.extent[3]), w.patch)
 	for panel := range w.panelCount {
 		w.panelOf(b, image.extent[3], panel)
@@ -114,7 +116,7 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 func conv2dNHWCDwWinograd(l simd.Level, call *Call) {
 	dw, dy, x := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
 	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.add = call.Args[0].Accumulates()
+	c.norm, c.add = normOf[float32](call), call.Args[0].Accumulates()
 	if len(call.Args) > 3 {
 		c.db = Data[float32](&call.Args[3])
 		if !call.Args[3].Accumulates() {
@@ -135,7 +137,7 @@ func conv2dNHWCDwSGDWinograd(l simd.Level, call *Call) {
 	d, work := convDescentOf[float32](call, 4)
 	dy, x := map4Of[float32](&call.Args[2]), map4Of[float32](&call.Args[3])
 	c := convDwOf(d.dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.db = d.db
+	c.db, c.norm = d.db, normOf[float32](call)
 	w := winogradDwOf(l, c, work)
 	w.all()
 	d.run(l)

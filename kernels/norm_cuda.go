@@ -105,6 +105,11 @@ func normLaunch(symbol string, params []byte, threads int) cuda.Launch {
 	}
 }
 
+// batchNormOnCUDA is batchnorm.nhwc.
+func batchNormOnCUDA(c *DeviceCall) []cuda.Launch {
+	return normOnCUDA("batchnorm", 3, normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)[0].Launches(c)
+}
+
 // momentsOnCUDA takes the moments of operand 2, whose channels are last.
 func momentsOnCUDA(c *DeviceCall) []cuda.Launch {
 	return normOnCUDA("moments", 3, normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)[0].Launches(c)

@@ -93,6 +93,17 @@ func (n *Node) moments() (sums, squares Operand) {
 	return sums, squares
 }
 
+// normalisesLater reports whether a batch normalisation with its ReLU is left to the convolution that reads it, so that no task
+// writes the normalised map.
+func (l *lowerer) normalisesLater(n *Node) bool {
+	if _, ok := n.Layer.(BatchNorm); !ok || !l.opt.Train || n.layout != dag.NHWC || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
+		return false
+	}
+	to := l.of[n.last().readers[0].stage]
+	_, convolves := to.Layer.(Conv2D)
+	return convolves && to.pool == nil
+}
+
 // foldNorm gives a convolution of an evaluation filters and biases that also normalise.
 func (l *lowerer) foldNorm(n *Node) {
 	from, name := n.Params[0].Shape, n.Params[0].Name
@@ -128,6 +139,10 @@ func (b BatchNorm) Forward(n *Node) {
 	} else {
 		l.tiles(n, phaseForward+".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, n.tiles.Forward,
 			scale, Operand{Access: reads(n.running[0], nil)}, Operand{Access: reads(n.running[1], nil)}, weight, bias)
+	}
+	if l.normalisesLater(n) {
+		n.out.value, n.out.valueIn, n.out.normal = n.in.value, n.in.valueIn, &n.normal
+		return
 	}
 	operands := []Operand{n.Output(), n.Input(0), {Access: reads(n.normal.scale, nil)}}
 	if n.add != nil {

@@ -108,10 +108,10 @@ func (c Conv2D) Forward(n *Node) {
 	}
 	if norm := l.momentsFor(n); norm != nil {
 		sums, squares := norm.moments()
-		l.weightedForward(n, "conv2d.nhwc.moments", n.paramsAnd(rectify), sums, squares)
+		l.weightedForward(n, n.convolves(".moments"), n.paramsAnd(rectify), sums, squares)
 		return
 	}
-	l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(rectify))
+	l.weightedForward(n, n.convolves(""), n.paramsAnd(rectify))
 }
 
 // paramsAnd are the parameters that the layer's tasks share, and more.
@@ -133,7 +133,7 @@ func (c Conv2D) Backward(n *Node) {
 		}
 		return
 	}
-	op, params, dy := "conv2d.nhwc.dw", n.params, n.out
+	op, params, dy := n.convolves(".dw"), n.params, n.out
 	if n.pool != nil && n.in.grad != none {
 		dy = l.unpool(n)
 	}

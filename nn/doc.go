@@ -94,13 +94,15 @@
 //	dense + relu              in both layouts, before a dense layer
 //	conv2d, batchnorm         the convolution also takes the moments of its output, channels last
 //	batchnorm + relu          in both layouts
+//	batchnorm + relu, conv2d  channels last, where nothing else reads the normalised map and no pooling is fused: the convolution
+//	                          and its weight gradient normalise what they read, and the map is never in memory
 //	batchnorm + add + relu    channels last; of a sum of two, where the other one comes earlier
 //	conv2d + batchnorm + relu in evaluations, channels last: filters and biases that normalise, the ReLU if there is one
 //	softmax + cross-entropy   the loss; the squared error is one task in any lowering
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
 //
-// A residual block of two convolutions so has 5 passes over activations forward beside those of the convolutions, instead of 13, and 13
+// A residual block of two convolutions so has 3 passes over activations forward beside those of the convolutions, instead of 13, and 13
 // backward, instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again, or behind a sum read
 // from the output, where the gradient of the sum takes the place of that of the output and any part that another reader
 // has of it is added on the way.

@@ -11,7 +11,7 @@ import (
 // layers read comes about; see doc.go.
 
 // place gives a group's output its buffer: channels of the output of a concatenation that reads
-// it, or one of its own. A view gets its storage from the layer.
+// it, or one of its own. A view gets its storage from the layer, and so does what its reader normalises.
 func (l *lowerer) place(n *Node) {
 	if n.out.value != none {
 		return // a concatenation, placed with the first of its inputs
@@ -19,7 +19,7 @@ func (l *lowerer) place(n *Node) {
 	n.out = l.tensor(n.last().Name+".out", n.last().Out, n.outLayout())
 	n.out.rectified = n.relu != nil && n.pool == nil && n.isProduct()
 	n.out.stopped = n.add != nil
-	if n.isView() {
+	if n.isView() || l.normalisesLater(n) {
 		return
 	}
 	if to, input := l.concatenation(n); to != nil {

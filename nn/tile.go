@@ -32,6 +32,9 @@ type tensor struct {
 	rectified bool
 	// stopped: likewise, but the layer itself puts the zeros there, when all readers have written grad.
 	stopped bool
+	// normal: the values are those before a batch normalisation and its ReLU, which the layer that reads them applies; nil:
+	// as they are.
+	normal *normal
 	// turned: the features lie as H×W×C of this C×H×W; nil: as usual.
 	turned []int
 }

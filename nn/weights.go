@@ -73,13 +73,29 @@ func (w *weight) axes() []dag.Dimension {
 	return axes
 }
 
+// data is the input that the layer multiplies by its weights, and how it is normalised before.
+func (n *Node) data() []Operand {
+	if n.in.normal == nil {
+		return []Operand{n.Input(0)}
+	}
+	return []Operand{n.Input(0), {Access: reads(n.in.normal.scale, nil)}}
+}
+
+// convolves is an operation of a channels-last convolution, which may normalise what it reads.
+func (n *Node) convolves(op string) string {
+	if n.in.normal == nil {
+		return "conv2d.nhwc" + op
+	}
+	return "conv2d.nhwc.norm" + op
+}
+
 // weightedForward adds the tasks of a layer with weights. What they write beside the output comes first.
 func (l *lowerer) weightedForward(n *Node, op string, params dag.Params, beside ...Operand) {
 	operands := []Operand{n.Output()}
 	if n.pool != nil {
 		operands = append(operands, Operand{Access: writes(n.saved, nil)})
 	}
-	operands = append(operands, n.Input(0), Operand{Access: reads(n.weight.id, nil)})
+	operands = append(append(operands, n.data()...), Operand{Access: reads(n.weight.id, nil)})
 	if len(n.weights) > 1 {
 		operands = append(operands, Operand{Access: reads(n.weights[1], nil)})
 	}
@@ -93,7 +109,7 @@ func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy ...O
 		n.sums = l.gradients(n)
 	}
 	operands := append([]Operand{{reduces(n.sums, nil), n.weight.axes()}}, dy...)
-	operands = append(operands, n.Input(0))
+	operands = append(operands, n.data()...)
 	if len(n.grads) > 1 {
 		operands = append(operands, Operand{Access: reduces(n.grads[1], nil)})
 	}
@@ -215,7 +231,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...O
 	for i := range states {
 		states[i] = l.states(&n.Params[i])
 	}
-	w, x := n.parameter(), n.Input(0)
+	w, x := n.parameter(), n.data()
 	if p := n.packing; p != nil {
 		for j, s := range states[0] {
 			states[0][j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
@@ -223,11 +239,11 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...O
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		x.Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.size(), n.in.turned, dag.NHWC)...), nil)
+		x[0].Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.size(), n.in.turned, dag.NHWC)...), nil)
 	}
 	operands := []Operand{{updates(w.id, nil), w.axes()}, {Access: updates(n.weights[1], nil)}}
 	operands = append(operands, dy...)
-	operands = append(operands, x, Operand{Access: reads(l.hyper, nil)})
+	operands = append(append(operands, x...), Operand{Access: reads(l.hyper, nil)})
 	for j := range states[0] {
 		operands = append(operands, Operand{Access: updates(states[0][j], nil)}, Operand{Access: updates(states[1][j], nil)})
 	}

@@ -37,6 +37,7 @@ type Expected struct {
 
 // Expect runs the reference.
 func Expect(c *Case) *Expected {
+	c = c.plain()
 	e := &Expected{ref: c.Clone(), terms: Terms(c)}
 	ref := &c.Kernel.Variants[0]
 	e.ref.Run(ref)
@@ -52,6 +53,7 @@ func Expect(c *Case) *Expected {
 // describes the clearest difference. Bits must be equal in read-only operands and around the
 // regions.
 func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
+	got = got.plain()
 	for i := range got.Buffers {
 		if err := e.compare(got, v, i); err != nil {
 			return fmt.Errorf("%s %s %v (%s), operand %s%w", got.Spec.Op, v.Name, got.Spec.Type, got.Spec.Key(), got.Kernel.Operands[i].Name, err)

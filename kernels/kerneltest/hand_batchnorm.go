@@ -81,6 +81,7 @@ func normCases() []HandCase {
 		In:     [][]float64{nil, nil, nil, {1, 2, 3, 4, 5, 6}, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
 		Want:   [][]float64{{104, -4}, {50, 50}, {47, 3, 57, -7}, nil, nil, nil},
 	})
+	cases = append(cases, normedConvolutions()...)
 	// k: (x - 1)·2 + 1 and (x - 2)/2 - 1, so that y is 1 9 and -1 1.
 	k := []float64{1, 2, 2, 0.5, 1, -1, 7, 7}
 	for _, form := range []struct {
@@ -116,4 +117,46 @@ func normCases() []HandCase {
 		)
 	}
 	return cases
+}
+
+// normedConvolutions are convolutions of (x - 1)·2 + 1, or of 0 where that is less.
+func normedConvolutions() []HandCase {
+	k := []float64{1, 2, 1, 7}
+	return []HandCase{
+		{
+			// The image is 0 2 3, 4 5 6. Filter 0: 0·1 + 2·2 + 4·3 + 5·4 + 10 and 2·1 + 3·2 + 5·3 + 6·4 + 10; filter 1 is its negative, and 40.
+			Name: "a value below 0", Op: "conv2d.nhwc.norm", Params: ConvReLUParams(0, 1, 0),
+			Shapes: [][]int{{1, 1, 2, 2}, {1, 2, 3, 1}, {4, 1}, {2, 2, 1, 2}, {2}},
+			In:     [][]float64{nil, {0, 1.5, 2, 2.5, 3, 3.5}, k, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
+			Want:   [][]float64{{46, 4, 57, -7}, nil, nil, nil, nil},
+		},
+		{
+			// Twice 2·5 - 1; the zeros around the pixel are not normalised.
+			Name: "padding", Op: "conv2d.nhwc.norm", Params: ConvReLUParams(1, 1, 0),
+			Shapes: [][]int{{1, 3, 3, 1}, {1, 1, 1, 1}, {4, 1}, {1, 1, 1, 1}},
+			In:     [][]float64{nil, {5}, k, {2}},
+			Want:   [][]float64{{0, 0, 0, 0, 18, 0, 0, 0, 0}, nil, nil, nil},
+		},
+		{
+			// As in the first case; means 51.5 and -1.5, deviations 5.5.
+			Name: "a value below 0", Op: "conv2d.nhwc.norm.moments", Params: ConvReLUParams(0, 1, 0),
+			Shapes: [][]int{{1, 2}, {1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {4, 1}, {2, 2, 1, 2}, {2}},
+			In:     [][]float64{nil, nil, nil, {0, 1.5, 2, 2.5, 3, 3.5}, k, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
+			Want:   [][]float64{{103, -3}, {60.5, 60.5}, {46, 4, 57, -7}, nil, nil, nil, nil},
+		},
+		{
+			// The image is 0 5: dw = 5·3 and 5·(-1).
+			Name: "a value below 0", Op: "conv2d.nhwc.norm.dw", Params: ConvParams(0, 1),
+			Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
+			In:     [][]float64{nil, {1, 2, 3, -1}, {0, 3}, k, nil},
+			Want:   [][]float64{{15, -5}, nil, nil, nil, {4, 1}},
+		},
+		{
+			// The same gradients, and half of them.
+			Name: "a value below 0", Op: "conv2d.nhwc.norm.dw.sgd", Params: append(ConvParams(0, 1), SGDParams(0, 0, 0)...),
+			Shapes: [][]int{{2, 1, 1, 1}, {2}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
+			In:     [][]float64{{100, 10}, {7, 8}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}},
+			Want:   [][]float64{{92.5, 12.5}, {5, 7.5}, nil, nil, nil, nil},
+		},
+	}
 }
