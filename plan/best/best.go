@@ -143,7 +143,7 @@ type candidate struct {
 // pass is a part of a search.
 type pass struct {
 	run  func(context.Context) error
-	part float64 // of the time, after which it ends with what there is; 0: it is needed
+	part float64 // of the time that the first plan leaves, after which it ends with what there is; 0: it is needed
 }
 
 func (f *finder) passes() []pass {
@@ -170,8 +170,12 @@ func until(ctx context.Context, since time.Time, all time.Duration, part float64
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	passes := f.passes()
+	since, left := f.begun, o.Time
 	for i, pass := range passes {
-		within, cancel := until(ctx, f.begun, o.Time, pass.part*searching)
+		if f.best != nil && since.Equal(f.begun) { // a quarter is left in any case
+			since, left = time.Now(), max(o.Time-time.Since(f.begun), o.Time/4)
+		}
+		within, cancel := until(ctx, since, left, pass.part*searching)
 		err := pass.run(within)
 		cancel()
 		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
