@@ -20,10 +20,11 @@ import (
 // those of batchnorm.nhwc.
 
 var (
-	conv2dNHWCNorm        = normed{x: 1, filters: 3}.of(&conv2dNHWC)
-	conv2dNHWCNormMoments = normed{x: 3, filters: 5}.with(&conv2dNHWCMoments, withMoments(&conv2dNHWCNorm))
-	conv2dNHWCNormDw      = normed{x: 2, filters: 0}.of(&conv2dNHWCDw)
-	conv2dNHWCNormDwSGD   = normed{x: 3, filters: 0}.of(&conv2dNHWCDwSGD)
+	conv2dNHWCNorm            = normed{x: 1, filters: 3}.of(&conv2dNHWC)
+	conv2dNHWCNormMoments     = normed{x: 3, filters: 5}.with(&conv2dNHWCMoments, withMoments(&conv2dNHWCNorm))
+	conv2dNHWCNormDw          = normed{x: 2, filters: 0}.of(&conv2dNHWCDw)
+	conv2dNHWCNormDwSGD       = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGD)
+	conv2dNHWCNormDwSGDNoBias = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGDNoBias)
 )
 
 // normed is which operands of such an operation are the image and the filters.

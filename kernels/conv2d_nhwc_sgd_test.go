@@ -12,7 +12,7 @@ import (
 
 // TestConvDwSGDIsThreeOperations: every variant changes weights, biases and velocities as the
 // same variant of the gradient, then oihw and then sgd do, bit for bit, in whole buffers and
-// in regions of larger ones. Filters are fewer than turnedFilters, as many, and no multiple of
+// in regions of larger ones. So do the operations without a bias. Filters are fewer than turnedFilters, as many, and no multiple of
 // them; those of the first geometry share vectors.
 func TestConvDwSGDIsThreeOperations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 47))
@@ -56,10 +56,9 @@ func compareWithThree(t *testing.T, rng *rand.Rand, op string, real dag.DType, m
 		}
 		return s
 	}
-	shapes := append([][]int{pytorch, bias}, inputs...)
-	shapes = append(shapes, []int{2}, pytorch, bias)
+	shapes := append(append([][]int{pytorch}, inputs...), []int{2}, bias, pytorch, bias)
 	s := call(op+".sgd", append(geometry[:len(geometry):len(geometry)], step...), shapes)
-	hyper := 2 + len(inputs)
+	hyper := 1 + len(inputs)
 	for v := range s.Kernel.Variants {
 		if !s.Runs(&s.Kernel.Variants[v]) {
 			continue
@@ -70,17 +69,19 @@ func compareWithThree(t *testing.T, rng *rand.Rand, op string, real dag.DType, m
 		}
 		values := [][]float64{nil}
 		for i := range inputs {
-			values = append(values, s.Values(2+i))
+			values = append(values, s.Values(1+i))
 		}
 		fused := run(s.Clone())
+		compareWithoutBias(t, s, fused, v)
 		grads := run(call(op, geometry, append(append([][]int{dw}, inputs...), bias), values...))
 		turned := run(call("oihw", nil, [][]int{pytorch, dw}, nil, grads.Values(0)))
 		for i, g := range [][]float64{turned.Values(0), grads.Values(1 + len(inputs))} {
-			shape := s.Spec.Operands[i].Shape
-			stepped := run(call("sgd", step, [][]int{shape, shape, {2}, shape}, s.Values(i), g, s.Values(hyper), s.Values(hyper+1+i)))
+			parameter, velocity := []int{0, hyper + 1}[i], hyper+2+i
+			shape := s.Spec.Operands[parameter].Shape
+			stepped := run(call("sgd", step, [][]int{shape, shape, {2}, shape}, s.Values(parameter), g, s.Values(hyper), s.Values(velocity)))
 			name := s.Kernel.Variants[v].Name + " " + op + " " + s.Spec.Key()
-			compareBits(t, name, fused.Values(i), stepped.Values(0))
-			compareBits(t, name, fused.Values(hyper+1+i), stepped.Values(3))
+			compareBits(t, name, fused.Values(parameter), stepped.Values(0))
+			compareBits(t, name, fused.Values(velocity), stepped.Values(3))
 		}
 	}
 }

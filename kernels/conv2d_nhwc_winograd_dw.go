@@ -134,8 +134,8 @@ func conv2dNHWCDwWinogradWorkspace(l simd.Level, s *Spec) int64 {
 }
 
 func conv2dNHWCDwSGDWinograd(l simd.Level, call *Call) {
-	d, work := convDescentOf[float32](call, 4)
-	dy, x := map4Of[float32](&call.Args[2]), map4Of[float32](&call.Args[3])
+	d, work := convDescentOf[float32](call, 3)
+	dy, x := map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
 	c := convDwOf(d.dw, dy, x, dy.extent[1], windowingOf(call.Params))
 	c.db, c.norm = d.db, normOf[float32](call)
 	w := winogradDwOf(l, c, work)
@@ -144,7 +144,7 @@ func conv2dNHWCDwSGDWinograd(l simd.Level, call *Call) {
 }
 
 func conv2dNHWCDwSGDWinogradWorkspace(l simd.Level, s *Spec) int64 {
-	dy, x := s.Operands[2].Shape, s.Operands[3].Shape
+	dy, x := s.Operands[1].Shape, s.Operands[2].Shape
 	sizes := winogradDwSizes(l, x[3], dy[3], tilesOf(dy))
 	return convDescentWorkspace(s, 4*int64(sizes.dwWorkspace()))
 }

@@ -262,7 +262,8 @@ func (l *libraryConvolution) descent(to *convolutionCall, c *DeviceCall) uint64 
 	last := to.laidOut(&g, []int{w.Shape[0], w.Shape[2], w.Shape[3], w.Shape[1]}, nil, filtersToPyTorch)
 	step := &DeviceCall{Type: c.Type, Params: c.Params[momentum:], Args: []DeviceArg{*w, g, c.Args[l.hyper]}}
 	if c.Params[momentum] != 0 {
-		step.Args = append(step.Args, c.Args[l.hyper+1])
+		_, vw := c.afterHyper(l.hyper)
+		step.Args = append(step.Args, c.Args[vw])
 	}
 	to.after = append(to.after, sgdOnCUDA(step)...)
 	return last.Addr
@@ -287,13 +288,13 @@ func copyElements(c *DeviceCall) []cuda.Launch {
 // biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.
 // any is false without a bias.
 func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool) {
-	if len(c.Args) < 4 {
-		return p, false
-	}
 	if l.hyper == 0 {
 		p = l.weightProducts(c)[0]
 	} else {
 		p = l.descentProducts(c)[0]
+	}
+	if p.ones == noOnes {
+		return p, false
 	}
 	return p.onesAlone(), true
 }

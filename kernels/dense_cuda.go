@@ -89,25 +89,12 @@ func denseDwProducts(call *DeviceCall) []productParams {
 }
 
 func denseDwSGDProducts(call *DeviceCall) []productParams {
-	p := denseGradient(call, 2, 3, true)
+	b, vw := call.afterHyper(3)
+	p := denseGradient(call, 1, 2, b > 0)
 	p.matrixResult(&call.Args[0])
-	if p.descends(call, 4) {
-		vw := &call.Args[5]
-		p.beside(vw.Addr, triple{vw.Stride[0], 0, 0}, 1)
+	if p.descends(call, 3) {
+		v := &call.Args[vw]
+		p.beside(v.Addr, triple{v.Stride[0], 0, 0}, 1)
 	}
 	return []productParams{p}
-}
-
-// descends makes the gradient a step of descent of operands 0 and 1. hyper is the operand with
-// the rate. It reports whether there are velocities, which follow hyper. The last parameters of
-// the call are those of sgd.
-func (p *productParams) descends(call *DeviceCall, hyper int) bool {
-	params := call.Params[len(call.Params)-len(sgdParamNames):]
-	p.after, p.bias, p.hyper = afterDescend, call.Args[1].Addr, call.Args[hyper].Addr
-	p.momentum, p.nesterov, p.weightDecay = params[0], flag(params[1] != 0), params[2]
-	if p.momentum == 0 {
-		return false
-	}
-	p.biasVelocity = call.Args[hyper+2].Addr
-	return true
 }

@@ -13,25 +13,18 @@ import "dahl/kernels/simd"
 // after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
 // library it is a product of matrices with a row for each sample.
 
-var denseNHWCDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
+var denseNHWCDwSGD, denseNHWCDwSGDNoBias = linear{factors: []int{1, 2}}.descents("f", Kernel{
 	Op: "dense.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of dense.dw; x is a map with channels last",
 	Operands: []Operand{
 		updates("w", "f c h w"),
-		updates("b", "f"),
 		reads("dy", Real, "n f"),
 		reads("x", Real, "n h w c"),
-		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c h w")),
-		optional(updates("vb", "f")),
 	},
-	Params:   sgdParamNames,
-	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 },
 	atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
 	convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
-	convolutionLast.weights.libraryVariants(3, denseNHWCDescent, sgdParamNames...))
+	convolutionLast.weights.libraryVariants(2, denseNHWCDescent, sgdParamNames...))
 
 // denseNHWCDwSGDWorkspace is the gradients of w and b, and one output of w turned.
 func denseNHWCDwSGDWorkspace(s *Spec) int64 {
@@ -41,7 +34,7 @@ func denseNHWCDwSGDWorkspace(s *Spec) int64 {
 }
 
 func denseNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
-	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
+	d, dy, x := descentOf[T](call, 3), map2Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	e := [4]int(d.w.Shape)
 	inputs := e[1] * e[2] * e[3]
 	g, rest := scratch[T](call.Work, wholeLines(e[0]*inputs))
@@ -65,8 +58,10 @@ func denseNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 			p.Run(l)
 		}
 	}
-	simd.ColumnSums(l, db[:e[0]], dy.elems, dy.rows, dy.stride, false)
-	d.biases(l, db[:e[0]])
+	if d.b != nil {
+		simd.ColumnSums(l, db[:e[0]], dy.elems, dy.rows, dy.stride, false)
+		d.biases(l, db[:e[0]])
+	}
 	for o := range e[0] {
 		moveTo(l, &nchwTiles, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
 		d.outputs(l, o, 1, turned)

@@ -12,25 +12,18 @@ import "dahl/kernels/simd"
 // columns of dw at a time in the workspace, so that these are still in a cache when they are
 // used.
 
-var denseDwSGD = linear{factors: []int{2, 3}, hyper: 4}.of(Kernel{
+var denseDwSGD, denseDwSGDNoBias = linear{factors: []int{1, 2}}.descents("f", Kernel{
 	Op: "dense.dw.sgd", Doc: "w and b as sgd changes them by dw = dyᵀ·x and db = column sums of dy",
 	Operands: []Operand{
 		updates("w", "f c"),
-		updates("b", "f"),
 		reads("dy", Real, "n f"),
 		reads("x", Real, "n c"),
-		reads("hyper", Scalar, "2"),
-		optional(updates("vw", "f c")),
-		optional(updates("vb", "f")),
 	},
-	Params:   sgd.Params,
-	Check:    func(s *Spec) error { return checkVelocities(s, 7) },
 	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return descentFlops(s, 2) },
 },
 	atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
-	denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
-	denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgd.Params...))
+	denseDwTiles.variants(denseDwSGDProducts, sgdParamNames...),
+	denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgdParamNames...))
 
 // gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
 // second-level cache. Smaller parts are no faster, and their runs are shorter.
@@ -58,7 +51,7 @@ func denseDwSGDWorkspace(s *Spec) int64 {
 }
 
 func denseDwSGDAt[T Float](l simd.Level, call *Call) {
-	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
+	d, dy, x := descentOf[T](call, 3), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
 	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
 	part := gradientColumns(w.rows, w.columns, sizeOf[T]())
 	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
@@ -81,7 +74,9 @@ func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 		}
 		i += n
 	}
-	db := g[:d.b.Shape[0]]
-	simd.ColumnSums(l, db, dy.elems, dy.rows, dy.stride, false)
-	d.biases(l, db)
+	if d.b != nil {
+		db := g[:w.rows]
+		simd.ColumnSums(l, db, dy.elems, dy.rows, dy.stride, false)
+		d.biases(l, db)
+	}
 }

@@ -11,25 +11,49 @@ var asPyTorch = filterLayout{i: 2, j: 3, c: 1, f: 0}
 // descent is the step by the gradient with respect to dy; hyper is the operand with the rate.
 func (c *convolution) descent(call *DeviceCall, dy productOperand, x, hyper int, s sweep) productParams {
 	p := c.gradientFor(call, asPyTorch, dy, x, s)
-	c.withOnes(&p)
+	b, vw := call.afterHyper(hyper)
+	if b > 0 {
+		c.withOnes(&p)
+	}
 	if p.descends(call, hyper) {
-		vw := &call.Args[hyper+1]
-		i, j := asPyTorch.every(vw, 1)
-		p.beside(vw.Addr, c.taps(i, j, vw.Stride[asPyTorch.c]), vw.Stride[asPyTorch.f])
+		v := &call.Args[vw]
+		i, j := asPyTorch.every(v, 1)
+		p.beside(v.Addr, c.taps(i, j, v.Stride[asPyTorch.c]), v.Stride[asPyTorch.f])
 	}
 	return p
 }
 
+// afterHyper is [afterHyper] of the call.
+func (call *DeviceCall) afterHyper(hyper int) (b, vw int) {
+	return afterHyper(hyper, len(call.Args), func(i int) int { return len(call.Args[i].Shape) })
+}
+
+// descends makes the gradient a step of descent of the weights, and of the bias if the gradient has a place of ones. It
+// reports whether there are velocities. The last parameters of the call are those of sgd.
+func (p *productParams) descends(call *DeviceCall, hyper int) bool {
+	params := call.Params[len(call.Params)-len(sgdParamNames):]
+	b, vw := call.afterHyper(hyper)
+	p.after, p.hyper = afterDescend, call.Args[hyper].Addr
+	p.momentum, p.nesterov, p.weightDecay = params[0], flag(params[1] != 0), params[2]
+	if b > 0 {
+		p.bias = call.Args[b].Addr
+	}
+	if b > 0 && p.momentum != 0 {
+		p.biasVelocity = call.Args[vw+1].Addr
+	}
+	return p.momentum != 0
+}
+
 func (c *convolution) descentProducts(call *DeviceCall) []productParams {
-	dy := &call.Args[2]
+	dy := &call.Args[1]
 	other := c.layout.mapOf(dy).vectorised(call.Type, c.layout.channels(dy))
-	return []productParams{c.descent(call, other, 3, 4, gradientSweep(call, asPyTorch, c.layout.pixels(dy)))}
+	return []productParams{c.descent(call, other, 2, 3, gradientSweep(call, asPyTorch, c.layout.pixels(dy)))}
 }
 
 // unpooledDescent is the descent of a convolution with pooling.
 func unpooledDescent(call *DeviceCall) []productParams {
-	dy, pool := unpooled(call, 2, 3)
-	p := convolutionLast.descent(call, dy, 4, 5, gradientSweep(call, asPyTorch, coveredPixels(call, &call.Args[2])))
+	dy, pool := unpooled(call, 1, 2)
+	p := convolutionLast.descent(call, dy, 3, 4, gradientSweep(call, asPyTorch, coveredPixels(call, &call.Args[1])))
 	p.pool = pool
 	return []productParams{p}
 }
@@ -37,9 +61,9 @@ func unpooledDescent(call *DeviceCall) []productParams {
 // denseNHWCDescent is the descent of a dense layer. It is that of a convolution with one pixel
 // per sample whose window is the map.
 func denseNHWCDescent(call *DeviceCall) []productParams {
-	w, dy := &call.Args[0], &call.Args[2]
+	w, dy := &call.Args[0], &call.Args[1]
 	pixels := triple{dy.Shape[0], 1, 1}
 	other := mapOperand(dy.Addr, pixels, triple{dy.Stride[0], 0, 0}, dy.Shape[1], 1).vectorised(call.Type, dy.Shape[1])
 	s := sweep{pixels: pixels, rows: w.Shape[asPyTorch.i], columns: w.Shape[asPyTorch.j], step: 1, direction: 1}
-	return []productParams{convolutionLast.descent(call, other, 3, 4, s)}
+	return []productParams{convolutionLast.descent(call, other, 2, 3, s)}
 }

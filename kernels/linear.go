@@ -16,7 +16,7 @@ type linear struct {
 	total   int                         // becomes the sum of the first factor alone
 	gate    int                         // where it is not above 0, the result is 0
 	relu    func(params []float64) bool // whether negative results become 0; nil: they do not
-	hyper   int                         // makes of the sums a step of operands 0 and 1
+	hyper   int                         // makes of the sums a step of operand 0, and of the bias if there is one
 }
 
 // of is an operation with the reference and other variants.
@@ -45,7 +45,9 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 		if l.hyper > 0 {
 			d := descentOf[T](c, l.hyper)
 			d.ref(d.w, d.vw, sums)
-			d.ref(d.b, d.vb, sum(1, first))
+			if d.b != nil {
+				d.ref(d.b, d.vb, sum(l.hyper+1, first))
+			}
 			return
 		}
 		if has(l.bias) {

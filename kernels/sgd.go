@@ -72,21 +72,6 @@ func sgdFlops(s *Spec) float64 {
 	return flops
 }
 
-// checkVelocities checks the parameters of the step in an operation that computes the gradient.
-// operands is the number of operands of a call with velocities.
-func checkVelocities(s *Spec, operands int) error {
-	if s.Param("momentum") != 0 && len(s.Operands) < operands {
-		return errors.New("momentum needs the operands vw and vb")
-	}
-	return checkSGD(s)
-}
-
-// descentFlops is the work after the gradient of w: the gradient of b, which are sums over
-// operand dy, and the steps of both.
-func descentFlops(s *Spec, dy int) float64 {
-	return s.volume(dy) + sgdFlops(s)*(s.volume(0)+s.volume(1))
-}
-
 // sgdOf is the step of a call with the given operand hyper. The call's last parameters are those
 // of sgd.
 func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {

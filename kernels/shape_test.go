@@ -66,15 +66,16 @@ func TestShapeErrors(t *testing.T) {
 		{"adam", [][]int{{5}, {5}, {1}, {5}, {5}}, kerneltest.AdamParams(0, 0), "hyper[0] is 1, want 2, or 3"},
 		{"clip", [][]int{{3}, {2}, {7}}, kerneltest.ClipParams(0), "parameter max_norm is 0"},
 		{"sgd", [][]int{{5}, {5}, {2}}, kerneltest.SGDParams(0, 0, -1), "parameter weight_decay is -1"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs the operands vw and vb"},
-		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...), "momentum needs the operands vw and vb"},
-		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 6, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), "dy[2] is 6, want at least 7"},
-		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 2, 3, 5}, {2, 2, 3, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvPoolParams(0, 1, 2, 2), kerneltest.SGDParams(0, 0, 0)...), "dy[1] is 2, want at least 3"},
-		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvPoolParams(0, 1, 2, 2), kerneltest.SGDParams(0.5, 0, 0)...), "momentum needs the operands vw and vb"},
-		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {5}, {2, 5}, {2, 7, 2, 3}, {2}}, kerneltest.SGDParams(0, 0, 0), "extent h is 2 in w[2] and 7 in x[1]"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {2, 5}, {2, 7}, {2}, {5}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs vw and vb"},
+		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}, {5}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...), "momentum needs vw and vb"},
+		{"conv2d.nhwc.dw.sgd.nobias", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...), "momentum needs vw ("},
+		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 6, 6, 5}, {2, 7, 8, 3}, {2}, {5}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), "dy[2] is 6, want at least 7"},
+		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 2, 3, 5}, {2, 2, 3, 5}, {2, 7, 8, 3}, {2}, {5}}, append(kerneltest.ConvPoolParams(0, 1, 2, 2), kerneltest.SGDParams(0, 0, 0)...), "dy[1] is 2, want at least 3"},
+		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {2}, {5}}, append(kerneltest.ConvPoolParams(0, 1, 2, 2), kerneltest.SGDParams(0.5, 0, 0)...), "momentum needs vw and vb"},
+		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {2, 5}, {2, 7, 2, 3}, {2}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent h is 2 in w[2] and 7 in x[1]"},
 		{"hwio", [][]int{{2, 2, 3, 5}, {5, 3, 2, 2}, {2, 2, 3, 5}}, nil, "extent f is 5 in y[3] and 3 in turned[2]"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0, 2, 0), "nesterov is neither 0 nor 1"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent f is 5 in w[0] and 7 in vw[0]"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {2, 5}, {2, 7}, {2}, {5}}, kerneltest.SGDParams(0, 2, 0), "nesterov is neither 0 nor 1"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {2, 5}, {2, 7}, {2}, {5}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent f is 5 in w[0] and 7 in vw[0]"},
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}, {Name: "decoupled", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
 		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
@@ -185,17 +186,20 @@ func TestWork(t *testing.T) {
 		// w and v are read and written, g is read, hyper is two float64.
 		{"sgd", [][]int{{7}, {7}, {2}, {7}}, kerneltest.SGDParams(0.9, 0, 0), 7 * 4, 4*7*5 + 16},
 		// As dense.dw, 40 steps of four operations, four operands twice and no gradient.
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {5, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0), 140 + 10 + 160, 4*(2*35+2*5+10+14+2*35+2*5) + 16},
+		{"dense.dw.sgd", [][]int{{5, 7}, {2, 5}, {2, 7}, {2}, {5}, {5, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0), 140 + 10 + 160, 4*(2*35+2*5+10+14+2*35+2*5) + 16},
 		// 2·5·6·7 elements of dy with 3·2·2 products each and one sum of the bias; 60 and 5 steps.
-		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}, {5, 3, 2, 2}, {5}},
+		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}, {5}, {5, 3, 2, 2}, {5}},
 			append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...),
 			420*24 + 420 + 65*4, 4*(2*60+2*5+420+336+2*60+2*5) + 16},
+		{"conv2d.nhwc.dw.sgd.nobias", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}, {5, 3, 2, 2}},
+			append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0.9, 0, 0)...),
+			420*24 + 60*4, 4*(2*60+420+336+2*60) + 16},
 		// The same convolution pooled to 3×3, of which the windows hold 6×6 pixels.
-		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {2}, {5, 3, 2, 2}, {5}},
+		{"conv2d.nhwc.pool.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {2}, {5}, {5, 3, 2, 2}, {5}},
 			append(kerneltest.ConvPoolParams(0, 1, 2, 2), kerneltest.SGDParams(0.9, 0, 0)...),
 			2*36*60*2 + 90 + 65*4, 4*(2*60+2*5+90+336+2*60+2*5) + 90 + 16},
 		// 2·5 sums of 42 products, one sum of the bias, and 215 steps.
-		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {5}, {2, 5}, {2, 2, 7, 3}, {2}, {5, 3, 2, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0),
+		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {2, 5}, {2, 2, 7, 3}, {2}, {5}, {5, 3, 2, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0),
 			840 + 10 + 215*4, 4*(2*210+2*5+10+84+2*210+2*5) + 16},
 	} {
 		k, _ := kernels.KernelByName(c.op)

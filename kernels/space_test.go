@@ -468,7 +468,8 @@ func TestCuts(t *testing.T) {
 		{"conv2d.nhwc.dx", [][]int{{2, 7, 8, 6}, {2, 6, 7, 4}, {2, 2, 4, 3}}, options("groups", 2), []int{0, 1, 2, 3}, ""},
 		{"conv2d.nhwc.dw", [][]int{{2, 2, 3, 4}, {2, 6, 7, 4}, {2, 7, 8, 6}, {4}}, options("groups", 2), []int{0, 1, 3}, "n oh ow"},
 		// The bias has no channels and is updated in one task.
-		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {5}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), []int{0}, ""},
+		{"conv2d.nhwc.dw.sgd", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}, {5}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), []int{0}, ""},
+		{"conv2d.nhwc.dw.sgd.nobias", [][]int{{5, 3, 2, 2}, {2, 6, 7, 5}, {2, 7, 8, 3}, {2}}, append(kerneltest.ConvParams(0, 1), kerneltest.SGDParams(0, 0, 0)...), []int{0, 1, 2, 3}, ""},
 		{"conv2d.nhwc.pool.dw", [][]int{{2, 2, 3, 5}, {2, 3, 3, 5}, {2, 3, 3, 5}, {2, 7, 8, 3}, {5}}, kerneltest.ConvPoolParams(0, 1, 2, 2), []int{0, 1, 2, 3}, "n ph pw"},
 		{"maxpool", [][]int{{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 8, 11}}, kerneltest.PoolParams(2, 2), []int{0, 1, 2, 3}, ""},
 		{"dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, []int{0, 1}, "c"},

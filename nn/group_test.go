@@ -73,9 +73,8 @@ func TestLayoutsInTheGraph(t *testing.T) {
 	for name, want := range map[string]string{
 		// fc1 has 17 outputs, more than the batch: the maps are copied, and their gradient back.
 		"pools": "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
-		// fc1 has 5: its weights are, and their gradient. conv2 has no bias, so that its gradient
-		// is in memory in both.
-		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc -fc1.backward.nchw conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
+		// fc1 has 5: its weights are, and their gradient.
+		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc -fc1.backward.nchw -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
 		"averages": "conv1.forward.hwio pool1.forward.nchw conv2.forward.nhwc conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc " +
 			"-conv2.backward.oihw -conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc -conv1.backward.oihw",
 	} {

@@ -205,12 +205,12 @@ func (n *Node) eachUpdate(param int, visit func(dag.Range)) {
 // short is the name of a parameter within its layer.
 func (n *Node) short(p *Parameter) string { return p.Name[len(n.Name)+1:] }
 
-// updatesAtOnce reports whether the tasks that compute the gradients of a layer's weight and bias
+// updatesAtOnce reports whether the tasks that compute the gradients of a layer's parameters
 // also update them. The layer has an operation for that under stochastic gradient descent, if no
 // gradient is summed over several tasks, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && len(n.weights) == 2 && n.gradientWhole()
+	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && n.gradientWhole()
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.
@@ -222,30 +222,31 @@ func (n *Node) gradientWhole() bool {
 	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
-// gradientUpdates adds these tasks, in parts of outputs. params and dy are those of the
+// gradientUpdates adds these tasks, in parts of outputs. op is theirs for a layer with a bias. params and dy are those of the
 // gradient by itself. The tasks see packed weights in the packed dimensions, and features that
 // were flattened channels last as the map that they are.
 func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...Operand) {
 	params = slices.Concat(params, l.opt.Optimizer.params())
-	var states [2][]dag.BufferID
-	for i := range states {
-		states[i] = l.states(&n.Params[i])
-	}
-	w, x := n.parameter(), n.data()
+	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
-		for j, s := range states[0] {
-			states[0][j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
+		for j, s := range states {
+			states[j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
 		}
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
 		x[0].Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.size(), n.in.turned, dag.NHWC)...), nil)
 	}
-	operands := []Operand{{updates(w.id, nil), w.axes()}, {Access: updates(n.weights[1], nil)}}
-	operands = append(operands, dy...)
+	operands := append([]Operand{{updates(w.id, nil), w.axes()}}, dy...)
 	operands = append(append(operands, x...), Operand{Access: reads(l.hyper, nil)})
-	for j := range states[0] {
-		operands = append(operands, Operand{Access: updates(states[0][j], nil)}, Operand{Access: updates(states[1][j], nil)})
+	if len(n.weights) > 1 {
+		operands = append(operands, Operand{Access: updates(n.weights[1], nil)})
+		states = append(states, l.states(&n.Params[1])...)
+	} else {
+		op += ".nobias"
+	}
+	for _, s := range states {
+		operands = append(operands, Operand{Access: updates(s, nil)})
 	}
 	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
 }

@@ -204,7 +204,7 @@ func TestBlasError(t *testing.T) {
 // TestLibraryVariants: dense layers and their gradients have both variants of cuBLAS and of
 // cuBLASLt, and none of them is what a device runs unasked.
 func TestLibraryVariants(t *testing.T) {
-	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd", "dense.nhwc.dw.sgd"} {
+	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd", "dense.dw.sgd.nobias", "dense.nhwc.dw.sgd", "dense.nhwc.dw.sgd.nobias"} {
 		k, _ := kernels.KernelByName(op)
 		for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
 			for _, name := range []string{library, library + "-tf32"} {

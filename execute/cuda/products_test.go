@@ -41,7 +41,7 @@ func TestProductTiles(t *testing.T) {
 		{"dense.dw", [][]int{{263, 3}, {131, 263}, {131, 3}, {263}}, nil, 1},
 		{"dense.dw", [][]int{{12, 544}, {132, 12}, {132, 544}, {12}}, nil, 4},
 		{"dense.dw", [][]int{{3, 8}, {5003, 3}, {5003, 8}, {3}}, nil, 0},
-		{"dense.dw.sgd", [][]int{{5, 13}, {5}, {4099, 5}, {4099, 13}, {2}, {5, 13}, {5}}, kerneltest.SGDParams(0.9, 1, 0.01), 0},
+		{"dense.dw.sgd", [][]int{{5, 13}, {4099, 5}, {4099, 13}, {2}, {5}, {5, 13}, {5}}, kerneltest.SGDParams(0.9, 1, 0.01), 0},
 		{"conv2d.nhwc", [][]int{{1, 127, 131, 17}, {1, 127, 131, 3}, {1, 1, 3, 17}, {17}}, kerneltest.ConvReLUParams(0, 1, 1), 0},
 		{"conv2d.nhwc", [][]int{{1, 31, 37, 521}, {1, 31, 37, 3}, {1, 1, 3, 521}, {521}}, kerneltest.ConvReLUParams(0, 1, 0), 0},
 		{"conv2d.nhwc", [][]int{{1, 1, 3, 263}, {1, 1, 3, 131}, {1, 1, 131, 263}, {263}}, kerneltest.ConvReLUParams(0, 1, 1), 1},
@@ -52,7 +52,9 @@ func TestProductTiles(t *testing.T) {
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 61, 523}, {1, 1, 2, 523}, {1, 1, 2, 61}, {523}}, kerneltest.ConvParams(1, 1), 1},
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 1, 5}, {2, 17, 19, 5}, {2, 17, 19, 1}, {5}}, kerneltest.ConvParams(1, 1), 0},
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 16, 32}, {2, 17, 19, 32}, {2, 17, 19, 16}, {32}}, kerneltest.ConvParams(1, 1), 4},
-		{"conv2d.nhwc.dw.sgd", [][]int{{32, 16, 3, 3}, {32}, {2, 17, 19, 32}, {2, 17, 19, 16}, {2}, {32, 16, 3, 3}, {32}},
+		{"conv2d.nhwc.dw.sgd", [][]int{{32, 16, 3, 3}, {2, 17, 19, 32}, {2, 17, 19, 16}, {2}, {32}, {32, 16, 3, 3}, {32}},
+			append(kerneltest.ConvParams(1, 1), kerneltest.SGDParams(0.9, 1, 0.01)...), 4},
+		{"conv2d.nhwc.dw.sgd.nobias", [][]int{{32, 16, 3, 3}, {2, 17, 19, 32}, {2, 17, 19, 16}, {2}, {32, 16, 3, 3}},
 			append(kerneltest.ConvParams(1, 1), kerneltest.SGDParams(0.9, 1, 0.01)...), 4},
 		{"conv2d.nhwc.pool", [][]int{{3, 6, 7, 36}, {3, 6, 7, 36}, {3, 14, 16, 4}, {3, 3, 4, 36}, {36}}, kerneltest.ConvPoolParams(0, 1, 2, 2), 4},
 		{"conv2d.nhwc.pool", [][]int{{3, 5, 6, 8}, {3, 5, 6, 8}, {3, 14, 16, 4}, {3, 3, 4, 8}, {8}}, kerneltest.ConvPoolParams(0, 1, 3, 2), 1},
@@ -124,7 +126,8 @@ func compiledProducts(t *testing.T) []string {
 }
 
 // TestDescentIsTwoOperations: dense.dw.sgd changes weights, biases and velocities as
-// dense.dw and then sgd do, bit for bit, also where sums are split (of 5003 samples).
+// dense.dw and then sgd do, bit for bit, also where sums are split (of 5003 samples). So does dense.dw.sgd.nobias without
+// biases.
 func TestDescentIsTwoOperations(t *testing.T) {
 	d := newKernelBench(t)
 	rng := rand.New(rand.NewPCG(5, 7))
@@ -145,14 +148,15 @@ func TestDescentIsTwoOperations(t *testing.T) {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, params := range []dag.Params{kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01)} {
 				k, _ := kernels.KernelByName("dense.dw.sgd")
-				s := kerneltest.New(k, real, [][]int{{out, in}, {out}, {samples, out}, {samples, in}, {2}, {out, in}, {out}}, kerneltest.FirstModes(k), params, 1)
+				s := kerneltest.New(k, real, [][]int{{out, in}, {samples, out}, {samples, in}, {2}, {out}, {out, in}, {out}}, kerneltest.FirstModes(k), params, 1)
 				s.Fill(rng)
 				v, _ := k.Variant("cuda")
 				fused := d.run(s, v)
-				grads := call("dense.dw", nil, real, [][]int{{out, in}, {samples, out}, {samples, in}, {out}}, nil, s.Values(2), s.Values(3))
-				for _, c := range [][3]int{{0, 5, 0}, {1, 6, 3}} { // parameter, velocity, gradient
+				d.compareWithoutBias(s, fused)
+				grads := call("dense.dw", nil, real, [][]int{{out, in}, {samples, out}, {samples, in}, {out}}, nil, s.Values(1), s.Values(2))
+				for _, c := range [][3]int{{0, 5, 0}, {4, 6, 3}} { // parameter, velocity, gradient
 					shape := s.Spec.Operands[c[0]].Shape
-					stepped := call("sgd", params, real, [][]int{shape, shape, {2}, shape}, s.Values(c[0]), grads.Values(c[2]), s.Values(4), s.Values(c[1]))
+					stepped := call("sgd", params, real, [][]int{shape, shape, {2}, shape}, s.Values(c[0]), grads.Values(c[2]), s.Values(3), s.Values(c[1]))
 					if !slices.Equal(fused.Values(c[0]), stepped.Values(0)) || !slices.Equal(fused.Values(c[1]), stepped.Values(3)) {
 						t.Errorf("%v %v %v: operand %d has other bits than after two operations", e, real, params, c[0])
 					}
@@ -164,7 +168,7 @@ func TestDescentIsTwoOperations(t *testing.T) {
 
 // TestConvDescentIsThreeOperations: conv2d.nhwc.dw.sgd and conv2d.nhwc.pool.dw.sgd change
 // weights, biases and velocities as the gradient, oihw and sgd do, bit for bit, also where
-// sums are split (of 2·37·41 pixels).
+// sums are split (of 2·37·41 pixels). So do the operations without a bias.
 func TestConvDescentIsThreeOperations(t *testing.T) {
 	d := newKernelBench(t)
 	rng := rand.New(rand.NewPCG(61, 67))
@@ -209,20 +213,38 @@ func (b *kernelBench) compareDescent(rng *rand.Rand, op, math string, real dag.D
 		v, _ := k.Variant(variant)
 		return c, b.run(c, v)
 	}
-	packed, bias, hyper := []int{w[2], w[3], w[1], w[0]}, w[:1], 2+len(inputs)
-	shapes := append(append([][]int{w, bias}, inputs...), []int{2}, w, bias)
+	packed, bias, hyper := []int{w[2], w[3], w[1], w[0]}, w[:1], 1+len(inputs)
+	shapes := append(append([][]int{w}, inputs...), []int{2}, bias, w, bias)
 	s, fused := call(op+".sgd", math, append(geometry[:len(geometry):len(geometry)], step...), shapes)
+	if math == "cuda" {
+		b.compareWithoutBias(s, fused)
+	}
 	values := [][]float64{nil}
 	for i := range inputs {
-		values = append(values, s.Values(2+i))
+		values = append(values, s.Values(1+i))
 	}
 	_, grads := call(op, math, geometry, append(append([][]int{packed}, inputs...), bias), values...)
 	_, turned := call("oihw", "cuda", nil, [][]int{w, packed}, nil, grads.Values(0))
 	for i, g := range [][]float64{turned.Values(0), grads.Values(1 + len(inputs))} {
-		shape := s.Spec.Operands[i].Shape
-		_, stepped := call("sgd", "cuda", step, [][]int{shape, shape, {2}, shape}, s.Values(i), g, s.Values(hyper), s.Values(hyper+1+i))
-		if !slices.Equal(fused.Values(i), stepped.Values(0)) || !slices.Equal(fused.Values(hyper+1+i), stepped.Values(3)) {
-			b.t.Errorf("%s %s %s: operand %d has other bits than after three operations", math, op, s.Spec.Key(), i)
+		parameter, velocity := []int{0, hyper + 1}[i], hyper+2+i
+		shape := s.Spec.Operands[parameter].Shape
+		_, stepped := call("sgd", "cuda", step, [][]int{shape, shape, {2}, shape}, s.Values(parameter), g, s.Values(hyper), s.Values(velocity))
+		if !slices.Equal(fused.Values(parameter), stepped.Values(0)) || !slices.Equal(fused.Values(velocity), stepped.Values(3)) {
+			b.t.Errorf("%s %s %s: operand %d has other bits than after three operations", math, op, s.Spec.Key(), parameter)
+		}
+	}
+}
+
+// compareWithoutBias checks that the operation without a bias changes weights and velocities as that with one did. The
+// extents are such that the row or column of ones, which it lacks, does not change the tiles and splits.
+func (b *kernelBench) compareWithoutBias(before, after *kerneltest.Case) {
+	alone := before.WithoutBias()
+	must(b.t, kernels.Validate(&alone.Spec))
+	v, _ := alone.Kernel.Variant("cuda")
+	alone = b.run(alone, v)
+	for _, name := range []string{"w", "vw"} {
+		if !slices.Equal(alone.Values(alone.Operand(name)), after.Values(after.Operand(name))) {
+			b.t.Errorf("%s %s: %s has other bits than beside a bias", alone.Kernel.Op, alone.Spec.Key(), name)
 		}
 	}
 }
@@ -256,7 +278,7 @@ func TestCopiesKeepBits(t *testing.T) {
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 1, 5}, {2, 17, 19, 5}, {2, 17, 19, 1}, {5}}, kerneltest.ConvParams(1, 1), 1},
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 16, 36}, {1, 11, 13, 36}, {1, 11, 13, 16}, {36}}, kerneltest.ConvParams(1, 1), 4},
 		{"conv2d.nhwc.pool.dw", [][]int{{3, 3, 4, 12}, {2, 7, 7, 12}, {2, 7, 7, 12}, {2, 16, 16, 4}, {12}}, kerneltest.ConvPoolParams(1, 1, 3, 2), 4},
-		{"conv2d.nhwc.dw.sgd", [][]int{{36, 16, 3, 3}, {36}, {1, 11, 13, 36}, {1, 11, 13, 16}, {2}, {36, 16, 3, 3}, {36}},
+		{"conv2d.nhwc.dw.sgd", [][]int{{36, 16, 3, 3}, {1, 11, 13, 36}, {1, 11, 13, 16}, {2}, {36}, {36, 16, 3, 3}, {36}},
 			append(kerneltest.ConvParams(1, 1), kerneltest.SGDParams(0.9, 1, 0.01)...), 4},
 		{"conv2d", [][]int{{2, 5, 7, 11}, {2, 3, 7, 11}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(1, 1), 1},
 		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 11, 13}, {2, 7, 11, 13}, {5}}, kerneltest.ConvParams(1, 1), 1},

@@ -100,6 +100,24 @@ func (c *Case) Clone() *Case {
 	return &d
 }
 
+// WithoutBias is the same step of weights by an operation op.sgd.nobias, from a case of op.sgd.
+func (c *Case) WithoutBias() *Case {
+	k, err := kernels.KernelByName(c.Kernel.Op + ".nobias")
+	if err != nil {
+		panic(err)
+	}
+	all := c.Clone()
+	d := &Case{Spec: c.Spec, Kernel: k}
+	d.Spec.Op, d.Spec.Operands = k.Op, nil
+	for i := range all.Data {
+		if name := c.Kernel.Operands[i].Name; name != "b" && name != "vb" {
+			d.Spec.Operands = append(d.Spec.Operands, c.Spec.Operands[i])
+			d.Boxes, d.Buffers, d.Data = append(d.Boxes, c.Boxes[i]), append(d.Buffers, c.Buffers[i]), append(d.Data, all.Data[i])
+		}
+	}
+	return d
+}
+
 // Operand is the index of the named operand, or -1.
 func (c *Case) Operand(name string) int {
 	return slices.IndexFunc(c.Kernel.Operands, func(o kernels.Operand) bool { return o.Name == name })

@@ -49,6 +49,7 @@ const noMaximum = 255
 // none there.
 var passesNothing = map[string]bool{
 	"maxpool.dx index": true, "maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
+	"conv2d.nhwc.pool.dw.sgd.nobias index": true,
 }
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
@@ -71,7 +72,10 @@ var ties = []float64{-1, -0.5, 0, 0.5, 1}
 // exactSums are the operations that compare sums, take the result of such a comparison, or square sums. Their
 // inputs are small integers. So the sums are exact in any order, all variants find the same
 // maxima, and many of these are equal or zero.
-var exactSums = map[string]bool{"conv2d.nhwc.moments": true, "conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true}
+var exactSums = map[string]bool{
+	"conv2d.nhwc.moments": true, "conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true,
+	"conv2d.nhwc.pool.dw.sgd.nobias": true,
+}
 
 // indexLimit is one more than the largest value of an integer operand.
 func (c *Case) indexLimit(i int) int {
@@ -83,7 +87,7 @@ func (c *Case) indexLimit(i int) int {
 		return shape("labels")[0]
 	case "maxpool.dx index", "maxpool.nhwc.dx index":
 		return int(c.Spec.Param("height") * c.Spec.Param("width"))
-	case "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index":
+	case "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index", "conv2d.nhwc.pool.dw.sgd.nobias index":
 		size := int(c.Spec.Param("size"))
 		return size * size
 	case "softmax_xent y", "softmax_xent.eval y", "xent y", "mse y", "mse.eval y":

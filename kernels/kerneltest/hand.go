@@ -584,18 +584,30 @@ var handCases = []HandCase{
 		// dw = 2·(1 3) + 4·(5 -1) = (22 2), db = 6. With decay ¼ of w = (8 4), b = 16:
 		// g = (24 3), 10; v = ½·(2 4), ½·6 + g = (25 5), 13; rate ½: w = (-4.5 1.5), b = 9.5.
 		Name: "gradient and step", Op: "dense.dw.sgd", Params: SGDParams(0.5, 0, 0.25),
-		Shapes: [][]int{{1, 2}, {1}, {2, 1}, {2, 2}, {2}, {1, 2}, {1}},
-		In:     [][]float64{{8, 4}, {16}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {2, 4}, {6}},
-		Want:   [][]float64{{-4.5, 1.5}, {9.5}, nil, nil, nil, {25, 5}, {13}},
+		Shapes: [][]int{{1, 2}, {2, 1}, {2, 2}, {2}, {1}, {1, 2}, {1}},
+		In:     [][]float64{{8, 4}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {16}, {2, 4}, {6}},
+		Want:   [][]float64{{-4.5, 1.5}, nil, nil, nil, {9.5}, {25, 5}, {13}},
+	},
+	{
+		Name: "the same without a bias", Op: "dense.dw.sgd.nobias", Params: SGDParams(0.5, 0, 0.25),
+		Shapes: [][]int{{1, 2}, {2, 1}, {2, 2}, {2}, {1, 2}},
+		In:     [][]float64{{8, 4}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {2, 4}},
+		Want:   [][]float64{{-4.5, 1.5}, nil, nil, nil, {25, 5}},
 	},
 	{
 		// x has pixels (1 10) (3 30) and (5 -10) (-1 20) of two channels: with dy = 2, 4 channel 0
 		// gets 2·1+4·5 = 22 and 2·3-4 = 2, channel 1 gets 20-40 = -20 and 60+80 = 140; db = 6. Rate
 		// ½, and w and b are 100.
 		Name: "inputs as PyTorch has them", Op: "dense.nhwc.dw.sgd", Params: SGDParams(0, 0, 0),
-		Shapes: [][]int{{1, 2, 1, 2}, {1}, {2, 1}, {2, 1, 2, 2}, {2}},
-		In:     [][]float64{{100, 100, 100, 100}, {100}, {2, 4}, {1, 10, 3, 30, 5, -10, -1, 20}, {0.5, 1}},
-		Want:   [][]float64{{89, 99, 110, 30}, {97}, nil, nil, nil},
+		Shapes: [][]int{{1, 2, 1, 2}, {2, 1}, {2, 1, 2, 2}, {2}, {1}},
+		In:     [][]float64{{100, 100, 100, 100}, {2, 4}, {1, 10, 3, 30, 5, -10, -1, 20}, {0.5, 1}, {100}},
+		Want:   [][]float64{{89, 99, 110, 30}, nil, nil, nil, {97}},
+	},
+	{
+		Name: "the same without a bias", Op: "dense.nhwc.dw.sgd.nobias", Params: SGDParams(0, 0, 0),
+		Shapes: [][]int{{1, 2, 1, 2}, {2, 1}, {2, 1, 2, 2}, {2}},
+		In:     [][]float64{{100, 100, 100, 100}, {2, 4}, {1, 10, 3, 30, 5, -10, -1, 20}, {0.5, 1}},
+		Want:   [][]float64{{89, 99, 110, 30}, nil, nil, nil},
 	},
 	{
 		// Windows of 2×2 at columns 0 and 1, where dy is (1 2) and (3 4) of the two filters, over
@@ -605,23 +617,36 @@ var handCases = []HandCase{
 		// 160 / 0 0. db = 4 6. Decay ¼ of w = 4 adds 1 to each g, v = ½·2 + g, rate ½: w = 4 - v/2;
 		// b = 0 - v/2 of v = ½·2 + db. The order is filter, channel, position.
 		Name: "weights as PyTorch has them", Op: "conv2d.nhwc.dw.sgd", Params: append(ConvParams(0, 1), SGDParams(0.5, 0, 0.25)...),
-		Shapes: [][]int{{2, 2, 2, 2}, {2}, {1, 1, 2, 2}, {1, 2, 3, 2}, {2}, {2, 2, 2, 2}, {2}},
+		Shapes: [][]int{{2, 2, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 2}, {2}, {2}, {2, 2, 2, 2}, {2}},
 		In: [][]float64{
-			{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, {0, 0}, {1, 2, 3, 4},
-			{1, 10, 2, 20, 3, 30, 0, 0, 1, 0, 0, 0}, {0.5, 1}, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {2, 2}},
+			{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, {1, 2, 3, 4},
+			{1, 10, 2, 20, 3, 30, 0, 0, 1, 0, 0, 0}, {0.5, 1}, {0, 0}, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {2, 2}},
 		Want: [][]float64{
 			{4 - 9./2, 4 - 13./2, 4 - 5./2, 4 - 3./2, 4 - 72./2, 4 - 112./2, 4 - 2./2, 4 - 2./2,
 				4 - 12./2, 4 - 18./2, 4 - 6./2, 4 - 4./2, 4 - 102./2, 4 - 162./2, 4 - 2./2, 4 - 2./2},
-			{-5. / 2, -7. / 2}, nil, nil, nil,
+			nil, nil, nil, {-5. / 2, -7. / 2},
 			{9, 13, 5, 3, 72, 112, 2, 2, 12, 18, 6, 4, 102, 162, 2, 2}, {5, 7}},
+	},
+	{
+		// The first filter alone, of channel 0: with decay ¼ of 4, g = 8 12 4 2, and ½·2 more are 9 13 5 3.
+		Name: "weights without a bias", Op: "conv2d.nhwc.dw.sgd.nobias", Params: append(ConvParams(0, 1), SGDParams(0.5, 0, 0.25)...),
+		Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 2, 1}, {1, 2, 3, 1}, {2}, {1, 1, 2, 2}},
+		In:     [][]float64{{4, 4, 4, 4}, {1, 3}, {1, 2, 3, 0, 1, 0}, {0.5, 1}, {2, 2, 2, 2}},
+		Want:   [][]float64{{4 - 9./2, 4 - 13./2, 4 - 5./2, 4 - 3./2}, nil, nil, nil, {9, 13, 5, 3}},
 	},
 	{
 		// The gradients of conv2d.nhwc.pool.dw above: 140 and 3 of the weights, 30 and 3 of the
 		// biases. Rate ½: w = (100 2) - (70 1.5), b = (15 2) - (15 1.5).
 		Name: "the maximum's pixel only, and the step", Op: "conv2d.nhwc.pool.dw.sgd", Params: append(ConvPoolParams(0, 1, 2, 1), SGDParams(0, 0, 0)...),
-		Shapes: [][]int{{2, 1, 1, 1}, {2}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
-		In:     [][]float64{{100, 2}, {15, 2}, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, {0.5, 1}},
-		Want:   [][]float64{{30, 0.5}, {0, 0.5}, nil, nil, nil, nil},
+		Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}, {2}},
+		In:     [][]float64{{100, 2}, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, {0.5, 1}, {15, 2}},
+		Want:   [][]float64{{30, 0.5}, nil, nil, nil, nil, {0, 0.5}},
+	},
+	{
+		Name: "the same without a bias", Op: "conv2d.nhwc.pool.dw.sgd.nobias", Params: append(ConvPoolParams(0, 1, 2, 1), SGDParams(0, 0, 0)...),
+		Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
+		In:     [][]float64{{100, 2}, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, {0.5, 1}},
+		Want:   [][]float64{{30, 0.5}, nil, nil, nil, nil},
 	},
 	{
 		// beta1 = 1/2, beta2 = 3/4, t = 1, so the corrections are 1/2 and 1/4. g = 4:

@@ -154,9 +154,15 @@ func normedConvolutions() []HandCase {
 		{
 			// The same gradients, and half of them.
 			Name: "a value below 0", Op: "conv2d.nhwc.norm.dw.sgd", Params: append(ConvParams(0, 1), SGDParams(0, 0, 0)...),
-			Shapes: [][]int{{2, 1, 1, 1}, {2}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
-			In:     [][]float64{{100, 10}, {7, 8}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}},
-			Want:   [][]float64{{92.5, 12.5}, {5, 7.5}, nil, nil, nil, nil},
+			Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}, {2}},
+			In:     [][]float64{{100, 10}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}, {7, 8}},
+			Want:   [][]float64{{92.5, 12.5}, nil, nil, nil, nil, {5, 7.5}},
+		},
+		{
+			Name: "the same without a bias", Op: "conv2d.nhwc.norm.dw.sgd.nobias", Params: append(ConvParams(0, 1), SGDParams(0, 0, 0)...),
+			Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
+			In:     [][]float64{{100, 10}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}},
+			Want:   [][]float64{{92.5, 12.5}, nil, nil, nil, nil},
 		},
 	}
 }

@@ -38,12 +38,13 @@ var inDomain = map[string]struct {
 	operands [2]string
 	filters  bool
 }{
-	"conv2d.nhwc":         {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.moments": {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.pool":    {operands: [2]string{"x", "w"}},
-	"conv2d.nhwc.dx":      {operands: [2]string{"dy", "wt"}},
-	"conv2d.nhwc.dw":      {operands: [2]string{"dy", "x"}, filters: true},
-	"conv2d.nhwc.dw.sgd":  {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc":               {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.moments":       {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.pool":          {operands: [2]string{"x", "w"}},
+	"conv2d.nhwc.dx":            {operands: [2]string{"dy", "wt"}},
+	"conv2d.nhwc.dw":            {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc.dw.sgd":        {operands: [2]string{"dy", "x"}, filters: true},
+	"conv2d.nhwc.dw.sgd.nobias": {operands: [2]string{"dy", "x"}, filters: true},
 }
 
 // winogradTile is the rows and columns of results of a tile.
