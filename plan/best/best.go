@@ -151,7 +151,7 @@ func (f *finder) passes() []pass {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
 	}
 	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
-		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.prove, 0.9}, {f.improve, 1}}
+		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.9}, {f.improve, 1}}
 }
 
 // searching is the part of the time for passes; what is left is for telling and explaining what they found.
