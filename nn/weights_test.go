@@ -28,6 +28,8 @@ func TestUpdatesAtOnce(t *testing.T) {
 	cases["no biases"] = mustNew(t, "no-biases", []int{2, 11, 13},
 		Conv2D{Filters: 5, Kernel: 3, Pad: 1, NoBias: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, ReLU{},
 		Flatten{}, Dense{Outputs: 3, NoBias: true})
+	cases["normalised"] = mustNew(t, "normalised", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{},
+		Conv2D{Filters: 11, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{}, Conv2D{Filters: 13, Kernel: 2}, Flatten{}, Dense{Outputs: 3})
 	found := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
@@ -85,6 +87,7 @@ func sumAtOnce(l *dag.Lowering) {
 var descents = []string{
 	"dense.dw.sgd", "dense.nhwc.dw.sgd", "conv2d.nhwc.dw.sgd", "conv2d.nhwc.pool.dw.sgd",
 	"dense.dw.sgd.nobias", "dense.nhwc.dw.sgd.nobias", "conv2d.nhwc.dw.sgd.nobias", "conv2d.nhwc.pool.dw.sgd.nobias",
+	"conv2d.nhwc.norm.dw.sgd", "conv2d.nhwc.norm.dw.sgd.nobias",
 }
 
 func compareWords(t *testing.T, what, buffer string, both [2]*interpreter) {
@@ -113,18 +116,18 @@ func TestUpdatesAtOnceWhereOneTaskHasTheGradient(t *testing.T) {
 	for _, c := range []struct {
 		optimizer Optimizer
 		lowering  dag.Lowering
-		tasks     [8]int // of descents
+		tasks     [10]int // of descents
 	}{
-		{SGD{}, dag.Lowering{Fused: true}, [8]int{2, 4: 1}},                                                                                          // fc1 and fc3; fc2 has no bias
-		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [8]int{6 + 3, 4: 7}},                     // of 11, of 5 and of 13 rows
-		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [8]int{3, 6, 2, 4: 7}}, // fc1 reads a copy; 3 filters
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 6}}}}, [8]int{1, 4: 1}},      // two sums
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc2": {WeightGradient: dag.Cut{Samples: 6}}}}, [8]int{2}},            // of fc2
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 400}}}}, [8]int{2, 4: 1}},    // one
-		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{"conv1": {WeightGradient: dag.Cut{Samples: 16}}}}, [8]int{1, 1, 4: 1}},
-		{SGD{}, dag.Lowering{}, [8]int{}},
-		{SGD{}, dag.Lowering{Layout: dag.NHWC}, [8]int{}},
-		{DefaultAdam(), dag.Lowering{Fused: true, Layout: dag.NHWC}, [8]int{}},
+		{SGD{}, dag.Lowering{Fused: true}, [10]int{2, 4: 1}},                                                                                          // fc1 and fc3; fc2 has no bias
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [10]int{6 + 3, 4: 7}},                     // of 11, of 5 and of 13 rows
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [10]int{3, 6, 2, 4: 7}}, // fc1 reads a copy; 3 filters
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{1, 4: 1}},      // two sums
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc2": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{2}},            // of fc2
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 400}}}}, [10]int{2, 4: 1}},    // one
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{"conv1": {WeightGradient: dag.Cut{Samples: 16}}}}, [10]int{1, 1, 4: 1}},
+		{SGD{}, dag.Lowering{}, [10]int{}},
+		{SGD{}, dag.Lowering{Layout: dag.NHWC}, [10]int{}},
+		{DefaultAdam(), dag.Lowering{Fused: true, Layout: dag.NHWC}, [10]int{}},
 	} {
 		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
 		for i, op := range descents {
