@@ -27,6 +27,9 @@ var (
 	conv2dNHWCNormDwSGDNoBias = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGDNoBias)
 )
 
+// normSuffix follows the name of conv2d.nhwc in theirs.
+const normSuffix = ".norm"
+
 // normed is which operands of such an operation are the image and the filters.
 type normed struct{ x, filters int }
 
@@ -42,38 +45,38 @@ func (n normed) of(plain *Kernel) Kernel {
 // with is of with other variants.
 func (n normed) with(plain *Kernel, variants []Variant) Kernel {
 	k := plain.clone()
-	k.Op = strings.Replace(plain.Op, "conv2d.nhwc", "conv2d.nhwc.norm", 1)
+	k.Op = strings.Replace(plain.Op, conv2dNHWC.Op, conv2dNHWC.Op+normSuffix, 1)
 	k.Doc = plain.Doc + ", with max(0, (x - k0)·k1 + k2) for x"
 	k.Operands = slices.Insert(k.Operands, n.x+1, reads("k", Real, "4 g:c"))
 	k.Variants = variants
 	if plain.Check != nil {
-		k.Check = func(s *Spec) error { return plain.Check(n.plain(s, plain.Op)) }
+		k.Check = func(s *Spec) error { return plain.Check(n.plain(s)) }
 	}
-	k.Flops = func(s *Spec) float64 { return 4*s.volume(n.x) + plain.Flops(n.plain(s, plain.Op)) }
+	k.Flops = func(s *Spec) float64 { return 4*s.volume(n.x) + plain.Flops(n.plain(s)) }
 	return k
 }
 
 // plain is the call without k.
-func (n normed) plain(s *Spec, op string) *Spec {
+func (n normed) plain(s *Spec) *Spec {
 	c := *s
-	c.Op, c.Operands = op, slices.Delete(slices.Clone(s.Operands), n.x+1, n.x+2)
+	c.Op, c.Operands = strings.Replace(s.Op, normSuffix, "", 1), slices.Delete(slices.Clone(s.Operands), n.x+1, n.x+2)
 	return &c
 }
 
 // variant is a variant of a convolution that normalises.
 func (n normed) variant(v Variant) Variant {
-	plain, op := v, "conv2d.nhwc" // takes and workspaces do not depend on the rest of the name
+	plain := v
 	v.Doc += ", of normalised data"
 	room := n.room(&plain)
 	v.WorkspaceBytes = func(s *Spec) int64 {
 		bytes := room(s.Operands[n.x].Shape, s.volume(n.filters), s.Type.SizeBytes())
 		if plain.WorkspaceBytes != nil {
-			bytes += plain.WorkspaceBytes(n.plain(s, op))
+			bytes += plain.WorkspaceBytes(n.plain(s))
 		}
 		return bytes
 	}
 	if plain.Takes != nil {
-		v.Takes = func(s *Spec) error { return plain.Takes(n.plain(s, op)) }
+		v.Takes = func(s *Spec) error { return plain.Takes(n.plain(s)) }
 	}
 	if v.Kind == CUDA {
 		n.onCUDA(&v, &plain)
