@@ -69,7 +69,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	var groups []*proving
 	at := map[[2]string]*proving{}
 	for _, c := range f.candidates {
-		if c.proven || c.lost || c.leaf != nil {
+		if c.proven || c.lost || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
 			continue
 		}
 		key := [2]string{c.Tiles, c.graph}
