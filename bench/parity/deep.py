@@ -5,10 +5,10 @@
 
 It needs PyTorch 2 and numpy, and prints a table in Markdown: the largest relative difference of a step's loss, of the
 first step and of all, of the running statistics after the last step, and of the loss of an evaluation. In brackets is PyTorch's
-difference from itself with the images of each batch in the reverse order, the same mathematics in another order of summation
-(for networks without dropout). Both evaluations are with the weights and running statistics that dahl saved, since two trainings in float32 end far
-from each other. The script ends with status 1 where a float64 loss differs by more than 1e-11 and three times PyTorch's own difference, or an
-evaluation of either type by more than 1e-5. The networks are torchvision's and have its names; their dropout draws as dahl's does.
+largest difference from itself with the images of each batch in the reverse order, by oneDNN and without it: the same mathematics in other
+orders of summation (for networks without dropout). Both evaluations are with the weights and running statistics that dahl saved, since two
+trainings in float32 end far from each other. The script ends with status 1 where a float64 loss differs by more than 1e-11 and three times
+PyTorch's own difference, or an evaluation of either type by more than 1e-5. The networks are torchvision's and have its names; their dropout draws as dahl's does.
 """
 
 import argparse
@@ -226,6 +226,15 @@ def differences(a, b):
     return losses[0], max(losses), running
 
 
+def own_differences(name, data, state, dtype, batch, want):
+    """The largest of PyTorch's differences from itself in other orders of summation."""
+    runs = []
+    for onednn in (True, False):
+        with torch.backends.mkldnn.flags(enabled=onednn, allow_tf32=None):
+            runs.append(differences(torch_train(name, data, state, dtype, batch, reverse=True), want))
+    return [max(values) for values in zip(*runs)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dahl", default="bin/dahl")
@@ -248,7 +257,7 @@ def main():
                 same = torch_evaluate(name, data, trained, of)
                 evaluation = abs(evaluated - same) / abs(same)
                 drops = name.startswith("vgg") and name.endswith("-224")
-                own = None if drops else differences(torch_train(name, data, state, of, batch, reverse=True), want)
+                own = None if drops else own_differences(name, data, state, of, batch, want)
                 cells = ["%.1e" % v + ("" if own is None else " (%.1e)" % own[i]) for i, v in enumerate(got)] + ["%.1e" % evaluation]
                 print("| %s | %s | %d | %d | %s |" % (name, dtype, batch, steps, " | ".join(cells)), flush=True)
                 failed = failed or dtype == "float64" and got[1] > max(1e-11, 3 * own[1] if own else 0)
