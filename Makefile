@@ -218,7 +218,7 @@ parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
 
-# vgg and resnet likewise, on random images: half an hour.
+# vgg and resnet likewise, on random images: 18 minutes on two busy cores.
 .PHONY: parity-deep
 parity-deep: bin/dahl
 	@"$(PYTHON)" bench/parity/deep.py --dahl bin/dahl
