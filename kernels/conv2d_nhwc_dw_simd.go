@@ -64,7 +64,7 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	}
 }
 
-// asItIs is all of data that are not normalised, or were before. Of many filters some are computed at a time, in the
+// asItIs adds the gradient for the data as they lie in memory. Of many filters some are computed at a time, in the
 // workspace: a panel, as in other convolutions.
 func (c *convDwNHWC[T]) asItIs(l simd.Level, work []byte) {
 	filters, width := c.dw.extent[3], panels(&c.dw, c.groups, c.dy.extent[0]*c.rows.pixels*c.columns.pixels)

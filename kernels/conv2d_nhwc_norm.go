@@ -42,7 +42,7 @@ func (n normed) of(plain *Kernel) Kernel {
 	return n.with(plain, variants)
 }
 
-// with is of with other variants.
+// with is the operation that normalises the image of another one, with variants of its own.
 func (n normed) with(plain *Kernel, variants []Variant) Kernel {
 	k := plain.clone()
 	k.Op = strings.Replace(plain.Op, conv2dNHWC.Op, conv2dNHWC.Op+normSuffix, 1)
@@ -63,7 +63,7 @@ func (n normed) plain(s *Spec) *Spec {
 	return &c
 }
 
-// variant is a variant of a convolution that normalises.
+// variant is a variant of a convolution that normalises before.
 func (n normed) variant(v Variant) Variant {
 	plain := v
 	v.Doc += ", of normalised data"
@@ -131,7 +131,7 @@ func normedRun[T Float](n normed, v *Variant, run func(*Call), room func([]int, 
 	}
 }
 
-// normedRef normalises an image element by element, and gives it with strides that it puts down.
+// normedRef is the image, normalised element by element in the workspace. strides is memory for its strides.
 func normedRef[T Float](a, k *Arg, work []byte, strides *[4]int) Arg {
 	x, n := map4Of[T](a), normalisingOf[T](k)
 	elems, _ := scratch[T](work, a.volume())

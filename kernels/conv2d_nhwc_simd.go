@@ -272,7 +272,7 @@ func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	}
 }
 
-// asItIs is all of data that are not normalised, or were before.
+// asItIs computes the whole map from the data as they lie in memory.
 func (c *convNHWC[T]) asItIs(l simd.Level, work []byte) {
 	if c.inPanels(l, work) {
 		return

@@ -115,7 +115,7 @@
 // granularity of its first layer. The entries of its other layers in a lowering apply when these
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
-// The tasks of the gradient also update weight and bias if the layer has a bias and each has all samples of
+// The tasks of the gradient also update weight and bias if each has all samples of
 // the batch, so that no other task adds to the sums, as those of other micro-batches do, and gradients are not clipped. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
 // "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,

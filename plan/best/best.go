@@ -172,7 +172,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	passes := f.passes()
 	since, left := f.begun, o.Time
 	for i, pass := range passes {
-		if f.best != nil && since.Equal(f.begun) { // a quarter is left in any case
+		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves, at least a quarter of the time
 			since, left = time.Now(), max(o.Time-time.Since(f.begun), o.Time/4)
 		}
 		within, cancel := until(ctx, since, left, pass.part*searching)

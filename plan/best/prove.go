@@ -61,7 +61,7 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 }
 
 // boundTogether bounds by their work the choices for which there was no time yet, all with one program together: one relaxation
-// of hundreds of sets of devices takes a few times as long as that of one. Without these there would be no bound at all.
+// of hundreds of sets of devices takes a few times as long as that of one. A choice without a bound would leave all without one.
 func (f *finder) boundTogether(ctx context.Context) error {
 	if f.Unproven {
 		return nil
