@@ -181,6 +181,17 @@ reproducible:
 	  (cd "$$dir/elsewhere" && $(if $(COLD),GOCACHE="$$dir/cache") $(GO_BUILD) -o "$$dir/there" ./cmd/dahl) && \
 	  cmp "$$dir/here" "$$dir/there"
 
+# The tests of what computes, once for each narrower instruction set that this machine can pretend
+# to have. Go's cache of test results does not look at GODEBUG.
+LEVELS   ?= $(if $(shell grep -m 1 -o avx512f /proc/cpuinfo),cpu.avx512f=off) cpu.avx512f=off,cpu.avx2=off
+COMPUTES ?= ./kernels/... ./nn/... ./train ./execute
+
+.PHONY: levels
+levels:
+	@for off in $(LEVELS); do echo "GODEBUG=$$off"; \
+	  GODEBUG=$$off go test -vet=off -count=1 $(COMPUTES) || exit 1; \
+	  GODEBUG=$$off go test -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
+
 # Long tests that start no goroutine: the race detector would find nothing in minutes of them.
 ONE_GOROUTINE = ^(TestNoScheduleBeatsTheBound|TestOneDecision|TestEveryOrderOfEnds)$$
 
