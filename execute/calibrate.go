@@ -201,25 +201,25 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 	var points []point
 	for _, spec := range specs {
 		k, _ := operation(spec.Op)
+		var run []*kernels.Variant
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
-			if runs && v.Fits(spec) == nil && wanted(k, v, variants) && (v.Library == "" || CheckLibrary(v.Library) == nil) {
-				points = append(points, newPoint(k, v, spec))
+			named := variants == nil || slices.Contains(variants, v.Name)
+			if runs && named && v.Fits(spec) == nil && (v.Library == "" || CheckLibrary(v.Library) == nil) {
+				run = append(run, v)
 			}
+		}
+		// The reference is slow and only there to compare with, so it is measured only on request or where there is nothing else.
+		if variants == nil && len(run) > 1 && run[0] == &k.Variants[0] {
+			run = run[1:]
+		}
+		for _, v := range run {
+			points = append(points, newPoint(k, v, spec))
 		}
 	}
 	slices.SortFunc(points, func(a, b point) int { return compareCalls(&a.model, &b.model) })
 	return points
-}
-
-// wanted reports whether a variant is to be measured. The reference is slow and only there to
-// compare with, so it is measured only on request or where there is nothing else.
-func wanted(k *kernels.Kernel, v *kernels.Variant, names []string) bool {
-	if names != nil {
-		return slices.Contains(names, v.Name)
-	}
-	return v != &k.Variants[0] || !slices.ContainsFunc(k.Variants[1:], func(o kernels.Variant) bool { return o.Kind == v.Kind })
 }
 
 func newPoint(k *kernels.Kernel, v *kernels.Variant, s *kernels.Spec) point {

@@ -340,7 +340,8 @@ func TestNewRefusesDevices(t *testing.T) {
 		want   string
 		change func(*how)
 	}{
-		{`memory "gpu0.mem"`, func(o *how) { o.Platform.Memories[1].CapacityBytes = 1000 }},
+		// The first layer's weights alone have 4 × 5 × 11 = 220 bytes. In 1,000 every task fits where kernels need no workspace.
+		{`memory "gpu0.mem"`, func(o *how) { o.Platform.Memories[1].CapacityBytes = 64 }},
 		{"out of memory", func(o *how) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},
 		{`"feed"`, func(o *how) {
 			plan := &schedule.Plan{Order: make([][]dag.TaskID, 2)}
