@@ -152,7 +152,7 @@ func TestResumeSchedule(t *testing.T) {
 func TestResumeOtherwise(t *testing.T) {
 	t.Chdir(t.TempDir())
 	cutAfter(t, "3", append(strings.Fields(shortTraining), "--out", "cut")...)
-	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--variant", "go", "--epochs", "2")
+	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--variant", "ref", "--epochs", "2")
 	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "the training goes on with other kernels: its weights may differ in their last bits") {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
