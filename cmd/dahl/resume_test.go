@@ -151,7 +151,8 @@ func TestResumeSchedule(t *testing.T) {
 // TestResumeOtherwise goes on with other tiles, which is said, and is kept in the manifest.
 func TestResumeOtherwise(t *testing.T) {
 	t.Chdir(t.TempDir())
-	cutAfter(t, "3", append(strings.Fields(shortTraining), "--out", "cut")...)
+	writeTestFile(t, "small.toml", smallNetwork)
+	cutAfter(t, "3", append(strings.Fields(strings.Replace(shortTraining, "digits-cnn", "small.toml", 1)), "--out", "cut")...)
 	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--variant", "ref", "--epochs", "2")
 	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "the training goes on with other kernels: its weights may differ in their last bits") {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
