@@ -10,7 +10,8 @@ import (
 
 // branchCases are networks whose layers read others than the one before. In "twice" a rectified
 // value is read by two convolutions, so that it may be fused, and another by a convolution and a
-// sum, so that it may not. "joined" concatenates a convolution with the input, which is copied.
+// sum, so that it may not. "joined" concatenates a convolution with the input, which is copied. "tied" has
+// layers with parameters of others.
 func branchCases(t testing.TB) map[string]*Model {
 	t.Helper()
 	input := []int{2, 11, 13}
@@ -22,6 +23,7 @@ func branchCases(t testing.TB) map[string]*Model {
 		"joined": mustNew(t, "joined", input,
 			conv(3, 3), Of(Concat{}, "conv1", "input"), conv(7, 3), ReLU{}, MaxPool{Size: 2},
 			Flatten{}, Dense{Outputs: 17}, ReLU{}, Of(Concat{}, "flatten1", "relu2"), Dense{Outputs: 5}),
+		"tied": sharedCases(t)["tied"],
 	}
 }
 

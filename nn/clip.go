@@ -22,7 +22,9 @@ func (l *lowerer) clippedUpdates(learning []*Node) {
 	var parts []part
 	for _, n := range learning {
 		for i := range n.grads {
-			n.eachUpdate(i, func(r dag.Range) { parts = append(parts, part{n, i, r}) })
+			if n.Params[i].Of == "" {
+				n.eachUpdate(i, func(r dag.Range) { parts = append(parts, part{n, i, r}) })
+			}
 		}
 	}
 	places := []int{len(parts)}

@@ -59,6 +59,12 @@
 // that a flatten reads too, one in another layout, and one that already lies in another
 // concatenation.
 //
+// # Shared parameters
+//
+// Layers may have parameters of earlier ones ([Named.Shares], weights_of in a model file). Each layer has its own gradient of such a
+// parameter, and tasks "add" add those of later layers to that of the first ("fc1.backward.add.fc2.weight[0:64]"), which
+// updates it. See shared.go.
+//
 // # Statistics
 //
 // A batch normalisation needs the mean and the variance of each channel over all samples. Tasks take the moments of single samples, and one task
@@ -116,7 +122,8 @@
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
 // The tasks of the gradient also update weight and bias if each has all samples of
-// the batch, so that no other task adds to the sums, as those of other micro-batches do, and gradients are not clipped. Such a task is
+// the batch, so that no other task adds to the sums, as those of other micro-batches and of layers with the same parameters do,
+// and gradients are not clipped. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
 // "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
 // except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of

@@ -205,6 +205,13 @@ type Named struct {
 	Name string // "": automatic
 	Layer
 	Inputs []string // names of earlier layers, or "input", the model's own; nil: the layer before
+
+	// Shares names what this layer has of earlier ones: all parameters of "fc1", or its "fc1.weight" alone. Each is one
+	// parameter, whose gradient is the sum of those of all layers that have it. Running statistics are never shared.
+	Shares []string
+
+	// StateName begins the names of parameters and running statistics; "": Name does.
+	StateName string
 }
 
 // Of is a layer of named inputs, as in Of(Add{}, "conv3", "pool1").

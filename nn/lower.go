@@ -238,7 +238,12 @@ func (l *lowerer) forward(n *Node) {
 func (l *lowerer) carried(s *Stage) (weights, running []dag.BufferID) {
 	add := func(list []Parameter, role dag.Role) (ids []dag.BufferID) {
 		for _, p := range list {
-			ids = append(ids, l.b.Buffer(dag.Buffer{Name: p.Name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: role, Home: hostMemory}))
+			name := cmp.Or(p.Of, p.Name)
+			id, there := l.b.BufferNamed(name) // by another layer that has it
+			if !there {
+				id = l.b.Buffer(dag.Buffer{Name: name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: role, Home: hostMemory})
+			}
+			ids = append(ids, id)
 		}
 		return ids
 	}
@@ -262,6 +267,9 @@ func (l *lowerer) backward() {
 			n.Layer.Backward(n)
 		}
 		l.convertBack(n)
+		if l.isLast() {
+			l.ofBatch(func() { l.sumShared(n) })
+		}
 		switch {
 		case !l.isLast():
 		case l.m.Defaults.ClipNorm > 0:

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -49,8 +50,13 @@ type Stage struct {
 	// Running are the statistics that the forward pass of a training step carries from batch to batch.
 	Running []Parameter
 
+	// StateName begins the names of parameters and running statistics: the layer's name, or [Named.StateName].
+	StateName string
+
 	readers []reader // in the order of the model
 	learns  bool     // its output depends on parameters
+	shares  []string // see Named
+	shared  bool     // parameters of it are those of other layers, or the other way round
 }
 
 // reader is an input of a stage, as the layer whose output it is sees it.
@@ -63,6 +69,9 @@ type Parameter struct {
 	FanIn  int     // number of inputs of one output, for PyTorch's initialisation; 0: all elements begin with First
 	First  float64 // see FanIn
 	Counts bool    // an int64, whatever the type of the network
+
+	// Of is the parameter of an earlier layer that this one is; "": it is its own. See [Named.Shares].
+	Of string
 
 	values []float64 // of a model file with weights; nil: Init draws them
 }
@@ -190,6 +199,9 @@ func (m *Model) infer(layers []Layer) error {
 	m.Stages = make([]Stage, 0, len(layers))
 	for i, layer := range layers {
 		if err := m.place(layer, count); err != nil {
+			if _, ok := errors.AsType[*fault](err); ok {
+				return err
+			}
 			return &fault{i, ".input", err}
 		}
 	}
@@ -250,6 +262,8 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 	s := Stage{Layer: layer}
 	for n, ok := layer.(Named); ok; n, ok = s.Layer.(Named) {
 		s.Name, s.Layer = cmp.Or(s.Name, n.Name), n.Layer
+		s.StateName = cmp.Or(s.StateName, n.StateName)
+		s.shares = append(s.shares, n.Shares...)
 		if inputs == nil {
 			inputs = n.Inputs
 		}
@@ -274,7 +288,8 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 	if err := m.connect(&s, inputs); err != nil {
 		return fmt.Errorf("layer %q: %w", s.Name, err)
 	}
-	if err := s.complete(); err != nil {
+	s.StateName = cmp.Or(s.StateName, s.Name)
+	if err := cmp.Or(s.complete(), m.share(&s)); err != nil {
 		return err
 	}
 	for i, from := range s.Inputs {
@@ -339,7 +354,7 @@ func (s *Stage) complete() (err error) {
 		s.Running = t.Running(s.In)
 	}
 	for _, p := range s.state() {
-		p.Name = s.Name + "." + p.Name
+		p.Name = s.StateName + "." + p.Name
 		if err := checkExtents(p.Shape); err != nil {
 			return fmt.Errorf("parameter %q: %w", p.Name, err)
 		}
@@ -374,7 +389,7 @@ func (s *Stage) inElems() int {
 func (m *Model) layers() []Layer {
 	all := make([]Layer, len(m.Stages))
 	for i, s := range m.Stages {
-		n := Named{Name: s.Name, Layer: s.Layer}
+		n := Named{Name: s.Name, Layer: s.Layer, StateName: s.StateName, Shares: s.shares}
 		for _, from := range s.Inputs {
 			name := inputName
 			if from != ModelInput {
@@ -425,21 +440,40 @@ func checkName(name string) error {
 // Classes is the number of outputs.
 func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
 
-// State lists all that a training begins with and ends with, in the order of the layers: PyTorch's state_dict.
+// State lists all that a training begins with and ends with, in the order of the layers: PyTorch's state_dict. A
+// parameter of several layers is there once, under the name that the first of them gives it.
 func (m *Model) State() (all []Parameter) {
 	for i := range m.Stages {
 		for _, p := range m.Stages[i].state() {
-			all = append(all, *p)
+			if p.Of == "" {
+				all = append(all, *p)
+			}
 		}
 	}
 	return all
 }
 
-// Parameters lists the parameters that have gradients, in the order of the layers.
-func (m *Model) Parameters() []Parameter {
-	var all []Parameter
+// Parameters lists the parameters that have gradients, in the order of the layers, as State does.
+func (m *Model) Parameters() (all []Parameter) {
 	for i := range m.Stages {
-		all = append(all, m.Stages[i].Params...)
+		for _, p := range m.Stages[i].Params {
+			if p.Of == "" {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// SharedNames are the names that parameters have in further layers, each with the one that [Model.State] lists.
+func (m *Model) SharedNames() map[string]string {
+	all := map[string]string{}
+	for i := range m.Stages {
+		for _, p := range m.Stages[i].Params {
+			if p.Of != "" {
+				all[p.Name] = p.Of
+			}
+		}
 	}
 	return all
 }

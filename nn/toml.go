@@ -36,7 +36,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 }
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
-// [[layer]] per layer with its kind and the keys that [Layers] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
+// [[layer]] per layer with its kind, name, input, weights_of and the keys that [Layers] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
 // optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
 // clip_norm. The file's name is for
 // errors, which say file, line, key, value and what to write.
@@ -106,8 +106,11 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 		t.Fail("kind", kind, "write one of "+names)
 		return nil
 	}
-	known := "kind, name, input"
+	known := "kind, name, input, " + weightsOf
 	n := Named{}
+	if _, shares := t.Keys[weightsOf]; shares {
+		n.Shares = []string{t.Text(weightsOf)}
+	}
 	if _, named := t.Keys["input"]; named {
 		if n.Inputs = t.Texts("input"); n.Inputs == nil {
 			t.Fail("input", "[]", "write the names of earlier layers, or leave it out for the layer before")

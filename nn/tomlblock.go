@@ -12,7 +12,7 @@ import (
 // A model file may give layers that occur again and again a name, in [[block]]: a kind, the keys that differ from use to
 // use, and layers. A layer of that kind stands for these layers. Their names have the use's in front, as in
 // "layer1.0.conv1". A text in the place of a number is a key of the block. Inputs are names within the block, or "input", what the use
-// reads; and the use's name is, for later layers, that of the last one of its layers.
+// reads, and weights_of is a name within the block; and the use's name is, for later layers, that of the last one of its layers.
 
 // maxBlockLayers bounds what a short file with blocks may stand for.
 const maxBlockLayers = 1 << 14
@@ -93,7 +93,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		own := &tomlfile.Table{File: from.File, Path: from.Path, Owner: t.Owner + ": " + from.Owner, Keys: maps.Clone(from.Keys)}
 		own.Need("name", `"conv1"`)
 		for key, v := range own.Keys {
-			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name"}, key) && slices.Contains(b.keys, text) {
+			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name", weightsOf}, key) && slices.Contains(b.keys, text) {
 				own.Keys[key] = values[text]
 			}
 		}
@@ -114,6 +114,9 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 					n.Inputs[i] = input
 				}
 			}
+		}
+		for i := range n.Shares {
+			n.Shares[i] = name + "." + n.Shares[i]
 		}
 		last = n.Name
 		r.add(n, from.Path)

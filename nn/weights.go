@@ -178,6 +178,9 @@ func (l *lowerer) updates(n *Node) {
 	params := o.params()
 	for i, grad := range n.grads {
 		p := &n.Params[i]
+		if p.Of != "" {
+			continue // the layer that has it first updates it
+		}
 		states := l.states(p)
 		n.eachUpdate(i, func(r dag.Range) {
 			box := boxOf(p.Shape, r)
@@ -203,14 +206,14 @@ func (n *Node) eachUpdate(param int, visit func(dag.Range)) {
 }
 
 // short is the name of a parameter within its layer.
-func (n *Node) short(p *Parameter) string { return p.Name[len(n.Name)+1:] }
+func (s *Stage) short(p *Parameter) string { return p.Name[len(s.StateName)+1:] }
 
 // updatesAtOnce reports whether the tasks that compute the gradients of a layer's parameters
 // also update them. The layer has an operation for that under stochastic gradient descent, if no
-// gradient is summed over several tasks, and none has to wait for the norm of all.
+// gradient is summed over several tasks or layers, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && n.gradientWhole()
+	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && n.gradientWhole()
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.

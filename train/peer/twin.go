@@ -95,7 +95,10 @@ func Describe(w *train.Workload) (*Twin, error) {
 		if s.Layer.Kind() == dropout {
 			return nil, train.InputError{Err: fmt.Errorf("layer %s: programs draw the zeros of a dropout differently, so that it is not the same training; leave it out", s.Name)}
 		}
-		t.Layers = append(t.Layers, layer{Name: s.Name, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer})
+		if slices.ContainsFunc(s.Params, func(p nn.Parameter) bool { return p.Of != "" }) {
+			return nil, train.InputError{Err: fmt.Errorf("layer %s has parameters of another layer, which other programs are not told; give each layer its own", s.Name)}
+		}
+		t.Layers = append(t.Layers, layer{Name: s.StateName, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer})
 	}
 	return t, nil
 }

@@ -1,0 +1,108 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/naming"
+)
+
+// A parameter may be that of several layers, as the weights of a network that applies one layer twice, or of an embedding that
+// is also the last layer. It is one buffer, with one state of the optimiser and one update. Each layer has a buffer of its own for
+// the gradient, in whatever layout and tiles it computes it. The first layer has the parameter. Its gradient comes last
+// in the backward pass, and those of the others are added to it, from the last layer to the first:
+//
+//	dL/dw = Σ over layers of dL/dw with the parameters of all other layers held fixed.
+
+// share finds the parameters that a layer has of earlier ones.
+func (m *Model) share(s *Stage) error {
+	for _, name := range s.shares {
+		from, params := m.sharedBy(name)
+		if params == nil {
+			known := m.withWeights()
+			return m.sharingFault("layer %q: it shares %q, and no layer with weights before it has this name; there are %s%s", s.Name, name, strings.Join(known, ", "), naming.DidYouMean(name, known))
+		}
+		for _, p := range params {
+			if err := s.take(p, from); err != nil {
+				return m.sharingFault("layer %q: it shares %q: %w", s.Name, name, err)
+			}
+		}
+		from.shared, s.shared = true, true
+	}
+	return nil
+}
+
+// weightsOf is the key of a model file for [Named.Shares].
+const weightsOf = "weights_of"
+
+// sharingFault is an error of the layer that is being placed.
+func (m *Model) sharingFault(format string, args ...any) error {
+	return &fault{len(m.Stages), "." + weightsOf, fmt.Errorf(format, args...)}
+}
+
+// withWeights are the names of the layers that have parameters.
+func (m *Model) withWeights() (names []string) {
+	for i := range m.Stages {
+		if len(m.Stages[i].Params) > 0 {
+			names = append(names, m.Stages[i].Name)
+		}
+	}
+	return names
+}
+
+// sharedBy is the layer of a name, or of a parameter's name, and the parameters that are meant.
+func (m *Model) sharedBy(name string) (from *Stage, params []*Parameter) {
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		for j := range s.Params {
+			if s.Name == name || s.Params[j].Name == name {
+				from, params = s, append(params, &s.Params[j])
+			}
+		}
+	}
+	return from, params
+}
+
+// take makes a parameter of an earlier layer the layer's own of the same kind.
+func (s *Stage) take(p *Parameter, from *Stage) error {
+	short := from.short(p)
+	i := slices.IndexFunc(s.Params, func(own Parameter) bool { return s.short(&own) == short })
+	if i < 0 {
+		return fmt.Errorf("this layer has no %s", short)
+	}
+	own := &s.Params[i]
+	if !slices.Equal(own.Shape, p.Shape) {
+		return fmt.Errorf("its %s has shape %s, and that of this layer %s", short, shapeText(p.Shape), shapeText(own.Shape))
+	}
+	if own.Of = p.Of; own.Of == "" {
+		own.Of = p.Name
+	}
+	return nil
+}
+
+// sumShared adds to the gradients of a layer those that later layers have of the same parameters, in the parts in which they are
+// updated. The last layers come first.
+func (l *lowerer) sumShared(n *Node) {
+	if !n.shared {
+		return
+	}
+	for i, grad := range n.grads {
+		p := &n.Params[i]
+		for _, later := range slices.Backward(l.nodes) {
+			for j, part := range later.grads {
+				if later.Params[j].Of != p.Name {
+					continue
+				}
+				n.eachUpdate(i, func(r dag.Range) {
+					box := boxOf(p.Shape, r)
+					l.add(dag.Task{
+						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.short(&later.Params[j]), rangeText(r)), Op: "add",
+						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad, box), reads(part, box)},
+					})
+				})
+			}
+		}
+	}
+}

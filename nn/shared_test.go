@@ -1,0 +1,203 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// sharedCases are networks whose layers have parameters of others: "tied" convolutions and dense layers, of which
+// the first one reads features that lie channels last; a bias alone; and batch normalisations, one of which has a ReLU.
+func sharedCases(t testing.TB) map[string]*Model {
+	t.Helper()
+	of := func(layer Layer, names ...string) Named { return Named{Layer: layer, Shares: names} }
+	conv := Conv2D{Filters: 3, Kernel: 3, Pad: 1}
+	return map[string]*Model{
+		"tied": mustNew(t, "tied", []int{3, 7, 9}, conv, ReLU{}, of(conv, "conv1"), of(conv, "conv2"), ReLU{}, MaxPool{Size: 4},
+			Flatten{}, Dense{Outputs: 6}, ReLU{}, of(Dense{Outputs: 6}, "fc1"), of(Dense{Outputs: 6, NoBias: true}, "fc1.weight")),
+		"bias": mustNew(t, "bias", []int{5}, Dense{Outputs: 7}, Named{Name: "last", Layer: Dense{Outputs: 7}, Shares: []string{"fc1.bias"}}),
+		"norms": mustNew(t, "norms", []int{3, 7, 9}, conv, BatchNorm{}, ReLU{}, conv, of(BatchNorm{}, "bn1"), of(conv, "conv2"),
+			of(BatchNorm{}, "bn2.weight"), Flatten{}, Dense{Outputs: 5}),
+	}
+}
+
+// untied is a network with the same layers, each with parameters of its own.
+func untied(t testing.TB, m *Model) *Model {
+	layers := m.layers()
+	for i := range layers {
+		n := layers[i].(Named)
+		n.Shares = nil
+		layers[i] = n
+	}
+	return mustNew(t, m.Name, m.Input, layers...)
+}
+
+// TestSharedGradientsAgainstFiniteDifferences: the gradient of a parameter of several layers is the slope of the loss
+// when it changes in all of them.
+func TestSharedGradientsAgainstFiniteDifferences(t *testing.T) {
+	conv := Conv2D{Filters: 2, Kernel: 2}
+	for _, m := range []*Model{sharedCases(t)["bias"],
+		mustNew(t, "dense", []int{5}, Dense{Outputs: 5}, ReLU{}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc1"}}),
+		mustNew(t, "conv", []int{2, 3, 4}, conv, Named{Layer: conv, Shares: []string{"conv1"}}, Flatten{}, Dense{Outputs: 3}),
+	} {
+		for _, l := range wholeLowerings {
+			t.Run(fmt.Sprintf("%s/%s,fused=%v", m.Name, l.Layout, l.Fused), func(t *testing.T) { checkGradients(t, m, l) })
+		}
+	}
+}
+
+// TestSharedGradientsAreSums: the gradient is the sum of those that the layers have apart, with equal numbers in them, to the
+// bit: the last layer's and the one's before it are added to the first's.
+func TestSharedGradientsAreSums(t *testing.T) {
+	const batch = 7
+	for name, m := range sharedCases(t) {
+		for _, l := range slices.Concat(wholeLowerings, []dag.Lowering{{Layout: dag.NHWC, Fused: true, Default: dag.LayerLowering{
+			Forward: dag.Cut{Samples: 2, Outputs: 2}, WeightGradient: dag.Cut{Samples: 2, Outputs: 2, Accumulators: 2}}}, {MicroBatches: 2, Fused: true}}) {
+			if l.MicroBatches > 0 && isTracked(m) {
+				continue
+			}
+			opt := LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l, Optimizer: keepsGradients}
+			other := untied(t, m)
+			one, many := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{}), newInterpreter(t, mustLower(t, other, opt), map[string][]uint64{})
+			one.fill(m, "train", 3)
+			copy(many.bytes("data.train.images"), one.bytes("data.train.images"))
+			copy(many.ints("data.train.labels"), one.ints("data.train.labels"))
+			of := m.SharedNames()
+			for _, p := range other.Parameters() {
+				from := p.Name
+				if of[from] != "" {
+					from = of[from]
+				}
+				many.setFloats(p.Name, one.floats(from))
+			}
+			one.step(indices(0, batch), 0, 1)
+			many.step(indices(0, batch), 0, 1)
+			for _, p := range m.Parameters() {
+				want := many.floats("grad." + p.Name)
+				for _, q := range slices.Backward(other.Parameters()) {
+					if of[q.Name] != p.Name {
+						continue
+					}
+					for i, v := range many.floats("grad." + q.Name) {
+						want[i] += v
+					}
+				}
+				if got := one.floats("grad." + p.Name); !slices.Equal(got, want) {
+					t.Errorf("%s, %+v: grad.%s is %v, want %v", name, l, p.Name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSharedParametersAreOne: a parameter of several layers is counted, begins and is updated once. "tied" has convolutions
+// of 3·3·9 weights and 3 biases and dense layers of 36 and 6, "bias" 7·5 and 7·7 weights and one bias of 7,
+// and "norms" 84 for each of two convolutions, two weights and one bias of 3 each and a dense layer of 3·63·5 + 5.
+func TestSharedParametersAreOne(t *testing.T) {
+	for name, want := range map[string]struct {
+		weights int
+		updates string
+	}{
+		"tied":  {81 + 3 + 36 + 6, "conv1.bias conv1.weight fc1.bias fc1.weight"},
+		"bias":  {35 + 49 + 7, "fc1.bias fc1.weight last.weight"},
+		"norms": {2*84 + 3 + 3 + 3 + 945 + 5, "bn1.bias bn1.weight bn3.bias conv1.bias conv1.weight conv2.bias conv2.weight fc1.bias fc1.weight"},
+	} {
+		m := sharedCases(t)[name]
+		if got := m.NumWeights(); got != want.weights {
+			t.Errorf("%s has %d weights, want %d", name, got, want.weights)
+		}
+		for _, clip := range []float64{0, 1} {
+			g := mustLower(t, clippedAt(m, clip), LowerOptions{Batch: 5, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(m, 5, 0, dag.Float32)})
+			updated := map[string]int{}
+			for i := range g.Tasks {
+				for _, a := range g.Tasks[i].Accesses {
+					if b := &g.Buffers[g.Storage(a.Buffer)]; b.Role == dag.Parameter && a.Mode.Writes() {
+						updated[b.Name]++
+					}
+				}
+			}
+			var names []string
+			for p, times := range updated {
+				if names = append(names, p); times != 1 && !strings.HasPrefix(p, "fc1") {
+					t.Errorf("%s: %s is updated by %d tasks", name, p, times)
+				}
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != want.updates {
+				t.Errorf("%s: updates of %s, want %s", name, got, want.updates)
+			}
+		}
+	}
+}
+
+// TestSharedSteps: a step of stochastic gradient descent takes the sum of the gradients from the weight, whatever is fused.
+func TestSharedSteps(t *testing.T) {
+	const batch, rate = 7, 0.5
+	for name, m := range sharedCases(t) {
+		opt := LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Optimizer: keepsGradients, Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true}}
+		kept := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+		kept.fill(m, "train", 4)
+		before := map[string][]float64{}
+		for _, p := range m.Parameters() {
+			before[p.Name] = kept.floats(p.Name)
+		}
+		kept.step(indices(0, batch), 0, 1)
+		opt.Optimizer = SGD{LearningRate: rate}
+		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+		in.fill(m, "train", 4)
+		in.step(indices(0, batch), rate, 1)
+		for _, p := range m.Parameters() {
+			grad, want := kept.floats("grad."+p.Name), before[p.Name]
+			for i, got := range in.floats(p.Name) {
+				if d := got - (want[i] - rate*grad[i]); d > 1e-15 || d < -1e-15 {
+					t.Errorf("%s: %s[%d] is %g after a step, want %g", name, p.Name, i, got, want[i]-rate*grad[i])
+				}
+			}
+		}
+	}
+}
+
+// TestWeightsOf: a model file names the layer whose parameters a layer has, within a block by a name of the block.
+func TestWeightsOf(t *testing.T) {
+	const head = "name = \"m\"\ninput = [5]\n[[layer]]\nkind = \"dense\"\nname = \"a\"\noutputs = 5\n"
+	for src, want := range map[string]string{
+		head + "[[layer]]\nkind = \"dense\"\noutputs = 5\nweights_of = \"a\"\n":        "map[fc2.bias:a.bias fc2.weight:a.weight]",
+		head + "[[layer]]\nkind = \"dense\"\noutputs = 5\nweights_of = \"a.weight\"\n": "map[fc2.weight:a.weight]",
+		head + "[[block]]\nkind = \"pair\"\nlayer = [{kind = \"dense\", name = \"a\", outputs = 5}, {kind = \"dense\", name = \"b\", outputs = 5, weights_of = \"a\"}]\n" +
+			"[[layer]]\nkind = \"pair\"\nname = \"p\"\n": "map[p.b.bias:p.a.bias p.b.weight:p.a.weight]",
+	} {
+		m, err := ParseModel([]byte(src), "f.toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitted, err := m.For([]int{5}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*Model{m, fitted} {
+			if got := fmt.Sprint(m.SharedNames()); got != want {
+				t.Errorf("%s: %s, want %s", src, got, want)
+			}
+		}
+	}
+	_, err := ParseModel([]byte(head+"[[layer]]\nkind = \"dense\"\noutputs = 5\nweights_of = \"b\"\n"), "f.toml")
+	if want := `f.toml:10: model "m": layer "fc2": it shares "b", and no layer with weights before it has this name; there are a`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestSharingErrors: what cannot be one parameter is refused by the names of both.
+func TestSharingErrors(t *testing.T) {
+	for want, layers := range map[string][]Layer{
+		`layer "fc2": it shares "fc3", and no layer with weights before it has this name; there are fc1`: {Dense{Outputs: 5}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc3"}}},
+		`layer "fc2": it shares "fc1": its weight has shape 5×7, and that of this layer 5×5`:             {Dense{Outputs: 5}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc1"}}},
+		`layer "fc2": it shares "fc1.bias": this layer has no bias`:                                      {Dense{Outputs: 7}, Named{Layer: Dense{Outputs: 7, NoBias: true}, Shares: []string{"fc1.bias"}}},
+	} {
+		if _, err := New("m", []int{7}, layers...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
