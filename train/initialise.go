@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,6 +34,10 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for _, p := range m.State() {
 		shapes[p.Name], names, counts[p.Name] = p.Shape, append(names, p.Name), p.Counts
 	}
+	shared := m.SharedNames() // PyTorch lists a parameter under all its names
+	for name, of := range shared {
+		shapes[name] = shapes[of]
+	}
 	arrays, err := nn.ReadNPZ(path, func(a *nn.Array) error {
 		shape, known := shapes[a.Name]
 		switch {
@@ -53,6 +58,11 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	given := map[string]*nn.Array{}
 	for i := range arrays {
 		given[arrays[i].Name] = &arrays[i]
+	}
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if a, of := given[name], given[shared[name]]; a != nil && of != nil && !slices.Equal(a.Float64s(), of.Float64s()) {
+			return nil, inputErrorf("%s: arrays %q and %q differ, and are one parameter of network %s; leave the former out", path, name, of.Name, m.Name)
+		}
 	}
 	return func(p *nn.Parameter, values []float64) error {
 		a, ok := given[p.Name]

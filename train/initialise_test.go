@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,5 +186,34 @@ func TestUnusedArraysAreNotDecoded(t *testing.T) {
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
 		t.Errorf("%d bytes were allocated for arrays that nobody wants, in a file of %d", got, 2*len(data))
+	}
+}
+
+// TestFromNPZShared: a parameter of two layers is taken from a file that has it once, or under both names with equal numbers.
+func TestFromNPZShared(t *testing.T) {
+	m, err := nn.New("m", []int{2}, nn.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: nn.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
+		path := filepath.Join(t.TempDir(), "w.npz")
+		arrays := []nn.Array{nn.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), nn.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
+		if err := nn.WriteNPZ(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		init, err := FromNPZ(path, m, dag.Float32)
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, values := m.State()[0], make([]float64, 4)
+		if err := init(&p, values); err != nil || len(m.State()) != 1 || !slices.Equal(values, []float64{1, 2, 3, 4}) {
+			t.Errorf("%s of %d is %v: %v", p.Name, len(m.State()), values, err)
+		}
 	}
 }
