@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -26,6 +27,9 @@ type Model struct {
 	// OutputsAt is the file and line where a model file says how many outputs there are; "" of
 	// any other model, whose outputs are fitted to the data.
 	OutputsAt string
+
+	ONNX  *ONNXFile // with whose weights the model begins; nil: none
+	Notes []string  // what somebody should know who trains it
 
 	inputReaders []reader       // of the model's own input
 	kernels      *kernels.Table // nil: those of package kernels
@@ -288,7 +292,11 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 	if err := m.connect(&s, inputs); err != nil {
 		return fmt.Errorf("layer %q: %w", s.Name, err)
 	}
-	s.StateName = cmp.Or(s.StateName, s.Name)
+	if s.StateName == "" {
+		s.StateName = s.Name
+	} else if s.StateName != s.Name && !isStateName(s.StateName) {
+		return fmt.Errorf("layer %q: names of parameters that begin with %q; use letters, digits, '_', '-' and '.', and another word than grad or state", s.Name, s.StateName)
+	}
 	if err := cmp.Or(s.complete(), m.share(&s)); err != nil {
 		return err
 	}
@@ -423,14 +431,24 @@ func checkExtents(shape []int) error {
 	return nil
 }
 
+// isStateName reports whether names of parameters may begin like this, as those of PyTorch do. Gradients and states of the
+// optimiser have names that begin otherwise.
+func isStateName(name string) bool {
+	first, _, _ := strings.Cut(name, ".")
+	return name != "" && first != "grad" && first != "state" && !strings.ContainsFunc(name, func(c rune) bool { return !isNameRune(c) })
+}
+
+// isNameRune reports whether names of layers may have a character behind the first.
+func isNameRune(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-'
+}
+
 func checkName(name string) error {
 	if first, _, _ := strings.Cut(name, "."); slices.Contains(reserved, first) {
 		return fmt.Errorf("layer %q: names beginning with %q are for dahl's own buffers; choose another", name, first)
 	}
 	for i, c := range name {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		other := c >= '0' && c <= '9' || c == '.' || c == '-'
-		if !letter && (i == 0 || !other) {
+		if !isNameRune(c) || i == 0 && !(unicode.IsLetter(c) || c == '_') {
 			return fmt.Errorf("layer %q: a name is a letter followed by letters, digits, '_', '-' and '.'", name)
 		}
 	}

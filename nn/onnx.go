@@ -31,7 +31,8 @@ func loadONNX(path string) (*Model, error) {
 
 // ParseONNX reads a network with its weights. Each operator is a layer, and the output is the logits:
 // the loss is not part of the file. A layer whose weight is called "conv1.weight" is called conv1, as
-// PyTorch exports them, and other layers have automatic names. Whatever else a file holds is refused in
+// PyTorch exports them, and other layers have automatic names. So have those whose name dahl uses itself, as "input" of
+// "input.weight", but their parameters keep the names of the file. Whatever else a file holds is refused in
 // one line, which names the operator. The file's name is for errors.
 func ParseONNX(src []byte, file string) (*Model, error) {
 	g, err := onnx.Decode(src)
@@ -41,13 +42,17 @@ func ParseONNX(src []byte, file string) (*Model, error) {
 	return modelOfONNX(g, file)
 }
 
+// ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
+type ONNXFile struct{ Path, Input, Output string }
+
 func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
-	r := &onnxReader{graph: g, layerOf: map[string]string{}, taken: map[string]bool{}, weights: map[string]*onnx.Tensor{}, features: map[string]int{}}
+	r := newONNXReader(g)
 	input, err := r.input()
+	if err == nil {
+		err = r.constants()
+	}
 	for i := 0; err == nil && i < len(g.Nodes); i++ {
-		if err = r.node(&g.Nodes[i]); err != nil {
-			err = fmt.Errorf("operator %s (node %q): %w", g.Nodes[i].Op, g.Nodes[i].Name, err)
-		}
+		err = at(&g.Nodes[i], r.node(&g.Nodes[i]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -58,13 +63,21 @@ func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
 	name := strings.TrimSuffix(file[strings.LastIndexAny(file, `/\`)+1:], ".onnx")
 	m, err := New(name, input, r.layers...)
 	if err == nil {
-		err = cmp.Or(m.setWeights(r.weights), r.checkFeatures(m))
+		err = m.setWeights(r.weights)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	m.OutputsAt = file
+	m.ONNX, m.Notes = &ONNXFile{file, r.inputName, g.Outputs[0].Name}, r.notes()
 	return m, nil
+}
+
+// at says at which operator a mistake is.
+func at(n *onnx.Node, err error) error {
+	if err != nil {
+		err = fmt.Errorf("operator %s (node %q): %w", n.Op, n.Name, err)
+	}
+	return err
 }
 
 // setWeights gives parameters the values of a file.
@@ -72,8 +85,8 @@ func (m *Model) setWeights(weights map[string]*onnx.Tensor) error {
 	for i := range m.Stages {
 		for _, p := range m.Stages[i].state() {
 			t := weights[p.Name]
-			if p.Counts && t == nil {
-				continue // no part of the format
+			if t == nil && (p.Counts || p.Of != "") {
+				continue // no part of the format, or that of another layer
 			}
 			var shape []int
 			if t != nil {
@@ -88,27 +101,46 @@ func (m *Model) setWeights(weights map[string]*onnx.Tensor) error {
 	return nil
 }
 
-// checkFeatures compares the features that the file gives a flatten with those that it has.
-func (r *onnxReader) checkFeatures(m *Model) error {
-	for i := range m.Stages {
-		s := &m.Stages[i]
-		if want, given := r.features[s.Name]; given && want != s.Out[0] {
-			return fmt.Errorf("layer %q has %d features and the file %d; dahl keeps the batch as it is", s.Name, s.Out[0], want)
-		}
-	}
-	return nil
-}
-
 // onnxReader is a file while its operators become layers.
 type onnxReader struct {
-	graph   *onnx.Graph
-	layers  []Layer
-	last    string                  // name of the last layer
-	layerOf map[string]string       // by name of an operand: the layer that makes it, or "input"
-	taken   map[string]bool         // names of layers
-	weights map[string]*onnx.Tensor // by name of the parameter
+	graph     *onnx.Graph
+	inputName string
+	batch     int // that the file's input has; 0: any
+	layers    []Layer
+	last      string                  // name of the last layer
+	layerOf   map[string]string       // by name of an operand: the layer that makes it, or "input"
+	shapes    map[string][]int        // of the samples that layers give; nil where a layer is wrong, as New then says
+	taken     map[string]bool         // names of layers, and of their parameters
+	weights   map[string]*onnx.Tensor // by name of the parameter
 
-	features map[string]int // of a flatten, where the file says them
+	readers map[string][]*onnx.Node // by operand
+	biases  map[*onnx.Node]bool     // sums that are the bias of the layer before them
+	vectors map[string][]int64      // shapes that operators compute
+
+	trained map[*onnx.Tensor]*onnxUse // initializers that are trained parameters
+	kept    map[*onnx.Tensor]bool     // those that are running statistics
+	apart   map[string]bool           // names of those of which each layer has its own copy
+	widened map[string]bool           // types of weights of fewer bits than a float32
+}
+
+// onnxUse is where an initializer is a parameter.
+type onnxUse struct {
+	param  string // the name of the parameter in the first layer
+	kind   string // "weight" or "bias"
+	turned bool
+	layers []string
+}
+
+func newONNXReader(g *onnx.Graph) *onnxReader {
+	r := &onnxReader{graph: g, layerOf: map[string]string{}, shapes: map[string][]int{}, taken: map[string]bool{}, weights: map[string]*onnx.Tensor{},
+		readers: map[string][]*onnx.Node{}, biases: map[*onnx.Node]bool{}, vectors: map[string][]int64{},
+		trained: map[*onnx.Tensor]*onnxUse{}, kept: map[*onnx.Tensor]bool{}, apart: map[string]bool{}, widened: map[string]bool{}}
+	for i := range g.Nodes {
+		for _, operand := range g.Nodes[i].Inputs {
+			r.readers[operand] = append(r.readers[operand], &g.Nodes[i])
+		}
+	}
+	return r
 }
 
 // input finds the operand that is no weight, and its shape without the batch.
@@ -125,6 +157,7 @@ func (r *onnxReader) input() ([]int, error) {
 			return nil, fmt.Errorf("input %q has shape %v; want a batch of C×H×W or of features, whose extents are known", v.Name, v.Shape)
 		}
 		shape, r.layerOf[v.Name] = v.Shape[1:], inputName
+		r.inputName, r.batch, r.shapes[inputName] = v.Name, v.Shape[0], shape
 	}
 	if shape == nil {
 		return nil, fmt.Errorf("it has no input")
@@ -134,6 +167,9 @@ func (r *onnxReader) input() ([]int, error) {
 
 // node makes a layer of an operator.
 func (r *onnxReader) node(n *onnx.Node) error {
+	if done, err := r.withoutLayer(n); done || err != nil {
+		return err
+	}
 	layerOf, known := onnxOperators()[n.Op]
 	if !known {
 		return fmt.Errorf("dahl has no layer for it; it reads %s", strings.Join(slices.Sorted(maps.Keys(onnxOperators())), ", "))
@@ -141,49 +177,134 @@ func (r *onnxReader) node(n *onnx.Node) error {
 	if n.Op == "BatchNormalization" || n.Op == "Dropout" {
 		n.Outputs = n.Outputs[:min(len(n.Outputs), 1)] // others are statistics and a mask, which no layer reads
 	}
-	if len(n.Inputs) == 0 && n.Op != "Constant" || len(n.Outputs) != 1 {
+	if len(n.Inputs) == 0 || len(n.Outputs) != 1 {
 		return fmt.Errorf("%d operands and %d results; want one result", len(n.Inputs), len(n.Outputs))
 	}
-	o := onnxNode{Node: n, reader: r, operands: n.Inputs, params: map[string]*onnx.Tensor{}}
+	o := onnxNode{Node: n, reader: r, operands: n.Inputs}
 	layer := layerOf(&o)
-	for name := range maps.Keys(n.Attributes) {
+	for _, name := range slices.Sorted(maps.Keys(n.Attributes)) {
 		o.fail("attribute %s: dahl does not know it", name)
 	}
-	if o.err != nil || layer == nil {
+	if o.err != nil {
 		return o.err
 	}
-	name := Named{Layer: layer, Name: r.newName(layer, o.weight)}
+	of := Named{Layer: layer}
+	var in [][]int
 	for _, operand := range o.operands {
 		from, made := r.layerOf[operand]
+		if !made && r.graph.Tensors[operand] != nil {
+			return fmt.Errorf("operand %q is a constant of the file; dahl reads a constant only as a weight, or in a sum as the bias of a Conv, Gemm or MatMul that has none and whose result nothing else reads", operand)
+		}
 		if !made {
 			return fmt.Errorf("operand %q is not the output of an operator before it", operand)
 		}
-		name.Inputs = append(name.Inputs, from)
+		of.Inputs, in = append(of.Inputs, from), append(in, r.shapes[from])
 	}
-	for suffix, t := range o.params {
-		r.weights[name.Name+"."+suffix] = t
+	if layer == nil { // the operator changes nothing
+		r.layerOf[n.Outputs[0]] = of.Inputs[0]
+		return nil
 	}
-	if o.features > 0 {
-		r.features[name.Name] = o.features
+	of.Name, of.StateName = r.newName(layer, o.params)
+	if err := r.keep(&of, o.params); err != nil {
+		return err
 	}
-	r.layers, r.last, r.layerOf[n.Outputs[0]] = append(r.layers, name), name.Name, name.Name
+	r.layers, r.last, r.layerOf[n.Outputs[0]] = append(r.layers, of), of.Name, of.Name
+	if !slices.ContainsFunc(in, func(shape []int) bool { return shape == nil }) {
+		if shape, err := layer.Output(in); err == nil {
+			r.shapes[of.Name] = shape
+		}
+	}
 	return nil
 }
 
-// newName is the name of a layer: that of its weight, or one that no weight has.
-func (r *onnxReader) newName(layer Layer, weight string) string {
-	name, ok := strings.CutSuffix(weight, ".weight")
-	if !ok || r.taken[name] || checkName(name) != nil {
-		kind, err := LayerByName(layer.Kind())
-		if err != nil {
-			panic("nn: " + err.Error())
+// newName is the name of a layer: that of its weight or its bias, or one that neither has. The second is how the names
+// of its parameters begin, where that is not the first.
+func (r *onnxReader) newName(layer Layer, params []onnxParam) (name, state string) {
+	for _, p := range params {
+		of, ok := strings.CutSuffix(p.name, "."+p.kind)
+		if ok && state == "" && !r.taken[of] && isStateName(of) {
+			state = of
 		}
-		for i := 1; ok || i == 1; i++ {
-			name = fmt.Sprintf("%s%d", kind.Prefix, i)
-			_, ok = r.graph.Tensors[name+".weight"]
-			ok = ok || r.taken[name]
+	}
+	if state != "" && checkName(state) == nil {
+		r.taken[state] = true
+		return state, ""
+	}
+	kind, err := LayerByName(layer.Kind())
+	if err != nil {
+		panic("nn: " + err.Error())
+	}
+	for i := 1; ; i++ {
+		name = fmt.Sprintf("%s%d", kind.Prefix, i)
+		if _, other := r.graph.Tensors[name+".weight"]; !other && !r.taken[name] {
+			break
 		}
 	}
 	r.taken[name] = true
-	return name
+	if state != "" {
+		r.taken[state] = true
+	}
+	return name, state
+}
+
+// keep notes the values of the parameters of a layer, and which of them earlier layers have.
+func (r *onnxReader) keep(of *Named, params []onnxParam) error {
+	for _, p := range params {
+		name := cmp.Or(of.StateName, of.Name) + "." + p.kind
+		if slices.Contains([]string{"float16", "bfloat16"}, p.t.Type) {
+			r.widened[p.t.Type] = true
+		}
+		before := r.trained[p.from]
+		switch isRunning := strings.HasPrefix(p.kind, "running"); {
+		case isRunning && (before != nil || r.kept[p.from]):
+			r.apart[p.from.Name] = true
+			r.kept[p.from] = true
+		case isRunning:
+			r.kept[p.from] = true
+		case before == nil:
+			if r.kept[p.from] {
+				r.apart[p.from.Name] = true
+			}
+			r.trained[p.from] = &onnxUse{param: name, kind: p.kind, turned: p.turned, layers: []string{of.Name}}
+		case before.kind != p.kind || before.turned != p.turned:
+			how := map[bool]string{true: ", turned"}
+			return fmt.Errorf("initializer %q is the %s of layer %s%s and the %s of layer %s%s, which dahl does not train as one parameter; write it twice, under two names",
+				p.from.Name, before.kind, before.layers[0], how[before.turned], p.kind, of.Name, how[p.turned])
+		default:
+			before.layers = append(before.layers, of.Name)
+			of.Shares = append(of.Shares, before.param)
+			continue // it has its values
+		}
+		r.weights[name] = p.t
+	}
+	return nil
+}
+
+// notes are what somebody should know who trains the network.
+func (r *onnxReader) notes() (all []string) {
+	if types := slices.Sorted(maps.Keys(r.widened)); len(types) > 0 {
+		all = append(all, fmt.Sprintf("weights of type %s are widened, to the type of the training", strings.Join(types, " and ")))
+	}
+	var shared []string
+	for from, use := range r.trained {
+		if len(use.layers) > 1 {
+			shared = append(shared, fmt.Sprintf("%s (%s)", from.Name, strings.Join(use.layers, ", ")))
+		}
+	}
+	if slices.Sort(shared); len(shared) > 0 {
+		all = append(all, "one parameter each, trained as one by the sum of its gradients, also where a program that wrote the file only found equal numbers: "+some(shared))
+	}
+	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
+		all = append(all, "one initializer for running statistics and something else, of which each layer has its own copy: "+some(apart))
+	}
+	return all
+}
+
+// some lists the first few names.
+func some(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

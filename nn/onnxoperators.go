@@ -9,7 +9,7 @@ import (
 )
 
 // onnxOperators is the table of operators: what each takes from its node, and the layer that it is.
-// A nil layer is none, such as that of a constant.
+// A nil layer is none, where the operator gives what it reads.
 func onnxOperators() map[string]func(*onnxNode) Layer {
 	function := func(name string) func(*onnxNode) Layer {
 		return func(*onnxNode) Layer { return Activation{Function: name} }
@@ -42,29 +42,19 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 		"Dropout":            (*onnxNode).dropout,
 		"GlobalAveragePool":  func(*onnxNode) Layer { return GlobalAvgPool{} },
 		"Flatten": func(n *onnxNode) Layer {
-			n.want("axis", n.take("axis", onnx.Attribute{Int: 1}).Int, 1)
+			n.channels(1)
 			return Flatten{}
 		},
 		"Reshape": (*onnxNode).reshape,
+		"Squeeze": (*onnxNode).squeeze,
 		"Add":     func(*onnxNode) Layer { return Add{} },
 		"Concat": func(n *onnxNode) Layer {
-			n.want("axis", n.take("axis", onnx.Attribute{}).Int, 1)
+			n.channels(0)
 			return Concat{}
 		},
-		"Constant": func(n *onnxNode) Layer {
-			t := n.take("value", onnx.Attribute{}).Tensor
-			if t == nil {
-				n.fail("its value is not a tensor")
-			}
-			n.reader.graph.Tensors[n.Outputs[0]] = t
-			return nil
-		},
-		"Identity": func(n *onnxNode) Layer {
-			if from, made := n.reader.layerOf[n.Inputs[0]]; made {
-				n.reader.layerOf[n.Outputs[0]] = from
-			} else {
-				n.reader.graph.Tensors[n.Outputs[0]] = n.reader.graph.Tensors[n.Inputs[0]]
-			}
+		"Identity": func(*onnxNode) Layer { return nil },
+		"Cast": func(n *onnxNode) Layer {
+			n.floats()
 			return nil
 		},
 	}
@@ -74,11 +64,17 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 type onnxNode struct {
 	*onnx.Node
 	reader   *onnxReader
-	operands []string                // those that layers make
-	weight   string                  // the file's name of the weight
-	params   map[string]*onnx.Tensor // "weight" and "bias"
-	features int                     // of a flatten, if the file says them
+	operands []string // those that layers make
+	params   []onnxParam
 	err      error
+}
+
+// onnxParam is a parameter of a layer.
+type onnxParam struct {
+	name    string       // of the operand
+	kind    string       // as "weight"
+	t, from *onnx.Tensor // in the layer's shape, and in the file
+	turned  bool         // t is from with rows for columns
 }
 
 func (n *onnxNode) fail(format string, args ...any) {
@@ -108,6 +104,26 @@ func (n *onnxNode) want(name string, got, want int64) {
 	}
 }
 
+// channels takes the attribute axis, which has to be that of the channels or features. A negative one counts from the last.
+func (n *onnxNode) channels(otherwise int64) {
+	axis := n.take("axis", onnx.Attribute{Int: otherwise}).Int
+	if shape := n.shape(); axis < 0 && shape != nil {
+		axis += int64(len(shape) + 1)
+	}
+	n.want("axis", axis, 1)
+}
+
+// floats takes the type of a cast, which has to be one of floating point.
+func (n *onnxNode) floats() {
+	if to := n.take("to", onnx.Attribute{}).Int; !slices.Contains([]int64{1, 10, 11, 16}, to) {
+		n.fail("to is %d; dahl casts to float32, float64, float16 and bfloat16, which changes nothing", to)
+	}
+	n.take("saturate", onnx.Attribute{})
+}
+
+// shape is that of the samples of the first operand; nil: it is not known.
+func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inputs[0]]] }
+
 // numbers is an attribute of so many numbers.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
 	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
@@ -131,78 +147,6 @@ func (n *onnxNode) positive(name string, rows, columns int) (int, int) {
 	return p[0], p[1]
 }
 
-// pads are the rows and columns beside the image.
-func (n *onnxNode) pads() Pads {
-	if n.text("auto_pad", "NOTSET") != "NOTSET" {
-		n.fail("auto_pad; write the padding")
-	}
-	p := n.numbers("pads", 0, 0, 0, 0)
-	return Pads{p[0], p[1], p[2], p[3]}
-}
-
-// param is a weight or a bias, of a number of dimensions.
-func (n *onnxNode) param(operand int, name string, dims int) *onnx.Tensor {
-	t := n.reader.graph.Tensors[n.Inputs[operand]]
-	if t == nil || len(t.Shape) != dims || len(t.Floats) == 0 {
-		n.fail("operand %q is not a constant of %d dimensions", n.Inputs[operand], dims)
-		return &onnx.Tensor{Shape: make([]int, dims)}
-	}
-	n.params[name] = t
-	return t
-}
-
-// weighted takes the weight and, if there is one, the bias.
-func (n *onnxNode) weighted(dims int) (weight *onnx.Tensor, noBias bool) {
-	if len(n.Inputs) < 2 || len(n.Inputs) > 3 {
-		n.fail("%d operands; want two or three", len(n.Inputs))
-		return &onnx.Tensor{Shape: make([]int, dims)}, true
-	}
-	noBias = len(n.Inputs) == 2 || n.Inputs[2] == ""
-	if !noBias {
-		n.param(2, "bias", 1)
-	}
-	n.operands, n.weight = n.Inputs[:1], n.Inputs[1]
-	return n.param(1, "weight", dims), noBias
-}
-
-func (n *onnxNode) conv() Layer {
-	w, noBias := n.weighted(4)
-	c := Conv2D{Filters: w.Shape[0], Kernel: w.Shape[2], Columns: Columns{Size: w.Shape[3]}, Pads: n.pads(), NoBias: noBias}
-	if k := n.numbers("kernel_shape", int64(w.Shape[2]), int64(w.Shape[3])); k[0] != w.Shape[2] || k[1] != w.Shape[3] {
-		n.fail("kernel_shape are %v; the weight has %v", k, w.Shape[2:])
-	}
-	c.Stride, c.Columns.Stride = n.positive("strides", 1, 1)
-	c.Dilation, c.Columns.Dilation = n.positive("dilations", 1, 1)
-	groups := n.take("group", onnx.Attribute{Int: 1}).Int
-	if groups < 1 || groups > int64(w.Shape[0]) {
-		n.fail("group is %d; want 1 to %d, the filters", groups, w.Shape[0])
-	}
-	c.Groups = int(groups)
-	return c
-}
-
-// gemm is a dense layer, that of a MatMul without a bias. Without transB the weight is (inputs, outputs), and is turned.
-func (n *onnxNode) gemm() Layer {
-	w, noBias := n.weighted(2)
-	for _, name := range []string{"alpha", "beta"} {
-		if n.take(name, onnx.Attribute{Float: 1}).Float != 1 {
-			n.fail("%s is not 1", name)
-		}
-	}
-	n.want("transA", n.take("transA", onnx.Attribute{}).Int, 0)
-	if n.take("transB", onnx.Attribute{}).Int == 0 {
-		turned := &onnx.Tensor{Name: w.Name, Shape: []int{w.Shape[1], w.Shape[0]}}
-		for o := range w.Shape[1] {
-			for i := range w.Shape[0] {
-				turned.Floats = append(turned.Floats, w.Floats[i*w.Shape[1]+o])
-			}
-		}
-		w = turned
-		n.params["weight"] = w
-	}
-	return Dense{Outputs: w.Shape[0], NoBias: noBias}
-}
-
 // batchNorm has the defaults of the format. What it gives beside its output, in files for training, is in the layer.
 func (n *onnxNode) batchNorm() Layer {
 	if len(n.Inputs) != 5 {
@@ -210,9 +154,9 @@ func (n *onnxNode) batchNorm() Layer {
 		return BatchNorm{}
 	}
 	for i, name := range []string{"weight", "bias", "running_mean", "running_var"} {
-		n.param(1+i, name, 1)
+		n.param(n.Inputs[1+i], name, 1)
 	}
-	n.operands, n.weight = n.Inputs[:1], n.Inputs[1]
+	n.operands = n.Inputs[:1]
 	n.take("training_mode", onnx.Attribute{})
 	n.want("spatial", n.take("spatial", onnx.Attribute{Int: 1}).Int, 1)
 	b := BatchNorm{Eps: decimal(n.take("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.take("momentum", onnx.Attribute{Float: 0.9}).Float)}
@@ -245,31 +189,4 @@ func (n *onnxNode) dropout() Layer {
 	}
 	n.operands = n.Inputs[:min(len(n.Inputs), 1)]
 	return Dropout{P: decimal(p)}
-}
-
-// window is the window of a pooling.
-func (n *onnxNode) window() MaxPool {
-	for _, d := range n.numbers("dilations", 1, 1) {
-		n.want("dilations", int64(d), 1)
-	}
-	n.want("ceil_mode", n.take("ceil_mode", onnx.Attribute{}).Int, 0)
-	n.want("storage_order", n.take("storage_order", onnx.Attribute{}).Int, 0)
-	p := MaxPool{Pads: n.pads()}
-	p.Size, p.Columns.Size = n.positive("kernel_shape", 0, 0)
-	p.Stride, p.Columns.Stride = n.positive("strides", 1, 1)
-	return p
-}
-
-// reshape is a flatten where it keeps the batch and joins the rest.
-func (n *onnxNode) reshape() Layer {
-	zeros := n.take("allowzero", onnx.Attribute{}).Int == 1 // an extent of 0 is no copy of the input's
-	if len(n.Inputs) == 2 {
-		t := n.reader.graph.Tensors[n.Inputs[1]]
-		if t != nil && len(t.Ints) == 2 && (t.Ints[1] == -1 || t.Ints[0] == -1 || t.Ints[0] == 0 && !zeros) {
-			n.operands, n.features = n.Inputs[:1], int(t.Ints[1])
-			return Flatten{}
-		}
-	}
-	n.fail("dahl has only the shape of a flatten, (batch, -1)")
-	return nil
 }

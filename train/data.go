@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dahl/execute"
 	"dahl/nn"
@@ -106,19 +107,38 @@ func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
 		return nil, oneClass(d)
 	}
-	if m.OutputsAt != "" && m.Classes() < d.Classes {
-		return nil, inputErrorf("%s: the last layer has %d outputs and the data %s have %d classes; write outputs = %d",
-			m.OutputsAt, m.Classes(), d.Name, d.Classes, d.Classes)
-	}
 	shape := d.Shape[:]
 	if len(m.Input) == 1 {
 		shape = []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}
+	}
+	if m.ONNX != nil {
+		if err := fitsFile(m, d, shape); err != nil {
+			return nil, err
+		}
+	}
+	if m.OutputsAt != "" && m.Classes() < d.Classes {
+		return nil, inputErrorf("%s: the last layer has %d outputs and the data %s have %d classes; write outputs = %d",
+			m.OutputsAt, m.Classes(), d.Name, d.Classes, d.Classes)
 	}
 	fitted, err := m.For(shape, max(m.Classes(), d.Classes))
 	if err != nil {
 		return nil, inputErrorf("data %s: %w", d.Name, err)
 	}
 	return fitted, nil
+}
+
+// fitsFile refuses data of another shape or with more classes than an ONNX file says. Its weights fit nothing else.
+func fitsFile(m *nn.Model, d *nn.Dataset, shape []int) error {
+	extents := func(shape []int) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", "×") }
+	switch f := m.ONNX; {
+	case !slices.Equal(shape, m.Input):
+		return inputErrorf("%s: the input %q of the file is N×%s, and the images of the data %s are %s (channels×height×width); take other data or export the network for these",
+			f.Path, f.Input, extents(m.Input), d.Name, extents(d.Shape[:]))
+	case m.Classes() < d.Classes:
+		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",
+			f.Path, f.Output, m.Classes(), d.Name, d.Classes)
+	}
+	return nil
 }
 
 // shuffled is n indices that go round a data set, each time in a new order, as training does:

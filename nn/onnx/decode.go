@@ -1,9 +1,9 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Graph is the operators of a network in an order in which each one follows those that it reads.
@@ -26,13 +26,15 @@ type Attribute struct {
 	Float  float64
 	Int    int64
 	Text   string
+	Floats []float64
 	Ints   []int64
 	Tensor *Tensor
 }
 
-// Tensor is constant numbers: floats of 4 or 8 bytes, or integers of 8. Others are left out.
+// Tensor is constant numbers: floats, or integers. Those of other types are left out.
 type Tensor struct {
 	Name   string
+	Type   string // of the elements in the file, as "float16"
 	Shape  []int
 	Floats []float64
 	Ints   []int64
@@ -44,13 +46,6 @@ type Value struct {
 	Shape []int
 }
 
-// Element types of tensors in the file.
-const (
-	typeFloat  = 1
-	typeInt64  = 7
-	typeDouble = 11
-)
-
 // maxElems bounds the elements of a tensor, so that sizes cannot overflow.
 const maxElems = 1 << 31
 
@@ -58,8 +53,10 @@ const maxElems = 1 << 31
 func Decode(file []byte) (*Graph, error) {
 	var g *Graph
 	err := fields(file, func(f field) (err error) {
-		if f.id == 7 && f.packed {
+		if f.id == 7 && f.packed && g == nil {
 			g, err = graphOf(f.bytes)
+		} else if f.id == 7 {
+			err = fmt.Errorf("it holds two graphs")
 		}
 		return err
 	})
@@ -79,6 +76,9 @@ func graphOf(message []byte) (*Graph, error) {
 			return err
 		case 5:
 			t, err := tensorOf(f.bytes)
+			if err == nil && g.Tensors[t.Name] != nil {
+				err = fmt.Errorf("initializer %q is there twice", t.Name)
+			}
 			if err == nil {
 				g.Tensors[t.Name] = t
 			}
@@ -94,7 +94,29 @@ func graphOf(message []byte) (*Graph, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = g.checkNames()
+	}
 	return g, err
+}
+
+// checkNames refuses results of operators whose names others have, of which the file does not say which is meant.
+func (g *Graph) checkNames() error {
+	made := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, name := range n.Outputs {
+			switch isInput := slices.ContainsFunc(g.Inputs, func(v Value) bool { return v.Name == name }); {
+			case name == "": // an output that is left out
+				continue
+			case made[name]:
+				return fmt.Errorf("operator %s (node %q): its output %q is that of an operator before it, too", n.Op, n.Name, name)
+			case g.Tensors[name] != nil || isInput:
+				return fmt.Errorf("operator %s (node %q): its output %q is an input or an initializer, too", n.Op, n.Name, name)
+			}
+			made[name] = true
+		}
+	}
+	return nil
 }
 
 func nodeOf(message []byte) (Node, error) {
@@ -111,6 +133,9 @@ func nodeOf(message []byte) (Node, error) {
 			n.Op = string(f.bytes)
 		case 5:
 			name, a, err := attributeOf(f.bytes)
+			if _, twice := n.Attributes[name]; twice && err == nil {
+				err = fmt.Errorf("operator %s (node %q): attribute %s is there twice", n.Op, n.Name, name)
+			}
 			n.Attributes[name] = a
 			return err
 		case 7:
@@ -123,7 +148,11 @@ func nodeOf(message []byte) (Node, error) {
 	return n, err
 }
 
+// attributeFields are the fields of values by the type that an attribute says.
+var attributeFields = map[uint64]uint64{1: 2, 2: 3, 3: 4, 4: 5, 6: 7, 7: 8}
+
 func attributeOf(message []byte) (name string, a Attribute, err error) {
+	kind, has := uint64(0), uint64(0) // has: a field with a value
 	err = fields(message, func(f field) (err error) {
 		switch f.id {
 		case 1:
@@ -136,13 +165,29 @@ func attributeOf(message []byte) (name string, a Attribute, err error) {
 			a.Text = string(f.bytes)
 		case 5:
 			a.Tensor, err = tensorOf(f.bytes)
+		case 7:
+			f.fixed(4, func(bits uint64) { a.Floats = append(a.Floats, float64(math.Float32frombits(uint32(bits)))) })
 		case 8:
 			var more []int64
 			more, err = f.integers()
 			a.Ints = append(a.Ints, more...)
+		case 20:
+			kind = f.number
+			return nil
+		default:
+			return nil
+		}
+		if f.id > 1 {
+			if has != 0 && has != f.id {
+				return fmt.Errorf("attribute %s has values of two types", name)
+			}
+			has = f.id
 		}
 		return err
 	})
+	if field := attributeFields[kind]; err == nil && field != 0 && has != 0 && field != has {
+		err = fmt.Errorf("attribute %s has a value of another type than it says", name)
+	}
 	return name, a, err
 }
 
@@ -172,79 +217,4 @@ func valueOf(message []byte) (v Value, err error) {
 		})
 	}
 	return v, walk(message, 0)
-}
-
-func tensorOf(message []byte) (*Tensor, error) {
-	t, kind, external := &Tensor{}, uint64(0), false
-	var raw []byte
-	elems := int64(1)
-	err := fields(message, func(f field) error {
-		switch f.id {
-		case 1:
-			shape, err := f.integers()
-			for _, e := range shape {
-				if e < 0 || e > 0 && elems > maxElems/e {
-					return fmt.Errorf("tensor %q has an extent of %d", t.Name, e)
-				}
-				elems *= e
-				t.Shape = append(t.Shape, int(e))
-			}
-			return err
-		case 2:
-			kind = f.number
-		case 4:
-			t.Floats = append(t.Floats, floatsOf(f.bytes, 4)...)
-			if !f.packed {
-				t.Floats = append(t.Floats, float64(math.Float32frombits(uint32(f.number))))
-			}
-		case 7:
-			more, err := f.integers()
-			t.Ints = append(t.Ints, more...)
-			return err
-		case 8:
-			t.Name = string(f.bytes)
-		case 9:
-			raw = f.bytes
-		case 10:
-			t.Floats = append(t.Floats, floatsOf(f.bytes, 8)...)
-			if !f.packed {
-				t.Floats = append(t.Floats, math.Float64frombits(f.number))
-			}
-		case 13:
-			external = true
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case external:
-		return nil, fmt.Errorf("tensor %q is in another file; write all weights into the .onnx file, in PyTorch by external_data=False", t.Name)
-	case raw != nil && kind == typeFloat:
-		t.Floats = floatsOf(raw, 4)
-	case raw != nil && kind == typeDouble:
-		t.Floats = floatsOf(raw, 8)
-	case raw != nil && kind == typeInt64:
-		for ; len(raw) >= 8; raw = raw[8:] {
-			t.Ints = append(t.Ints, int64(binary.LittleEndian.Uint64(raw)))
-		}
-	}
-	if kind != typeFloat && kind != typeDouble && kind != typeInt64 {
-		t.Floats, t.Ints = nil, nil
-	} else if n := int64(len(t.Floats) + len(t.Ints)); n != elems {
-		return nil, fmt.Errorf("tensor %q of shape %v has %d elements", t.Name, t.Shape, n)
-	}
-	return t, nil
-}
-
-// floatsOf is numbers of 4 or 8 bytes.
-func floatsOf(raw []byte, size int) (values []float64) {
-	for ; len(raw) >= size; raw = raw[size:] {
-		if size == 4 {
-			values = append(values, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw))))
-		} else {
-			values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
-	}
-	return values
 }

@@ -60,6 +60,20 @@ func fields(message []byte, visit func(f field) error) error {
 	return nil
 }
 
+// fixed visits the bits of the numbers of so many bytes in a repeated field, of which this is one or all. A rest that is
+// no number is left out.
+func (f *field) fixed(size int, visit func(bits uint64)) {
+	if !f.packed {
+		visit(f.number)
+		return
+	}
+	for raw := f.bytes; len(raw) >= size; raw = raw[size:] {
+		var word [8]byte
+		copy(word[:], raw[:size])
+		visit(binary.LittleEndian.Uint64(word[:]))
+	}
+}
+
 // integers is the numbers of a repeated field, of which this is one or all.
 func (f *field) integers() (all []int64, err error) {
 	if !f.packed {

@@ -1,0 +1,153 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+)
+
+// elementType is how numbers of a type lie in a file: in the field of their own, or as bytes in raw_data.
+type elementType struct {
+	name  string
+	field uint64
+	size  int                     // bytes in raw_data
+	float func(uint64) float64    // from the bits of a number
+	whole func(bits uint64) int64 // likewise; nil: they are floats
+}
+
+// Fields of a tensor that hold numbers.
+const (
+	floatData  = 4
+	int32Data  = 5
+	stringData = 6
+	int64Data  = 7
+	rawData    = 9
+	doubleData = 10
+	uint64Data = 11
+)
+
+var fieldNames = map[uint64]string{
+	floatData: "float_data", int32Data: "int32_data", stringData: "string_data", int64Data: "int64_data",
+	rawData: "raw_data", doubleData: "double_data", uint64Data: "uint64_data",
+}
+
+// elementTypes are those whose numbers are read, by their number in the file.
+var elementTypes = map[uint64]elementType{
+	1:  {name: "float32", field: floatData, size: 4, float: func(b uint64) float64 { return float64(math.Float32frombits(uint32(b))) }},
+	6:  {name: "int32", field: int32Data, size: 4, whole: func(b uint64) int64 { return int64(int32(b)) }},
+	7:  {name: "int64", field: int64Data, size: 8, whole: func(b uint64) int64 { return int64(b) }},
+	10: {name: "float16", field: int32Data, size: 2, float: func(b uint64) float64 { return float16(uint16(b)) }},
+	11: {name: "float64", field: doubleData, size: 8, float: math.Float64frombits},
+	16: {name: "bfloat16", field: int32Data, size: 2, float: func(b uint64) float64 { return float64(math.Float32frombits(uint32(b) << 16)) }},
+}
+
+// otherTypes are the names of those whose numbers are left out.
+var otherTypes = map[uint64]string{2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 8: "string", 9: "bool", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128"}
+
+// float16 is a number of 1 sign bit, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
+func float16(bits uint16) float64 {
+	sign := 1 - 2*float64(bits>>15)
+	exponent, fraction := int(bits>>10&31), float64(bits&1023)
+	switch {
+	case exponent == 0: // no leading 1
+		return sign * math.Ldexp(fraction, -24)
+	case exponent == 31 && fraction > 0:
+		return math.NaN()
+	case exponent == 31:
+		return sign * math.Inf(1)
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+// tensorOf reads a tensor. Its numbers lie in one field, which follows from their type, and are as many as its shape says.
+func tensorOf(message []byte) (*Tensor, error) {
+	t, kind, external := &Tensor{}, uint64(0), false
+	elems := int64(1)
+	data := map[uint64][]field{} // numbers, by field
+	err := fields(message, func(f field) error {
+		switch f.id {
+		case 1:
+			shape, err := f.integers()
+			for _, e := range shape {
+				if e < 0 || e > 0 && elems > maxElems/e {
+					return fmt.Errorf("tensor %q has an extent of %d", t.Name, e)
+				}
+				elems *= e
+				t.Shape = append(t.Shape, int(e))
+			}
+			return err
+		case 2:
+			kind = f.number
+		case 8:
+			t.Name = string(f.bytes)
+		case 13:
+			external = true
+		case floatData, int32Data, stringData, int64Data, rawData, doubleData, uint64Data:
+			if !f.packed || len(f.bytes) > 0 {
+				data[f.id] = append(data[f.id], f)
+			}
+		}
+		return nil
+	})
+	if err == nil && external {
+		err = fmt.Errorf("tensor %q is in another file; write all weights into the .onnx file, in PyTorch by external_data=False", t.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, known := elementTypes[kind]
+	if !known {
+		if t.Type = otherTypes[kind]; t.Type == "" {
+			t.Type = fmt.Sprint("number ", kind)
+		}
+		return t, nil
+	}
+	t.Type = e.name
+	return t, t.take(&e, elems, data)
+}
+
+// take takes the numbers of a tensor out of the fields that hold any.
+func (t *Tensor) take(e *elementType, elems int64, data map[uint64][]field) error {
+	for _, id := range []uint64{floatData, int32Data, stringData, int64Data, doubleData, uint64Data} {
+		switch {
+		case data[id] == nil:
+		case id != e.field:
+			return fmt.Errorf("tensor %q is of type %s and has numbers in %s; write them into %s or raw_data", t.Name, e.name, fieldNames[id], fieldNames[e.field])
+		case data[rawData] != nil:
+			return fmt.Errorf("tensor %q has numbers in %s and in raw_data; write them once", t.Name, fieldNames[id])
+		}
+	}
+	add := func(bits uint64) {
+		if e.whole != nil {
+			t.Ints = append(t.Ints, e.whole(bits))
+		} else {
+			t.Floats = append(t.Floats, e.float(bits))
+		}
+	}
+	for _, f := range data[e.field] {
+		switch e.field {
+		case floatData:
+			f.fixed(4, add)
+		case doubleData:
+			f.fixed(8, add)
+		default:
+			numbers, err := f.integers()
+			if err != nil {
+				return err
+			}
+			for _, v := range numbers {
+				add(uint64(v))
+			}
+		}
+	}
+	if raw := data[rawData]; raw != nil {
+		last := raw[len(raw)-1] // as protocol buffers have it
+		if int64(len(last.bytes)) != elems*int64(e.size) {
+			return fmt.Errorf("tensor %q of shape %v and type %s has %d bytes in raw_data; want %d", t.Name, t.Shape, e.name, len(last.bytes), elems*int64(e.size))
+		}
+		last.fixed(e.size, add)
+	}
+	if n := int64(len(t.Floats) + len(t.Ints)); n != elems {
+		return fmt.Errorf("tensor %q of shape %v has %d elements", t.Name, t.Shape, n)
+	}
+	return nil
+}
