@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -83,19 +85,46 @@ func onnxGraph() *onnx.Graph {
 	return g
 }
 
+// addBias puts a sum with a constant of a shape behind the convolution of onnxGraph.
+func addBias(g *onnx.Graph, shape ...int) {
+	g.Tensors["b"] = &onnx.Tensor{Name: "b", Type: "float32", Shape: shape, Floats: []float64{1, 2, 3, 4, 5, 6, 7}}
+	g.Nodes = slices.Insert(g.Nodes, 1, onnx.Node{Op: "Add", Inputs: []string{"b", "y"}, Outputs: []string{"sum"}})
+	g.Nodes[2].Inputs[0] = "sum"
+}
+
+// pool puts a pooling with windows of a size, as far apart, behind the convolution of onnxGraph. It leaves out what follows.
+func pool(g *onnx.Graph, size int64, ceil onnx.Attribute) {
+	twice := onnx.Attribute{Ints: []int64{size, size}}
+	pool := onnx.Node{Op: "MaxPool", Inputs: []string{"y"}, Outputs: []string{"p"}, Attributes: map[string]onnx.Attribute{"kernel_shape": twice, "strides": twice, "ceil_mode": ceil}}
+	g.Nodes = []onnx.Node{g.Nodes[0], pool, {Op: "Flatten", Inputs: []string{"p"}, Outputs: []string{"z"}}}
+}
+
 // TestONNXErrors: what dahl has no layer for is refused in one line that names the operator.
 func TestONNXErrors(t *testing.T) {
 	if m, err := modelOfONNX(onnxGraph(), "net.onnx"); err != nil || m.Stages[0].Name != "conv" || m.Stages[2].Name != "fc1" || m.Name != "net" {
 		t.Fatalf("the graph itself: %+v, %v", m, err)
 	}
 	for want, change := range map[string]func(g *onnx.Graph){
-		`operator Erf (node "the Conv"): dahl has no layer for it; it reads Add, AveragePool, `:                     func(g *onnx.Graph) { g.Nodes[0].Op = "Erf" },
-		`operator Conv (node "the Conv"): pads are [1 2]; want 4 numbers of at least 0`:                             func(g *onnx.Graph) { g.Nodes[0].Attributes["pads"] = onnx.Attribute{Ints: []int64{1, 2}} },
-		`operator Conv (node "the Conv"): strides are [0 2]; want at least 1`:                                       func(g *onnx.Graph) { g.Nodes[0].Attributes["strides"] = onnx.Attribute{Ints: []int64{0, 2}} },
-		`operator Conv (node "the Conv"): kernel_shape are [1 3]; the weight has [1 1]`:                             func(g *onnx.Graph) { g.Nodes[0].Attributes["kernel_shape"] = onnx.Attribute{Ints: []int64{1, 3}} },
-		`operator Conv (node "the Conv"): group is 8; want 1 to 7, the filters`:                                     func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 8} },
-		`model "net": layer "conv" (conv2d) of input 3×5×5: 7 groups; want a divisor of the 3 ch`:                   func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 7} },
-		`operator Conv (node "the Conv"): attribute magic: dahl does not know it`:                                   func(g *onnx.Graph) { g.Nodes[0].Attributes["magic"] = onnx.Attribute{} },
+		`operator Erf (node "the Conv"): dahl has no layer for it; it reads Add, AveragePool, `:   func(g *onnx.Graph) { g.Nodes[0].Op = "Erf" },
+		`operator Conv (node "the Conv"): pads are [1 2]; want 4 numbers of at least 0`:           func(g *onnx.Graph) { g.Nodes[0].Attributes["pads"] = onnx.Attribute{Ints: []int64{1, 2}} },
+		`operator Conv (node "the Conv"): strides are [0 2]; want at least 1`:                     func(g *onnx.Graph) { g.Nodes[0].Attributes["strides"] = onnx.Attribute{Ints: []int64{0, 2}} },
+		`operator Conv (node "the Conv"): kernel_shape are [1 3]; the weight has [1 1]`:           func(g *onnx.Graph) { g.Nodes[0].Attributes["kernel_shape"] = onnx.Attribute{Ints: []int64{1, 3}} },
+		`operator Conv (node "the Conv"): group is 8; want 1 to 7, the filters`:                   func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 8} },
+		`model "net": layer "conv" (conv2d) of input 3×5×5: 7 groups; want a divisor of the 3 ch`: func(g *onnx.Graph) { g.Nodes[0].Attributes["group"] = onnx.Attribute{Int: 7} },
+		`operator Conv (node "the Conv"): attribute magic: dahl does not know it`:                 func(g *onnx.Graph) { g.Nodes[0].Attributes["magic"] = onnx.Attribute{} },
+		`operator Add (node "the sum"): operand "w" is a constant of the file; dahl reads a constant only as a weight`: func(g *onnx.Graph) {
+			g.Nodes = slices.Insert(g.Nodes, 2, onnx.Node{Name: "the sum", Op: "Add", Inputs: []string{"f", "w"}, Outputs: []string{"s"}})
+		},
+		`operator Conv (node "the Conv"): constant "b" of shape [7] is added; dahl adds a bias, of shape [7 1 1]`: func(g *onnx.Graph) { addBias(g, 7) },
+		`operator Conv (node "the Conv"): operand "conv.weight" is of type uint8 and shape [7 3 1 1]; write numbers of type float32`: func(g *onnx.Graph) {
+			t := g.Tensors["conv.weight"]
+			t.Type, t.Floats = "uint8", nil
+		},
+		`operator Conv (node "the Conv"): auto_pad is "SAME"; dahl has NOTSET, VALID, SAME_UPPER and SAME_LOWER`: func(g *onnx.Graph) { g.Nodes[0].Attributes["auto_pad"] = onnx.Attribute{Text: "SAME"} },
+		`operator Conv (node "the Conv"): auto_pad is VALID and pads are [1 1 1 1]; write one of them`: func(g *onnx.Graph) {
+			g.Nodes[0].Attributes["auto_pad"], g.Nodes[0].Attributes["pads"] = onnx.Attribute{Text: "VALID"}, onnx.Attribute{Ints: []int64{1, 1, 1, 1}}
+		},
+		`operator MaxPool (node ""): ceil_mode is 1, and windows of 2 with stride 2 do not end with the 5 rows`:     func(g *onnx.Graph) { pool(g, 2, onnx.Attribute{Int: 1}) },
 		`operator Conv (node "the Conv"): operand "y" is not a constant of 4 dimensions`:                            func(g *onnx.Graph) { g.Nodes[0].Inputs[1] = "y" },
 		`operator Reshape (node "the Reshape"): dahl has only the shape of a flatten, (batch, -1)`:                  func(g *onnx.Graph) { g.Tensors["shape"].Ints = []int64{5, 35} },
 		`operator Reshape (node "the Reshape"): it has 175 features and the file 35; dahl keeps the batch as it is`: func(g *onnx.Graph) { g.Tensors["shape"].Ints[1] = 35 },
@@ -195,4 +224,224 @@ func FuzzONNX(f *testing.F) {
 			t.Errorf("a model that is read does not lower: %v", err)
 		}
 	})
+}
+
+// TestONNXSpellings: what says the same in other words is the same network. The graph is a convolution, a flatten to 175 features and a
+// dense layer; it has a batch of 2 where a shape says a number.
+func TestONNXSpellings(t *testing.T) {
+	ints := func(name string, values ...int64) *onnx.Tensor {
+		return &onnx.Tensor{Name: name, Type: "int64", Shape: []int{len(values)}, Ints: values}
+	}
+	node := func(op, to string, inputs ...string) onnx.Node {
+		return onnx.Node{Op: op, Inputs: inputs, Outputs: []string{to}, Attributes: map[string]onnx.Attribute{}}
+	}
+	with := func(n onnx.Node, name string, a onnx.Attribute) onnx.Node {
+		n.Attributes[name] = a
+		return n
+	}
+	instead := func(g *onnx.Graph, nodes ...onnx.Node) { g.Nodes = slices.Concat(g.Nodes[:1], nodes, g.Nodes[2:]) }
+	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
+	plain, err := modelOfONNX(onnxGraph(), "net.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mustLower(t, plain, opt).Hash()
+	for name, change := range map[string]func(g *onnx.Graph){
+		"flatten, axis -3": func(g *onnx.Graph) { instead(g, with(node("Flatten", "f", "y"), "axis", onnx.Attribute{Int: -3})) },
+		"the batch":        func(g *onnx.Graph) { g.Inputs[0].Shape[0], g.Tensors["shape"].Ints = 2, []int64{2, 175} },
+		"0, -1":            func(g *onnx.Graph) { g.Tensors["shape"].Ints = []int64{0, -1} },
+		"constant of numbers": func(g *onnx.Graph) {
+			instead(g, with(node("Constant", "s"), "value_ints", onnx.Attribute{Ints: []int64{-1, 175}}), node("Reshape", "f", "y", "s"))
+		},
+		"x.view(x.size(0), -1)": func(g *onnx.Graph) {
+			g.Tensors["i"], g.Tensors["axes"], g.Tensors["rest"] = &onnx.Tensor{Name: "i", Ints: []int64{0}}, ints("axes", 0), ints("rest", -1)
+			instead(g, node("Shape", "s", "y"), node("Gather", "n", "s", "i"), node("Unsqueeze", "u", "n", "axes"), node("Concat", "to", "u", "rest"), node("Reshape", "f", "y", "to"))
+		},
+		"x.view(x.shape[:1] + (c*h*w,))": func(g *onnx.Graph) {
+			at := func(to string, start, end int64) onnx.Node {
+				return with(with(node("Shape", to, "y"), "start", onnx.Attribute{Int: start}), "end", onnx.Attribute{Int: end})
+			}
+			instead(g, at("n", 0, 1), at("c", 1, 2), at("h", -2, -1), at("b", 3, 4), node("Mul", "cw", "c", "b"), node("Mul", "all", "cw", "h"), node("Concat", "to", "n", "all"), node("Reshape", "f", "y", "to"))
+		},
+		"slices": func(g *onnx.Graph) {
+			g.Tensors["0"], g.Tensors["1"], g.Tensors["rest"] = ints("0", 0), ints("1", 1), ints("rest", -1)
+			instead(g, node("Shape", "s", "y"), node("Slice", "n", "s", "0", "1"), node("Cast", "m", "n"), node("Concat", "to", "m", "rest"), node("Reshape", "f", "y", "to"))
+		},
+		"a shape that it has": func(g *onnx.Graph) {
+			g.Tensors["own"] = ints("own", -1, 7, 5, 5)
+			instead(g, node("Reshape", "same", "y", "own"), with(node("Cast", "f32", "same"), "to", onnx.Attribute{Int: 1}), node("Flatten", "f", "f32"))
+		},
+		"auto_pad VALID":              func(g *onnx.Graph) { g.Nodes[0].Attributes["auto_pad"] = onnx.Attribute{Text: "VALID"} },
+		"auto_pad of a window of one": func(g *onnx.Graph) { g.Nodes[0].Attributes["auto_pad"] = onnx.Attribute{Text: "SAME_UPPER"} },
+		"float16":                     func(g *onnx.Graph) { g.Tensors["w"].Type = "float16" },
+		"a cast weight": func(g *onnx.Graph) {
+			g.Tensors["half"] = g.Tensors["w"]
+			delete(g.Tensors, "w")
+			g.Nodes = slices.Insert(g.Nodes, 0, with(node("Cast", "w", "half"), "to", onnx.Attribute{Int: 1}))
+		},
+	} {
+		g := onnxGraph()
+		change(g)
+		m, err := modelOfONNX(g, "net.onnx")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if mustLower(t, m, opt).Hash() != want {
+			t.Errorf("%s: another network: %+v", name, m.layers())
+		}
+		if wide := name == "float16"; err == nil && wide != (len(m.Notes) == 1 && strings.Contains(m.Notes[0], "float16 are widened")) {
+			t.Errorf("%s: notes %q", name, m.Notes)
+		}
+	}
+}
+
+// TestONNXBias: a constant that is added to the output of a layer is its bias, in each shape that has a number per channel, and
+// gives the layer its name where the weight does not.
+func TestONNXBias(t *testing.T) {
+	for _, shape := range [][]int{{7, 1, 1}, {1, 7, 1, 1}} {
+		g := onnxGraph()
+		addBias(g, shape...)
+		g.Nodes = append(g.Nodes, onnx.Node{Op: "Add", Inputs: []string{"z", "fc.bias"}, Outputs: []string{"logits"}})
+		g.Outputs[0].Name = "logits"
+		g.Tensors["fc.bias"] = &onnx.Tensor{Name: "fc.bias", Shape: []int{1, 11}[2-min(2, len(shape)-2):], Floats: make([]float64, 11)}
+		m, err := modelOfONNX(g, "net.onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range m.State() {
+			names = append(names, fmt.Sprint(p.Name, p.Shape))
+		}
+		if got, want := strings.Join(names, " "), "conv.weight[7 3 1 1] conv.bias[7] fc.weight[11 175] fc.bias[11]"; got != want {
+			t.Errorf("%v: parameters %s, want %s", shape, got, want)
+		}
+		if values := m.Stages[0].Params[1].values; !slices.Equal(values, []float64{1, 2, 3, 4, 5, 6, 7}) {
+			t.Errorf("bias %v", values)
+		}
+	}
+}
+
+// TestONNXPadding: of 7 rows and 10 columns, windows of 4 that are 3 apart are ⌈7/3⌉ = 3 and ⌈10/3⌉ = 4. They span (3 - 1)·3 + 4 = 10 rows,
+// so that 3 are missing, and (4 - 1)·3 + 4 = 13 columns, 3 more. The greater part is below and to the right, or above and to the left.
+func TestONNXPadding(t *testing.T) {
+	for auto, want := range map[string]Pads{"SAME_UPPER": {1, 1, 2, 2}, "SAME_LOWER": {2, 2, 1, 1}, "VALID": {}} {
+		g := onnxGraph()
+		g.Inputs[0].Shape = []int{0, 3, 7, 10}
+		g.Tensors["conv.weight"] = &onnx.Tensor{Name: "conv.weight", Shape: []int{7, 3, 4, 4}, Floats: make([]float64, 7*3*16)}
+		g.Nodes[0].Attributes["auto_pad"], g.Nodes[0].Attributes["strides"] = onnx.Attribute{Text: auto}, onnx.Attribute{Ints: []int64{3, 3}}
+		g.Nodes = g.Nodes[:2]
+		g.Nodes[1] = onnx.Node{Op: "Flatten", Inputs: []string{"y"}, Outputs: []string{"z"}}
+		m, err := modelOfONNX(g, "net.onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape := []int{7, 3, 4}
+		if auto == "VALID" {
+			shape = []int{7, 2, 3}
+		}
+		if got := m.Stages[0].Layer.(Conv2D).Pads; got != want || !slices.Equal(m.Stages[0].Out, shape) {
+			t.Errorf("%s: pads %v and output %v, want %v and %v", auto, got, m.Stages[0].Out, want, shape)
+		}
+	}
+}
+
+// TestONNXWholeWindows: rounding up changes nothing where the last window ends with the image, as 5 windows of 1 do.
+func TestONNXWholeWindows(t *testing.T) {
+	g := onnxGraph()
+	pool(g, 1, onnx.Attribute{Int: 1})
+	m, err := modelOfONNX(g, "net.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Stages[1].Out; !slices.Equal(got, []int{7, 5, 5}) {
+		t.Errorf("output %v", got)
+	}
+}
+
+// TestONNXNames: parameters keep the names of the file where dahl has a word of its own, or a name no layer may have.
+func TestONNXNames(t *testing.T) {
+	for _, of := range []string{"input", "0", "loss.head", "features.3"} {
+		g := onnxGraph()
+		g.Tensors[of+".weight"] = g.Tensors["w"]
+		g.Nodes[2].Inputs[1] = of + ".weight"
+		m, err := modelOfONNX(g, "net.onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitted, err := m.For(m.Input, 11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fitted.State()[1].Name; got != of+".weight" {
+			t.Errorf("the weight is %s, want %s.weight", got, of)
+		}
+		mustLower(t, fitted, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(fitted, 3, 0, dag.Float32)})
+	}
+}
+
+// TestONNXShared: after a step of rate 1/2 on these images the first row of the weight that both layers have is as the numeric
+// derivative of the loss in float64 says (numpy, central differences).
+func TestONNXShared(t *testing.T) {
+	m, err := LoadModel("testdata/tied.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "sum of its gradients, also where a program that wrote the file only found equal numbers: t.bias (t, fc1), t.weight (t, fc1)"; len(m.Notes) != 1 || !strings.Contains(m.Notes[0], want) {
+		t.Errorf("notes %q, want %s", m.Notes, want)
+	}
+	if m.NumWeights() != 20 {
+		t.Errorf("%d weights, want 20", m.NumWeights())
+	}
+	images := []byte{
+		0xef, 0xf7, 0xde, 0xae, 0x61, 0x64, 0x0a, 0x2f, 0x55, 0x58, 0x94, 0x82, 0xb1, 0xe4, 0xe0, 0xc6,
+		0xfa, 0x51, 0xe8, 0xec, 0x39, 0x78, 0x91, 0xb1, 0xb3, 0x1b, 0x7a, 0x1a, 0xf5, 0x33, 0x72, 0xe2,
+	}
+	for _, l := range wholeLowerings {
+		opt := LowerOptions{Batch: 8, Type: dag.Float64, Train: true, Samples: 8, Lowering: l, Optimizer: SGD{LearningRate: 0.5}}
+		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+		copy(in.bytes("data.train.images"), images)
+		copy(in.ints("data.train.labels"), []int32{0, 1, 2, 3, 0, 1, 2, 3})
+		for _, p := range m.State() {
+			values := make([]float64, p.Elems())
+			p.Init(values, 1)
+			in.setFloats(p.Name, values)
+		}
+		in.step(indices(0, 8), 0.5, 1)
+		for i, want := range []float64{0.0945267, -0.1742836, -0.1884291, -1.2207336} {
+			if got := in.floats("t.weight")[i]; math.Abs(got-want) > 1e-7 {
+				t.Errorf("t.weight[0][%d] is %.9f, want %.7f", i, got, want)
+			}
+		}
+	}
+}
+
+// TestONNXKeptApart: statistics that begin with the same numbers as a parameter, or as other statistics, are of each layer, and it is said.
+func TestONNXKeptApart(t *testing.T) {
+	g := onnxGraph()
+	for _, name := range []string{"ones", "zeros"} {
+		g.Tensors[name] = &onnx.Tensor{Name: name, Shape: []int{7}, Floats: make([]float64, 7)}
+	}
+	norm := func(from, to string) onnx.Node {
+		return onnx.Node{Op: "BatchNormalization", Inputs: []string{from, "ones", "zeros", "zeros", "ones"}, Outputs: []string{to}, Attributes: map[string]onnx.Attribute{}}
+	}
+	g.Nodes = slices.Insert(g.Nodes, 1, norm("y", "n1"), norm("n1", "n2"))
+	g.Nodes[3].Inputs[0] = "n2"
+	m, err := modelOfONNX(g, "net.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(m.SharedNames()), "map[bn2.bias:bn1.bias bn2.weight:bn1.weight]"; got != want {
+		t.Errorf("shared are %s, want %s", got, want)
+	}
+	if len(m.Notes) != 2 || !strings.HasSuffix(m.Notes[0], ": ones (bn1, bn2), zeros (bn1, bn2)") || !strings.HasSuffix(m.Notes[1], "each layer has its own copy: ones, zeros") {
+		t.Errorf("notes %q", m.Notes)
+	}
+	// One weight as it is and turned is not one parameter.
+	g = onnxGraph()
+	g.Tensors["w"] = &onnx.Tensor{Name: "w", Shape: []int{175, 175}, Floats: make([]float64, 175*175)}
+	g.Nodes = append(g.Nodes, onnx.Node{Op: "MatMul", Inputs: []string{"z", "w"}, Outputs: []string{"last"}})
+	g.Outputs[0].Name = "last"
+	want := `net.onnx: operator MatMul (node ""): initializer "w" is the weight of layer fc1 and the weight of layer fc2, turned, which dahl does not train as one parameter; write it twice, under two names`
+	if _, err := modelOfONNX(g, "net.onnx"); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
 }
