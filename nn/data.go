@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"dahl/naming"
@@ -19,7 +20,8 @@ type Dataset struct {
 	Shape   [3]int  // C, H, W
 	Classes int
 	Divisor float64
-	Source  string // origin of the bytes, for the manifest
+	Source  string   // origin of the bytes, for the manifest
+	Notes   []string // what somebody should know who trains on them
 
 	images source // where Images is nil
 }
@@ -33,6 +35,10 @@ type DataOptions struct {
 	Limit  int    // at most so many samples; 0: all
 	Offset int    // number of samples to skip
 	Later  bool   // leaves the images where they are, for [Dataset.Read]
+
+	// Of pictures: the rows and columns to which they are scaled, 0 for none, and whether all have three channels.
+	Resize [2]int
+	Colour bool
 }
 
 // The splits.
@@ -61,6 +67,9 @@ const MaxSamples = 1 << 26
 //	                              test, or images and labels.csv (or .txt), of lines
 //	                              "file,label", of which every fifth is for the test
 //
+// Pictures below directories of a class are of the class, too. Grey pictures among others get three equal channels.
+// What is transparent lies over black, and a JPEG's orientation (EXIF) is not looked at.
+//
 // The names in a directory tell its format. A directory that fits none or several of the formats
 // is an error.
 func OpenData(name string, opt DataOptions) (*Dataset, error) {
@@ -83,6 +92,11 @@ func openData(name string, opt DataOptions) (*Dataset, error) {
 		return nil, err
 	}
 	kind, spec, _ := strings.Cut(name, ":")
+	if slices.Contains(DataNames(), kind) {
+		if err := opt.checkResize(false, kind); err != nil {
+			return nil, err
+		}
+	}
 	switch kind {
 	case "digits":
 		if spec != "" {
@@ -104,13 +118,15 @@ type dirFormat struct {
 	name string
 	fits func(dir string, entries []os.DirEntry) bool
 	open func(dir string, opt DataOptions) (*Dataset, error)
+
+	pictures bool // of any size
 }
 
 var dirFormats = [...]dirFormat{
-	{"IDX files", fitsIDX, openIDX},
-	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR},
-	{"directories of images", fitsImages, openImages},
-	{"images with a labels file", fitsLabelled, openLabelled},
+	{"IDX files", fitsIDX, openIDX, false},
+	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR, false},
+	{"directories of images", fitsImages, openImages, true},
+	{"images with a labels file", fitsLabelled, openLabelled, true},
 }
 
 func openDir(dir string, opt DataOptions) (*Dataset, error) {
@@ -135,9 +151,15 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 		}
 		found = f
 	}
+	if found == nil && fitsNested(dir, entries) {
+		found = &dirFormat{"directories of images", fitsNested, openImages, true}
+	}
 	if found == nil {
 		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
 			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or images in images with labels.csv beside it")
+	}
+	if err := opt.checkResize(found.pictures, found.name); err != nil {
+		return nil, err
 	}
 	return found.open(dir, opt)
 }
@@ -158,6 +180,19 @@ func (opt DataOptions) check() (DataOptions, error) {
 		return opt, fmt.Errorf("limit %d, offset %d: neither can be negative", opt.Limit, opt.Offset)
 	}
 	return opt, nil
+}
+
+// checkResize refuses extents that pictures cannot have, and any for data that are not pictures.
+func (opt DataOptions) checkResize(pictures bool, what string) error {
+	h, w := opt.Resize[0], opt.Resize[1]
+	switch {
+	case opt.Resize == [2]int{}:
+	case min(h, w) < 1 || max(h, w) > maxImageExtent:
+		return fmt.Errorf("resize to %d×%d; want 1 to %d rows and columns", h, w, maxImageExtent)
+	case !pictures:
+		return fmt.Errorf("%s cannot be resized; that is for PNG and JPEG files", what)
+	}
+	return nil
 }
 
 // window returns the samples lo to hi of n that the options select.

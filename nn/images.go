@@ -3,32 +3,25 @@ package nn
 import (
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	_ "image/jpeg" // the formats a directory of images may hold
-	_ "image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // testStride: without directories train and test, every fifth image of a class, in the order of
 // file names, belongs to the test.
 const testStride = 5
 
-// maxImageExtent refuses pictures whose header promises absurd sizes, before any pixel is
-// decoded.
-const maxImageExtent = 1 << 14
-
-// maxPixelsPerByte bounds what a picture's header is believed: a byte that deflate makes has up to
-// eight pixels, and JPEG spends a bit on 64 pixels at least.
-const maxPixelsPerByte = 8 * maxInflation
-
 func isImageFile(_ string, e os.DirEntry) bool {
 	return isPictureName(e.Name()) && !strings.HasPrefix(e.Name(), ".") && e.Type()&^fs.ModeSymlink == 0
+}
+
+// isForeignPicture tells pictures in formats that other programs read.
+func isForeignPicture(_ string, e os.DirEntry) bool {
+	return slices.Contains([]string{".ppm", ".pgm", ".bmp", ".gif", ".tif", ".tiff", ".webp"}, strings.ToLower(filepath.Ext(e.Name()))) && !strings.HasPrefix(e.Name(), ".")
 }
 
 func isPictureName(name string) bool {
@@ -66,14 +59,62 @@ func holdsImage(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
+// fitsNested also looks further down, for a directory whose classes have nothing but directories.
+func fitsNested(dir string, entries []os.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		path := filepath.Join(dir, e.Name())
+		if !isClassDir(path, e) {
+			return false
+		}
+		files, _, err := picturesBelow(path)
+		return err == nil && len(files) > 0
+	})
+}
+
+// maxNesting bounds how far below a class a picture may be: a link may lead to a directory above it.
+const maxNesting = 32
+
+// picturesBelow lists the pictures of a directory and of those below it, in the order of torchvision's ImageFolder: by directory,
+// then by name. Others are pictures in formats that are not read.
+func picturesBelow(dir string) (pictures, others []string, err error) {
+	dirs := []string{dir}
+	for i := 0; i < len(dirs); i++ {
+		below, err := list(dirs[i], isClassDir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if strings.Count(dirs[i], string(filepath.Separator))-strings.Count(dir, string(filepath.Separator)) == maxNesting && below != nil {
+			return nil, nil, fmt.Errorf("%s has directories more than %d deep; is it a link to one above it?", dirs[i], maxNesting)
+		}
+		dirs = append(dirs, below...)
+	}
+	slices.Sort(dirs)
+	for _, d := range dirs {
+		files, err := list(d, isImageFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		foreign, err := list(d, isForeignPicture)
+		if err != nil {
+			return nil, nil, err
+		}
+		pictures, others = append(pictures, files...), append(others, foreign...)
+	}
+	return pictures, others, nil
+}
+
 // openImages opens a directory that has one directory per class. The classes are numbered in the
 // order of their names.
 func openImages(dir string, opt DataOptions) (*Dataset, error) {
-	classes, source, err := findImages(dir, opt.Split)
+	found, err := findImages(dir, opt.Split)
 	if err != nil {
 		return nil, err
 	}
-	return openPictures(dir, source, classes, opt)
+	d, err := openPictures(dir, found.source, found.classes, opt)
+	if n := len(found.others); err == nil && n > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d pictures in %s are left out, as %s: dahl reads PNG and JPEG", n, dir, found.others[0]))
+	}
+	return d, err
 }
 
 // openPictures opens the files of each class of a split. The samples alternate between the classes,
@@ -91,81 +132,84 @@ func openPictures(dir, source string, classes [][]string, opt DataOptions) (*Dat
 		Name: filepath.Base(filepath.Clean(dir)), Classes: len(classes), Divisor: 255,
 		Source: source, Labels: labels[lo:hi],
 	}
-	if d.Shape, err = imageShape(paths[0]); err != nil {
+	p := &pictures{paths: paths[lo:hi]}
+	if opt.Resize != [2]int{} {
+		p.shape = [3]int{3, opt.Resize[0], opt.Resize[1]}
+	} else if p.shape, err = imageShape(paths[0]); err != nil {
 		return nil, err
+	} else {
+		p.like = paths[0]
 	}
-	if _, err := imageBytes(hi-lo, d.Shape); err != nil {
-		return nil, err
-	}
-	p := &pictures{paths[lo:hi], d.Shape, paths[0]}
-	d.images = p
-	return d, inParts(hi-lo, func(lo, hi int) error {
+	var grey atomic.Int64
+	err = inParts(hi-lo, func(lo, hi int) error {
 		for _, path := range p.paths[lo:hi] {
-			if err := p.check(path); err != nil {
+			isGrey, err := p.check(path)
+			if err != nil {
 				return err
+			}
+			if isGrey {
+				grey.Add(1)
 			}
 		}
 		return nil
 	})
-}
-
-// pictures is images in files of their own, of the shape of one of them.
-type pictures struct {
-	paths []string
-	shape [3]int
-	like  string
-}
-
-func (p *pictures) open() (imageReader, error) { return p, nil }
-func (p *pictures) Close() error               { return nil }
-
-func (p *pictures) readImages(dst []byte, first int) error {
-	size := p.shape[0] * p.shape[1] * p.shape[2]
-	for ; len(dst) > 0; first++ {
-		if err := p.decode(dst[:0:size], p.paths[first]); err != nil {
-			return err
-		}
-		dst = dst[size:]
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	p.shape[0] = 3
+	if n := int(grey.Load()); n == hi-lo && !opt.Colour {
+		p.shape[0] = 1
+	} else if n > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d of the %d %s pictures in %s are grey among colours, and are read as RGB with three equal channels", n, hi-lo, opt.Split, dir))
+	}
+	d.Shape, d.images = p.shape, p
+	_, err = imageBytes(hi-lo, d.Shape)
+	return d, err
 }
 
-// findImages returns the files of each class of the split.
-func findImages(dir, split string) (classes [][]string, source string, err error) {
+// foundImages is what a directory has of a split.
+type foundImages struct {
+	classes [][]string // the pictures of each
+	others  []string   // pictures that are not read
+	source  string     // see [Dataset.Source]
+}
+
+// findImages finds the pictures of a split.
+func findImages(dir, split string) (*foundImages, error) {
 	classDirs, err := list(dir, isClassDir)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	found := &foundImages{source: everyFifthOf(dir)}
 	root := filepath.Join(dir, split)
 	separate := slices.Contains(classDirs, filepath.Join(dir, Train)) || slices.Contains(classDirs, filepath.Join(dir, Test))
-	source = everyFifthOf(dir)
 	if separate {
 		if !slices.Contains(classDirs, root) {
-			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", root)
+			return nil, fmt.Errorf("there is no directory %s beside the other split; add it", root)
 		}
-		source = root
+		found.source = root
 		if classDirs, err = splitClasses(dir, split); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 	for _, class := range classDirs {
-		files, err := list(class, isImageFile)
+		files, others, err := picturesBelow(class)
 		if errors.Is(err, os.ErrNotExist) && separate {
-			classes = append(classes, nil) // a class without a test
+			found.classes = append(found.classes, nil) // a class without a test
 			continue
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, "", fmt.Errorf("%s holds no PNG or JPEG file; every directory is a class: add images or remove it", class)
+			return nil, fmt.Errorf("%s holds no PNG or JPEG file; every directory is a class: add images or remove it", class)
 		}
 		if !separate {
 			files = everyFifth(files, split == Test)
 		}
-		classes = append(classes, files)
+		found.classes, found.others = append(found.classes, files), append(found.others, others...)
 	}
-	return classes, source, nil
+	return found, nil
 }
 
 // splitClasses returns the directories of a split in the order of the classes of the training,
@@ -201,7 +245,17 @@ func list(dir string, keep func(path string, e os.DirEntry) bool) ([]string, err
 
 // everyFifthOf says where the images of a directory without splits are from.
 func everyFifthOf(dir string) string {
-	return fmt.Sprintf("%s, every %dth image of a class for the test", dir, testStride)
+	return fmt.Sprintf("%s, %s", dir, heldOut)
+}
+
+var heldOut = fmt.Sprintf("every %dth image of a class for the test", testStride)
+
+// HeldOut says which images are not trained on, where the data have no test set of their own; "": they have one, or none.
+func (d *Dataset) HeldOut() string {
+	if strings.HasSuffix(d.Source, heldOut) {
+		return heldOut
+	}
+	return ""
 }
 
 // everyFifth keeps files 4, 9, 14, … or all others.
@@ -228,82 +282,4 @@ func roundRobin(classes [][]string) (paths []string, labels []int32) {
 		}
 	}
 	return paths, labels
-}
-
-// imageShape reads the extents of a picture without decoding it. It has one channel if it is
-// grey, else three.
-func imageShape(path string) (shape [3]int, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return shape, err
-	}
-	defer f.Close()
-	cfg, _, err := image.DecodeConfig(f)
-	if err != nil {
-		return shape, fmt.Errorf("%s: %w; replace the file or remove it", path, err)
-	}
-	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxImageExtent || cfg.Height > maxImageExtent {
-		return shape, fmt.Errorf("%s: %d×%d pixels; the largest picture read is %d×%d",
-			path, cfg.Width, cfg.Height, maxImageExtent, maxImageExtent)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return shape, err
-	}
-	if int64(cfg.Width)*int64(cfg.Height) > maxPixelsPerByte*info.Size() {
-		return shape, fmt.Errorf("%s: %d×%d pixels are more than its %d bytes can hold; replace the file or remove it", path, cfg.Width, cfg.Height, info.Size())
-	}
-	channels := 3
-	if cfg.ColorModel == color.GrayModel || cfg.ColorModel == color.Gray16Model {
-		channels = 1
-	}
-	return [3]int{channels, cfg.Height, cfg.Width}, nil
-}
-
-// check refuses a picture of another shape.
-func (p *pictures) check(path string) error {
-	got, err := imageShape(path)
-	if err == nil && got != p.shape {
-		err = fmt.Errorf("%s is %d×%d×%d (channels×height×width), but %s is %d×%d×%d; "+
-			"all images must be equal: resize them first",
-			path, got[0], got[1], got[2], p.like, p.shape[0], p.shape[1], p.shape[2])
-	}
-	return err
-}
-
-// decode adds the pixels of a picture, which may have changed since it was checked. A transparent
-// picture is laid over black.
-func (p *pictures) decode(dst []byte, path string) error {
-	if err := p.check(path); err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close() // nothing was written
-	img, _, err := image.Decode(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w; replace the file or remove it", path, err)
-	}
-	appendPixels(dst, img, p.shape)
-	return nil
-}
-
-// appendPixels adds the channels one after the other.
-func appendPixels(dst []byte, img image.Image, shape [3]int) []byte {
-	size := image.Rect(0, 0, shape[2], shape[1])
-	if shape[0] == 1 {
-		grey := image.NewGray(size)
-		draw.Draw(grey, size, img, img.Bounds().Min, draw.Src)
-		return append(dst, grey.Pix...)
-	}
-	rgba := image.NewRGBA(size)
-	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
-	for channel := range shape[0] {
-		for i := channel; i < len(rgba.Pix); i += 4 {
-			dst = append(dst, rgba.Pix[i])
-		}
-	}
-	return dst
 }

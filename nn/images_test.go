@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -190,9 +191,9 @@ func TestImagesRefuse(t *testing.T) {
 	dir := t.TempDir()
 	writePNG(t, dir, "a/1.png", 5, 3, 0)
 	writePNG(t, dir, "b/1.png", 3, 5, 0)
-	wantError(t, dir, DataOptions{}, "b/1.png is 1×3×5", "a/1.png is 1×5×3", "resize")
-	writeFile(t, dir, "b/1.png", encode(t, image.NewNRGBA(image.Rect(0, 0, 3, 5))))
-	wantError(t, dir, DataOptions{}, "b/1.png is 3×5×3", "a/1.png is 1×5×3")
+	wantError(t, dir, DataOptions{}, "b/1.png has 3×5 pixels (height×width)", "a/1.png has 5×3", "--resize 5×3 makes them so")
+	wantError(t, dir, DataOptions{Resize: [2]int{0, 3}}, "resize to 0×3; want 1 to 16384")
+	wantError(t, "digits", DataOptions{Resize: [2]int{3, 3}}, "digits cannot be resized; that is for PNG and JPEG files")
 	good := encode(t, image.NewGray(image.Rect(0, 0, 3, 5)))
 	writeFile(t, dir, "b/1.png", good[:len(good)-20])
 	wantError(t, dir, DataOptions{}, "b/1.png", "replace the file or remove it")
@@ -210,4 +211,94 @@ func TestImagesRefuse(t *testing.T) {
 	dir = t.TempDir()
 	writeFile(t, dir, "a/1.png", huge)
 	wantError(t, dir, DataOptions{}, "a/1.png")
+}
+
+// TestImagesBelow: pictures below directories of a class are of the class, in torchvision's order: by directory as a text, so that
+// "a/m-2" comes before "a/m/z", and then by name. A link to a directory above is refused. What only others read is said.
+func TestImagesBelow(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"b/2.png", "a/m-2/3.png", "a/m/z/4.png", "a/m/5.png", "c/only/below/6.png"} {
+		writePNG(t, dir, "train/"+name, 5, 3, byte(i+1))
+	}
+	writeFile(t, dir, "train/b/x.webp", nil)
+	writePNG(t, dir, "train/b/.hidden/7.png", 5, 3, 7)
+	d, err := OpenData(dir, DataOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := firstPixels(d), []byte{4, 1, 5, 2, 3}; !slices.Equal(got, want) { // the classes in turn
+		t.Errorf("images %d, want %d", got, want)
+	}
+	if want := "1 pictures in " + dir + " are left out, as " + filepath.Join(dir, "train/b/x.webp") + ": dahl reads PNG and JPEG"; !slices.Equal(d.Notes, []string{want}) {
+		t.Errorf("notes %q, want %s", d.Notes, want)
+	}
+	if err := os.Symlink(filepath.Join(dir, "train"), filepath.Join(dir, "train/a/loop")); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, dir, DataOptions{}, "more than 32 deep; is it a link to one above it?")
+
+	dir = t.TempDir() // all pictures are further down, so that no name but the classes' tells the format
+	writePNG(t, dir, "a/x/1.png", 5, 3, 1)
+	writePNG(t, dir, "b/x/1.png", 5, 3, 2)
+	if d, err = OpenData(dir, DataOptions{}); err != nil || d.Len() != 2 || d.Classes != 2 {
+		t.Errorf("%+v: %v", d, err)
+	}
+}
+
+// TestImagesGreyAmongColours: a grey picture has its values in all three channels, whichever comes first, and it is said. All grey ones
+// have one channel, unless those of a test whose training has colours.
+func TestImagesGreyAmongColours(t *testing.T) {
+	dir := t.TempDir()
+	colour := image.NewNRGBA(image.Rect(0, 0, 2, 1))
+	copy(colour.Pix, []byte{10, 20, 30, 255, 40, 50, 60, 255})
+	writePNG(t, dir, "train/a/1.png", 1, 2, 7)
+	writeFile(t, dir, "train/b/1.png", encode(t, colour))
+	writePNG(t, dir, "test/a/1.png", 1, 2, 9)
+	d, err := OpenData(dir, DataOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{7, 8, 7, 8, 7, 8, 10, 40, 20, 50, 30, 60}; d.Shape != [3]int{3, 1, 2} || !slices.Equal(d.Images, want) {
+		t.Errorf("shape %v, pixels %d, want %d", d.Shape, d.Images, want)
+	}
+	if want := "1 of the 2 train pictures in " + dir + " are grey among colours, and are read as RGB with three equal channels"; !slices.Equal(d.Notes, []string{want}) {
+		t.Errorf("notes %q, want %s", d.Notes, want)
+	}
+	for colour, want := range map[bool][]byte{false: {9, 10}, true: {9, 10, 9, 10, 9, 10}} {
+		if d, err = OpenData(dir, DataOptions{Split: Test, Colour: colour}); err != nil || !slices.Equal(d.Images, want) {
+			t.Errorf("test, colour %v: %+v, want %d: %v", colour, d, want, err)
+		}
+	}
+}
+
+// TestImagesResized: half as many columns are triangles over four pixels around the middle of two: 3/4 of both and 1/4 of their
+// neighbours. At the border one is missing: (3·10 + 3·20 + 50)/7 = 20 and (20 + 3·50 + 3·80)/7 = 58.57. Twice as many rows are 1, 3/4, 1/4 and
+// 0 of the upper one, as 10, 10 + 100/4, 110 - 100/4 and 110. Pixels of one colour stay what they are.
+func TestImagesResized(t *testing.T) {
+	grey := func(height, width int, pixels ...byte) []byte {
+		img := image.NewGray(image.Rect(0, 0, width, height))
+		copy(img.Pix, pixels)
+		return encode(t, img)
+	}
+	for _, c := range []struct {
+		file []byte
+		size [2]int
+		want []byte
+	}{
+		{grey(1, 4, 10, 20, 50, 80), [2]int{1, 2}, []byte{20, 59}},
+		{grey(2, 1, 10, 110), [2]int{4, 1}, []byte{10, 35, 85, 110}},
+		{grey(3, 3, 77, 77, 77, 77, 77, 77, 77, 77, 77), [2]int{2, 5}, []byte{77, 77, 77, 77, 77, 77, 77, 77, 77, 77}},
+		{grey(1, 2, 3, 251), [2]int{1, 2}, []byte{3, 251}},
+	} {
+		dir := t.TempDir()
+		writeFile(t, dir, "a/1.png", c.file)
+		writePNG(t, dir, "b/1.png", 5, 3, 1)
+		d, err := OpenData(dir, DataOptions{Resize: c.size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Shape != [3]int{1, c.size[0], c.size[1]} || !slices.Equal(d.Images[:len(c.want)], c.want) {
+			t.Errorf("to %v: shape %v, pixels %d, want %d", c.size, d.Shape, d.Images[:len(c.want)], c.want)
+		}
+	}
 }

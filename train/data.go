@@ -32,15 +32,20 @@ func (d *Data) Samples() Samples {
 
 // OpenData opens the training data of a name or path, with a limit and an offset, and the
 // test split where there is one. Their images are read by the training.
-func OpenData(name string, limit, offset int) (d Data, err error) {
-	d.Train, err = nn.OpenData(name, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: offset, Later: true})
-	if err != nil {
+func OpenData(name string, limit, offset int) (Data, error) {
+	return OpenDataAs(name, nn.DataOptions{Limit: limit, Offset: offset})
+}
+
+// OpenDataAs is OpenData with further options, which hold for both splits but for limit and offset.
+func OpenDataAs(name string, opt nn.DataOptions) (d Data, err error) {
+	opt.Split, opt.Later = nn.Train, true
+	if d.Train, err = nn.OpenData(name, opt); err != nil {
 		return d, asInput(err)
 	}
-	if l := d.Train.Labels; limit == 0 && offset == 0 && slices.Min(l) == slices.Max(l) {
+	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test, Later: true})
+	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
 	if errors.Is(err, nn.ErrNoSplit) {
 		return d, nil
 	}

@@ -35,7 +35,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"label-smoothing": anything, "limit": anything, "loss": values(lossNames()...), "lowering": namesOrFiles([]string{bestTiles}, ".toml"),
 		"lr": anything, "model": modelFiles, "momentum": anything, "objective": values(exact.Objectives()...), "offset": anything,
 		"optimizer": values(optimizerNames()...), "out": directories, "plan": namesOrFiles(nil, ".json"), "platform": platformFiles,
-		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "python": anyFile, "record": anything,
+		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "python": anyFile, "record": anything, "resize": anything,
 		"resume": begunRuns, "samples": anything, "save": namesOrFiles(nil, ".npz"), "schedule": values(scheduleNames()...),
 		"seed": anything, "setting": values(peerSettings()...), "steps": anything, "tile": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
 		"weight-decay": anything, "what-if": platformFiles, "workers": anything,

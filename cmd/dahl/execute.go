@@ -276,18 +276,25 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if err != nil {
 		return nil, d, err
 	}
-	if m, err = cli.LoadModel(o.Model); err != nil {
+	if m, err = o.model(); err != nil {
 		return nil, d, err
 	}
 	if o.Data == "" {
 		o.Data = train.DefaultData(m)
 	}
-	limit := o.Limit
-	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (limit == 0 || limit > most) {
-		limit = most
-	}
-	if d, err = train.OpenData(o.Data, limit, o.Offset); err != nil {
+	opt, err := o.dataOptions()
+	if err != nil {
 		return nil, d, err
+	}
+	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (opt.Limit == 0 || opt.Limit > most) {
+		opt.Limit = most
+	}
+	if d, err = train.OpenDataAs(o.Data, opt); err != nil {
+		return nil, d, err
+	}
+	warnOf(o.Data, d.Train.Notes)
+	if d.Test != nil {
+		warnOf(o.Data, d.Test.Notes)
 	}
 	if err := o.setBatch(m, d.Train.Len()); err != nil {
 		return nil, d, err
@@ -349,10 +356,19 @@ func (t *trainer) summarize() *summary {
 	return s
 }
 
+// printData says what is trained on, and what is held out of it.
+func printData(out io.Writer, data *train.Data) {
+	d, held := data.Train, ""
+	if out := d.HeldOut(); out != "" && data.Test != nil {
+		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
+	}
+	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d%s\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2], held)
+}
+
 // printTraining says what is about to run.
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
-	g, d := w.Program.Graphs[0], w.Data.Train
-	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
+	g := w.Program.Graphs[0]
+	printData(out, &w.Data)
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -54,6 +55,7 @@ type options struct {
 	Epochs  int    `json:"epochs,omitempty"`
 	Limit   int    `json:"limit,omitempty"`
 	Offset  int    `json:"offset,omitempty"`
+	Resize  string `json:"resize,omitempty"` // of pictures, "ROWSxCOLUMNS"
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Workers int    `json:"workers,omitempty"`
 	Init    string `json:"init,omitempty"`
@@ -114,9 +116,41 @@ func checkRounds(flag string, value, least int) error {
 	return nil
 }
 
-// checkData refuses numbers of images that there cannot be.
+// checkData refuses numbers of images that there cannot be, and what is no size.
 func (o *options) checkData() error {
-	return cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+	_, err := o.dataOptions()
+	return cmp.Or(err, cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+}
+
+// dataOptions are what the flags say of the training data.
+func (o *options) dataOptions() (opt nn.DataOptions, err error) {
+	opt = nn.DataOptions{Limit: o.Limit, Offset: o.Offset}
+	if o.Resize == "" {
+		return opt, nil
+	}
+	h, w, _ := strings.Cut(strings.ReplaceAll(o.Resize, "×", "x"), "x")
+	for i, text := range []string{h, w} {
+		if opt.Resize[i], err = strconv.Atoi(text); err != nil || opt.Resize[i] < 1 {
+			return opt, cli.InputErrorf("--resize %s: want height and width in pixels, as in 32x48", o.Resize)
+		}
+	}
+	return opt, nil
+}
+
+// model loads the network, and says what is to be known of it.
+func (o *options) model() (*nn.Model, error) {
+	m, err := cli.LoadModel(o.Model)
+	if err == nil {
+		warnOf(o.Model, m.Notes)
+	}
+	return m, err
+}
+
+// warnOf says what is to be known of a file or a directory.
+func warnOf(name string, notes []string) {
+	for _, note := range notes {
+		slog.Warn(note, "of", name)
+	}
 }
 
 // addGraphFlags adds the flags that name a graph and a machine.
@@ -231,6 +265,7 @@ func addDataFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:CxHxW[:N[:CLASSES]]], or a `path` (default: digits where the shape fits, else synthetic)")
 	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training images (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training images")
+	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
 }
 
 // addTrainFlags adds the flags that say what is trained on and how.

@@ -226,8 +226,7 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
-	d := w.Data.Train
-	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
+	printData(out, &w.Data)
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.Options.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %d threads\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
 		r.Setting, r.Format, r.Device, r.Threads)

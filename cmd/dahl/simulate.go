@@ -267,14 +267,17 @@ func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*w
 // fittedModel fits the network to its data as execute does, so that both worlds
 // run one graph. Of synthetic data only size and shape are looked at.
 func fittedModel(o *options) (*nn.Model, train.Samples, error) {
-	m, err := cli.LoadModel(o.Model)
+	m, err := o.model()
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
 	if o.Data == "" {
 		o.Data = train.DefaultData(m)
 	}
-	opt := nn.DataOptions{Split: nn.Train, Limit: o.Limit, Offset: o.Offset}
+	opt, err := o.dataOptions()
+	if err != nil {
+		return nil, train.Samples{}, err
+	}
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
 	if synthetic {
 		opt.Limit = 1
@@ -283,6 +286,7 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	if err != nil {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
+	warnOf(o.Data, d.Notes)
 	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
 	if synthetic {
 		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
