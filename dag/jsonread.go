@@ -24,7 +24,7 @@ type jsonReader struct {
 }
 
 func newJSONReader(r io.Reader, name string) *jsonReader {
-	src, err := io.ReadAll(r)
+	src, err := io.ReadAll(WithoutMark(r))
 	j := &jsonReader{name: name, src: src}
 	if err != nil {
 		j.err = fmt.Errorf("%s: read graph: %w", name, err)

@@ -17,7 +17,7 @@ const maxTextLine = 1 << 26
 // graph. Errors are one line, "name:line: what is wrong"; name is the file's name.
 func ParseText(r io.Reader, name string) (*Graph, error) {
 	p := textParser{}
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(WithoutMark(r))
 	lines.Buffer(nil, maxTextLine)
 	for lines.Scan() {
 		p.line++

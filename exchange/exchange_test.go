@@ -127,6 +127,9 @@ func TestRead(t *testing.T) {
 		if got := describe(g); got != c.want {
 			t.Errorf("%s is\n%swant\n%s", c.file, got, c.want)
 		}
+		if marked, _, err := of.Read([]byte(dag.Mark+c.text), "dir/"+c.file, c.unit); err != nil || marked.Hash() != g.Hash() {
+			t.Errorf("%s with a byte order mark is another graph: %v", c.file, err)
+		}
 		if name, _, _ := strings.Cut(c.file, "."); g.Name != name || !strings.Contains(took, c.took) {
 			t.Errorf("%s: name %q, took %q, want %q", c.file, g.Name, took, c.took)
 		}

@@ -84,6 +84,7 @@ func FormatOf(name string, src []byte) (Format, error) {
 // it has. Errors are one line, "name:line: what is wrong and what to write".
 func (of Format) Read(src []byte, name string, unit time.Duration) (g *dag.Graph, took string, err error) {
 	f := &file{name: name, unit: unit, took: of.Takes}
+	src = bytes.TrimPrefix(src, []byte(dag.Mark))
 	if !utf8.Valid(src) {
 		valid := bytes.TrimLeftFunc(src, func(r rune) bool { return r != utf8.RuneError })
 		return nil, "", f.errorf(1+bytes.Count(src[:len(src)-len(valid)], []byte{'\n'}), "not UTF-8 text")

@@ -2,8 +2,11 @@ package exchange
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/dag"
 )
 
 // stgReader reads lines without comments.
@@ -39,6 +42,8 @@ func (f *file) readSTG(src []byte) error {
 	}
 	if n := len(f.nodes); n != tasks && n != tasks+2 {
 		return f.errorf(r.line, "there are %d tasks, and the first line says %d; write that, or two less where the first and the last are dummies", n, tasks)
+	} else if n == tasks && n > 1 && f.isDummy(0) && !f.isDummy(n-1) {
+		return f.errorf(r.line, "the first line says %d tasks, which are %d with a first and a last dummy of time 0, and the file has %d and ends without the last; it was cut off", tasks, tasks+2, n)
 	}
 	for _, p := range r.preds {
 		from, ok := r.byID[p.id]
@@ -48,6 +53,11 @@ func (f *file) readSTG(src []byte) error {
 		f.addEdge(from, p.to, p.bytes, p.line)
 	}
 	return nil
+}
+
+// isDummy reports whether a task takes no time, as those that begin and end a graph do, which the first line does not count.
+func (f *file) isDummy(node int) bool {
+	return !slices.ContainsFunc(f.nodes[node].task.Costs, func(c dag.Cost) bool { return c.Ns > 0 })
 }
 
 // next gives the words of the next line that has any; nil at the end.

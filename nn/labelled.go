@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -14,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"dahl/dag"
 )
 
 // A labelled directory has its pictures in images and their classes in a file beside that, of
@@ -128,11 +128,7 @@ func readLabels(dir string) (list []labelled, path string, err error) {
 
 // parseLabels reads lines "file,label". The first one is a header if it names no picture.
 func parseLabels(r io.Reader, name string) (list []labelled, err error) {
-	buffered := bufio.NewReader(r)
-	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) { // as spreadsheets write
-		buffered.Discard(3)
-	}
-	lines := csv.NewReader(buffered)
+	lines := csv.NewReader(dag.WithoutMark(r))
 	lines.FieldsPerRecord, lines.ReuseRecord = -1, true
 	lineOf := map[string]int{} // by file
 	for first := true; ; first = false {

@@ -86,10 +86,10 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 // IsTraining tells a training step from an evaluation.
 func IsTraining(g *dag.Graph) bool { return g.Name == GraphTrain || g.Name == GraphTrainTail }
 
-// BatchOf is the number of images of one step, 0 for a graph that no model made.
+// BatchOf is the number of images of one step, 0 for a graph that no model made, whatever its buffers are called.
 func BatchOf(g *dag.Graph) int {
 	b, ok := g.BufferByName("step.index")
-	if !ok {
+	if !ok || len(g.Buffers[b].Shape) != 1 {
 		return 0
 	}
 	return g.Buffers[b].Shape[0]

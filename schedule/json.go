@@ -22,7 +22,7 @@ const (
 // decode reads one JSON value strictly: no unknown keys, nothing after it. Errors
 // name the file and, where it is known, the line.
 func decode(r io.Reader, name string, v any) error {
-	data, err := io.ReadAll(r)
+	data, err := io.ReadAll(dag.WithoutMark(r))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

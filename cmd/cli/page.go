@@ -27,6 +27,8 @@ func terminalOf(w io.Writer) Terminal {
 	switch w := w.(type) {
 	case Terminal:
 		return w
+	case *plainWriter:
+		return terminalOf(w.Writer)
 	case *os.File:
 		if columns, _ := terminalSize(w); columns > 0 && os.Getenv("TERM") != "dumb" {
 			return file{w}
@@ -82,7 +84,7 @@ func (p *Page) draw(b *strings.Builder, lines []string) {
 	columns, rows := p.to.Size()
 	p.lines = nil
 	for _, l := range lines[:min(len(lines), max(1, rows-1))] {
-		p.lines = append(p.lines, cut(l, max(1, columns-1))) // a full line would wrap
+		p.lines = append(p.lines, cut(Plain(l, ""), max(1, columns-1))) // a full line would wrap
 	}
 	b.WriteString(strings.Join(p.lines, "\r\n"))
 }

@@ -37,6 +37,7 @@ func Main(root func(args []string) *cobra.Command) {
 
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	stderr = &plainWriter{Writer: stderr}
 	LogTo(stderr)
 	started := false
 	noteStart(root, &started)
@@ -47,9 +48,11 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{w: stdout, interrupt: cancel}
-	root.SetOut(out)
+	plain := &plainWriter{Writer: out}
+	root.SetOut(plain)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	Must(plain.end()) // out keeps its errors
 	closed := errors.Is(out.err, syscall.EPIPE)
 	if err == nil && !closed {
 		err = out.err
@@ -113,13 +116,13 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// OneLine joins the lines of an error, which errors.Join makes several of.
+// OneLine joins the lines of an error, which errors.Join makes several of. The rest of it is [Plain].
 func OneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return strings.Join(lines, "; ")
+	return Plain(strings.Join(lines, "; "), "")
 }
 
 // AsInput marks an error as the user's, who gave a flag or a file that cannot be used; nil

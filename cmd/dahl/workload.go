@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -309,7 +310,7 @@ func (o *options) madeFor() (made struct {
 		return made, err
 	}
 	data, err := os.ReadFile(o.Plan)
-	if found := made; json.Unmarshal(data, &found) == nil {
+	if found := made; json.Unmarshal(bytes.TrimPrefix(data, []byte(dag.Mark)), &found) == nil {
 		made = found
 	}
 	return made, err

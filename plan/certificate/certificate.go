@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/dag"
 	"dahl/plan/space"
 )
 
@@ -139,7 +140,7 @@ func (c *Certificate) Write(w io.Writer) error {
 // Read reads one.
 func Read(r io.Reader) (*Certificate, error) {
 	c := &Certificate{}
-	d := json.NewDecoder(r)
+	d := json.NewDecoder(dag.WithoutMark(r))
 	d.DisallowUnknownFields()
 	if err := d.Decode(c); err != nil {
 		return nil, err
