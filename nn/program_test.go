@@ -135,3 +135,22 @@ func TestProgramLearns(t *testing.T) {
 		t.Errorf("loss went from %g to %g", losses[0], losses[epochs-1])
 	}
 }
+
+// TestBatchOf: a graph file may have a buffer called as the index of a step. One that is no list of indices is no batch.
+func TestBatchOf(t *testing.T) {
+	for _, c := range []struct {
+		shape []int
+		want  int
+	}{{nil, 0}, {[]int{}, 0}, {[]int{3, 4}, 0}, {[]int{7}, 7}} {
+		b := dag.NewBuilder("g")
+		index := b.Buffer(dag.Buffer{Name: "step.index", Shape: c.shape, Type: dag.Int32})
+		b.Task(dag.Task{Name: "a", Accesses: []dag.Access{writes(index, nil)}})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := BatchOf(g); got != c.want {
+			t.Errorf("shape %v: a batch of %d, want %d", c.shape, got, c.want)
+		}
+	}
+}

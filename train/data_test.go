@@ -54,6 +54,32 @@ func TestOpenDataComparesSplits(t *testing.T) {
 	}
 }
 
+// TestFitONNX: what an ONNX file says of its input and its output is compared with the data, in the words of the file. The network of
+// tied.onnx has an input x of N×1×2×2 and an output o of 4 numbers.
+func TestFitONNX(t *testing.T) {
+	m, err := nn.LoadModel("../nn/testdata/tied.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		shape   [3]int
+		classes int
+		err     string
+	}{
+		{[3]int{1, 2, 2}, 4, ""},
+		{[3]int{1, 2, 2}, 3, ""},
+		{[3]int{1, 8, 24}, 4, `tied.onnx: the input "x" of the file is N×1×2×2, and the images of the data d are 1×8×24 (channels×height×width); take other data or export the network for these`},
+		{[3]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the images of the data d are 1×1×4`},
+		{[3]int{1, 2, 2}, 10, `tied.onnx: the output "o" of the file is N×4, and the data d have 10 classes; take other data or export the network for these`},
+	} {
+		_, err := Fit(m, &nn.Dataset{Name: "d", Labels: []int32{0}, Shape: c.shape, Classes: c.classes})
+		bad := InputError{}
+		if c.err == "" && err != nil || c.err != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%v, %d classes: error %v, want %q", c.shape, c.classes, err, c.err)
+		}
+	}
+}
+
 // TestFitOutputs: a network fits its last layer to the classes of the data, of which there are at
 // least two. One that a file describes keeps its outputs, which may not be fewer.
 func TestFitOutputs(t *testing.T) {

@@ -68,6 +68,8 @@ clipping of gradients. The rate of a schedule depends on the step alone. So a tr
 with more epochs has the rates that it would have had from the begin, and a cosine rises again
 once the periods of over have passed.
 
+` + dataHelp + `
+
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
 it. Data that do not fit are read while the run goes on, a few batches ahead, with the

@@ -331,6 +331,10 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
 	{"simulate --platform laptop --model mlp --data synthetic:1x28x28:100:1", "one class: nothing to learn"},
 	{"execute --model mlp --data listed", "labels.csv:2: there is no file "},
+	{"simulate --platform laptop --model mlp --resize 8", "--resize 8: want height and width in pixels, as in 32x48"},
+	{"graph --model mlp --resize 8x0", "--resize 8x0: want height and width in pixels, as in 32x48"},
+	{"execute --model mlp --resize 8x8", "synthetic cannot be resized; that is for PNG and JPEG files"},
+	{"execute --model mlp --data digits --resize 8x8", "data digits: digits cannot be resized"},
 }
 
 // TestBadInput holds every command to one clear line, exit code 2 and no trace in

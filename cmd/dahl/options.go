@@ -258,6 +258,20 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 	before(cmd, o.setPolicy)
 }
 
+// dataHelp says what a directory of data may be.
+const dataHelp = `The path of --data is a directory of IDX files as MNIST names them, of CIFAR-10's binary files, or
+of pictures (PNG, JPEG), in one of these ways:
+
+  DIR/CLASS/…                 a directory for each class; pictures may lie further down
+  DIR/train/CLASS/…           the same for training and test apart, as test/CLASS/…
+  DIR/images/… and labels.csv lines "file,label" (or labels.txt): the name of a picture below images and
+                              the name of its class, or for all of them its number from 0 on. A first line that
+                              names no picture is a header. train and test may have both instead
+
+Without train and test every fifth picture of each class, by name, is held out for the test. Pictures have one
+size, or --resize 32x48 scales all to 32 rows and 48 columns. Grey ones among colours get three equal
+channels. What is transparent lies over black, and the orientation that a camera notes (EXIF) is not looked at.`
+
 // addDataFlags adds the flags that name the training data, whose size and shape
 // are part of the graph.
 func addDataFlags(cmd *cobra.Command, o *options) {
