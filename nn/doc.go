@@ -148,7 +148,8 @@
 //
 // # Names
 //
-// Parameters are named by the key of the PyTorch twin's state_dict ("conv1.weight"), gradients
+// Parameters are named by the key of the PyTorch twin's state_dict ("conv1.weight"), which begins with the layer's name or, where
+// dahl has that word itself, with [Named.StateName] ("input.weight" of a layer "fc1"); gradients
 // "grad.conv1.weight", optimiser state "state.conv1.weight.v", a layer's output "conv1.out". The
 // data set is "data.train.images" and "data.train.labels" (or "data.test…"). A step's inputs are
 // "step.index" and "step.hyper", its results "loss" and "correct". Where the data set is streamed

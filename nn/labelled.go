@@ -92,7 +92,15 @@ func openLabelled(dir string, opt DataOptions) (*Dataset, error) {
 			files[i] = everyFifth(files[i], opt.Split == Test)
 		}
 	}
-	return openPictures(dir, source, files, opt)
+	d, err := openPictures(dir, source, files, opt)
+	if err != nil {
+		return nil, err
+	}
+	there, others, err := picturesBelow(filepath.Join(root, labelledPictures))
+	if n := len(there) + len(others) - len(list); err == nil && n > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d pictures in %s have no line in %s, and are left out", n, filepath.Join(root, labelledPictures), path))
+	}
+	return d, err
 }
 
 // readLabels reads the labels file of a directory, whose pictures have to be there.

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -143,9 +142,6 @@ func (d Defaults) String() string {
 	}
 	return text
 }
-
-// reserved are the first parts of names that buffers and tasks use, so that no layer may.
-var reserved = []string{"clip", "correct", "data", "dropout", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
 // New checks that the layers fit together and names those that are not [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
@@ -431,30 +427,6 @@ func checkExtents(shape []int) error {
 	return nil
 }
 
-// isStateName reports whether names of parameters may begin like this, as those of PyTorch do. Gradients and states of the
-// optimiser have names that begin otherwise.
-func isStateName(name string) bool {
-	first, _, _ := strings.Cut(name, ".")
-	return name != "" && first != "grad" && first != "state" && !strings.ContainsFunc(name, func(c rune) bool { return !isNameRune(c) })
-}
-
-// isNameRune reports whether names of layers may have a character behind the first.
-func isNameRune(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-'
-}
-
-func checkName(name string) error {
-	if first, _, _ := strings.Cut(name, "."); slices.Contains(reserved, first) {
-		return fmt.Errorf("layer %q: names beginning with %q are for dahl's own buffers; choose another", name, first)
-	}
-	for i, c := range name {
-		if !isNameRune(c) || i == 0 && !(unicode.IsLetter(c) || c == '_') {
-			return fmt.Errorf("layer %q: a name is a letter followed by letters, digits, '_', '-' and '.'", name)
-		}
-	}
-	return nil
-}
-
 // Classes is the number of outputs.
 func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
 
@@ -477,19 +449,6 @@ func (m *Model) Parameters() (all []Parameter) {
 		for _, p := range m.Stages[i].Params {
 			if p.Of == "" {
 				all = append(all, p)
-			}
-		}
-	}
-	return all
-}
-
-// SharedNames are the names that parameters have in further layers, each with the one that [Model.State] lists.
-func (m *Model) SharedNames() map[string]string {
-	all := map[string]string{}
-	for i := range m.Stages {
-		for _, p := range m.Stages[i].Params {
-			if p.Of != "" {
-				all[p.Name] = p.Of
 			}
 		}
 	}

@@ -82,6 +82,19 @@ func (s *Stage) take(p *Parameter, from *Stage) error {
 	return nil
 }
 
+// SharedNames are the names that parameters have in further layers, each with the one that [Model.State] lists.
+func (m *Model) SharedNames() map[string]string {
+	all := map[string]string{}
+	for i := range m.Stages {
+		for _, p := range m.Stages[i].Params {
+			if p.Of != "" {
+				all[p.Name] = p.Of
+			}
+		}
+	}
+	return all
+}
+
 // sumShared adds to the gradients of a layer those that later layers have of the same parameters, in the parts in which they are
 // updated. The last layers come first.
 func (l *lowerer) sumShared(n *Node) {
