@@ -283,7 +283,7 @@ func (r *onnxReader) keep(of *Named, params []onnxParam) error {
 // notes are what somebody should know who trains the network.
 func (r *onnxReader) notes() (all []string) {
 	if types := slices.Sorted(maps.Keys(r.widened)); len(types) > 0 {
-		all = append(all, fmt.Sprintf("weights of type %s are widened, to the type of the training", strings.Join(types, " and ")))
+		all = append(all, fmt.Sprintf("weights of type %s are widened to the type of the training", strings.Join(types, " and ")))
 	}
 	var shared []string
 	for from, use := range r.trained {
@@ -292,10 +292,10 @@ func (r *onnxReader) notes() (all []string) {
 		}
 	}
 	if slices.Sort(shared); len(shared) > 0 {
-		all = append(all, "one parameter each, trained as one by the sum of its gradients, also where a program that wrote the file only found equal numbers: "+some(shared))
+		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+some(shared))
 	}
 	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
-		all = append(all, "one initializer for running statistics and something else, of which each layer has its own copy: "+some(apart))
+		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+some(apart))
 	}
 	return all
 }

@@ -385,7 +385,7 @@ func TestONNXShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "sum of its gradients, also where a program that wrote the file only found equal numbers: t.bias (t, fc1), t.weight (t, fc1)"; len(m.Notes) != 1 || !strings.Contains(m.Notes[0], want) {
+	if want := "sum of its gradients, also where the program that wrote the file only found equal numbers: t.bias (t, fc1), t.weight (t, fc1)"; len(m.Notes) != 1 || !strings.Contains(m.Notes[0], want) {
 		t.Errorf("notes %q, want %s", m.Notes, want)
 	}
 	if m.NumWeights() != 20 {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -50,6 +51,20 @@ func TestRunIsPlain(t *testing.T) {
 	}
 	if got, want := stderr.String(), shown+"x: "+shown+"; "+shown+"\n"; got != want {
 		t.Errorf("stderr %q, want %q", got, want)
+	}
+}
+
+// TestWarningsOnce: a warning is said once, whatever else comes between.
+func TestWarningsOnce(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var out bytes.Buffer
+	LogTo(&out)
+	for _, of := range []string{"a", "b", "a"} {
+		slog.Warn("note", "of", of)
+	}
+	if got, want := out.String(), "level=WARN msg=note of=a\nlevel=WARN msg=note of=b\n"; got != want {
+		t.Errorf("warnings %q, want %q", got, want)
 	}
 }
 

@@ -79,9 +79,23 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return ExitFailed
 }
 
-// LogTo makes warnings go to a writer.
+// LogTo makes warnings go to a writer, each once: a command may come to the same file several times.
 func LogTo(w io.Writer) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+	slog.SetDefault(slog.New(slog.NewTextHandler(&once{w: w, said: map[string]bool{}}, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+}
+
+// once passes a text on that it has not passed on before. It has one writer at a time.
+type once struct {
+	w    io.Writer
+	said map[string]bool
+}
+
+func (o *once) Write(text []byte) (int, error) {
+	if o.said[string(text)] {
+		return len(text), nil
+	}
+	o.said[string(text)] = true
+	return o.w.Write(text)
 }
 
 // noteStart makes every command below cmd set started when its own code begins, which is
