@@ -16,7 +16,7 @@ func indexLines(src string) lineIndex {
 	counts := map[string]int{} // elements of an array of tables so far
 	prefix := ""
 	n := 0
-	for line := range strings.Lines(src) {
+	for line := range strings.Lines(strings.TrimPrefix(src, "\ufeff")) { // a byte order mark, which the library leaves out, too
 		n++
 		line = strings.TrimSpace(line)
 		if header, ok := strings.CutPrefix(line, "["); ok {

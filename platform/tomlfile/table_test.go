@@ -68,3 +68,15 @@ func TestControlCharacters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestByteOrderMark: a byte order mark changes no line.
+func TestByteOrderMark(t *testing.T) {
+	f, root, err := Parse([]byte("\ufeff[[layer]]\n\nkind = 3\n"), "m.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Tables("layer")[0].Text("kind")
+	if want := "m.toml:3: layer 1: kind = 3: want a text in quotes"; f.Err == nil || f.Err.Error() != want {
+		t.Errorf("error %v, want %s", f.Err, want)
+	}
+}
