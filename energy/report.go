@@ -19,8 +19,14 @@ const (
 	Unavailable Basis = "unavailable"
 )
 
-// Report is the energy of one run.
+// Report is the energy of one schedule: of all steps of a run, or of some.
 type Report struct {
+	// Steps is how many steps the schedule has, and all joules are of these. In a training they begin with FirstStep,
+	// from 1, in an epoch, from 1; both are 0 in a simulated run.
+	Steps     int `json:"steps"`
+	Epoch     int `json:"epoch,omitempty"`
+	FirstStep int `json:"first_step,omitempty"`
+
 	TotalJoules     float64 `json:"total_joules"`
 	Basis           Basis   `json:"basis"`
 	MakespanSeconds float64 `json:"makespan_s"`
@@ -47,9 +53,6 @@ type Report struct {
 	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
 	Readings []Reading    `json:"readings"`
 	Metered  []MeterError `json:"metered,omitempty"`
-
-	Images         int64   `json:"images,omitempty"`
-	JoulesPerImage float64 `json:"joules_per_image,omitempty"`
 }
 
 // Causes splits the total.
@@ -94,7 +97,7 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
+	r := &Report{Steps: s.Steps, Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
 	if s.World == schedule.Measured {
 		r.SleepModelled = prob.SleepModelled()
 	}
@@ -222,27 +225,6 @@ func (r *Report) addLabels(a *account) {
 		for i := range list {
 			list[i].Joules = list[i].BusyJoules + list[i].TransferJoules
 		}
-	}
-}
-
-// Best is the number to show first, and its basis: the sum of the meters if there are any, else
-// the total of the model. Meters may cover less than the model, such as the processors alone. Their
-// mean power over the time that they were read counts for the run.
-func (r *Report) Best() (joules float64, basis Basis) {
-	if len(r.Readings) == 0 {
-		return r.TotalJoules, r.Basis
-	}
-	for _, m := range r.Readings {
-		joules += float64(m.Joules / cmp.Or(m.Seconds, r.MakespanSeconds) * r.MakespanSeconds)
-	}
-	return joules, Measured
-}
-
-// CountImages notes how many images the run processed, and computes the joules of each from Best.
-func (r *Report) CountImages(n int64) {
-	r.Images, r.JoulesPerImage = n, 0
-	if joules, basis := r.Best(); n > 0 && basis != Unavailable {
-		r.JoulesPerImage = joules / float64(n)
 	}
 }
 

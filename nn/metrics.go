@@ -21,21 +21,26 @@ type StepMetrics struct {
 }
 
 // EpochMetrics is one row of the epochs' table. Losses are means over the
-// samples, accuracies fractions.
+// samples, accuracies fractions. Steps, Images, Seconds and Joules are of the training steps that count: all
+// but the first of each graph in the run, which warms up. Their sums over all epochs are those of the run.
 type EpochMetrics struct {
 	Epoch                  int
 	Loss, Accuracy         float64
 	Tested                 bool // false: the test columns are left empty
 	TestLoss, TestAccuracy float64
-	Seconds, ImagesPerSec  float64
-	Joules                 float64
-	JoulesSource           string // measured or modelled; empty: unavailable, and so is Joules
+	Steps, Images          int
+	Seconds                float64
+	Joules                 float64 // by the platform's powers
+	Modelled               bool    // false: these are not known, and the column is left empty
 }
+
+// ImagesPerSec is NaN where no step of the epoch counts.
+func (e *EpochMetrics) ImagesPerSec() float64 { return float64(e.Images) / e.Seconds }
 
 var (
 	stepColumns  = []string{"epoch", "step", "images", "loss", "correct"}
 	epochColumns = []string{"epoch", "loss", "accuracy", "test_loss", "test_accuracy",
-		"seconds", "images_per_s", "joules", "joules_source"}
+		"steps", "images", "seconds", "images_per_s", "modelled_joules"}
 )
 
 // MetricsWriter writes rows of metrics as CSV. Floats are the shortest decimals
@@ -85,10 +90,11 @@ func (m *MetricsWriter) Epoch(e EpochMetrics) error {
 	m.float(e.Accuracy)
 	m.optional(e.TestLoss, e.Tested)
 	m.optional(e.TestAccuracy, e.Tested)
+	m.int(e.Steps)
+	m.int(e.Images)
 	m.float(e.Seconds)
-	m.float(e.ImagesPerSec)
-	m.optional(e.Joules, e.JoulesSource != "")
-	m.row = append(append(m.row, e.JoulesSource...), ',')
+	m.optional(e.ImagesPerSec(), e.Steps > 0)
+	m.optional(e.Joules, e.Modelled)
 	return errors.Join(m.endRow(), m.Flush())
 }
 
@@ -128,12 +134,12 @@ func ReadSteps(r io.Reader) ([]StepMetrics, error) {
 // ReadEpochs reads per-epoch metrics, written by Epoch.
 func ReadEpochs(r io.Reader) ([]EpochMetrics, error) {
 	return readMetrics(r, "epoch", epochColumns, func(c *cells) EpochMetrics {
-		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Seconds: c.float(5), ImagesPerSec: c.float(6), JoulesSource: c.row[8]}
+		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Steps: c.int(5), Images: c.int(6), Seconds: c.float(7), Modelled: c.row[9] != ""}
 		if e.Tested {
 			e.TestLoss, e.TestAccuracy = c.float(3), c.float(4)
 		}
-		if e.JoulesSource != "" {
-			e.Joules = c.float(7)
+		if e.Modelled {
+			e.Joules = c.float(9)
 		}
 		return e
 	})

@@ -14,7 +14,9 @@ import (
 	"dahl/simulate"
 )
 
-// Comparison lays a prediction beside a measurement of the same graph. Times are in seconds.
+// Comparison lays a prediction beside a measurement of the same graph: the same steps in both worlds, which are those of
+// the measured schedule. Times are in seconds. What is of a step is the mean of these steps; an error is what the prediction
+// is above the measurement.
 type Comparison struct {
 	Graph string `json:"graph"`
 
@@ -25,20 +27,16 @@ type Comparison struct {
 	// the machine had.
 	IgnoredClocks []string `json:"ignored_clocks,omitempty"`
 
-	Step Pair `json:"step_s"`
+	Steps    int  `json:"steps"` // that are compared
+	Makespan Pair `json:"makespan_s"`
+	Step     Pair `json:"step_s"`
 	// Causes says why the prediction of the step is far off, where whoever measured it knows.
 	Causes []string `json:"causes,omitempty"`
-	// UnrecordedStepS is what a step takes whose tasks are not timed, where the run had such.
-	UnrecordedStepS float64 `json:"unrecorded_step_s,omitempty"`
-	// PredictedUnrecordedStepS is its prediction, where that is not the one of Step.
-	PredictedUnrecordedStepS float64 `json:"predicted_unrecorded_step_s,omitempty"`
+	// RunStep is of all of the measured run: the mean of what counts of it ([Totals].Counted). Whoever knows
+	// the run sets it.
+	RunStep *Pair `json:"run_step_s,omitempty"`
 
-	// The steps that the two schedules hold, and what they take together where these are as many.
-	PredictedSteps int   `json:"predicted_steps"`
-	MeasuredSteps  int   `json:"measured_steps"`
-	Makespan       *Pair `json:"makespan_s,omitempty"`
-
-	StepJoules Pair   `json:"joules_per_step"` // mean power times the step
+	StepJoules Pair   `json:"joules_per_step"` // by the platform's powers
 	Grounds    string `json:"joules_grounds"`  // what they rest on
 	// Metered has what meters counted over the measured run, beside the model over the same span.
 	Metered []energy.MeterError `json:"metered,omitempty"`
@@ -53,6 +51,7 @@ type Comparison struct {
 	SchedulingErrorPercent float64  `json:"scheduling_error_percent"`
 
 	Workers []WorkerComparison `json:"workers"`
+	Busy    Pair               `json:"busy_s_per_step"`  // of all workers, and so of all kernels
 	Kernels []KernelComparison `json:"kernels"`          // by measured time, largest first
 	Ways    []WayComparison    `json:"ways,omitempty"`   // by memories
 	Copies  []CopyComparison   `json:"copies,omitempty"` // by measured time, largest first
@@ -64,6 +63,8 @@ type Comparison struct {
 	MeasuredStates  *States `json:"measured_states,omitempty"`
 
 	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
+
+	Predicted *schedule.Schedule `json:"-"` // of these steps
 }
 
 // Pair is one quantity in both worlds.
@@ -106,39 +107,46 @@ type KernelComparison struct {
 	Share   float64 `json:"share"` // of the measured busy time
 }
 
-// Compare compares two schedules of the first graph of a decision, the steps of which are
-// timed.
+// Compare lays two schedules of the first graph of a decision beside each other, the steps of which are
+// timed, and splits the error of the step.
 func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
-	p := d.Problem(0, 1, true)
-	c := &Comparison{
-		Graph:          p.Graph.Name,
-		Step:           NewPair(StepTime(predicted).Seconds(), StepTime(measured).Seconds()),
-		PredictedSteps: predicted.Steps, MeasuredSteps: measured.Steps,
+	c, err := Beside(ctx, d, predicted, measured)
+	if err != nil {
+		return nil, err
 	}
-	if predicted.Steps == measured.Steps {
-		both := NewPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds())
-		c.Makespan = &both
+	if err := c.splitError(ctx, d, measured); err != nil {
+		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
+	return c, nil
+}
+
+// Beside is [Compare] without the parts of the error. A prediction of another number of steps is simulated anew.
+func Beside(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
+	if predicted.Steps != measured.Steps {
+		var err error
+		if predicted, err = simulate.Run(ctx, d, 0, measured.Steps, simulate.Options{Timed: true}); err != nil {
+			return nil, err
+		}
+	}
+	p := d.Problem(0, measured.Steps, true)
+	c := &Comparison{Graph: p.Graph.Name, Predicted: predicted, Steps: measured.Steps,
+		Makespan: NewPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds()), Step: NewPair(meanStep(predicted), meanStep(measured))}
 	host := p.Platform.HostMemory()
 	c.Peak = NewPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
 	var joules [2]float64
 	var waits [2]*Waits
 	var states [2]*States
 	for i, s := range []*schedule.Schedule{predicted, measured} {
-		q := d.Problem(0, s.Steps, true)
-		report, err := EnergyOf(s, q, 0)
+		report, err := EnergyOf(s, p)
 		if err != nil {
 			return nil, err
 		}
-		joules[i], c.Grounds, waits[i] = joulesPerStep(report, s), report.Grounds(), WaitsOf(q, s)
-		states[i] = StatesOf(q, s, report)
+		joules[i], c.Grounds, waits[i] = report.TotalJoules/float64(s.Steps), report.Grounds(), WaitsOf(p, s)
+		states[i] = StatesOf(p, s, report)
 	}
 	c.StepJoules = NewPair(joules[0], joules[1])
 	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
 	c.PredictedStates, c.MeasuredStates = states[0], states[1]
-	if err := c.splitError(ctx, d, predicted, measured); err != nil {
-		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
-	}
 	c.compareWorkers(p, predicted, measured)
 	c.Kernels = Kernels(p, predicted, measured)
 	c.compareWays(p, predicted, measured)
@@ -146,23 +154,26 @@ func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *sch
 	return c, nil
 }
 
+// meanStep is what a step of a schedule takes, the first one included.
+func meanStep(s *schedule.Schedule) float64 { return s.Makespan.Seconds() / float64(max(1, s.Steps)) }
+
 // splitError finds what part the models of kernels, links and scheduling have in the error
 // of the step.
-func (c *Comparison) splitError(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) error {
+func (c *Comparison) splitError(ctx context.Context, d *schedule.Decision, measured *schedule.Schedule) error {
 	opt := simulate.Options{Timed: true, Durations: durationsOf(d.Problem(0, 1, true), measured)}
 	fed, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 	if err != nil {
 		return err
 	}
-	c.KernelErrorPercent = stepError(predicted, fed)
+	c.KernelErrorPercent = stepError(c.Predicted, fed)
 	if len(measured.Transfers) > 0 {
 		opt.Moving = movingOf(measured)
 		moved, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 		if err != nil {
 			return err
 		}
-		off := stepError(fed, moved)
-		c.CopyErrorPercent, fed = &off, moved
+		copies := stepError(fed, moved)
+		c.CopyErrorPercent, fed = &copies, moved
 	}
 	c.SchedulingErrorPercent = stepError(fed, measured)
 	return nil
@@ -170,7 +181,7 @@ func (c *Comparison) splitError(ctx context.Context, d *schedule.Decision, predi
 
 // stepError is the error of a predicted step, in percent.
 func stepError(predicted, measured *schedule.Schedule) float64 {
-	return ErrorPercent(StepTime(predicted).Seconds(), StepTime(measured).Seconds())
+	return ErrorPercent(meanStep(predicted), meanStep(measured))
 }
 
 // durationsOf are what the instances of a schedule took.
@@ -191,6 +202,7 @@ func (c *Comparison) compareWorkers(p *schedule.Problem, predicted, measured *sc
 	for w := range p.Platform.Workers {
 		c.Workers = append(c.Workers, WorkerComparison{p.Platform.Workers[w].Name, NewPair(expected[w], took[w])})
 	}
+	c.Busy = NewPair(Total(expected), Total(took))
 	where := make([]platform.WorkerID, p.Graph.NumTasks())
 	for _, s := range predicted.Spans {
 		if s.Step == 0 {
@@ -213,10 +225,10 @@ func BusyPerStep(s *schedule.Schedule, workers int) []float64 {
 	return busy
 }
 
-// BusyShares is the part of a steady step in which the units of each device run kernels, by the name of the device.
+// BusyShares is the part of a schedule in which the units of each device run kernels, by the name of the device.
 func BusyShares(p *platform.Platform, s *schedule.Schedule) map[string]float64 {
 	shares := map[string]float64{}
-	step := StepTime(s).Seconds()
+	step := meanStep(s)
 	for w, busy := range BusyPerStep(s, len(p.Workers)) {
 		d := &p.Devices[p.Workers[w].Device]
 		shares[d.Name] += 0

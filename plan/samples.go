@@ -32,7 +32,7 @@ type Samples struct {
 	Count    int      `json:"count"`
 	Seed     uint64   `json:"seed"`
 	Makespan Interval `json:"makespan_s"`
-	Period   Interval `json:"period_s"`
+	Step     Interval `json:"step_s"` // the mean of the steps after the first
 	Energy   Interval `json:"energy_j"`
 	// Missing says why nothing was drawn; Count is 0 then.
 	Missing string `json:"missing,omitempty"`
@@ -49,21 +49,21 @@ func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (
 	if !hasDistributions(p) {
 		return &Samples{Seed: seed, Missing: NoDistributions}, nil
 	}
-	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
+	makespan, step, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
 		s, err := Simulate(ctx, d, seg.Graph, seg.Steps, simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
 		if err != nil {
 			return nil, err
 		}
-		report, err := EnergyOf(s, d.Problem(seg.Graph, s.Steps, false), 0)
+		report, err := EnergyOf(s, d.Problem(seg.Graph, s.Steps, false))
 		if err != nil {
 			return nil, err
 		}
 		one := NewTotals(schedule.Simulated, p.Platform)
-		joules[k] = one.Add(Accounted{Schedule: s, Report: report}, p.Graph, seg)
-		makespan[k], period[k] = one.Run.Seconds(), StepTime(s).Seconds()
+		one.Add(Accounted{Schedule: s, Report: report}, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
+		makespan[k], step[k], joules[k] = one.Run.Seconds(), one.Counted.PerStep().Seconds(), one.Joules
 	}
-	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Period: NewInterval(period), Energy: NewInterval(joules)}, nil
+	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Step: NewInterval(step), Energy: NewInterval(joules)}, nil
 }
 
 // Draw is a draw of the durations of a graph, for [simulate.Options]; nil: nothing can be drawn. Equal seeds and

@@ -147,7 +147,7 @@ func (c *SetComparison) least(world string, of func(*StepFigures) float64) strin
 	return devices
 }
 
-// StepFigures is what a training step takes.
+// StepFigures is what a training step takes, in the mean over a run.
 type StepFigures struct {
 	StepS          float64      `json:"step_s"`
 	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
@@ -162,23 +162,24 @@ type StepFigures struct {
 	Readings []energy.Reading   `json:"-"`
 }
 
-// FiguresOf are the figures of a run whose step has a number of images. Where meters cover
-// all devices the joules are theirs: their mean power over the run times the step, since a
-// meter is far slower than a step. Otherwise the joules are those of the platform's powers
-// over the schedule, so those of a recorded step.
-func FiguresOf(o *Totals, readings []energy.Reading, covered bool, images int) StepFigures {
-	f := StepFigures{StepS: o.StepTime().Seconds(), JoulesPerStep: o.JoulesPerStep(), Basis: o.Report.Basis, Readings: readings}
+// FiguresOf are the figures of a run: means over [Totals].Counted. Where meters cover all devices the
+// joules are theirs: their mean power over the run times the time of these steps. Otherwise
+// the joules are those of the platform's powers.
+func FiguresOf(o *Totals, readings []energy.Reading, covered bool) StepFigures {
+	w := o.Counted
+	f := StepFigures{Basis: o.Basis, Readings: readings}
+	if w.Steps == 0 {
+		return f
+	}
 	if covered {
-		f.JoulesPerStep, f.Basis = 0, energy.Measured
+		w.Joules, f.Basis = 0, energy.Measured
 		for _, r := range readings {
-			f.JoulesPerStep += watts(r) * f.StepS
+			w.Joules += watts(r) * w.Time.Seconds()
 		}
 	}
-	if images > 0 && f.StepS > 0 {
-		f.ImagesPerS = float64(images) / f.StepS
-	}
-	if images > 0 {
-		f.JoulesPerImage = f.JoulesPerStep / float64(images)
+	f.StepS, f.JoulesPerStep = w.Time.Seconds()/float64(w.Steps), w.Joules/float64(w.Steps)
+	if w.Images > 0 && w.Time > 0 {
+		f.ImagesPerS, f.JoulesPerImage = float64(w.Images)/w.Time.Seconds(), w.Joules/float64(w.Images)
 	}
 	return f
 }

@@ -63,9 +63,6 @@ func StatesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *Stat
 		return nil
 	}
 	share := 1 / float64(s.Steps)
-	if s.Makespan > 0 {
-		share = StepTime(s).Seconds() / s.Makespan.Seconds()
-	}
 	st.Joules = r.Causes
 	for _, joules := range []*float64{&st.Joules.Idle, &st.Joules.Busy, &st.Joules.Transfer, &st.Joules.Host, &st.Joules.Sleep, &st.Joules.Switching} {
 		*joules *= share

@@ -20,7 +20,30 @@ import (
 type Piece struct {
 	dag.Segment
 	Recorded bool
+	// First says that the piece begins with the first step of its graph in the run, which warms up
+	// and is no part of [Totals].Counted.
+	First  bool
+	Images int // that a step trains on; 0: it evaluates, or no model made it
 }
+
+// counts reports whether the steps of a piece are those of the run: they train, or there are no others.
+func (p *Piece) counts() bool { return p.Graph == 0 || p.Images > 0 }
+
+// Counted is some steps and what they took.
+type Counted struct {
+	Steps  int           `json:"steps"`
+	Images int           `json:"images"`
+	Time   time.Duration `json:"time_ns"`
+	Joules float64       `json:"joules"` // by the platform's powers
+}
+
+// Plus is both together.
+func (w Counted) Plus(o Counted) Counted {
+	return Counted{w.Steps + o.Steps, w.Images + o.Images, w.Time + o.Time, w.Joules + o.Joules}
+}
+
+// PerStep is the mean time of a step.
+func (w Counted) PerStep() time.Duration { return w.Time / time.Duration(max(1, w.Steps)) }
 
 // Totals are what a run of either world came to, over the whole program: every piece in its
 // order.
@@ -38,6 +61,10 @@ type Totals struct {
 	Evicted          TransferTotal // dropped for lack of room, copied home before or not
 	PeakBytes        []int64       // live, by memory
 
+	// Counted is what a step, an image per second and the joules of an image are of, wherever they are shown:
+	// the steps that train, but the first of each graph. It is zero where only first steps ran.
+	Counted Counted
+
 	// Main is the schedule of one recorded piece of the program's first graph, that with
 	// the median step time, and Report its energy: what figures and comparisons show.
 	Main   *schedule.Schedule
@@ -46,18 +73,12 @@ type Totals struct {
 	// Main begins with, both from 1.
 	Epoch, First int
 
-	RecordedSteps int        // of the first graph: those that the schedules hold
-	Unrecorded    Unrecorded // what was not recorded
+	Steps      int // of Counted, with the first of each graph
+	Recorded   int // of these
+	Unrecorded int // pieces of all graphs
 
-	recent []Accounted // the last recorded pieces of the first graph
-}
-
-// Unrecorded is what is known of the pieces that were not recorded.
-type Unrecorded struct {
-	Steps  int // of the first graph
-	Pieces int // of all graphs
-
-	recent []time.Duration // steady steps of the last pieces of the first graph
+	recent []Accounted     // the last recorded pieces of the first graph
+	drawn  map[int]*Totals // what the recorded pieces of each graph came to
 }
 
 // TransferTotal is what moved for one reason.
@@ -89,101 +110,165 @@ const maxRecent = 15
 
 // NewTotals are those of a run that has not begun.
 func NewTotals(world schedule.World, p *platform.Platform) *Totals {
-	return &Totals{World: world, ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[place.Reason]TransferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
+	o := newPart()
+	o.World, o.PeakBytes, o.drawn = world, make([]int64, len(p.Memories)), map[int]*Totals{}
+	return o
+}
+
+// newPart are totals to be added to others.
+func newPart() *Totals {
+	return &Totals{ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[place.Reason]TransferTotal{}}
 }
 
 // Predict simulates pieces of a decided program and adds them up. Equal pieces are simulated
-// once. Timed says that the tasks of recorded pieces are timed, as in an execution; images is
-// the number of images of one step of a graph, 0: it has none.
-func Predict(ctx context.Context, d *schedule.Decision, pieces []Piece, timed bool, images func(*dag.Graph) int) (*Totals, error) {
+// once. Timed says that the tasks of recorded pieces are timed, as in an execution.
+func Predict(ctx context.Context, d *schedule.Decision, pieces []Piece, timed bool) (*Totals, error) {
 	out := NewTotals(schedule.Simulated, d.Priced.Platform)
 	done := map[Piece]Accounted{}
 	for _, p := range pieces {
-		g := d.Priced.Program.Graphs[p.Graph]
-		a, ok := done[p]
+		alike := p
+		alike.First = false
+		a, ok := done[alike]
 		if !ok {
 			s, err := Simulate(ctx, d, p.Graph, p.Steps, simulate.Options{Timed: timed && p.Recorded})
 			if err != nil {
 				return nil, err
 			}
-			report, err := EnergyOf(s, d.Problem(p.Graph, s.Steps, false), images(g))
+			report, err := EnergyOf(s, d.Problem(p.Graph, s.Steps, false))
 			if err != nil {
 				return nil, err
 			}
 			a = Accounted{Schedule: s, Report: report}
-			done[p] = a
+			done[alike] = a
 		}
-		if p.Recorded {
-			out.Add(a, g, p.Segment)
-		} else {
-			out.AddUnrecorded(a.Schedule, g, p.Segment)
-		}
+		out.Add(a, d.Priced.Program.Graphs[p.Graph], p)
 	}
 	return out, nil
 }
 
-// EnergyOf is the energy of a schedule, and per image where a step has some.
-func EnergyOf(s *schedule.Schedule, p *schedule.Problem, images int) (*energy.Report, error) {
+// FirstOf marks the pieces of a program that begin with the first step of their graph, which does not count. Where
+// no graph that counts has another step than its first, all count.
+func FirstOf(pieces []Piece) {
+	steps, more := map[int]int{}, false
+	for i := range pieces {
+		p := &pieces[i]
+		p.First = steps[p.Graph] == 0
+		steps[p.Graph] += p.Steps
+		more = more || p.counts() && steps[p.Graph] > 1
+	}
+	for i := range pieces {
+		pieces[i].First = pieces[i].First && more
+	}
+}
+
+// EnergyOf is the energy of a schedule.
+func EnergyOf(s *schedule.Schedule, p *schedule.Problem) (*energy.Report, error) {
 	report, err := energy.FromSchedule(s, p)
 	if err != nil {
 		return nil, fmt.Errorf("energy of graph %q: %w", p.Graph.Name, err)
 	}
-	if images > 0 {
-		report.CountImages(int64(images * s.Steps))
-	}
 	return report, nil
 }
 
-// Add accounts for one recorded segment of a graph, of whose steps the schedule holds all
-// or the first, and returns its joules.
-func (o *Totals) Add(a Accounted, g *dag.Graph, seg dag.Segment) (joules float64) {
-	s, report := a.Schedule, a.Report
-	part := &Totals{Run: wholeTime(s, seg), Tasks: g.NumTasks() * seg.Steps, PeakBytes: s.PeakBytes, Transfers: len(s.Transfers) * seg.Steps / s.Steps,
-		ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[place.Reason]TransferTotal{}}
-	scale := 1.0
-	if s.Makespan > 0 {
-		scale = float64(part.Run) / float64(s.Makespan)
+// Add accounts for a piece of a graph, of whose steps the schedule holds all or the first. It returns
+// what of it counts. Where there is no report, the piece draws what the recorded ones of its graph did, in the mean.
+func (o *Totals) Add(a Accounted, g *dag.Graph, p Piece) (counted Counted) {
+	s := a.Schedule
+	part := newPart()
+	part.Run, part.Tasks = wholeTime(s, p.Segment), g.NumTasks()*p.Steps
+	if a.Report != nil {
+		part.addEnergy(a.Report, s.Makespan)
+		o.Basis = a.Report.Basis
+	} else if like := o.drawn[p.Graph]; like != nil {
+		part.addScaled(like, ratio(part.Run, like.Run))
 	}
-	part.Joules = float64(report.TotalJoules * scale)
-	part.ByDevice["host"] = float64(report.Causes.Host * scale)
-	for _, d := range report.ByDevice {
-		part.ByDevice[d.Name] += float64(d.Joules * scale)
+	if p.Recorded {
+		part.addMoved(s, p.Steps)
+	} else {
+		part.Unrecorded = 1
 	}
-	for _, l := range report.ByLink {
-		part.ByLink[l.Name] += float64(l.Joules * scale)
+	if p.counts() {
+		part.Steps = p.Steps
+		part.Counted = part.countedOf(s, p)
 	}
-	for i := range s.Transfers {
-		t := &s.Transfers[i]
-		part.Reasons[t.Reason] = part.Reasons[t.Reason].plus(1, t.Bytes)
+	if p.Recorded && p.counts() {
+		part.Recorded = p.Steps
 	}
-	for reason, sum := range part.Reasons {
-		sum = sum.times(seg.Steps, s.Steps)
-		part.Reasons[reason] = sum
-		part.BytesMoved += sum.Bytes
-	}
-	for i := range s.Evictions {
-		part.Evicted = part.Evicted.plus(1, s.Evictions[i].Bytes)
-	}
-	part.Evicted = part.Evicted.times(seg.Steps, s.Steps)
-	if seg.Graph == 0 {
-		part.RecordedSteps = s.Steps
+	if p.Recorded && p.Graph == 0 {
 		o.chooseMain(a)
 	}
+	if p.Recorded && a.Report != nil {
+		if o.drawn[p.Graph] == nil {
+			o.drawn[p.Graph] = newPart()
+		}
+		o.drawn[p.Graph].Include(part)
+	}
 	o.Include(part)
-	o.Basis = report.Basis
-	return part.Joules
+	return part.Counted
 }
 
-// AddUnrecorded accounts for a segment of which only the time of all is known.
-func (o *Totals) AddUnrecorded(s *schedule.Schedule, g *dag.Graph, seg dag.Segment) {
-	o.Run += wholeTime(s, seg)
-	o.Tasks += g.NumTasks() * seg.Steps
-	o.Unrecorded.Pieces++
-	if seg.Graph != 0 {
-		return
+// addEnergy sets the joules of a part, of which a report has those of a time.
+func (o *Totals) addEnergy(r *energy.Report, of time.Duration) {
+	all := newPart()
+	all.Joules, all.ByDevice["host"] = r.TotalJoules, r.Causes.Host
+	for _, d := range r.ByDevice {
+		all.ByDevice[d.Name] += d.Joules
 	}
-	o.Unrecorded.Steps += seg.Steps
-	o.Unrecorded.recent = last(o.Unrecorded.recent, StepTime(s))
+	for _, l := range r.ByLink {
+		all.ByLink[l.Name] += l.Joules
+	}
+	o.addScaled(all, ratio(o.Run, of))
+}
+
+// addScaled adds joules times a factor.
+func (o *Totals) addScaled(of *Totals, factor float64) {
+	o.Joules += float64(of.Joules * factor)
+	for device, joules := range of.ByDevice {
+		o.ByDevice[device] += float64(joules * factor)
+	}
+	for link, joules := range of.ByLink {
+		o.ByLink[link] += float64(joules * factor)
+	}
+}
+
+// ratio is a time over another; 1 where that is none.
+func ratio(t, of time.Duration) float64 {
+	if of <= 0 {
+		return 1
+	}
+	return float64(t) / float64(of)
+}
+
+// addMoved sets what a schedule of some of the steps says that all of them move.
+func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
+	o.Transfers, o.PeakBytes = len(s.Transfers)*steps/s.Steps, s.PeakBytes
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		o.Reasons[t.Reason] = o.Reasons[t.Reason].plus(1, t.Bytes)
+	}
+	for reason, sum := range o.Reasons {
+		sum = sum.times(steps, s.Steps)
+		o.Reasons[reason] = sum
+		o.BytesMoved += sum.Bytes
+	}
+	for i := range s.Evictions {
+		o.Evicted = o.Evicted.plus(1, s.Evictions[i].Bytes)
+	}
+	o.Evicted = o.Evicted.times(steps, s.Steps)
+}
+
+// countedOf is what of a piece counts, which is the whole of the totals. The joules of its first step are those of the
+// mean power.
+func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
+	w := Counted{p.Steps, p.Steps * p.Images, o.Run, o.Joules}
+	if !p.First {
+		return w
+	}
+	if p.Steps == 1 {
+		return Counted{}
+	}
+	rest := o.Run - s.FirstStep
+	return Counted{p.Steps - 1, (p.Steps - 1) * p.Images, rest, float64(o.Joules * ratio(rest, o.Run))}
 }
 
 // last appends to the most recent values and drops the oldest where there are maxRecent.
@@ -197,13 +282,7 @@ func wholeTime(s *schedule.Schedule, seg dag.Segment) time.Duration {
 // Include adds the totals of a later part of the same run. Main and Basis stay.
 func (o *Totals) Include(other *Totals) {
 	o.Run += other.Run
-	o.Joules += other.Joules
-	for device, joules := range other.ByDevice {
-		o.ByDevice[device] += joules
-	}
-	for link, joules := range other.ByLink {
-		o.ByLink[link] += joules
-	}
+	o.addScaled(other, 1)
 	o.Tasks += other.Tasks
 	o.Transfers += other.Transfers
 	o.BytesMoved += other.BytesMoved
@@ -211,12 +290,13 @@ func (o *Totals) Include(other *Totals) {
 		o.Reasons[reason] = o.Reasons[reason].plus(total.Count, total.Bytes)
 	}
 	o.Evicted = o.Evicted.plus(other.Evicted.Count, other.Evicted.Bytes)
-	for m, b := range other.PeakBytes {
+	for m, b := range other.PeakBytes[:min(len(o.PeakBytes), len(other.PeakBytes))] {
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
-	o.RecordedSteps += other.RecordedSteps
-	o.Unrecorded.Steps += other.Unrecorded.Steps
-	o.Unrecorded.Pieces += other.Unrecorded.Pieces
+	o.Counted = o.Counted.Plus(other.Counted)
+	o.Steps += other.Steps
+	o.Recorded += other.Recorded
+	o.Unrecorded += other.Unrecorded
 }
 
 // chooseMain takes in one more recorded piece of the first graph.
@@ -228,29 +308,10 @@ func (o *Totals) chooseMain(a Accounted) {
 	o.Main, o.Report, o.Epoch, o.First = median.Schedule, median.Report, median.Epoch, median.First
 }
 
-// StepTime is the median over the last pieces of the first graph: of those that were not
-// recorded, and so held up by nothing, where there are any.
-func (o *Totals) StepTime() time.Duration {
-	if n := len(o.Unrecorded.recent); n > 0 {
-		sorted := slices.Sorted(slices.Values(o.Unrecorded.recent))
-		return sorted[n/2]
-	}
-	return StepTime(o.Main)
-}
-
-// JoulesPerStep are those of a steady step of Main, by the platform's powers.
-func (o *Totals) JoulesPerStep() float64 { return joulesPerStep(o.Report, o.Main) }
-
-// joulesPerStep is the mean power times the step.
-func joulesPerStep(r *energy.Report, s *schedule.Schedule) float64 {
-	return r.MeanWatts * StepTime(s).Seconds()
-}
-
-// StepTime is the steady distance between the steps of a schedule, or the whole of a single
-// one.
+// StepTime is the mean time of the steps of a schedule after the first, or that of a single one.
 func StepTime(s *schedule.Schedule) time.Duration {
-	if s.Period > 0 {
-		return s.Period
+	if s.Steps < 2 {
+		return s.Makespan
 	}
-	return s.Makespan / time.Duration(max(1, s.Steps))
+	return (s.Makespan - s.FirstStep) / time.Duration(s.Steps-1)
 }

@@ -60,10 +60,11 @@ func Colours() []string {
 }
 
 // Input is the data of a figure. Run is the schedule shown. Predicted is a prediction of Run, if
-// there is one; only the comparison needs it.
+// there is one, and Compared what both are together; only the comparison needs them.
 type Input struct {
 	Run       *Run
 	Predicted *Run
+	Compared  *Compared
 }
 
 // Figure is one line of the table of figures.
@@ -83,7 +84,7 @@ func Figures() []Figure {
 		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, format string, in Input) error { return Gantt(w, format, in.Run) }},
 		{"power", "power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, format string, in Input) error { return Power(w, format, in.Run) }},
 		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, format string, in Input) error { return Memory(w, format, in.Run) }},
-		{"compare", "predicted and measured on one time axis, and kernel by kernel", func(w io.Writer, format string, in Input) error { return Compare(w, format, in.Predicted, in.Run) }},
+		{"compare", "predicted and measured on one time axis, and kernel by kernel", Compare},
 	}
 }
 

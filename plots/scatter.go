@@ -136,80 +136,30 @@ func furthest(kernels []kernelPair) []kernelPair {
 	return sorted[:min(most, len(sorted))]
 }
 
-// opTotal is the time of one operation, or of the copies on one way, in both runs: the sum
-// of its spans.
-type opTotal struct {
-	op                  string
-	copies              bool
-	calls               int // measured
-	predicted, measured time.Duration
-}
-
 // maxOps bounds the lines of the table of operations.
 const maxOps = 17
-
-// opTotals adds up the spans and transfers of both runs, the longest measured first.
-func opTotals(predicted, measured *chart) []opTotal {
-	var ops []opTotal
-	at := map[string]int{}
-	for _, r := range []*chart{predicted, measured} {
-		for key, durations := range durationsByKernel(r) {
-			i, ok := at[key.op]
-			if !ok {
-				i = len(ops)
-				at[key.op] = i
-				ops = append(ops, opTotal{op: key.op, copies: key.device == copyDevice})
-			}
-			sum := &ops[i].predicted
-			if r == measured {
-				sum = &ops[i].measured
-				ops[i].calls += len(durations)
-			}
-			for _, d := range durations {
-				*sum += d
-			}
-		}
-	}
-	slices.SortFunc(ops, func(a, b opTotal) int { return cmp.Or(cmp.Compare(b.measured, a.measured), cmp.Compare(a.op, b.op)) })
-	return ops
-}
 
 // opTable is the table of operations. Every time in it is of one step: the sum of a run's spans
 // over the number of its steps. The last line is the sum over all kernels, which is the busy time
 // of the workers.
 type opTable struct {
-	ops                           []opTotal
-	predictedSteps, measuredSteps int
+	*Compared
+	steps int
 }
 
 // title says what the numbers are.
 func (t *opTable) title() string {
-	steps := plural(t.measuredSteps, "step")
-	if t.predictedSteps != t.measuredSteps {
-		steps = fmt.Sprintf("%s predicted and %d measured", plural(t.predictedSteps, "step"), t.measuredSteps)
-	}
-	return "in a step: all spans of " + steps + ", over the steps"
+	return "in a step: all spans of " + plural(t.steps, "step") + ", over the steps"
 }
 
 // line is the text of one operation.
-func (t *opTable) line(o opTotal) []string {
-	predicted := float64(o.predicted) / float64(max(1, t.predictedSteps))
-	measured := float64(o.measured) / float64(max(1, t.measuredSteps))
+func (t *opTable) line(o *Operation) []string {
 	off := "-"
-	if predicted > 0 && measured > 0 {
-		off = fmt.Sprintf("%+.1f %%", 100*(predicted/measured-1))
+	if o.PredictedS > 0 && o.MeasuredS > 0 {
+		off = fmt.Sprintf("%+.1f %%", 100*(o.PredictedS/o.MeasuredS-1))
 	}
-	return []string{significant(float64(o.calls) / float64(max(1, t.measuredSteps))), formatDuration(time.Duration(predicted)), formatDuration(time.Duration(measured)), off}
-}
-
-// all sums the kernels.
-func (t *opTable) all() (sum opTotal) {
-	for _, o := range t.ops {
-		if !o.copies {
-			sum.calls, sum.predicted, sum.measured = sum.calls+o.calls, sum.predicted+o.predicted, sum.measured+o.measured
-		}
-	}
-	return sum
+	time := func(s float64) string { return formatDuration(time.Duration(math.Round(s * 1e9))) }
+	return []string{significant(o.Calls), time(o.PredictedS), time(o.MeasuredS), off}
 }
 
 // draw lists operations, their calls, times and error beside the scatter.
@@ -224,7 +174,7 @@ func (t *opTable) draw(f *frame) {
 	}
 	name, number := f.face.style(9, ink, text.XLeft, text.YCenter), f.face.style(9, ink, text.XRight, text.YCenter)
 	row := 0
-	line := func(what string, o opTotal) {
+	line := func(what string, o *Operation) {
 		row++
 		y := top - vg.Length(vg.Length(row)*legendLine)
 		f.c.FillText(name, vg.Point{X: left, Y: y}, clip(name, what, 184))
@@ -232,16 +182,17 @@ func (t *opTable) draw(f *frame) {
 			f.c.FillText(number, vg.Point{X: right[c], Y: y}, s)
 		}
 	}
-	var further opTotal
-	for i, o := range t.ops {
-		if i >= maxOps && len(t.ops) > maxOps+1 {
-			further.calls, further.predicted, further.measured = further.calls+o.calls, further.predicted+o.predicted, further.measured+o.measured
+	var further Operation
+	for i := range t.Operations {
+		o := &t.Operations[i]
+		if i >= maxOps && len(t.Operations) > maxOps+1 {
+			further.Add(o.Calls, o.PredictedS, o.MeasuredS)
 			continue
 		}
-		line(o.op, o)
+		line(o.Name, o)
 	}
-	if n := len(t.ops) - maxOps; n > 1 {
-		line(plural(n, "further operation"), further)
+	if n := len(t.Operations) - maxOps; n > 1 {
+		line(plural(n, "further operation"), &further)
 	}
-	line("all kernels", t.all())
+	line(t.Kernels.Name, &t.Kernels)
 }

@@ -106,6 +106,9 @@ func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Targ
 	return err
 }
 
+// Dir is where the run lies.
+func (l *Loaded) Dir() string { return l.dir }
+
 // Predicted is the simulated schedule that lies beside a measured one; nil: there is none.
 func (l *Loaded) Predicted() (*schedule.Schedule, error) {
 	if _, err := os.Stat(filepath.Join(l.dir, PredictedFile)); errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"dahl/dag"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/platform"
@@ -213,7 +212,7 @@ func (v *verification) checkSchedule(name string) {
 // checkEnergy integrates the powers over the schedule again, in two ways. What meters counted nobody
 // can derive; the model beside it is.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
+	report, err := plan.EnergyOf(s, p)
 	if err == nil {
 		err = report.Check(s, p)
 	}
@@ -229,6 +228,7 @@ func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) er
 		compared = append(compared, kept.Metered[i].Of)
 	}
 	report.AddReadings(p.Platform, kept.Readings, compared)
+	report.Epoch, report.FirstStep = kept.Epoch, kept.FirstStep // which nobody can derive, either
 	want, err := json.Marshal(report)
 	if err != nil {
 		return err

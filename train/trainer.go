@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -54,6 +56,7 @@ type Trainer struct {
 	recorded []int     // steps of this leg and epoch, by graph
 
 	resumed  bool      // it began with a checkpoint
+	warmsUp  bool      // the first step of each graph does not count
 	saved    Progress  // of the last checkpoint
 	savedAt  time.Time // when it was written, or the training began
 	saveTook time.Duration
@@ -193,6 +196,7 @@ func (t *Trainer) Run(ctx context.Context) error {
 	t.enough, ctx = ctx, context.WithoutCancel(ctx)
 	begin := time.Now()
 	t.savedAt = begin
+	t.begins()
 	order := make([]int32, t.Workload.Data.Train.Len())
 	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {
@@ -213,6 +217,20 @@ func (t *Trainer) Run(ctx context.Context) error {
 	return cmp.Or(t.save(), t.measureOne(ctx))
 }
 
+// begins decides whether the first steps count, and counts what was done before the training went on.
+func (t *Trainer) begins() {
+	t.warmsUp = slices.ContainsFunc(t.Workload.pieces(), func(p plan.Piece) bool { return p.First })
+	t.Measured.Counted = Counted(t.Epochs).Plus(t.at.Trained.Counted)
+}
+
+// Counted is what counts of the epochs together.
+func Counted(epochs []nn.EpochMetrics) (all plan.Counted) {
+	for _, e := range epochs {
+		all = all.Plus(plan.Counted{Steps: e.Steps, Images: e.Images, Time: time.Duration(math.Round(e.Seconds * 1e9)), Joules: e.Joules})
+	}
+	return all
+}
+
 // measureOne runs a training step beside a training that had none left when it went on, so that
 // there is a schedule to show. The state stays.
 func (t *Trainer) measureOne(ctx context.Context) error {
@@ -225,12 +243,12 @@ func (t *Trainer) measureOne(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("measuring a step: %w", err)
 	}
-	g, p := t.Workload.Program.Graphs[0], plan.Piece{Segment: dag.Segment{Steps: 1}, Recorded: true}
-	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(0, 1, false), nn.BatchOf(g))
+	p := plan.Piece{Segment: dag.Segment{Steps: 1}, Recorded: true, First: true} // so that it does not count
+	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(0, 1, false))
 	if err != nil {
 		return err
 	}
-	t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: t.at.Epoch, First: t.feed.stepsDone}, g, p.Segment)
+	t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: t.at.Epoch, First: t.feed.stepsDone}, t.Workload.Program.Graphs[0], p)
 	t.done = append(t.done, p)
 	return nil
 }
@@ -306,9 +324,10 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 	}
 	trained, tested := &at.Trained, &at.Tested
 	m.Loss, m.Accuracy = trained.means()
-	m.Seconds, m.ImagesPerSec = trained.Time.Seconds(), trained.rate()
-	if t.Measured.Basis != energy.Unavailable && trained.UnrecordedImages == 0 {
-		m.Joules, m.JoulesSource = trained.Joules, string(t.Measured.Basis)
+	c := trained.Counted
+	m.Steps, m.Images, m.Seconds = c.Steps, c.Images, c.Time.Seconds()
+	if m.Modelled = t.Measured.Basis != energy.Unavailable; m.Modelled {
+		m.Joules = c.Joules
 	}
 	if tested.Images > 0 {
 		m.Tested = true
@@ -325,7 +344,8 @@ const maxRecordedSpans = 4_000_000
 // others, as many at once as spans may be kept of, and of a training whose state is kept no
 // more than come before that.
 func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
-	p, g := plan.Piece{Segment: left}, t.Workload.Program.Graphs[left.Graph]
+	g := t.Workload.Program.Graphs[left.Graph]
+	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Images: TrainedOn(g)}
 	if n := t.Workload.RecordedSteps() - t.recorded[left.Graph]; n > 0 {
 		p.Recorded = true
 		p.Steps = min(p.Steps, n, max(1, maxRecordedSpans/max(1, g.NumTasks())))
@@ -382,19 +402,17 @@ func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tal
 
 // take accounts for a piece that has run.
 func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
-	g, joules := t.Workload.Program.Graphs[p.Graph], 0.0 // known where the piece was recorded
+	g := t.Workload.Program.Graphs[p.Graph]
 	batch := nn.BatchOf(g)
+	a := plan.Accounted{Schedule: s, Epoch: epoch, First: t.feed.stepsDone + 1}
 	if p.Recorded {
-		report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), batch)
-		if err != nil {
+		var err error
+		if a.Report, err = plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false)); err != nil {
 			return err
 		}
 		t.recorded[p.Graph] += p.Steps
-		joules = t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment)
-	} else {
-		t.Measured.AddUnrecorded(s, g, p.Segment)
 	}
-	count.took(p, batch, s.Makespan, joules)
+	count.Counted = count.Counted.Plus(t.Measured.Add(a, g, p))
 	for k, r := range t.feed.results[:p.Steps] {
 		count.add(r, batch)
 		step := t.feed.stepsDone
@@ -417,39 +435,16 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 
 // tally counts the images of one split in one epoch.
 type tally struct {
-	Images  int           `json:"images"`
-	Correct int           `json:"correct"`
-	Loss    exact         `json:"loss"` // sum over images
-	Time    time.Duration `json:"time_ns"`
-	Joules  float64       `json:"joules"` // of recorded pieces
-
-	// Part of the above.
-	UnrecordedImages int           `json:"unrecorded_images"`
-	UnrecordedTime   time.Duration `json:"unrecorded_time_ns"`
+	Images  int          `json:"images"`
+	Correct int          `json:"correct"`
+	Loss    exact        `json:"loss"` // sum over images
+	Counted plan.Counted `json:"counted"`
 }
 
 func (c *tally) add(r StepResult, batch int) {
 	c.Images += batch
 	c.Correct += r.Correct
 	c.Loss += exact(r.Loss * float64(batch))
-}
-
-// took notes what a piece of steps of a batch came to.
-func (c *tally) took(p plan.Piece, batch int, d time.Duration, joules float64) {
-	c.Time += d
-	c.Joules += joules
-	if !p.Recorded {
-		c.UnrecordedImages += p.Steps * batch
-		c.UnrecordedTime += d
-	}
-}
-
-// rate is the images per second, of what nothing held up where there is such.
-func (c *tally) rate() float64 {
-	if c.UnrecordedImages > 0 {
-		return float64(c.UnrecordedImages) / c.UnrecordedTime.Seconds()
-	}
-	return float64(c.Images) / c.Time.Seconds()
 }
 
 func (c *tally) means() (loss, accuracy float64) {

@@ -140,7 +140,7 @@ func (w *Workload) Target() execute.Target {
 
 // Predict simulates the program as it will run.
 func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
-	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere, nn.BatchOf)
+	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere)
 }
 
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
@@ -177,13 +177,23 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 			n = min(n, max(0, w.RecordedSteps()-recorded[seg.Graph]))
 		}
 		recorded[seg.Graph] += n
-		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}}} {
+		images := TrainedOn(w.Program.Graphs[seg.Graph])
+		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true, Images: images}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}, Images: images}} {
 			if p.Steps > 0 {
 				pieces = append(pieces, p)
 			}
 		}
 	}
+	plan.FirstOf(pieces)
 	return pieces
+}
+
+// TrainedOn is the number of images that a step trains on; 0: it evaluates, or no model made it.
+func TrainedOn(g *dag.Graph) int {
+	if nn.IsTraining(g) {
+		return nn.BatchOf(g)
+	}
+	return 0
 }
 
 // epochOrder is the order of one epoch; all of them are alike.

@@ -63,7 +63,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *outp
 	case len(runs) == 1 && measured == nil:
 		return cli.InputErrorf("%s holds a simulated run; name an executed one, or further runs", dirs[0])
 	case measured != nil:
-		return comparePair(ctx, stdout, dirs, predicted, measured, out)
+		return comparePair(ctx, stdout, predicted, measured, out)
 	}
 	return compareAny(stdout, dirs, runs, out)
 }
@@ -87,31 +87,13 @@ func paired(runs []*loadedRun) (predicted, measured *loadedRun) {
 }
 
 // comparePair lays a measured run beside its prediction: that of another run, or nil for its own.
-func comparePair(ctx context.Context, stdout io.Writer, dirs []string, other, measured *loadedRun, out *output) error {
-	unrecordedS := 0.0 // as predicted, where it is not in the measured run
-	problem, decision := measured.Problem, measured.Decision
-	var predicted *schedule.Schedule
-	var err error
-	if other == nil {
-		if predicted, err = measured.Predicted(); err == nil && predicted == nil {
-			err = cli.InputErrorf("%s holds no prediction; name a simulated run first", dirs[0])
-		}
-	} else {
-		problem, decision = other.Problem, other.Decision
-		predicted, unrecordedS, err = other.recordedSteps(ctx)
-	}
+func comparePair(ctx context.Context, stdout io.Writer, other, measured *loadedRun, out *output) error {
+	c, problem, err := measured.beside(ctx, other, plan.Compare)
 	if err != nil {
-		return err
-	}
-	c, err := plan.Compare(ctx, decision, predicted, measured.Schedule)
-	if err != nil {
-		return err
-	}
-	if err := measured.addTo(c, problem, unrecordedS); err != nil {
 		return err
 	}
 	err = out.drawPicture(func(w io.Writer) error {
-		return drawComparison(w, problem, predicted, measured.Schedule, measured.summary)
+		return drawComparison(w, c, problem, measured.Schedule, measured.summary)
 	})
 	if err != nil {
 		return err
@@ -119,15 +101,44 @@ func comparePair(ctx context.Context, stdout io.Writer, dirs []string, other, me
 	if out.json {
 		return cli.PrintJSON(stdout, c)
 	}
-	printComparison(stdout, c, measured.summary.Shown)
+	printComparison(stdout, c, measured.summary)
 	return nil
 }
 
-// addTo adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
-func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem, unrecordedS float64) error {
-	if rec := r.summary.Recorded; rec != nil && rec.Of > rec.Steps {
-		c.UnrecordedStepS, c.PredictedUnrecordedStepS = r.summary.PeriodS, cmp.Or(unrecordedS, rec.PredictedS)
+// comparing is one of the comparisons of package plan.
+type comparing func(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*plan.Comparison, error)
+
+// beside lays a measured run beside its prediction, as comparePair does; the problem is that of the prediction.
+func (r *loadedRun) beside(ctx context.Context, other *loadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
+	problem, decision := r.Problem, r.Decision
+	var predicted *schedule.Schedule
+	predictedS := 0.0
+	if other != nil {
+		problem, decision, predictedS = other.Problem, other.Decision, other.summary.StepS
+		predicted, err = other.recordedSteps(ctx)
+	} else {
+		if r.summary.Trained != nil {
+			predictedS = r.summary.Trained.PredictedStepS
+		}
+		if predicted, err = r.Predicted(); err == nil && predicted == nil {
+			err = cli.InputErrorf("%s holds no prediction; name a simulated run first", r.Dir())
+		}
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = compare(ctx, decision, predicted, r.Schedule); err != nil {
+		return nil, nil, err
+	}
+	if predictedS > 0 && r.summary.StepS > 0 {
+		run := plan.NewPair(predictedS, r.summary.StepS)
+		c.RunStep = &run
+	}
+	return c, problem, r.addTo(c, problem)
+}
+
+// addTo adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
+func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
 	kept, err := r.Energy()
 	if err != nil {
 		return cli.AsInput(err)
@@ -168,20 +179,18 @@ func (out *output) drawPicture(draw func(io.Writer) error) error {
 }
 
 // recordedSteps is a run's schedule, or where it is a simulated one of steps that are not
-// recorded, and recorded ones take longer, that of recorded steps by the same plan and what
-// one that is not recorded takes.
-func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, unrecordedS float64, err error) {
+// recorded, and recorded ones take longer, that of recorded steps by the same plan.
+func (r *loadedRun) recordedSteps(ctx context.Context) (*schedule.Schedule, error) {
 	timed := slices.ContainsFunc(r.Problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
 	if r.Schedule.World != schedule.Simulated || !timed {
-		return r.Schedule, 0, nil
+		return r.Schedule, nil
 	}
-	s, err = plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
-	return s, r.summary.PeriodS, err
+	return plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
 }
 
-// drawComparison draws both schedules on one time axis; the summary is of the measured run.
-func drawComparison(out io.Writer, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
-	one, err := newPlotRun(p, predicted, of)
+// drawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
+func drawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *summary) error {
+	one, err := newPlotRun(p, c.Predicted, of)
 	if err != nil {
 		return err
 	}
@@ -189,14 +198,51 @@ func drawComparison(out io.Writer, p *schedule.Problem, predicted, measured *sch
 	if err != nil {
 		return err
 	}
-	return plots.Compare(out, "svg", one, other)
+	return plots.Compare(out, "svg", plots.Input{Run: other, Predicted: one, Compared: pictured(c, of.Shown)})
 }
 
-// printComparison writes a comparison as tables; shown says which steps of the run are measured.
-func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
-	if shown != nil && shown.String() != "" {
-		fmt.Fprintf(w, "measured are %s\n", shown)
+// errorSign says what an error is, wherever one is printed or drawn.
+const errorSign = "error: + where the prediction is above what was measured"
+
+// pictured is what the picture of a comparison says of it: the lines and numbers that are printed.
+func pictured(c *plan.Comparison, shown *shownSteps) *plots.Compared {
+	p := &plots.Compared{Text: fmt.Sprintf("%s: predicted %s, measured %s, %+.1f %% (%s)",
+		stepsText(c, shown), cli.ShowTime(c.Makespan.Predicted), cli.ShowTime(c.Makespan.Measured), c.Makespan.ErrorPercent, errorSign)}
+	at := map[string]int{}
+	for i := range c.Kernels {
+		k := &c.Kernels[i]
+		n, ok := at[k.Op]
+		if !ok {
+			n = len(p.Operations)
+			at[k.Op], p.Operations = n, append(p.Operations, plots.Operation{Name: k.Op})
+		}
+		p.Operations[n].Add(float64(k.Count), k.Sum.Predicted, k.Sum.Measured)
 	}
+	p.Kernels.Name = allKernels
+	for i := range p.Operations {
+		p.Kernels.Add(p.Operations[i].Calls, 0, 0)
+	}
+	p.Kernels.PredictedS, p.Kernels.MeasuredS = c.Busy.Predicted, c.Busy.Measured
+	for _, w := range c.Ways {
+		p.Operations = append(p.Operations, plots.Operation{Name: "copy " + w.From + " to " + w.To, Calls: w.Count.Measured, PredictedS: w.Busy.Predicted, MeasuredS: w.Busy.Measured})
+	}
+	slices.SortStableFunc(p.Operations, func(a, b plots.Operation) int { return cmp.Compare(b.MeasuredS, a.MeasuredS) })
+	return p
+}
+
+const allKernels = "all kernels"
+
+// stepsText names the steps that are compared.
+func stepsText(c *plan.Comparison, shown *shownSteps) string {
+	if shown != nil && shown.String() != "" {
+		return shown.String()
+	}
+	return countText(c.Steps, "step")
+}
+
+// printComparison writes a comparison as tables; the summary is of the measured run.
+func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
+	fmt.Fprintf(w, "compared are %s; %s\n", stepsText(c, of.Shown), errorSign)
 	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {
 		measured := c.MeasuredClocks
 		if c.IgnoredClocks != nil {
@@ -208,24 +254,20 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	row := func(what string, p plan.Pair, show func(float64) string, notes ...any) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
-	row("step", c.Step, cli.ShowTime, causesText(c.Causes))
-	switch {
-	case c.PredictedUnrecordedStepS > 0:
-		row("  unrecorded", plan.NewPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), cli.ShowTime)
-	case c.UnrecordedStepS > 0:
-		fmt.Fprintf(w, "%-14s %12s %12s\n", "  unrecorded", "", cli.ShowTime(c.UnrecordedStepS))
+	if c.RunStep != nil {
+		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of all %s: without the first", of.Counted.Steps, countText(of.Steps, "step")))
 	}
+	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
+	row("  per step", c.Step, cli.ShowTime, causesText(c.Causes))
 	copies := ""
 	if c.CopyErrorPercent != nil {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
 	}
-	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
-	if c.Makespan != nil {
-		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, cli.ShowTime)
-	}
-	row("J per step", c.StepJoules, cli.ThreeDigits, "  (", c.Grounds, ")")
+	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%, by simulating these steps with the measured durations; %s ran elsewhere than predicted\n", "  of which",
+		c.KernelErrorPercent, copies, c.SchedulingErrorPercent, countText(c.MovedTasks, "task"))
+	row("J per step", c.StepJoules, shortJoules, "  (", c.Grounds, ")")
 	for _, m := range c.Metered {
-		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), cli.ThreeDigits, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
+		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), shortJoules, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
 	}
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	for _, b := range c.Workers {
@@ -251,13 +293,26 @@ func shownClocks(clocks []string) string {
 // printKernels writes a line for each kernel. Times of a step are sums of spans, so that
 // they add up to what the workers are busy.
 func printKernels(w io.Writer, c *plan.Comparison) {
-	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %21s %19s %8s %17s\n", "", "", "", "", "in a step:", "", "", "one call:")
-	fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5s %11s %11s %9s %6s %11s %11s\n", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
+	op, shape, variant, model := len(allKernels), len("shape"), len("variant"), len("model")
+	for i := range c.Kernels {
+		k := &c.Kernels[i]
+		op, shape, variant, model = max(op, len(k.Op)), max(shape, min(len(k.Shape), maxShapeWidth)), max(variant, len(k.Variant)), max(model, len(k.Source))
+	}
+	line := func(format string, cells ...any) {
+		fmt.Fprintf(w, "%-*s %-*s %-*s %-*s "+format+"\n", append([]any{op, cells[0], shape, cells[1], variant, cells[2], model, cells[3]}, cells[4:]...)...)
+	}
+	fmt.Fprintln(w)
+	line("%21s %19s %8s %17s", "", "", "", "", "in a step:", "", "", "one call:")
+	line("%5s %11s %11s %9s %6s %11s %11s", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
 	for _, k := range c.Kernels {
-		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %+8.1f%% %5.1f%% %11s %11s\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
+		line("%5d %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cut(k.Shape, maxShapeWidth), k.Variant, k.Source, k.Count,
 			cli.ShowTime(k.Sum.Predicted), cli.ShowTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S))
 	}
+	line("%5s %11s %11s %+8.1f%%", allKernels, "", "", "", "", cli.ShowTime(c.Busy.Predicted), cli.ShowTime(c.Busy.Measured), c.Busy.ErrorPercent)
 }
+
+// maxShapeWidth is how much of the shape of a call is printed; --json has all of it.
+const maxShapeWidth = 44
 
 // maxCopyRows bounds the lines of copies that are printed; --json has all.
 const maxCopyRows = 40

@@ -168,8 +168,7 @@ func figuresOf(runs []*loadedRun) []figure {
 
 	size := func(v float64) string { return cli.ShortBytes(int64(v)) }
 
-	add("step", "s", cli.ShowTime, always(func(s *summary) float64 { return s.PeriodS }))
-	add("first step", "s", cli.ShowTime, always(func(s *summary) float64 { return s.FirstStepS }))
+	add("step", "s", cli.ShowTime, always(func(s *summary) float64 { return s.StepS }))
 	add("images per second", "1/s", wholeNumber, func(s *summary) (float64, bool) { return deref(s.ImagesPerS) })
 	add("energy per image", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
 	add("steps", "", wholeNumber, always(func(s *summary) float64 { return float64(s.Steps) }))
@@ -189,8 +188,8 @@ func figuresOf(runs []*loadedRun) []figure {
 			return v, v > 0
 		})
 	}
-	add("loss", "", cli.ThreeDigits, func(s *summary) (float64, bool) { return deref((*float64)(s.Loss)) })
-	add("accuracy", "", func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }, func(s *summary) (float64, bool) { return deref(s.Accuracy) })
+	add("training loss", "", cli.ThreeDigits, func(s *summary) (float64, bool) { return deref((*float64)(s.TrainingLoss)) })
+	add("test accuracy", "", func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
 	return all
 }
 
@@ -222,7 +221,7 @@ func (c *runsComparison) print(out io.Writer) error {
 	for _, in := range c.Differ[:min(len(c.Differ), maxInputRows)] {
 		cells := []string{in.Name}
 		for _, v := range in.Values {
-			cells = append(cells, shortened(v))
+			cells = append(cells, cmp.Or(cut(v, maxInputWidth), "-"))
 		}
 		row(cells...)
 	}
@@ -250,11 +249,13 @@ func (c *runsComparison) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// shortened is a value as far as a column has room for it.
-func shortened(v string) string {
-	const most = 24
-	if runes := []rune(v); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+// maxInputWidth is how much of an input is printed.
+const maxInputWidth = 24
+
+// cut is a text as far as a column has room for it.
+func cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
 	}
-	return cmp.Or(v, "-")
+	return text
 }

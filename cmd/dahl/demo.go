@@ -136,7 +136,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
-		cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
+		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
@@ -152,7 +152,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 	used := t.TouchedBytes()
 	last := t.Epochs[len(t.Epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
-		cli.ShortTime(t.Measured.StepTime()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
+		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
 		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.Measured.Main, t.load)), used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)

@@ -11,7 +11,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/energy"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/train"
@@ -31,9 +30,9 @@ func (w *workload) optionsOn(list string) *options {
 	return &o
 }
 
-// figures are the step's of a simulated or executed run.
+// figures are those of a simulated or executed run, wherever they are shown.
 func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.StepFigures {
-	f := plan.FiguresOf(o, readings, covers(readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
+	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
 	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
 		f.Tiles = w.tiles.Chosen

@@ -307,17 +307,19 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
+func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s *summary) error {
 	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
-	p := w.mainProblem(l.Predicted.Main.Steps)
-	if err := d.WritePredicted(l.Predicted.Main, p.Graph, p.Platform); err != nil {
+	c, err := plan.Beside(ctx, w.Decision, l.Predicted.Main, l.Measured.Main)
+	if err != nil {
 		return err
 	}
-	err := d.Write(compareFile, func(out io.Writer) error {
-		return drawComparison(out, p, l.Predicted.Main, l.Measured.Main, s)
-	})
+	p := w.mainProblem(c.Steps)
+	if err := d.WritePredicted(c.Predicted, p.Graph, p.Platform); err != nil {
+		return err
+	}
+	err = d.Write(compareFile, func(out io.Writer) error { return drawComparison(out, c, p, l.Measured.Main, s) })
 	if errors.Is(err, plots.ErrNoData) {
 		return nil
 	}
@@ -329,27 +331,20 @@ func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.Losses, t.metered()
-	if s.Recorded != nil && t.Predicted != nil && t.Predicted.Unrecorded.Steps > 0 {
-		s.Recorded.PredictedS = t.Predicted.StepTime().Seconds()
-	}
 	b := cli.ThisBuild()
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
-		last := t.Epochs[n-1]
-		loss := number(last.Loss)
-		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &loss
-		if last.Tested {
-			s.Accuracy = &last.TestAccuracy
-		}
+		s.addLast(&t.Epochs[n-1])
 	}
 	images := 0
 	for _, step := range t.Steps {
 		images += step.Images
 	}
-	if len(t.Steps) > 0 {
+	if n := len(t.Steps); n > 0 {
+		s.Steps, s.Shown.Of = n, n // with those before the training went on
 		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
-			s.Trained.PredictedStepS = t.Predicted.StepTime().Seconds()
+			s.Trained.PredictedStepS = t.Predicted.Counted.PerStep().Seconds()
 		}
 		if c := t.Saving; c.Count > 0 {
 			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
@@ -367,6 +362,15 @@ func printData(out io.Writer, data *train.Data) {
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d%s\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
+// addLast adds what the last epoch came to.
+func (s *summary) addLast(e *nn.EpochMetrics) {
+	loss := number(e.Loss)
+	if s.TrainingLoss = &loss; e.Tested {
+		tested := number(e.TestLoss)
+		s.TestLoss, s.TestAccuracy = &tested, &e.TestAccuracy
+	}
+}
+
 // printTraining says what is about to run.
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
@@ -374,12 +378,12 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
-	fmt.Fprintf(out, "machine   %s, %d workers%s\n", w.Platform.Name, len(w.Platform.Workers), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %s\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "machine   %s, %s%s\n", w.Platform.Name, countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
+		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {
@@ -411,7 +415,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
-	p, m := t.Predicted.StepTime(), t.Measured.StepTime()
+	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))

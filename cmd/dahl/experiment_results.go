@@ -54,16 +54,16 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 
 // fillTimes sets times, losses and accuracies.
 func fillTimes(row *experiment.Row, s *summary) {
-	row.Set(experiment.StepTime, s.PeriodS)
+	row.Set(experiment.StepTime, s.StepS)
 	row.Set(experiment.RunTime, s.MakespanS)
 	if s.ImagesPerS != nil {
 		row.Set(experiment.Rate, *s.ImagesPerS)
 	}
-	if s.Loss != nil {
-		row.Set(experiment.Loss, float64(*s.Loss))
+	if s.TrainingLoss != nil {
+		row.Set(experiment.Loss, float64(*s.TrainingLoss))
 	}
-	if s.Accuracy != nil {
-		row.Set(experiment.Accuracy, 100**s.Accuracy)
+	if s.TestAccuracy != nil {
+		row.Set(experiment.Accuracy, 100**s.TestAccuracy)
 	}
 	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
 		row.Set(experiment.PredictedStep, s.Trained.PredictedStepS)
@@ -82,11 +82,9 @@ func (r *gridRun) fillJoules(row *experiment.Row, s *summary, p *platform.Platfo
 	if measured {
 		joules = r.fillMetered(row, e.Readings)
 	}
-	if measured || s.Recorded == nil { // else the total is of some steps only
-		row.Set(experiment.Joules, joules)
-		if s.Trained != nil {
-			row.Set(experiment.JoulesPerEpoch, joules/float64(s.Trained.Epochs))
-		}
+	row.Set(experiment.Joules, joules)
+	if s.Trained != nil {
+		row.Set(experiment.JoulesPerEpoch, joules/float64(s.Trained.Epochs))
 	}
 	if e.PerImage > 0 {
 		row.Set(experiment.JoulesPerImage, e.PerImage)

@@ -59,8 +59,8 @@ func (v *verification) checkDeadline() error {
 		return err
 	}
 	step := s.MakespanS
-	if s.ObjectiveSummary != nil && s.StepS != nil {
-		step = *s.StepS
+	if s.ObjectiveSummary != nil && s.SteadyStepS != nil {
+		step = *s.SteadyStepS
 	}
 	if cli.Seconds(step) > v.manifest.Options.Deadline {
 		return fmt.Errorf("a step takes %s, and the run was to keep %v", cli.ShowTime(step), v.manifest.Options.Deadline)

@@ -30,7 +30,7 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 		h.grounds = "measured by meters"
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
-		h.of = fmt.Sprintf("%d steps take", s.Steps)
+		h.of = countText(s.Steps, "step") + " take"
 	}
 	if s.Models != nil {
 		h.known = known(s.Models)
@@ -45,8 +45,13 @@ func (h *headline) print(out io.Writer, beside string) {
 	if f.ImagesPerS > 0 {
 		rate = fmt.Sprintf("%s images/s", wholeNumber(f.ImagesPerS))
 	}
-	fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
+	if f.StepS > 0 {
+		fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
+	} else {
+		fmt.Fprintln(out, "step      only the first step of each graph ran, which does not count")
+	}
 	switch {
+	case f.StepS == 0:
 	case f.Basis == energy.Unavailable:
 		fmt.Fprintf(out, "energy    %s\n", h.grounds)
 	case f.JoulesPerImage > 0:
@@ -97,6 +102,14 @@ func wholeNumber(v float64) string {
 		return cli.ThreeDigits(v)
 	}
 	return thousands(int(math.Round(v)))
+}
+
+// countText prints how many there are: "1 step", "1,200 steps".
+func countText(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return thousands(n) + " " + what
 }
 
 // shortJoules prints an energy with three significant digits.

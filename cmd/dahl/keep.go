@@ -162,12 +162,13 @@ func (k *keeper) outcome(t *trainer, m *manifest) error {
 	if err := k.dir.Write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return err
 	}
-	if err := writeLegs(k.dir, t); err != nil {
+	ctx := context.WithoutCancel(k.ctx)
+	if err := writeLegs(ctx, k.dir, t); err != nil {
 		return err
 	}
 	m.Losses = slices.Concat(k.lost, t.Losses)
 	if t.Measured.Main != nil {
-		return t.w.writeLeg(k.dir, &t.Leg, t.summarize())
+		return t.w.writeLeg(ctx, k.dir, &t.Leg, t.summarize())
 	}
 	return nil
 }

@@ -143,8 +143,8 @@ type ObjectiveSummary struct {
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
 	Gap          number   `json:"gap"`                      // value over bound, minus 1
 	Proven       bool     `json:"proven"`
-	StepS        *float64 `json:"step_s,omitempty"` // of a steady step, which the value and the bound are then of
-	StepJ        *float64 `json:"step_j,omitempty"`
+	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
+	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
 	Nodes        int      `json:"nodes"`
 	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
 
@@ -160,7 +160,7 @@ func (s *summary) addObjective(ctx context.Context, o *options, found *best.Resu
 	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
-		of.StepS, of.StepJ = &seconds, &found.Joules
+		of.SteadyStepS, of.SteadyStepJ = &seconds, &found.Joules
 	}
 	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
 	of.DeadlineS = o.Deadline.Seconds()

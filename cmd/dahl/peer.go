@@ -197,29 +197,21 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *man
 
 // summarizePeer is what --json prints of a training by another program.
 func (w *workload) summarizePeer(r *peer.Result) *summary {
-	last, b := r.Epochs[len(r.Epochs)-1], cli.ThisBuild()
-	loss, training, images := number(last.Loss), 0.0, 0
-	for _, e := range r.Epochs {
-		training += e.Seconds
-	}
-	for _, step := range r.Steps {
-		images += step.Images
-	}
+	b, c := cli.ThisBuild(), train.Counted(r.Epochs)
+	rate := float64(c.Images) / c.Time.Seconds()
 	s := &summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, PeriodS: training / float64(len(r.Steps)), EpochImages: w.samples.Train,
-		ImagesPerS: &last.ImagesPerSec, Loss: &loss, Provenance: &b,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.PerStep().Seconds(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
+		ImagesPerS: &rate, Provenance: &b,
 		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings},
 		Load:    newLoadSummary(r.Load, r.Threads),
-		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
+		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
 	}
 	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
-	if last.Tested {
-		s.Accuracy = &last.TestAccuracy
-	}
+	s.addLast(&r.Epochs[len(r.Epochs)-1])
 	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 {
 		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
-		s.EnergyJ.PerImage = sum.Joules / sum.Seconds * training / float64(images)
+		s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Images), energy.Measured
 	}
 	return s
 }
@@ -227,7 +219,7 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
 	printData(out, &w.Data)
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.Options.Batch, w.opts.Epochs)
+	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %s\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.Options.Batch, countText(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %d threads\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
 		r.Setting, r.Format, r.Device, r.Threads)
 	fmt.Fprintf(out, "trained   by %s; the first losses differ by %.1g from dahl's\n", w.Method(), r.LossError)
@@ -240,7 +232,7 @@ func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.D
 	if m.Tested {
 		test = fmt.Sprintf("  test %5.2f %%", 100*m.TestAccuracy)
 	}
-	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec, left.Round(100*time.Millisecond))
+	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec(), left.Round(100*time.Millisecond))
 }
 
 // peerEnergyText prints the joules of a training by another program.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/naming"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
 )
@@ -67,7 +69,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 	if figures == nil {
 		figures = plots.Figures()
 	}
-	in, err := plotInput(path, by, steps)
+	in, err := plotInput(cmd.Context(), path, by, steps)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 }
 
 // plotInput reads a run, and the prediction of it where there is one.
-func plotInput(path string, by plots.ColourBy, steps string) (in plots.Input, err error) {
+func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string) (in plots.Input, err error) {
 	r, err := loadRun(path)
 	if err != nil {
 		return in, err
@@ -111,7 +113,12 @@ func plotInput(path string, by plots.ColourBy, steps string) (in plots.Input, er
 	if err != nil || predicted == nil {
 		return in, err
 	}
-	if in.Predicted, err = newPlotRun(r.Problem, predicted, r.summary); err == nil {
+	c, _, err := r.beside(ctx, nil, plan.Beside)
+	if err != nil {
+		return in, err
+	}
+	in.Compared = pictured(c, r.summary.Shown)
+	if in.Predicted, err = newPlotRun(r.Problem, c.Predicted, r.summary); err == nil {
 		in.Predicted.ColourBy = by
 	}
 	return in, err

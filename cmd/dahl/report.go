@@ -5,10 +5,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,16 +49,17 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 		return err
 	}
 	var runs []report.Run
+	var summaries []*summary
 	for _, dir := range dirs {
-		r, err := reportedRun(dir)
+		r, s, err := reportedRun(dir)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, *r)
+		runs, summaries = append(runs, *r), append(summaries, s)
 	}
 	if len(runs) > 1 {
 		for i := range runs {
-			runs[i].Front = pointAmong(&runs[i])
+			runs[i].Front = pointAmong(&runs[i], summaries[i])
 		}
 	}
 	title := "dahl: " + filepath.Clean(dirs[0])
@@ -73,27 +74,27 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 }
 
 // reportedRun reads a run directory for a report.
-func reportedRun(dir string) (*report.Run, error) {
+func reportedRun(dir string) (*report.Run, *summary, error) {
 	l, err := loadRun(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &report.Run{Name: filepath.Clean(dir), Provenance: l.provenance()}
 	if r.Energy, err = l.Energy(); err != nil {
-		return nil, cli.AsInput(err)
+		return nil, nil, cli.AsInput(err)
 	}
 	if r.Shown, err = newPlotRun(l.Problem, l.Schedule, l.summary); err != nil {
-		return nil, cli.AsInput(err)
+		return nil, nil, cli.AsInput(err)
 	}
-	r.Row = l.reportRow(r.Energy)
+	r.Row = l.reportRow()
 	r.Waits = []*plan.Waits{plan.WaitsOf(r.Shown.Problem, l.Schedule)}
 	predicted, err := l.Predicted()
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return nil, nil, cli.AsInput(err)
 	}
 	if predicted != nil {
 		if r.Predicted, err = newPlotRun(l.Problem, predicted, l.summary); err != nil {
-			return nil, cli.AsInput(err)
+			return nil, nil, cli.AsInput(err)
 		}
 		r.Waits = append(r.Waits, plan.WaitsOf(r.Predicted.Problem, predicted))
 	}
@@ -101,18 +102,16 @@ func reportedRun(dir string) (*report.Run, error) {
 	if l.manifest.Lists(frontFile) {
 		r.Front, err = rundir.ReadAs(filepath.Join(dir, frontFile), readFront)
 	}
-	return r, cli.AsInput(err)
+	return r, l.summary, cli.AsInput(err)
 }
 
-// pointAmong is where a run lies among the fronts of others: its own front, else its steady step.
-func pointAmong(r *report.Run) []plots.FrontPoint {
-	s := r.Shown.Schedule
-	joules, basis := r.Energy.Best()
-	if r.Front != nil || basis == energy.Unavailable || s.Makespan <= 0 {
+// pointAmong is where a run lies among the fronts of others: its own front, else its step.
+func pointAmong(r *report.Run, s *summary) []plots.FrontPoint {
+	joules := s.joulesPerStep()
+	if r.Front != nil || s.StepS <= 0 || math.IsNaN(joules) {
 		return r.Front
 	}
-	step := cmp.Or(s.Period, s.Makespan/time.Duration(s.Steps))
-	return []plots.FrontPoint{{Seconds: step.Seconds(), Joules: joules / float64(s.Steps), Label: r.Name, Front: true, Chosen: true}}
+	return []plots.FrontPoint{{Seconds: s.StepS, Joules: joules, Label: r.Name, Front: true, Chosen: true}}
 }
 
 // provenance says where a run came from.
@@ -156,7 +155,7 @@ func (r *loadedRun) provenance() []report.Fact {
 }
 
 // reportRow is what the table of runs says of one.
-func (r *loadedRun) reportRow(e *energy.Report) []report.Cell {
+func (r *loadedRun) reportRow() []report.Cell {
 	s := r.summary
 	row := []report.Cell{{Name: "world", Text: string(s.World)}, {Name: "network", Text: cmp.Or(r.manifest.Model, s.Graph)},
 		{Name: "platform", Text: r.manifest.Platform.Name}, {Name: "policy", Text: s.Policy}}
@@ -165,22 +164,30 @@ func (r *loadedRun) reportRow(e *energy.Report) []report.Cell {
 			row = append(row, report.Cell{Name: name, Text: show(v), Number: &v})
 		}
 	}
-	add("step", s.PeriodS, cli.ShowTime)
-	if s.ImagesPerS != nil {
-		add("images/s", *s.ImagesPerS, cli.ThreeDigits)
+	add("steps", float64(s.Steps), wholeNumber)
+	add("run", s.MakespanS, cli.ShowTime)
+	if s.StepS > 0 {
+		add("step", s.StepS, cli.ShowTime)
 	}
-	if joules, basis := e.Best(); basis != energy.Unavailable {
-		add("J of the schedule", joules, cli.ThreeDigits)
-		if e.JoulesPerImage > 0 {
-			add("J/image", e.JoulesPerImage, cli.ThreeDigits)
+	if s.ImagesPerS != nil {
+		add("images/s", *s.ImagesPerS, wholeNumber)
+	}
+	if s.EnergyJ.Basis != energy.Unavailable {
+		add("modelled energy of the run", s.EnergyJ.Total, shortJoules)
+	}
+	if joules := s.joulesPerStep(); !math.IsNaN(joules) {
+		if s.EnergyJ.PerImage > 0 {
+			add("energy per image", s.EnergyJ.PerImage, shortJoules)
+		} else {
+			add("energy per step", joules, shortJoules)
 		}
 	}
-	row = append(row, report.Cell{Name: "energy", Text: s.EnergyJ.Grounds})
-	if s.Loss != nil {
-		add("loss", float64(*s.Loss), cli.ThreeDigits)
+	row = append(row, report.Cell{Name: "energy by", Text: s.energyBy()})
+	if s.TrainingLoss != nil {
+		add("training loss", float64(*s.TrainingLoss), cli.ThreeDigits)
 	}
-	if s.Accuracy != nil {
-		add("accuracy", *s.Accuracy, cli.ThreeDigits)
+	if s.TestAccuracy != nil {
+		add("test accuracy", *s.TestAccuracy, func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) })
 	}
 	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
 	add("live peak in "+host, float64(s.LivePeakBytes[host]), func(b float64) string { return cli.ShortBytes(int64(b)) })

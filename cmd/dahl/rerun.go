@@ -267,7 +267,7 @@ func printBothTimes(stdout io.Writer, dir, out string) {
 		return
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
-		cli.ShowTime(then.PeriodS), cli.ShowTime(now.PeriodS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
+		cli.ShowTime(then.StepS), cli.ShowTime(now.StepS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
 }
 
 func sameFile(a, b string) bool {

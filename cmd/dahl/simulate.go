@@ -341,7 +341,7 @@ func clocksText(p *platform.Platform) string {
 
 // printDetails prints what a simulated run consists of.
 func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
-	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.StepTime()))
+	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.Counted.PerStep()))
 	printWaits(out, s.Waits)
 	printSources(out, s.Models)
 	fmt.Fprintf(out, "joules    %s J in all (%s)\n", cli.ThreeDigits(o.Joules), o.Report.Grounds())
@@ -358,7 +358,7 @@ func printSamples(out io.Writer, s *plan.Samples) {
 		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
 		return
 	}
-	run, step, joules := &s.Makespan, &s.Period, &s.Energy
+	run, step, joules := &s.Makespan, &s.Step, &s.Energy
 	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
 		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
 		cli.ThreeDigits(joules.Median), cli.ThreeDigits(joules.Low), cli.ThreeDigits(joules.High))

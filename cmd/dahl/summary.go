@@ -8,7 +8,6 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -17,16 +16,17 @@ import (
 	"dahl/train/peer"
 )
 
-// energyText prints the joules of a training and what they rest on.
+// energyText prints the joules of all of a training and what they rest on.
 func (t *trainer) energyText() string {
 	o := t.Measured
-	if len(t.Readings) > 0 {
-		return fmt.Sprintf("measured %s; %s %s", readingsText(t.Readings), o.Report.Grounds(), joulesText(o))
-	}
+	modelled := fmt.Sprintf("%s J (%s)", cli.ThreeDigits(o.Joules), o.Report.Grounds())
 	if o.Basis == energy.Unavailable {
-		return "energy unavailable: the platform names no powers"
+		modelled = "energy unavailable: the platform names no powers"
 	}
-	return fmt.Sprintf("%s (%s)", joulesText(o), o.Report.Grounds())
+	if len(t.Readings) > 0 {
+		return fmt.Sprintf("measured %s; %s", readingsText(t.Readings), modelled)
+	}
+	return modelled
 }
 
 // hostBytes is what the layouts reserve in the host's memory.
@@ -55,10 +55,11 @@ type summary struct {
 	Policy     string         `json:"policy"`
 	Chosen     *chosenDevices `json:"chosen_devices,omitempty"`
 	Clocks     []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
-	Steps      int            `json:"steps"`
-	MakespanS  float64        `json:"makespan_s"`
-	FirstStepS float64        `json:"first_step_s"`
-	PeriodS    float64        `json:"period_s"`
+	Steps      int            `json:"steps"`            // all that train; of a graph that no model made, all
+	MakespanS  float64        `json:"makespan_s"`       // of the run: these steps, with evaluations
+	StepS      float64        `json:"step_s"`           // the mean of what is counted
+	ImagesPerS *float64       `json:"images_per_s,omitempty"`
+	Counted    countedSummary `json:"counted"`
 	EnergyJ    energySummary  `json:"energy_j"`
 	Tasks      int            `json:"tasks"`
 	Transfers  int            `json:"transfers"`
@@ -77,7 +78,7 @@ type summary struct {
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
-	Busy map[string]float64 `json:"busy"` // share of a steady step of the main schedule, by device
+	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
 
 	EpochImages int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
 
@@ -97,21 +98,33 @@ type summary struct {
 	Trained  *trainedSummary     `json:"training,omitempty"`
 	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
 
-	ImagesPerS *float64   `json:"images_per_s,omitempty"`
-	Loss       *number    `json:"loss,omitempty"`
-	Accuracy   *float64   `json:"accuracy,omitempty"`
-	Provenance *cli.Build `json:"provenance,omitempty"`
+	// Of the last epoch.
+	TrainingLoss *number    `json:"training_loss,omitempty"`
+	TestLoss     *number    `json:"test_loss,omitempty"`
+	TestAccuracy *float64   `json:"test_accuracy,omitempty"`
+	Provenance   *cli.Build `json:"provenance,omitempty"`
+}
+
+// countedSummary is what step_s, images_per_s and the joules of an image are of: the steps that train, but the first of
+// each graph, which warms up.
+type countedSummary struct {
+	Steps   int     `json:"steps"`
+	Images  int     `json:"images,omitempty"`
+	Seconds float64 `json:"seconds"`
+	Joules  float64 `json:"modelled_joules"`
 }
 
 type energySummary struct {
-	Total    float64            `json:"total"`
-	Basis    energy.Basis       `json:"basis"`
-	PerImage float64            `json:"per_image,omitempty"` // of a steady training step
-	Grounds  string             `json:"grounds"`             // of the basis: where the watts are from
-	ByDevice map[string]float64 `json:"by_device"`           // with the host
-	ByLink   map[string]float64 `json:"by_link,omitempty"`   // adds up to the total with ByDevice
-	Readings []energy.Reading   `json:"readings,omitempty"`  // of meters, over the run
-	Metered  []plan.MeteredStep `json:"metered,omitempty"`   // a step by these meters, beside its prediction
+	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
+	Basis energy.Basis `json:"basis"`
+	// PerImage is of what is counted, by meters where they cover all devices.
+	PerImage      float64            `json:"per_image,omitempty"`
+	PerImageBasis energy.Basis       `json:"per_image_basis,omitempty"`
+	Grounds       string             `json:"grounds"`            // of the basis: where the watts are from
+	ByDevice      map[string]float64 `json:"by_device"`          // with the host
+	ByLink        map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
+	Readings      []energy.Reading   `json:"readings,omitempty"` // of meters, over the run
+	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
@@ -144,7 +157,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
-		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
+		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: countedSummary{o.Counted.Steps, o.Counted.Images, o.Counted.Time.Seconds(), o.Counted.Joules},
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochImages: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
@@ -153,8 +166,9 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 	if w.Model != nil {
 		s.Method = w.Model.Defaults.String()
 	}
-	if f := w.figures(o, readings...); f.ImagesPerS > 0 {
-		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage
+	f := w.figures(o, readings...)
+	if s.StepS = f.StepS; f.ImagesPerS > 0 {
+		s.ImagesPerS, s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = &f.ImagesPerS, f.JoulesPerImage, f.Basis
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
@@ -165,15 +179,33 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 	}
 	for _, seg := range w.Program.Order {
 		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
-		if seg.Graph == 0 {
-			s.Steps += seg.Steps
-		}
 	}
 	return s
 }
 
+// joulesPerStep is of what is counted, in the mean; NaN where it is not known.
+func (s *summary) joulesPerStep() float64 {
+	switch c := &s.Counted; {
+	case c.Steps == 0 || s.EnergyJ.Basis == energy.Unavailable && s.EnergyJ.PerImage == 0:
+		return math.NaN()
+	case s.EnergyJ.PerImage > 0:
+		return s.EnergyJ.PerImage * float64(c.Images) / float64(c.Steps)
+	default:
+		return c.Joules / float64(c.Steps)
+	}
+}
+
+// energyBy says what the joules of an image or a step rest on.
+func (s *summary) energyBy() string {
+	if s.EnergyJ.PerImageBasis == energy.Measured {
+		return "measured by meters"
+	}
+	return s.EnergyJ.Grounds
+}
+
 // shownSteps says which steps of a run its schedule and figures show: one segment of the
-// training steps of a whole batch, or the first steps of a simulated one.
+// training steps of a whole batch, or the first steps of a simulated one. What is measured of them is not what is
+// counted of the run.
 type shownSteps struct {
 	Steps int `json:"steps"`
 	Of    int `json:"of"` // training steps in the run
@@ -182,17 +214,15 @@ type shownSteps struct {
 	Epochs int `json:"of_epochs,omitempty"`
 	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
 
-	LowerBoundS float64 `json:"lower_bound_s"` // of these steps, by the estimated times
+	FirstStepS  float64 `json:"first_step_s"`            // of these steps, until the end of the first
+	SteadyStepS float64 `json:"steady_step_s,omitempty"` // from the end of a step to that of the next, in their second half; 0: there is one
+	LowerBoundS float64 `json:"lower_bound_s"`           // of these steps, by the estimated times
 }
 
 // shown says which steps the main schedule of some totals is of.
 func (w *workload) shown(o *plan.Totals) *shownSteps {
-	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First, LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
-	for _, seg := range w.Program.Order {
-		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {
-			s.Of += seg.Steps
-		}
-	}
+	s := &shownSteps{Steps: o.Main.Steps, Of: o.Steps, Epoch: o.Epoch, First: o.First, FirstStepS: o.Main.FirstStep.Seconds(), SteadyStepS: o.Main.Period.Seconds(),
+		LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
 	if s.Epoch > 0 {
 		s.Epochs = w.opts.Epochs
 	}
@@ -238,38 +268,24 @@ func (n number) same(other number) bool {
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // recordSummary says what of a training was recorded, where not all of it was: the
-// transfers, evictions, peaks and modelled joules of its summary are those of the recorded
-// steps, and so is everything in its schedule.
+// transfers, evictions and peaks of its summary are those of the recorded steps, and so is everything in its
+// schedule. The modelled joules of the other steps are those of the mean power of the recorded ones of their graph.
 type recordSummary struct {
-	Steps         int     `json:"steps"` // of the first graph
-	Of            int     `json:"of"`
-	StepS         float64 `json:"step_s"` // of a recorded one
-	JoulesPerStep float64 `json:"joules_per_step"`
-	// PredictedS is the prediction of a step that is not recorded, where it is another one.
-	PredictedS float64 `json:"predicted_step_s,omitempty"`
+	Steps int `json:"steps"` // of those that train
+	Of    int `json:"of"`
 }
 
 // recording is nil where all steps were recorded.
 func recording(o *plan.Totals) *recordSummary {
-	if o.Unrecorded.Pieces == 0 {
+	if o.Unrecorded == 0 {
 		return nil
 	}
-	return &recordSummary{Steps: o.RecordedSteps, Of: o.RecordedSteps + o.Unrecorded.Steps,
-		StepS: plan.StepTime(o.Main).Seconds(), JoulesPerStep: o.JoulesPerStep()}
-}
-
-// joulesText prints modelled joules, and of what.
-func joulesText(o *plan.Totals) string {
-	if o.Unrecorded.Pieces == 0 {
-		return cli.ThreeDigits(o.Joules) + " J"
-	}
-	return cli.ThreeDigits(o.JoulesPerStep()) + " J per recorded step"
+	return &recordSummary{o.Recorded, o.Steps}
 }
 
 func (s *recordSummary) String() string {
 	if s.Steps == s.Of {
-		return "all training steps, and of other graphs the first; copies and modelled joules are of those"
+		return "all training steps, and of other graphs the first; copies are of those, and the joules of the others of their mean power"
 	}
-	return fmt.Sprintf("%d of %d training steps, of %s each; schedule, copies and modelled joules are of those, step and images/s of the others",
-		s.Steps, s.Of, cli.ShortTime(cli.Seconds(s.StepS)))
+	return fmt.Sprintf("%d of %d training steps; schedule and copies are of those, and the joules of the others of their mean power", s.Steps, s.Of)
 }

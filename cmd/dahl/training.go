@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -92,9 +91,11 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 	if m.Tested {
 		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
 	}
-	fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec)
-	if m.JoulesSource != "" {
-		fmt.Fprintf(out, "  %s J (%s)", cli.ThreeDigits(m.Joules), m.JoulesSource)
+	if m.Steps > 0 {
+		fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec())
+	}
+	if m.Modelled && m.Images > 0 {
+		fmt.Fprintf(out, "  %s per image (modelled)", shortJoules(m.Joules/float64(m.Images)))
 	}
 	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
 }
@@ -104,7 +105,7 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 const afterLossCommand = "execute after a loss"
 
 // writeLegs writes a run directory for each leg after the first into that of the training.
-func writeLegs(dir *rundir.Dir, t *trainer) error {
+func writeLegs(ctx context.Context, dir *rundir.Dir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
@@ -114,7 +115,7 @@ func writeLegs(dir *rundir.Dir, t *trainer) error {
 		m.Complete = t.Complete
 		s := w.summarize(l.Measured)
 		s.Provenance = &m.Build
-		if err := w.writeLeg(sub, l, s); err != nil {
+		if err := w.writeLeg(ctx, sub, l, s); err != nil {
 			return err
 		}
 		if _, err := sub.Commit(m); err != nil {

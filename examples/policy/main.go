@@ -54,7 +54,7 @@ func main() {
 		}
 		w := must(train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true}))
 		predicted := must(w.Predict(context.Background()))
-		fmt.Printf("%-13s a step takes %v\n", policy.Name, predicted.StepTime())
+		fmt.Printf("%-13s a step takes %v\n", policy.Name, predicted.Counted.PerStep())
 	}
 }
 

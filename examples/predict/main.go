@@ -18,7 +18,7 @@ func main() {
 		machine := must(platforms.Load(name))
 		w := must(train.New(model, data, machine, train.Options{Batch: 64, Elsewhere: true}))
 		predicted := must(w.Predict(context.Background()))
-		fmt.Printf("%s: an epoch takes %v, a step %v and %.3g J\n", name, predicted.Run, predicted.StepTime(), predicted.JoulesPerStep())
+		fmt.Printf("%s: an epoch takes %v, a step %v and %.3g J\n", name, predicted.Run, predicted.Counted.PerStep(), predicted.Counted.Joules/float64(predicted.Counted.Steps))
 	}
 }
 

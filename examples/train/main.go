@@ -18,7 +18,7 @@ func main() {
 	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))
 	run := must(w.Train(context.Background()))
 	for _, e := range run.Epochs {
-		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec)
+		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec())
 	}
 	for _, a := range run.Weights() { // as PyTorch names and orders them, for nn.WriteNPZ
 		fmt.Println(a.Name, a.Shape)

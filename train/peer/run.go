@@ -239,7 +239,7 @@ func (r *Result) take(w *train.Workload, epoch, steps int, trained reply) (m nn.
 	if len(trained.Losses) != steps {
 		return m, fmt.Errorf("%s gave %d losses of %d steps", r.Program, len(trained.Losses), steps)
 	}
-	m = nn.EpochMetrics{Epoch: epoch + 1, Accuracy: math.NaN(), Seconds: trained.Seconds, ImagesPerSec: float64(n) / trained.Seconds}
+	m = nn.EpochMetrics{Epoch: epoch + 1, Accuracy: math.NaN(), Steps: steps, Images: n, Seconds: trained.Seconds}
 	for i, loss := range trained.Losses {
 		images := min(batch, n-i*batch)
 		m.Loss += float64(loss*float64(images)) / float64(n)
