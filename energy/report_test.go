@@ -100,13 +100,13 @@ func handExample(t testing.TB) (*schedule.Schedule, *schedule.Problem) {
 // idle 12+6+140+10 = 168, busy 36+63+750 = 849, transfer 2, host 350: 1369 J.
 func TestHandExample(t *testing.T) {
 	s, prob := handExample(t)
+	s.Steps = 1
 	r, err := FromSchedule(s, prob)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.CountImages(74)
 	want := &Report{
-		TotalJoules: 1369, Basis: Modelled, MakespanSeconds: 10, MeanWatts: 136.9,
+		Steps: 1, TotalJoules: 1369, Basis: Modelled, MakespanSeconds: 10, MeanWatts: 136.9,
 		Causes: Causes{Idle: 168, Busy: 849, Transfer: 2, Host: 350},
 		ByDevice: []Entry{
 			{Name: "cpu", Joules: 117, IdleJoules: 18, BusyJoules: 99, Basis: Modelled},
@@ -120,7 +120,7 @@ func TestHandExample(t *testing.T) {
 			{Name: "dense", Joules: 752, BusyJoules: 750, TransferJoules: 2, Basis: Modelled}},
 		Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"},
 			{Name: "gpu", Source: "measured"}, {Name: "pcie", Source: "guess"}},
-		Missing: []string{}, Readings: []Reading{}, Images: 74, JoulesPerImage: 18.5,
+		Missing: []string{}, Readings: []Reading{},
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got  %+v\nwant %+v", r, want)
@@ -314,25 +314,6 @@ func TestMissingPowersAreUnavailable(t *testing.T) {
 	if want := []Basis{Modelled, Unavailable, Unavailable, Modelled, Modelled, Unavailable}; !reflect.DeepEqual(bases, want) {
 		t.Errorf("cpu, gpu, forward, update, conv, dense: %v, want %v", bases, want)
 	}
-	if r.CountImages(10); r.JoulesPerImage != 0 {
-		t.Errorf("%g J per image of a total that is not known", r.JoulesPerImage)
-	}
-}
-
-func TestReadingsAreShownAsMeasured(t *testing.T) {
-	s, prob := handExample(t)
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if joules, basis := r.Best(); joules != r.TotalJoules || basis != Modelled {
-		t.Errorf("without a meter: %g J %s", joules, basis)
-	}
-	r.Readings = append(r.Readings, Reading{Of: "cpu", Meter: "RAPL", Joules: 100, Seconds: 10}, Reading{Of: "gpu0", Meter: "NVML", Joules: 50, Seconds: 10})
-	r.CountImages(10)
-	if joules, basis := r.Best(); joules != 150 || basis != Measured || r.JoulesPerImage != 15 || r.TotalJoules != 1369 {
-		t.Errorf("with two meters: %g J %s, %g per image", joules, basis, r.JoulesPerImage)
-	}
 }
 
 func TestReportJSON(t *testing.T) {
@@ -437,11 +418,6 @@ func TestAddReadings(t *testing.T) {
 		if got.ModelJoules, got.ErrorPercent = want.ModelJoules, want.ErrorPercent; got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-	}
-	// 10 W of the cores and 100 W of the GPU over the 10 s of the run.
-	r.Readings = readings[:2]
-	if joules, basis := r.Best(); !near(joules, 1100) || basis != Measured {
-		t.Errorf("best is %g J %s, want 1100 J by meters", joules, basis)
 	}
 	r.Metered = nil
 	if r.AddReadings(prob.Platform, readings, []string{"gpu"}); len(r.Metered) != 1 || r.Metered[0].Of != "gpu" {

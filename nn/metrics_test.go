@@ -55,18 +55,18 @@ func TestEpochMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := []EpochMetrics{
-		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, Seconds: 2, ImagesPerSec: 1500, TestLoss: 9, Joules: 9},
+		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, TestLoss: 9, Joules: 9},
 		{Epoch: 2, Loss: 0.25, Accuracy: 0.875, Tested: true, TestLoss: 0.3, TestAccuracy: 0.9,
-			Seconds: 2.5, ImagesPerSec: 1200, Joules: 70.5, JoulesSource: "modelled"},
+			Steps: 47, Images: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
 	}
 	for _, e := range rows {
 		if err := w.Epoch(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const want = `epoch,loss,accuracy,test_loss,test_accuracy,seconds,images_per_s,joules,joules_source
-1,0.5,0.75,,,2,1500,,
-2,0.25,0.875,0.3,0.9,2.5,1200,70.5,modelled
+	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,images,seconds,images_per_s,modelled_joules
+1,0.5,0.75,,,0,0,0,,
+2,0.25,0.875,0.3,0.9,47,3000,2.5,1200,70.5
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)

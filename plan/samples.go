@@ -61,7 +61,7 @@ func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (
 		}
 		one := NewTotals(schedule.Simulated, p.Platform)
 		one.Add(Accounted{Schedule: s, Report: report}, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
-		makespan[k], step[k], joules[k] = one.Run.Seconds(), one.Counted.PerStep().Seconds(), one.Joules
+		makespan[k], step[k], joules[k] = one.Run.Seconds(), one.Counted.StepS(), one.Joules
 	}
 	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Step: NewInterval(step), Energy: NewInterval(joules)}, nil
 }

@@ -150,7 +150,7 @@ power = { idle = "2 W", busy = "5 W" }
 		t.Errorf("samples %+v", s)
 	}
 	// Durations are whole nanoseconds.
-	for _, x := range [][3]float64{{s.Makespan.Median, s.Period.Median, s.Energy.Median}, {s.Makespan.Low, s.Period.Low, s.Energy.Low}, {s.Makespan.High, s.Period.High, s.Energy.High}} {
+	for _, x := range [][3]float64{{s.Makespan.Median, s.Step.Median, s.Energy.Median}, {s.Makespan.Low, s.Step.Low, s.Energy.Low}, {s.Makespan.High, s.Step.High, s.Energy.High}} {
 		if math.Abs(x[0]-2*x[1]) > 2e-9 || math.Abs(x[2]-6*x[0]) > 1e-9 {
 			t.Errorf("%v s in steps of %v s take %v J", x[0], x[1], x[2])
 		}

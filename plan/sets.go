@@ -177,7 +177,7 @@ func FiguresOf(o *Totals, readings []energy.Reading, covered bool) StepFigures {
 			w.Joules += watts(r) * w.Time.Seconds()
 		}
 	}
-	f.StepS, f.JoulesPerStep = w.Time.Seconds()/float64(w.Steps), w.Joules/float64(w.Steps)
+	f.StepS, f.JoulesPerStep = w.StepS(), w.Joules/float64(w.Steps)
 	if w.Images > 0 && w.Time > 0 {
 		f.ImagesPerS, f.JoulesPerImage = float64(w.Images)/w.Time.Seconds(), w.Joules/float64(w.Images)
 	}

@@ -105,11 +105,11 @@ func TestCompareSets(t *testing.T) {
 		if err != nil {
 			return StepFigures{}, err
 		}
-		o, err := Predict(ctx, d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false, func(*dag.Graph) int { return 7 })
+		o, err := Predict(ctx, d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true, Images: 7}}, false)
 		if err != nil {
 			return StepFigures{}, err
 		}
-		return FiguresOf(o, nil, false, 7), nil
+		return FiguresOf(o, nil, false), nil
 	}
 	c, err := CompareSets(t.Context(), []string{"cpu", "g0", "cpu,g0"}, StepFigures{StepS: 25e-6, JoulesPerStep: 305e-6, Basis: energy.Modelled}, predict)
 	if err != nil {
@@ -136,12 +136,12 @@ func TestFiguresOfMeters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false, func(*dag.Graph) int { return 0 })
+	o, err := Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	readings := []energy.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
-	measured := FiguresOf(o, readings, true, 0)
+	measured := FiguresOf(o, readings, true)
 	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.ImagesPerS != 0 || measured.JoulesPerImage != 0 {
 		t.Errorf("by meters: %+v", measured)
 	}

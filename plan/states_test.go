@@ -231,8 +231,8 @@ func TestStates(t *testing.T) {
 }
 
 // Three steps of a at the own and b at half the clock: 10 and 20 ms, with a change before each but the
-// first a: 10 + 3 + 20 ms, then twice 3 + 10 + 3 + 20. So 5 changes in 3 steps, 5/3 and 5 ms a step. A
-// step takes 36 ms, and the joules are those of 105 ms times 36/105: busy 3·(100 + 80) mJ.
+// first a: 10 + 3 + 20 ms, then twice 3 + 10 + 3 + 20. So 5 changes in 3 steps, 5/3 and 5 ms a step,
+// and busy joules of 100 + 80 mJ in each.
 func TestStatesPerStep(t *testing.T) {
 	d := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms", clocks: map[string]string{"b": "slow"}})
 	s, err := simulate.Run(context.Background(), d, 0, 3, simulate.Options{})
@@ -253,8 +253,8 @@ func TestStatesPerStep(t *testing.T) {
 	if len(got.Switches) != 1 || !near(got.Switches[0].Count, 5./3) || !near(got.Switches[0].S, 0.005) {
 		t.Errorf("changes %+v, want 5/3 in 5 ms", got.Switches)
 	}
-	if s.Makespan != 105*millis || s.Period != 36*millis || !near(got.Joules.Busy, 0.54*36/105) {
-		t.Errorf("%v with a step of %v, %g J busy a step; want 105 and 36 ms, and %g J", s.Makespan, s.Period, got.Joules.Busy, 0.54*36/105)
+	if s.Makespan != 105*millis || s.Period != 36*millis || !near(got.Joules.Busy, 0.18) {
+		t.Errorf("%v with a step of %v, %g J busy a step; want 105 and 36 ms, and 0.18 J", s.Makespan, s.Period, got.Joules.Busy)
 	}
 	plain := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms"})
 	if s, err = simulate.Run(context.Background(), plain, 0, 1, simulate.Options{}); err != nil {

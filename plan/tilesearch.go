@@ -20,13 +20,13 @@ type TileSearch struct {
 	Tries   []TileTry `json:"tries"`   // first with all layers cut alike, then near the best of these
 }
 
-// TileTry is one lowering. PeriodS is the predicted time of a step in seconds, 0 where Error
+// TileTry is one lowering. StepS is the predicted time of a step in seconds, 0 where Error
 // says why there is none.
 type TileTry struct {
-	Tiles   string  `json:"tiles"`
-	Tasks   int     `json:"tasks,omitempty"`
-	PeriodS float64 `json:"period_s,omitempty"`
-	Error   string  `json:"error,omitempty"`
+	Tiles string  `json:"tiles"`
+	Tasks int     `json:"tasks,omitempty"`
+	StepS float64 `json:"step_s,omitempty"`
+	Error string  `json:"error,omitempty"`
 }
 
 // triedSteps is how many steps are simulated for each lowering.
@@ -113,7 +113,7 @@ func (s *tileSearch) try(ctx context.Context, name string, known int) error {
 			if costs.LeastKnown() > known {
 				return nil
 			}
-			if len(s.Tries) == 0 || try.PeriodS < s.best.PeriodS {
+			if len(s.Tries) == 0 || try.StepS < s.best.StepS {
 				s.best, s.layers, s.known = try, LayersByWork(graph), costs.LeastKnown()
 			}
 		}
@@ -143,7 +143,7 @@ func (try *TileTry) predict(ctx context.Context, prog *dag.Program, decide func(
 	if err != nil {
 		return nil, err
 	}
-	try.Tasks, try.PeriodS = step.Graphs[0].NumTasks(), StepTime(s).Seconds()
+	try.Tasks, try.StepS = step.Graphs[0].NumTasks(), StepTime(s).Seconds()
 	return d.Priced.Costs(0), nil
 }
 

@@ -42,7 +42,10 @@ func (w Counted) Plus(o Counted) Counted {
 	return Counted{w.Steps + o.Steps, w.Images + o.Images, w.Time + o.Time, w.Joules + o.Joules}
 }
 
-// PerStep is the mean time of a step.
+// StepS is the mean time of a step in seconds; 0 of none.
+func (w Counted) StepS() float64 { return w.Time.Seconds() / float64(max(1, w.Steps)) }
+
+// PerStep is [Counted.StepS] in whole nanoseconds.
 func (w Counted) PerStep() time.Duration { return w.Time / time.Duration(max(1, w.Steps)) }
 
 // Totals are what a run of either world came to, over the whole program: every piece in its

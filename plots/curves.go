@@ -134,8 +134,8 @@ func (c *Curves) axes() (x, y axis) {
 		}
 	}
 	x.min, x.max = lo/math.Sqrt2, hi*math.Sqrt2
-	if c.Ideal {
-		top = max(top, hi/lo)
+	if c.Ideal { // on a logarithmic axis what is proportional would be a curve
+		x.log, x.min, x.max, top = false, 0, hi*1.08, max(top, hi/lo)
 	}
 	return x, c.Y.axis(top)
 }
@@ -169,18 +169,18 @@ func (q *Quantity) unit(v float64) unit {
 	return unit{q.Unit, 1}
 }
 
-// drawIdeal paints what grows as x does.
+// drawIdeal paints what grows as x does, from 1 at the least x to the greatest.
 func (c *Curves) drawIdeal(f *frame) {
 	if !c.Ideal {
 		return
 	}
-	lo := f.x.min * math.Sqrt2 // the least x
-	var points []vg.Point
-	const steps = 60
-	for i := range steps + 1 {
-		x := lo * math.Pow(f.x.max/math.Sqrt2/lo, float64(i)/steps)
-		points = append(points, vg.Point{X: f.X(x), Y: f.Y(x / lo)})
+	lo, hi := math.Inf(1), 0.0
+	for i := range c.Series {
+		for _, p := range c.Series[i].Points {
+			lo, hi = min(lo, p.X), max(hi, p.X)
+		}
 	}
+	points := []vg.Point{{X: f.X(lo), Y: f.Y(1)}, {X: f.X(hi), Y: f.Y(hi / lo)}}
 	f.c.StrokeLines(draw.LineStyle{Color: faintInk, Width: 0.8, Dashes: []vg.Length{2, 2}}, points)
 	f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YBottom), points[len(points)-1], "ideal ")
 }

@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the golden pictures anew; look at them before committing")
 
 func tinyInput(t testing.TB) Input {
-	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93)}
+	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93), Compared: comparedRuns()}
 }
 
 // TestUnknownFigure: a name that no figure has is answered with those that there are.
@@ -157,7 +157,7 @@ func TestPDFHasNoDateOfToday(t *testing.T) {
 // Ten thousand tasks stay far below the size that browsers open with ease, and
 // nothing in the file is a picture of pixels.
 func TestSVGOfTenThousandTasksIsSmall(t *testing.T) {
-	in := Input{Run: largeRun(t, 10000, 8, 4, 1), Predicted: largeRun(t, 10000, 8, 4, 2)}
+	in := Input{Run: largeRun(t, 10000, 8, 4, 1), Predicted: largeRun(t, 10000, 8, 4, 2), Compared: comparedRuns()}
 	if n := len(in.Run.Schedule.Spans); n != 10000 {
 		t.Fatalf("the run has %d tasks", n)
 	}

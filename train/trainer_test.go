@@ -3,11 +3,9 @@ package train
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -49,21 +47,5 @@ func TestNextPiece(t *testing.T) {
 		if p := tr.nextPiece(dag.Segment{Steps: c.left}); p.Steps != c.want || p.Recorded != c.recorded {
 			t.Errorf("%s: %d steps, recorded %v; want %d, %v", c.name, p.Steps, p.Recorded, c.want, c.recorded)
 		}
-	}
-}
-
-// TestRate: 6 recorded images in 2 s are 3 per second; 20 more in 4 s that are not recorded
-// are 5, which stand for all then.
-func TestRate(t *testing.T) {
-	var c tally
-	c.Images = 6
-	c.took(plan.Piece{Segment: dag.Segment{Steps: 2}, Recorded: true}, 3, 2*time.Second, 7)
-	if c.rate() != 3 {
-		t.Errorf("rate %v, want 3", c.rate())
-	}
-	c.Images += 20
-	c.took(plan.Piece{Segment: dag.Segment{Steps: 4}}, 5, 4*time.Second, 0)
-	if c.rate() != 5 || c.Time != 6*time.Second || c.Joules != 7 {
-		t.Errorf("rate %v, %v, %v J; want 5, 6 s, 7 J", c.rate(), c.Time, c.Joules)
 	}
 }

@@ -94,8 +94,8 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 		}
 		var s summary
 		decodeObject(t, mustRun(t, line...), &s)
-		if math.Abs(s.PeriodS*1e3-c.ms) > 1e-6 {
-			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.PeriodS*1e3, c.ms)
+		if math.Abs(s.Shown.SteadyStepS*1e3-c.ms) > 1e-6 {
+			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.Shown.SteadyStepS*1e3, c.ms)
 		}
 		wantVerified(t, "s")
 		if out := mustRun(t, "rerun", "s"); strings.Contains(out, "DIFFERENT") {

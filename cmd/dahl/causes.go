@@ -63,7 +63,7 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 		causes = append(causes, fmt.Sprintf("unsteady calls: %.1f times their medians", times))
 	}
 	if causes == nil {
-		causes = []string{"not load, missing calibration or unsteady calls: see dahl compare"}
+		causes = []string{"none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"}
 	}
 	return causes
 }

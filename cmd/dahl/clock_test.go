@@ -100,8 +100,8 @@ func TestExecuteAtAClock(t *testing.T) {
 	if own.Trained.WeightsSHA256 != slow.Trained.WeightsSHA256 {
 		t.Error("the weights depend on the clock")
 	}
-	if slow.PeriodS < 1.8*predicted.PeriodS {
-		t.Errorf("a step takes %g s at half the speed, and is predicted to take %g s at the own clock", slow.PeriodS, predicted.PeriodS)
+	if slow.StepS < 1.8*predicted.StepS {
+		t.Errorf("a step takes %g s at half the speed, and is predicted to take %g s at the own clock", slow.StepS, predicted.StepS)
 	}
 	if out := mustRun(t, "rerun", "slow"); strings.Contains(out, "DIFFERENT") {
 		t.Errorf("rerun:\n%s", out)

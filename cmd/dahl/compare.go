@@ -255,7 +255,7 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
 	if c.RunStep != nil {
-		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of all %s: without the first", of.Counted.Steps, countText(of.Steps, "step")))
+		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step")))
 	}
 	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime, causesText(c.Causes))

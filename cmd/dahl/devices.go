@@ -147,7 +147,7 @@ func printSets(out io.Writer, c *plan.SetComparison) {
 	for i := range c.Rows {
 		width = max(width, len(c.Rows[i].Devices))
 	}
-	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices", "", "step", "error", "images/s", "J/step", "J/image", "joules")
+	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices", "", "step", "error", "images/s", "per step", "per image", "energy")
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Error != "" {
@@ -175,12 +175,12 @@ func printSets(out io.Writer, c *plan.SetComparison) {
 func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off string) {
 	images, perStep, perImage := "-", "-", "-"
 	if f.ImagesPerS > 0 {
-		images = fmt.Sprintf("%.0f", f.ImagesPerS)
+		images = wholeNumber(f.ImagesPerS)
 	}
 	if f.Basis != energy.Unavailable {
-		perStep = cli.ThreeDigits(f.JoulesPerStep)
+		perStep = shortJoules(f.JoulesPerStep)
 		if f.JoulesPerImage > 0 {
-			perImage = cli.ThreeDigits(f.JoulesPerImage)
+			perImage = shortJoules(f.JoulesPerImage)
 		}
 	}
 	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis)

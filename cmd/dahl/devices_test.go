@@ -150,7 +150,7 @@ func TestMeasuredFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := result.StepTime().Seconds()
+	step := result.Counted.StepS()
 	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)
 	}

@@ -344,7 +344,7 @@ func (t *trainer) summarize() *summary {
 		s.Steps, s.Shown.Of = n, n // with those before the training went on
 		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
-			s.Trained.PredictedStepS = t.Predicted.Counted.PerStep().Seconds()
+			s.Trained.PredictedStepS = t.Predicted.Counted.StepS()
 		}
 		if c := t.Saving; c.Count > 0 {
 			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}

@@ -189,7 +189,7 @@ func (r *gridRun) printCell(row *experiment.Row, done, of int, left time.Duratio
 		}
 		text = strings.Join(parts, ", ")
 	}
-	fmt.Fprintf(r.progress, "%*d/%d  %s: %s; left %s\n", len(fmt.Sprint(of)), done, of, row.Cell.Name(), text, left.Round(time.Second))
+	fmt.Fprintf(r.progress, "%*d/%d  %s: %s; left %s\n", len(fmt.Sprint(of)), done, of, row.Cell.Title(), text, left.Round(time.Second))
 }
 
 // print says what came of all cells.

@@ -107,8 +107,8 @@ func TestExperiment(t *testing.T) {
 	}
 	const cell = "batch=5,devices=cpu%3A2"
 	row := csvRows(t, "out")[cell]
-	if got := row["step_s"]; got != strconv.FormatFloat(alone.PeriodS, 'g', -1, 64) || row["status"] != "ok" || row["joules_source"] != alone.EnergyJ.Grounds {
-		t.Errorf("%v, want a step of %g s", row, alone.PeriodS)
+	if got := row["step_s"]; got != strconv.FormatFloat(alone.StepS, 'g', -1, 64) || row["status"] != "ok" || row["joules_source"] != alone.EnergyJ.Grounds {
+		t.Errorf("%v, want a step of %g s", row, alone.StepS)
 	}
 	if a, b := manifestOf(t, "alone"), manifestOf(t, "out/cells/"+cell); a.Seal != b.Seal {
 		t.Error("the run of a cell is not that of its command line")

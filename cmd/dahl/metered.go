@@ -37,7 +37,7 @@ func (w *workload) withReadings(r *energy.Report, readings []energy.Reading, los
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
 func meteredText(steps []plan.MeteredStep) string {
 	return strings.Join(cli.Texts(steps, func(s plan.MeteredStep) string {
-		return fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent)
+		return fmt.Sprintf("%s %s per step (predicted %s, %+.1f %%)", s.Of, shortJoules(s.JoulesPerStep), shortJoules(s.PredictedJoulesPerStep), s.ErrorPercent)
 	}), ", ")
 }
 

@@ -201,7 +201,7 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 	rate := float64(c.Images) / c.Time.Seconds()
 	s := &summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.PerStep().Seconds(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
 		ImagesPerS: &rate, Provenance: &b,
 		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings},
 		Load:    newLoadSummary(r.Load, r.Threads),

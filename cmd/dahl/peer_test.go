@@ -74,7 +74,7 @@ func TestPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.MakespanS != 1 || math.Abs(s.PeriodS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
+	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
 	}
 	epochs, err := rundir.ReadAs(filepath.Join("theirs", epochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })

@@ -27,12 +27,12 @@ func TestBestPolicy(t *testing.T) {
 		t.Fatalf("chosen devices %+v, want gpu0", best.Chosen)
 	}
 	// The plan on all is estimated by 12 steps; the other run has 10.
-	if times := all.PeriodS / best.PeriodS; math.Abs(best.Chosen.TimesAsFast/times-1) > 0.05 || times < 2 {
+	if times := all.StepS / best.StepS; math.Abs(best.Chosen.TimesAsFast/times-1) > 0.05 || times < 2 {
 		t.Errorf("%g times as fast as all, and the runs differ by %g", best.Chosen.TimesAsFast, times)
 	}
 	for _, devices := range []string{"cpu0", "cpu", "gpu", "gpu0", "cpu0:4,gpu0"} {
-		if other := simulate("other", "--policy", "heft", "--devices", devices); other.PeriodS < best.PeriodS {
-			t.Errorf("a step takes %g s, and by HEFT on %s %g s", best.PeriodS, devices, other.PeriodS)
+		if other := simulate("other", "--policy", "heft", "--devices", devices); other.StepS < best.StepS {
+			t.Errorf("a step takes %g s, and by HEFT on %s %g s", best.StepS, devices, other.StepS)
 		}
 	}
 	m, err := readManifest("best")

@@ -56,7 +56,7 @@ func epochsOf(t *testing.T, dir string) []nn.EpochMetrics {
 		t.Fatal(err)
 	}
 	for i := range epochs { // what time has to do with
-		epochs[i].Seconds, epochs[i].ImagesPerSec, epochs[i].Joules = 0, 0, 0
+		epochs[i].Seconds, epochs[i].Joules = 0, 0
 	}
 	return epochs
 }

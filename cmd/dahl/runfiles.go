@@ -33,8 +33,9 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
 	recorded.On = w.Options.Devices
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
-	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main,
-		Energy: w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)})
+	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
+	report.Epoch, report.FirstStep = o.Epoch, o.First
+	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
 	if err == nil && w.chosen.some() {
 		err = d.Write(machineFile, w.all.WriteTOML)
 	}

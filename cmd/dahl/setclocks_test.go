@@ -109,10 +109,10 @@ func TestSetClocks(t *testing.T) {
 		set, ignored []string
 		says         string
 	}{
-		{"--clock cpu=slow --set-clocks --out slow", []string{"cpu=slow at 1.2 GHz"}, nil, "1 workers, clock cpu=slow (set: cpu=slow at 1.2 GHz)"},
-		{"--set-clocks --out base", []string{"cpu=base at 2.4 GHz"}, nil, "1 workers (set: cpu=base at 2.4 GHz)"},
-		{"--clock cpu=slow --ignore-clocks --out ignored", nil, []string{"cpu=slow"}, "1 workers, clock cpu=slow (not set: cpu=slow)"},
-		{"--ignore-clocks --out plain", nil, nil, "1 workers\n"},
+		{"--clock cpu=slow --set-clocks --out slow", []string{"cpu=slow at 1.2 GHz"}, nil, "1 worker, clock cpu=slow (set: cpu=slow at 1.2 GHz)"},
+		{"--set-clocks --out base", []string{"cpu=base at 2.4 GHz"}, nil, "1 worker (set: cpu=base at 2.4 GHz)"},
+		{"--clock cpu=slow --ignore-clocks --out ignored", nil, []string{"cpu=slow"}, "1 worker, clock cpu=slow (not set: cpu=slow)"},
+		{"--ignore-clocks --out plain", nil, nil, "1 worker\n"},
 	} {
 		out := mustRun(t, strings.Fields(clockedTraining+c.flags)...)
 		if !strings.Contains(out, c.says) {

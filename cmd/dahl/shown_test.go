@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/plan"
+	"dahl/schedule"
 )
 
 // TestResultsAddUp trains 2 epochs of 3 whole batches of 64 and one of 8 images: the joules
@@ -47,8 +48,8 @@ func TestResultsAddUp(t *testing.T) {
 		if math.Abs(kernels.Predicted/workers.Predicted-1) > 1e-9 || math.Abs(kernels.Measured/workers.Measured-1) > 1e-9 {
 			t.Errorf("%s: kernels %+v, workers %+v", args, kernels, workers)
 		}
-		if c.Makespan == nil || c.MeasuredSteps != 3 {
-			t.Errorf("%s: %d steps, makespan %v", args, c.MeasuredSteps, c.Makespan)
+		if c.Steps != 3 || c.Step.Measured != c.Makespan.Measured/3 {
+			t.Errorf("%s: %d steps, makespan %v", args, c.Steps, c.Makespan)
 		}
 	}
 	// The two numbers of a memory have these names for whoever reads the objects.
@@ -62,13 +63,27 @@ func TestResultsAddUp(t *testing.T) {
 			}
 		}
 	}
-	// A prediction of other steps than measured has no makespan beside the measured one.
+	// A prediction of other steps than measured is made anew for these.
 	mustRun(t, strings.Fields("simulate --model digits-cnn --limit 200 --batch 64 --steps 7 --platform e/platform.toml --out p")...)
 	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
-	if c.Makespan != nil || c.PredictedSteps != 7 || c.MeasuredSteps != 3 {
-		t.Errorf("%d and %d steps, makespan %v", c.PredictedSteps, c.MeasuredSteps, c.Makespan)
+	if want := predictedOf(t, "e").Makespan.Seconds(); c.Steps != 3 || c.Makespan.Predicted != want {
+		t.Errorf("%d steps, makespan %v; want 3 steps in the %v s that the run predicts of the same plan", c.Steps, c.Makespan, want)
 	}
+}
+
+// predictedOf is the prediction in an executed run.
+func predictedOf(t *testing.T, dir string) *schedule.Schedule {
+	t.Helper()
+	run, err := loadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := run.Predicted()
+	if err != nil || s == nil {
+		t.Fatalf("%s has no prediction (%v)", dir, err)
+	}
+	return s
 }
 
 func TestShownSteps(t *testing.T) {

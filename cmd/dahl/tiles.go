@@ -85,9 +85,9 @@ func (w *workload) setTile() error {
 
 func printTiles(out io.Writer, s *plan.TileSearch) {
 	chosen, standard := s.Of(s.Chosen), s.Of(plan.DefaultTiles)
-	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.PeriodS))}
+	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
 	if chosen != standard {
-		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.PeriodS), plan.Tiling{Samples: s.Default}, s.Layer))
+		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), plan.Tiling{Samples: s.Default}, s.Layer))
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {

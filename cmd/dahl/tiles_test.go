@@ -30,12 +30,12 @@ func TestLoweringBest(t *testing.T) {
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.Of(plan.DefaultTiles).PeriodS; got != standard.PeriodS {
-		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.PeriodS)
+	if got := best.Tiles.Of(plan.DefaultTiles).StepS; got != standard.StepS {
+		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.StepS)
 	}
 	for _, try := range best.Tiles.Tries {
-		if try.PeriodS < best.PeriodS {
-			t.Errorf("%s would take %v s, the chosen %s take %v s", try.Tiles, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
+		if try.StepS < best.StepS {
+			t.Errorf("%s would take %v s, the chosen %s take %v s", try.Tiles, try.StepS, best.Tiles.Chosen, best.StepS)
 		}
 	}
 	lowering := recordedLowering(t, "best")

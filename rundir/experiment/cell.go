@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Cell is one run of the grid.
@@ -72,6 +73,22 @@ func (c *Cell) Name() string {
 		name = name[:maxName-len(sum)] + sum
 	}
 	return name
+}
+
+// Title is the name of the cell for readers: "batch=16 devices=cpu:2,gpu". It is for no path.
+func (c *Cell) Title() string {
+	var parts []string
+	for _, at := range c.Coordinates {
+		label := at.Label
+		if strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			label = url.QueryEscape(label)
+		}
+		parts = append(parts, at.Axis+"="+label)
+	}
+	if c.Repeat > 1 || parts == nil {
+		parts = append(parts, fmt.Sprintf("%s=%d", repeatKey, max(1, c.Repeat)))
+	}
+	return strings.Join(parts, " ")
 }
 
 // Setting is the value of a key; empty: the cell does not set it.

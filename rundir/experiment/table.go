@@ -237,7 +237,7 @@ func (t *Table) writeNotes(b *strings.Builder, groups []*group) {
 	}
 	for i := range t.Rows {
 		if r := &t.Rows[i]; r.Reason != "" {
-			fmt.Fprintf(b, "- %s, %s: %s\n", r.Cell.Name(), r.Status, r.Reason)
+			fmt.Fprintf(b, "- %s, %s: %s\n", escaped(r.Cell.Title()), r.Status, r.Reason)
 		}
 	}
 }

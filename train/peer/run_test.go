@@ -101,7 +101,7 @@ func TestRunCountsItsWindow(t *testing.T) {
 		t.Errorf("%v s, %v CPU s, %v bytes, busy %v; want 1 s, 0.5 s, 7 MiB", r.Seconds, r.CPUSeconds, r.PeakBytes, r.CPUShare())
 	}
 	mean := (5*losses[0] + 5*losses[1] + 3*losses[2]) / 13
-	if len(r.Epochs) != 2 || math.Abs(r.Epochs[1].Loss-mean) > 1e-12 || r.Epochs[1].TestAccuracy != 11.0/float64(w.Data.Test.Len()) || r.Epochs[1].ImagesPerSec != 52 {
+	if len(r.Epochs) != 2 || math.Abs(r.Epochs[1].Loss-mean) > 1e-12 || r.Epochs[1].TestAccuracy != 11.0/float64(w.Data.Test.Len()) || r.Epochs[1].ImagesPerSec() != 52 {
 		t.Errorf("epochs %+v; want a loss of %v and 13 images in 0.25 s", r.Epochs, mean)
 	}
 	if len(r.Steps) != 6 || r.Steps[5].Images != 3 || r.Steps[5].Step != 6 || r.LossError > 1e-6 || r.Versions.Program != "Fake 1.2" {
