@@ -30,7 +30,7 @@ type Comparison struct {
 	Steps    int  `json:"steps"` // that are compared
 	Makespan Pair `json:"makespan_s"`
 	Step     Pair `json:"step_s"`
-	// Causes says why the prediction of the step is far off, where whoever measured it knows.
+	// Causes says why the prediction of the run's step, else of these, is far off, where whoever measured it knows.
 	Causes []string `json:"causes,omitempty"`
 	// RunStep is of all of the measured run: the mean of what counts of it ([Totals].Counted). Whoever knows
 	// the run sets it.

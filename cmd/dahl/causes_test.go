@@ -42,7 +42,7 @@ func TestErrorCauses(t *testing.T) {
 		{-11, schedule.FromMeasured, steady, busy, "; cause: others kept 1.3 of 2 cores busy"},
 		{-11, schedule.FromRoofline, unsteady, &loadSummary{SharedCores: true}, "; cause: workers share cores, the platform is not calibrated, unsteady calls: 2.0 times their medians"},
 		{+11, schedule.FromRoofline, unsteady, busy, "; cause: the platform is not calibrated"}, // what held the run up does not make it fast
-		{+11, schedule.FromMeasured, unsteady, busy, "; cause: not load, missing calibration or unsteady calls: see dahl compare"},
+		{+11, schedule.FromMeasured, unsteady, busy, "; cause: none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"},
 		{-50, schedule.FromMeasured, unsteady, nil, "; cause: unsteady calls: 2.0 times their medians"},
 	} {
 		if got := causesText(errorCauses(c.percent, problem(c.source), c.measured, c.load)); got != c.want {

@@ -149,7 +149,11 @@ func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
 		c.IgnoredClocks = clocks.Ignored
 		c.MeasuredClocks = slices.DeleteFunc(c.MeasuredClocks, func(name string) bool { return slices.Contains(clocks.Ignored, name) })
 	}
-	c.Causes = errorCauses(c.Step.ErrorPercent, problem, r.Schedule, r.summary.Load)
+	off := c.Step
+	if c.RunStep != nil {
+		off = *c.RunStep
+	}
+	c.Causes = errorCauses(off.ErrorPercent, problem, r.Schedule, r.summary.Load)
 	return nil
 }
 
@@ -255,10 +259,10 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
 	if c.RunStep != nil {
-		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step")))
+		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step")), causesText(c.Causes))
 	}
 	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
-	row("  per step", c.Step, cli.ShowTime, causesText(c.Causes))
+	row("  per step", c.Step, cli.ShowTime)
 	copies := ""
 	if c.CopyErrorPercent != nil {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)

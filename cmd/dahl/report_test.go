@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +67,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEnergy(t, b, e)
-	if title, status := b.text("#title"), b.text("#status"); title != "dahl: run" || !strings.HasPrefix(status, "6 tasks, ") {
+	if title, status := b.text("#title"), b.text("#status"); title != "dahl: run" || status != "6 tasks in the timelines" {
 		t.Errorf("title %q, status %q", title, status)
 	}
 	wantZoom(t, b)
@@ -221,13 +222,15 @@ func wantEnergy(t *testing.T, b *browser, e *energy.Report) {
 			want = append(want, [2]string{x.Name, digits(x.Joules)})
 		}
 	}
-	shown, said := b.rows("energy"), b.text("#energy-text")
+	var shown [][]string // with all digits where there are more than are shown
+	b.run(`[...document.querySelectorAll("#energy tr")].map((row) => [...row.children].map((cell) => cell.title || cell.textContent))`, &shown)
+	said := b.text("#energy-text")
 	for _, w := range want {
-		if !slices.ContainsFunc(shown, func(row []string) bool { return row[0] == w[0] && row[2] == w[1] }) {
+		if !slices.ContainsFunc(shown, func(row []string) bool { return row[0] == w[0] && row[2] == w[1]+" J" }) {
 			t.Errorf("the page has no %s of %s J:\n%q", w[0], w[1], shown)
 		}
 	}
-	if !strings.Contains(said, digits(e.MeanWatts)+" W on average") || !strings.HasPrefix(said, e.Grounds()) {
-		t.Errorf("the page says %q of %v W, %s", said, e.MeanWatts, e.Grounds())
+	if want := fmt.Sprintf("of the %d steps that the timeline shows", e.Steps); !strings.HasPrefix(said, want) || !strings.Contains(said, " W on average") || !strings.HasSuffix(said, e.Grounds()) {
+		t.Errorf("the page says %q; want %q, watts and %q", said, want, e.Grounds())
 	}
 }

@@ -116,7 +116,7 @@ class Curves {
   }
   layerColour(i) {
     const hues = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [224, 214, 52], [92, 78, 172], [150, 48, 104]];
-    return `rgba(${hues[i % hues.length].join(",")},0.75)`;
+    return `rgb(${hues[i % hues.length].join(",")})`; // not transparent, since areas lie over each other
   }
   drawClocks(s, top) {
     const p = this.picture, most = Math.max(1, ...s.clocks.flatMap((c) => Array.from(c.scales)));

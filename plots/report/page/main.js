@@ -19,6 +19,7 @@ class App {
     this.chosen = { schedule: null, chain: [] };
     this.view = new TimeView(Math.max(...this.schedules.map((s) => s.end)), () => this.redraw());
     byID("run-name").textContent = this.run.name;
+    byID("headline").replaceChildren(...(this.run.row || []).map((c) => element("span", {}, element("b", {}, c.name), " ", c.text)));
     byID("summary").textContent = this.run.schedules.map((s) => (this.run.schedules.length > 1 ? `${s.world}: ` : "") + s.summary).join(" · ");
     this.legend();
     this.tables.draw();
@@ -64,7 +65,17 @@ class App {
     const power = this.run.schedules[0].power;
     const watts = power ? [element("p", {}, element("b", {}, "power of"), " ", ...power.names.map((name, i) => swatch(this.curves.layerColour(i), name)))] : [];
     const clocks = this.schedules.some((s) => s.spans.clock.some((k) => k > 0)) ? [element("p", {}, element("b", {}, "upper edge"), " ", swatch(theme.ink, "at another clock than the first"))] : [];
-    byID("legend").replaceChildren(...groups, ...clocks, ...watts);
+    const lines = [];
+    const dashed = (colour, name) => {
+      const box = element("i", { class: "dashed" });
+      box.style.borderColor = colour;
+      return element("span", {}, box, name);
+    };
+    if (this.run.schedules.length > 1) lines.push(dashed(theme.ink, "as predicted"));
+    if (power) lines.push(swatch(theme.danger, "energy so far, from 0 to what the caption says"));
+    if (this.run.schedules[0].memories.some((m) => m.reserved)) lines.push(dashed(theme.danger, "reserved memory"));
+    const key = lines.length ? [element("p", {}, element("b", {}, "lines"), " ", ...lines)] : [];
+    byID("legend").replaceChildren(...groups, ...clocks, ...watts, ...key);
   }
   // dimmed says that only the tasks of another kernel are shown in colour.
   dimmed(s, item) {
@@ -265,7 +276,7 @@ async function start() {
     document.querySelector("main").hidden = false;
     new App(data).paint();
     const tasks = data.runs.reduce((n, r) => n + r.schedules.reduce((m, s) => m + s.firstTransfer, 0), 0);
-    status.textContent = `${tasks.toLocaleString("en")} tasks, shown ${Math.round(performance.now())} ms after the page was opened`;
+    status.textContent = `${tasks.toLocaleString("en")} tasks in the timelines`;
     document.documentElement.dataset.ready = "yes";
   } catch (e) {
     status.textContent = `The report cannot be shown: ${e.message}`;

@@ -35,8 +35,8 @@ function fillTable(table, columns, rows, { clicked, sorted } = {}) {
 }
 
 const number = (name, show) => ({ name, show, number: true });
-// exact shows a number with all of its digits.
-const exact = (name) => number(name, (v) => (v === undefined || v === null ? "" : String(v)));
+// exact shows a number in a unit, and all of its digits where the mouse rests.
+const exact = (name, show, unit) => ({ ...number(name, (v) => (v === undefined || v === null ? "" : show(v))), title: (v) => (v === undefined || v === null ? undefined : `${v} ${unit}`) });
 
 class Tables {
   constructor(app) { this.app = app; }
@@ -58,12 +58,12 @@ class Tables {
     if (run.schedules.length > 1) columns.push({ name: "world" });
     fillTable(byID("waits"), columns, rows, { sorted: { at: 0, down: true }, clicked: (row) => this.app.chooseWait(row[6], row[7]) });
   }
-  // energy has the digits of energy.json.
+  // energy has the numbers of energy.json, which are of the steps that are shown.
   energy(run) {
     const e = run.energy, causes = e.causes;
     const known = e.basis !== "unavailable", joules = (x) => (x.basis === "unavailable" ? undefined : x.joules);
-    byID("energy-text").textContent = `${run.grounds}; over ${e.makespan_s} s` + (known ? `, ${e.mean_watts} W on average` : "") +
-      (e.joules_per_image ? `; ${e.joules_per_image} J per image` : "");
+    byID("energy-text").textContent = `of the ${e.steps === 1 ? "step" : `${e.steps} steps`} that the timeline shows` + (e.epoch ? ` (from step ${e.first_step}, in epoch ${e.epoch})` : "") +
+      `: ${secondsText(e.makespan_s)}` + (known ? `, ${wattsText(e.mean_watts)} on average` : "") + `; ${run.grounds}`;
     const rows = [["total", "", known ? e.total_joules : undefined, e.basis]];
     const watts = Object.fromEntries((e.sources || []).filter((s) => !s.calls).map((s) => [s.name, s.source]));
     for (const [kind, list] of [["device", e.by_device], ["link", e.by_link]]) {
@@ -76,10 +76,10 @@ class Tables {
     for (const [kind, list] of [["phase", e.by_phase], ["layer", e.by_layer]]) {
       for (const x of known ? list || [] : []) rows.push([x.name, kind, joules(x), ""]);
     }
-    fillTable(byID("energy"), [{ name: "of" }, { name: "what" }, exact("joules"), { name: "source" }], rows);
+    fillTable(byID("energy"), [{ name: "of" }, { name: "what" }, exact("energy", joulesText, "J"), { name: "source" }], rows);
     const readings = (e.readings || []).map((r) => [r.of, r.meter, r.joules, r.seconds, r.error_joules]);
     byID("readings").hidden = !readings.length;
-    if (readings.length) fillTable(byID("readings"), [{ name: "metered" }, { name: "meter" }, exact("joules"), exact("seconds"), exact("± joules")], readings);
+    if (readings.length) fillTable(byID("readings"), [{ name: "metered" }, { name: "meter" }, exact("energy", joulesText, "J"), exact("over", secondsText, "s"), exact("±", joulesText, "J")], readings);
   }
   memory(run) {
     const rows = run.schedules.flatMap((s) => s.memories.map((m) => [m.name, s.world, m.peak, m.reserved, m.capacity]));
