@@ -413,9 +413,13 @@ func (t *trainer) printMeasured(out io.Writer) {
 	}
 }
 
-// beside is the prediction of the step, and why it is far off, for the end of a line.
+// beside is the prediction of the step, and why it is far off, for the end of a line. A training that went on has none
+// where it had only evaluations left.
 func (t *trainer) beside() string {
 	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
+	if p == 0 {
+		return ""
+	}
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))

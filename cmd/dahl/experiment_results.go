@@ -54,7 +54,9 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 
 // fillTimes sets times, losses and accuracies.
 func fillTimes(row *experiment.Row, s *summary) {
-	row.Set(experiment.StepTime, s.StepS)
+	if s.StepS > 0 {
+		row.Set(experiment.StepTime, s.StepS)
+	}
 	row.Set(experiment.RunTime, s.MakespanS)
 	if s.ImagesPerS != nil {
 		row.Set(experiment.Rate, *s.ImagesPerS)

@@ -20,6 +20,15 @@ const shortTraining = "execute --model digits-cnn --limit 127 --batch 31 --epoch
 // cutAfter runs a command line that ends when the checkpoint after a step is kept.
 func cutAfter(t *testing.T, step string, args ...string) {
 	t.Helper()
+	r := cutAt(t, step, args...)
+	if r.code != cli.ExitInterrupted || !strings.Contains(r.failure(), "what was done is in "+filepath.FromSlash("cut/.staging")+"; go on with dahl execute --resume cut") {
+		t.Fatalf("exit code %d, %q", r.code, r.stderr)
+	}
+}
+
+// cutAt runs a command line that is told to end when the checkpoint after a step is kept.
+func cutAt(t *testing.T, step string, args ...string) result {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	durable.Fault = func(op durable.Op, path string) error {
@@ -29,10 +38,7 @@ func cutAfter(t *testing.T, step string, args ...string) {
 		return nil
 	}
 	defer func() { durable.Fault = nil }()
-	r := dahl(t, ctx, args...)
-	if r.code != cli.ExitInterrupted || !strings.Contains(r.failure(), "what was done is in "+filepath.FromSlash("cut/.staging")+"; go on with dahl execute --resume cut") {
-		t.Fatalf("exit code %d, %q", r.code, r.stderr)
-	}
+	return dahl(t, ctx, args...)
 }
 
 func manifestOf(t *testing.T, dir string) *manifest {

@@ -1,0 +1,546 @@
+package main
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/platform"
+	"dahl/rundir"
+	"dahl/rundir/experiment"
+)
+
+// numbersCase is a small training.
+type numbersCase struct {
+	seed                   uint64
+	images, batch, epochs  int
+	record                 int // 0: what is usual
+	stream, devices, keeps bool
+	kind                   string // what happens to it
+}
+
+func (c *numbersCase) String() string { return fmt.Sprintf("%+v", *c) }
+
+// args are a command line for so many epochs.
+func (c *numbersCase) args(epochs int) []string {
+	line := fmt.Sprintf("execute --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --epochs %d --seed %d --policy heft --out run", c.images, c.batch, epochs, c.seed)
+	if c.record > 0 {
+		line += fmt.Sprintf(" --record %d", c.record)
+	}
+	line += " --platform node.toml --devices " + c.list()
+	if c.kind == "lost" {
+		line += " --continue-on-loss"
+	}
+	if c.keeps {
+		line += " --checkpoint every=2steps"
+	}
+	return strings.Fields(line)
+}
+
+func (c *numbersCase) list() string {
+	if c.devices {
+		return "cpu,g0,g1"
+	}
+	return "cpu"
+}
+
+// train trains from the begin, and returns what was printed. No flag streams data: they do where they do not fit.
+func (c *numbersCase) train(t *testing.T, epochs int) string {
+	t.Helper()
+	if !c.stream {
+		return mustRun(t, c.args(epochs)...)
+	}
+	o := options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
+		Seed: c.seed, Policy: listPolicy, DType: "float32", Record: c.record, Stream: true}
+	if c.kind == "lost" {
+		o.ContinueOnLoss = 1
+	}
+	if c.keeps {
+		o.Checkpoint = "every=2steps"
+	}
+	var out bytes.Buffer
+	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: output{dir: "run"}, stderr: io.Discard}); err != nil {
+		t.Fatalf("%s: %v", c, err)
+	}
+	return out.String()
+}
+
+// drawNumbers draws a training of 1 to 3 epochs of 1 to 6 steps, the last of which may be of fewer images.
+func drawNumbers(random *rand.Rand, seed uint64) *numbersCase {
+	c := &numbersCase{seed: seed, batch: 2 + random.IntN(5), epochs: 1 + random.IntN(3), record: random.IntN(4), stream: random.IntN(4) == 0, devices: random.IntN(2) == 0, keeps: random.IntN(2) == 0}
+	c.images = c.batch*(1+random.IntN(5)) + random.IntN(c.batch)
+	c.kind = []string{"plain", "plain", "extended", "interrupted", "lost"}[random.IntN(5)]
+	if c.kind == "lost" {
+		c.devices = true
+	}
+	if c.kind == "extended" || c.kind == "interrupted" {
+		c.epochs, c.keeps = max(2, c.epochs), true
+	}
+	return c
+}
+
+// run trains, and returns what was printed last.
+func (c *numbersCase) run(t *testing.T, random *rand.Rand) string {
+	t.Helper()
+	fault := ""
+	if c.kind == "lost" {
+		fault = fmt.Sprintf(`{ after = %d, kind = "lost" }`, random.IntN(60))
+	}
+	writeTestFile(t, "node.toml", faultyNode(fault))
+	os.RemoveAll("run")
+	switch c.kind {
+	case "extended":
+		c.train(t, c.epochs-1)
+		return mustRun(t, "execute", "--resume", "run", "--epochs", strconv.Itoa(c.epochs))
+	case "interrupted":
+		step := 2 * (1 + random.IntN(max(1, c.epochs*c.images/c.batch/2)))
+		if r := cutAt(t, strconv.Itoa(step), c.args(c.epochs)...); r.code == cli.ExitOK {
+			return r.stdout // its steps were fewer
+		} else if r.code != cli.ExitInterrupted {
+			t.Fatalf("%s: exit code %d: %s", c, r.code, r.stderr)
+		}
+		if _, err := os.Stat("run/.staging/" + summaryFile); err == nil {
+			c.check(t, "run/.staging", "")
+		}
+		return mustRun(t, "execute", "--resume", "run")
+	}
+	return c.train(t, c.epochs)
+}
+
+// TestOneNumberPerThing: whatever file or figure says how long a step takes, how many images a second are trained on, how many
+// joules an image takes or how long the run was, says the same as all others, or names another quantity.
+func TestOneNumberPerThing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	cases := 200
+	if testing.Short() {
+		cases = 12
+	}
+	random := rand.New(rand.NewPCG(30, 4))
+	kinds := map[string]int{}
+	for seed := range uint64(cases) {
+		c := drawNumbers(random, seed)
+		printed := c.run(t, random)
+		s := c.check(t, "run", printed)
+		if s == nil {
+			t.Fatalf("%s", c)
+		}
+		kinds[c.kind]++
+		if len(s.Losses) > 0 {
+			kinds["really lost"]++
+		}
+		if s.Recorded != nil {
+			kinds["recorded in part"]++
+		}
+		for _, l := range s.Losses {
+			if l.Run != "" {
+				c.check(t, filepath.Join("run", l.Run), "")
+			}
+		}
+		if c.kind == "plain" {
+			c.beside(t, s, random)
+		}
+		if t.Failed() {
+			t.Fatalf("%s", c)
+		}
+	}
+	if !testing.Short() && (kinds["really lost"] < 10 || kinds["recorded in part"] < 30) {
+		t.Errorf("%v: too few of some kinds", kinds)
+	}
+}
+
+// numbers collects what is said of a run, and complains of what differs.
+type numbers struct {
+	t    *testing.T
+	c    *numbersCase
+	dir  string
+	said map[string]float64
+}
+
+// says notes what a place says of a quantity.
+func (n *numbers) says(where, quantity string, v float64) {
+	n.t.Helper()
+	want, known := n.said[quantity]
+	if !known {
+		n.said[quantity] = v
+	} else if math.Abs(v-want) > 1e-9*math.Abs(want) && !(math.IsNaN(v) && math.IsNaN(want)) {
+		n.t.Errorf("%s: %s: %s is %v in %s, and %v elsewhere", n.c, n.dir, quantity, v, where, want)
+	}
+}
+
+// check reads every file of a run, with what was printed of it ("": nothing).
+func (c *numbersCase) check(t *testing.T, dir, printed string) *summary {
+	t.Helper()
+	n := &numbers{t, c, dir, map[string]float64{}}
+	s := n.readSummary()
+	part := filepath.Base(dir) != "run" // of a training: a leg, or what was done before it was interrupted
+	if !part || dir == "run/.staging" {
+		n.readTables(s, part)
+	}
+	n.readShown(s)
+	n.readExperiment(s)
+	if strings.HasSuffix(dir, ".staging") {
+		return s
+	}
+	n.readReport()
+	n.readCompare(s)
+	if printed != "" {
+		n.readPrinted(s, printed)
+	}
+	return s
+}
+
+// readSummary reads the summary, in which some numbers follow from others.
+func (n *numbers) readSummary() *summary {
+	n.t.Helper()
+	s, err := readJSON[summary](filepath.Join(n.dir, summaryFile))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	of := &s.Counted
+	n.says(summaryFile, "steps", float64(s.Steps))
+	n.says(summaryFile, "run s", s.MakespanS)
+	n.says(summaryFile, "modelled joules of the run", s.EnergyJ.Total)
+	devices := 0.0
+	for _, list := range []map[string]float64{s.EnergyJ.ByDevice, s.EnergyJ.ByLink} {
+		for _, joules := range list {
+			devices += joules
+		}
+	}
+	n.says("its devices and links", "modelled joules of the run", devices)
+	n.says(summaryFile, "counted steps", float64(of.Steps))
+	n.says(summaryFile, "counted images", float64(of.Images))
+	n.says(summaryFile, "counted s", of.Seconds)
+	n.says(summaryFile, "counted joules", of.Joules)
+	n.says(summaryFile, "step s", s.StepS)
+	if of.Steps == 0 {
+		if s.StepS != 0 || s.ImagesPerS != nil || s.EnergyJ.PerImage != 0 {
+			n.t.Errorf("%s: nothing counts, and a step takes %v s", n.c, s.StepS)
+		}
+		return s
+	}
+	n.says("what is counted", "step s", of.Seconds/float64(of.Steps))
+	n.says(summaryFile, "images/s", *s.ImagesPerS)
+	n.says("what is counted", "images/s", float64(of.Images)/of.Seconds)
+	n.says(summaryFile, "J/image", s.EnergyJ.PerImage)
+	joules := of.Joules
+	if s.EnergyJ.PerImageBasis == "measured" {
+		joules = 0
+		for _, r := range s.EnergyJ.Readings {
+			joules += r.Joules / r.Seconds * of.Seconds
+		}
+	}
+	n.says("what is counted", "J/image", joules/float64(of.Images))
+	if s.Devices != nil {
+		if m := s.Devices.Rows[len(s.Devices.Rows)-1].Measured; m != nil {
+			n.says("the sets of devices", "step s", m.StepS)
+			n.says("the sets of devices", "images/s", m.ImagesPerS)
+			n.says("the sets of devices", "J/image", m.JoulesPerImage)
+		}
+	}
+	return s
+}
+
+// csvTable reads a table, by column.
+func csvTable(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string][]string{}
+	for i, name := range rows[0] {
+		table[name] = []string{}
+		for _, row := range rows[1:] {
+			table[name] = append(table[name], row[i])
+		}
+	}
+	return table
+}
+
+func (n *numbers) sum(cells []string) (sum float64) {
+	n.t.Helper()
+	for _, cell := range cells {
+		v, err := strconv.ParseFloat(cell, 64)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		sum += v
+	}
+	return sum
+}
+
+// readTables reads the tables of steps and epochs. Of a training that ended early the epoch that goes on has no row.
+func (n *numbers) readTables(s *summary, early bool) {
+	n.t.Helper()
+	steps, epochs := csvTable(n.t, filepath.Join(n.dir, stepsFile)), csvTable(n.t, filepath.Join(n.dir, epochsFile))
+	n.says(stepsFile, "steps", float64(len(steps["step"])))
+	if early {
+		if n.sum(epochs["steps"]) > float64(s.Counted.Steps) || n.sum(epochs["seconds"]) > s.Counted.Seconds*(1+1e-9) {
+			n.t.Errorf("%s: %s: the epochs have more than the run", n.c, n.dir)
+		}
+		return
+	}
+	// All steps but the first of each size of batch, unless the run was to have no others.
+	first, size, images := 0, map[string]bool{}, n.sum(steps["images"])
+	perEpoch := (n.c.images + n.c.batch - 1) / n.c.batch
+	planned := n.c.epochs
+	if n.c.kind == "extended" {
+		planned--
+	}
+	if planned > 1 || perEpoch > 2 || perEpoch == 2 && n.c.images%n.c.batch == 0 {
+		for i, of := range steps["images"] {
+			if !size[of] {
+				first, size[of] = first+1, true
+				images -= n.sum(steps["images"][i : i+1])
+			}
+		}
+	}
+	n.says(stepsFile, "counted steps", float64(len(steps["step"])-first))
+	n.says(stepsFile, "counted images", images)
+	n.says(epochsFile, "counted steps", n.sum(epochs["steps"]))
+	n.says(epochsFile, "counted images", n.sum(epochs["images"]))
+	n.says(epochsFile, "counted s", n.sum(epochs["seconds"]))
+	n.says(epochsFile, "counted joules", n.sum(epochs["modelled_joules"]))
+	for i, rate := range epochs["images_per_s"] {
+		if of := epochs["images"][i : i+1]; (rate == "") != (of[0] == "0") || rate != "" && math.Abs(n.sum(of)/n.sum(epochs["seconds"][i:i+1])/n.sum([]string{rate})-1) > 1e-9 {
+			n.t.Errorf("%s: epoch %d of %s images has a rate of %q", n.c, i+1, of, rate)
+		}
+	}
+	last := len(epochs["loss"]) - 1
+	n.says(summaryFile, "training loss", float64(*s.TrainingLoss))
+	n.says(epochsFile, "training loss", n.sum(epochs["loss"][last:]))
+	n.says(summaryFile, "test accuracy", *s.TestAccuracy)
+	n.says(epochsFile, "test accuracy", n.sum(epochs["test_accuracy"][last:]))
+}
+
+// readShown reads what is of the shown steps alone.
+func (n *numbers) readShown(s *summary) {
+	n.t.Helper()
+	file := func(name string) map[string]any {
+		m, err := readJSON[map[string]any](filepath.Join(n.dir, name))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		return *m
+	}
+	energy, schedule, predicted := file(rundir.EnergyFile), file(rundir.ScheduleFile), file(rundir.PredictedFile)
+	number := func(m map[string]any, key string) float64 { v, _ := m[key].(float64); return v }
+	n.says(summaryFile, "shown steps", float64(s.Shown.Steps))
+	n.says(summaryFile, "shown, of steps", float64(s.Shown.Of))
+	n.says("all", "shown, of steps", n.said["steps"])
+	n.says(rundir.EnergyFile, "shown steps", number(energy, "steps"))
+	n.says(rundir.ScheduleFile, "shown steps", number(schedule, "steps"))
+	n.says(rundir.PredictedFile, "shown steps", number(predicted, "steps"))
+	n.says(summaryFile, "first shown step", float64(s.Shown.First))
+	n.says(rundir.EnergyFile, "first shown step", number(energy, "first_step"))
+	n.says(summaryFile, "shown epoch", float64(s.Shown.Epoch))
+	n.says(rundir.EnergyFile, "shown epoch", number(energy, "epoch"))
+	n.says(rundir.EnergyFile, "s of the shown steps", number(energy, "makespan_s"))
+	n.says(rundir.ScheduleFile, "s of the shown steps", number(schedule, "makespan_ns")/1e9)
+	n.says(rundir.PredictedFile, "predicted s of the shown steps", number(predicted, "makespan_ns")/1e9)
+	n.says(rundir.EnergyFile, "J of the shown steps", number(energy, "total_joules"))
+	n.says(rundir.EnergyFile, "J of the shown steps", number(energy, "mean_watts")*number(energy, "makespan_s"))
+	n.says(summaryFile, "s of the first shown step", s.Shown.FirstStepS)
+	n.says(rundir.ScheduleFile, "s of the first shown step", number(schedule, "first_step_ns")/1e9)
+	n.says(summaryFile, "steady s", s.Shown.SteadyStepS)
+	n.says(rundir.ScheduleFile, "steady s", number(schedule, "period_ns")/1e9)
+}
+
+// readExperiment makes the row that an experiment has of the run.
+func (n *numbers) readExperiment(s *summary) {
+	n.t.Helper()
+	p, err := platform.Load(filepath.Join(n.dir, rundir.PlatformFile))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
+	fillTimes(&row, s)
+	(&gridRun{manifest: &experimentManifest{}}).fillJoules(&row, s, p)
+	for column, quantity := range map[experiment.Column]string{experiment.StepTime: "step s", experiment.Rate: "images/s", experiment.JoulesPerImage: "J/image", experiment.RunTime: "run s"} {
+		if v := row.Values[column]; !math.IsNaN(v) {
+			n.says("the row of an experiment", quantity, v)
+		}
+	}
+	if len(s.EnergyJ.Readings) == 0 {
+		n.says("the row of an experiment", "modelled joules of the run", row.Values[experiment.Joules])
+	}
+}
+
+// reportRows reads the rows of the runs in a report, by name.
+func reportRows(t *testing.T, page string) (rows []map[string]float64) {
+	t.Helper()
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`id="data">([^<]*)</script>`).FindSubmatch(html)
+	if text == nil {
+		t.Fatalf("%s holds no data", page)
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(text[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length, from := binary.Uvarint(all)
+	var data struct {
+		Runs []struct {
+			Row []struct {
+				Name   string
+				Number *float64
+			}
+			Energy    struct{ Steps, Total_joules float64 }
+			Schedules []struct{ Makespan float64 }
+		}
+	}
+	if err := json.Unmarshal(all[from:from+int(length)], &data); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range data.Runs {
+		row := map[string]float64{"shown steps": r.Energy.Steps, "J of the shown steps": r.Energy.Total_joules, "s of the shown steps": r.Schedules[0].Makespan / 1e9}
+		for _, cell := range r.Row {
+			if cell.Number != nil {
+				row[cell.Name] = *cell.Number
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// inReport are the cells of a report by the names of quantities.
+var inReport = map[string]string{"steps": "steps", "run": "run s", "step": "step s", "images/s": "images/s", "energy per image": "J/image", "modelled energy of the run": "modelled joules of the run",
+	"training loss": "training loss", "test accuracy": "test accuracy", "shown steps": "shown steps", "J of the shown steps": "J of the shown steps", "s of the shown steps": "s of the shown steps"}
+
+func (n *numbers) readReport() {
+	n.t.Helper()
+	mustRun(n.t, "report", n.dir, "--out", "page.html")
+	row := reportRows(n.t, "page.html")[0]
+	for cell, quantity := range inReport {
+		if v, has := row[cell]; has {
+			n.says("the report", quantity, v)
+		} else if v, has := n.said[quantity]; has && v != 0 {
+			n.t.Errorf("%s: %s: the report does not say the %s", n.c, n.dir, quantity)
+		}
+	}
+}
+
+// readCompare reads the comparison with the run's own prediction, and its picture.
+func (n *numbers) readCompare(s *summary) {
+	n.t.Helper()
+	var c struct {
+		Steps                 float64
+		Step_s, Makespan_s    struct{ Predicted, Measured, Error_percent float64 }
+		Run_step_s            *struct{ Predicted, Measured float64 }
+		Joules_per_step       struct{ Measured float64 }
+		Busy_s_per_step       struct{ Measured float64 }
+		Kernels               []struct{ Sum_s_per_step struct{ Measured float64 } }
+		Kernel_error_percent  float64
+		Scheduling_error_Perc float64
+	}
+	decodeObject(n.t, mustRun(n.t, "compare", n.dir, "--json"), &c)
+	n.says("compare", "shown steps", c.Steps)
+	n.says("compare", "s of the shown steps", c.Makespan_s.Measured)
+	n.says("compare", "s of the shown steps", c.Step_s.Measured*c.Steps)
+	n.says("compare", "predicted s of the shown steps", c.Makespan_s.Predicted)
+	n.says("compare", "J of the shown steps", c.Joules_per_step.Measured*c.Steps)
+	if (c.Run_step_s != nil) != (s.StepS > 0 && s.Trained != nil && s.Trained.PredictedStepS > 0) {
+		n.t.Errorf("%s: %s: the run's step is compared as %+v, where it takes %v s", n.c, n.dir, c.Run_step_s, s.StepS)
+	} else if c.Run_step_s != nil {
+		n.says("compare", "step s", c.Run_step_s.Measured)
+		n.says(summaryFile, "predicted step s", s.Trained.PredictedStepS)
+		n.says("compare", "predicted step s", c.Run_step_s.Predicted)
+	}
+	busy := 0.0
+	for _, k := range c.Kernels {
+		busy += k.Sum_s_per_step.Measured
+	}
+	n.says("the kernels of compare", "busy s", busy)
+	n.says("the workers of compare", "busy s", c.Busy_s_per_step.Measured)
+	svg, err := os.ReadFile(filepath.Join(n.dir, compareFile))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, want := range []string{fmt.Sprintf("%s, %+.1f %% (error: + where", cli.ShowTime(c.Makespan_s.Measured), c.Makespan_s.Error_percent), s.Shown.String(), allKernels} {
+		if !bytes.Contains(svg, []byte(want)) {
+			n.t.Errorf("%s: %s: the picture of the comparison lacks %q", n.c, n.dir, want)
+		}
+	}
+}
+
+// readPrinted looks for the numbers in what execute prints.
+func (n *numbers) readPrinted(s *summary, printed string) {
+	n.t.Helper()
+	wants := []string{"run " + cli.ShowTime(s.MakespanS) + " (predicted"}
+	if s.StepS > 0 {
+		wants = append(wants, fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(s.StepS), wholeNumber(*s.ImagesPerS)), fmt.Sprintf("\nenergy    %s per image (", shortJoules(s.EnergyJ.PerImage)))
+	}
+	if len(s.EnergyJ.Readings) == 0 {
+		wants = append(wants, cli.ThreeDigits(s.EnergyJ.Total)+" J ("+s.EnergyJ.Grounds)
+	}
+	for _, want := range wants {
+		if !strings.Contains(printed, want) {
+			n.t.Errorf("%s: no %q in what is printed:\n%s", n.c, want, printed)
+		}
+	}
+}
+
+// beside lays a simulated run and another training beside the run.
+func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
+	t.Helper()
+	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
+	printed := mustRun(t, strings.Fields(line)...)
+	sim, err := readJSON[summary]("sim/" + summaryFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), wholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
+		t.Errorf("%s: no %q in\n%s", c, want, printed)
+	}
+	var pair struct {
+		Run_step_s *struct{ Predicted, Measured float64 }
+	}
+	decodeObject(t, mustRun(t, "compare", "sim", "run", "--json"), &pair)
+	if p := pair.Run_step_s; s.StepS > 0 && (p == nil || p.Predicted != sim.StepS || p.Measured != s.StepS) {
+		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
+	}
+	mustRun(t, "report", "sim", "run", "--out", "both.html")
+	var runs runsComparison
+	decodeObject(t, mustRun(t, "compare", "sim", "run", "run", "--json"), &runs)
+	for i, of := range []*summary{sim, s} {
+		row := reportRows(t, "both.html")[i]
+		for _, f := range runs.Figures {
+			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per image": of.EnergyJ.PerImage, "modelled energy of the run": of.EnergyJ.Total}[f.Name]
+			if known && want != 0 && (f.Values[i] == nil || *f.Values[i] != want || row[f.Name] != want) {
+				t.Errorf("%s: %s of run %d is %v in a table and %v in the report; want %v", c, f.Name, i, f.Values[i], row[f.Name], want)
+			}
+		}
+	}
+}
