@@ -28,11 +28,10 @@ def run(command, *arguments):
 
 
 def executed(plan, common, directory):
-    """Time and joules of a steady step, and weights. What is recorded on a device takes longer, so its time is of the other steps."""
+    """Time of a step in the mean of the run, joules of the recorded ones, and weights."""
     ran = run("execute", *common, "--plan", f"{plan}/plan.json", "--epochs", "1", "--out", directory)
     compared = run("compare", directory)
-    time = ran["period_s"] if "recorded" in ran else compared["step_s"]["measured"]
-    return {"time": time, "energy": compared["joules_per_step"]["measured"], "weights": ran["training"]["weights_sha256"]}
+    return {"time": ran["step_s"], "energy": compared["joules_per_step"]["measured"], "weights": ran["training"]["weights_sha256"]}
 
 
 def rows(platform, argument, directory):
@@ -45,7 +44,7 @@ def rows(platform, argument, directory):
     for objective, devices in itertools.product(ways, SETS):
         out = f"{directory}/{model}-{objective}-{devices}"
         p = run("plan", *common, *ways[objective], "--devices", devices, "--out", out)
-        plans[objective, devices] = out, p["step_j"] if objective == "energy" else p.get("step_s", p["period_s"])
+        plans[objective, devices] = out, p["steady_step_j"] if objective == "energy" else p.get("steady_step_s", p["step_s"])
         runs[objective, devices] = []
     for _ in range(REPEATS):
         for key, (plan, _) in plans.items():

@@ -39,11 +39,12 @@ type executeFlags struct {
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
 and all steps are. On a GPU it puts two events around every task and keeps steps out of
 CUDA graphs, so that only the first %d steps of every graph are recorded in each epoch,
-or as many as --record says; the others run at full speed. The time of a step and the
-images per second are then of those others, and the schedule, the figures, the copies
-and the modelled joules of the recorded ones. Predictions are of steps that are not
-recorded, except where one is laid beside a recorded schedule: the timing of a device in
-the platform file, which dahl calibrate measures, is the difference.`, train.RecordedByDefault)
+or as many as --record says; the others run at full speed. The schedule, the figures and
+the copies are then of the recorded ones. The time of a step, the images per second and
+the joules of an image are always those of all training steps but the first of each
+graph, which warms up; the joules of steps that are not recorded are those of the mean
+power of the recorded ones. Predictions are of the same steps: the timing of a device in
+the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
 func newExecute(args []string) *cobra.Command {
 	o := options{args: args}

@@ -162,13 +162,13 @@ contestant = ["dahl"]
 		t.Fatalf("%d rows, want 4", len(rows))
 	}
 	for name, row := range rows {
-		for _, column := range []string{"step_s", "predicted_step_s", "run_s", "images_per_s", "joules", "joules_per_epoch", "joules_per_image", "loss", "test_accuracy_percent"} {
+		for _, column := range []string{"step_s", "predicted_step_s", "run_s", "images_per_s", "joules", "joules_per_epoch", "joules_per_image", "training_loss", "test_accuracy_percent"} {
 			if v, err := strconv.ParseFloat(row[column], 64); err != nil || !(v > 0) {
 				t.Errorf("%s: %s is %q", name, column, row[column])
 			}
 		}
-		if row["loss"] != rows["contestant=dahl,workers=1"]["loss"] {
-			t.Errorf("%s: loss %s", name, row["loss"])
+		if row["training_loss"] != rows["contestant=dahl,workers=1"]["training_loss"] {
+			t.Errorf("%s: loss %s", name, row["training_loss"])
 		}
 	}
 	if !there("out/cells/contestant=dahl,workers=2,repeat=2/weights.npz") {

@@ -51,9 +51,13 @@ func (c *numbersCase) args(epochs int) []string {
 	return strings.Fields(line)
 }
 
+// list is its devices. With the core beside them the GPUs would have no task of a network so small.
 func (c *numbersCase) list() string {
-	if c.devices {
-		return "cpu,g0,g1"
+	switch {
+	case c.kind == "lost":
+		return "g0,g1"
+	case c.devices:
+		return "cpu,g0"
 	}
 	return "cpu"
 }
@@ -528,7 +532,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 		Run_step_s *struct{ Predicted, Measured float64 }
 	}
 	decodeObject(t, mustRun(t, "compare", "sim", "run", "--json"), &pair)
-	if p := pair.Run_step_s; s.StepS > 0 && (p == nil || p.Predicted != sim.StepS || p.Measured != s.StepS) {
+	if p := pair.Run_step_s; s.StepS > 0 && !c.stream && (p == nil || p.Predicted != sim.StepS || p.Measured != s.StepS) {
 		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
 	}
 	mustRun(t, "report", "sim", "run", "--out", "both.html")

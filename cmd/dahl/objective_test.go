@@ -88,8 +88,8 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, objective := range []string{"time", "energy", "edp"} {
 		var n struct {
-			StepS        float64 `json:"step_s"`
-			StepJ        float64 `json:"step_j"`
+			StepS        float64 `json:"steady_step_s"`
+			StepJ        float64 `json:"steady_step_j"`
 			LowerBoundS  float64 `json:"lower_bound_s"`
 			LowerBoundJ  float64 `json:"lower_bound_j"`
 			LowerBoundJS float64 `json:"lower_bound_js"`

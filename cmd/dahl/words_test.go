@@ -82,7 +82,7 @@ speed = { float32 = "10 GF/s" }
 	text := run("m.toml")
 	var s struct {
 		best.Explanation
-		StepJ float64 `json:"step_j"`
+		StepJ float64 `json:"steady_step_j"`
 	}
 	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
 		t.Fatal(err)
