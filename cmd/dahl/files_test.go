@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/rundir"
 	"dahl/rundir/experiment"
 )
 
@@ -114,14 +115,21 @@ func writeAll(t *testing.T) {
 	t.Helper()
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	writeTestFile(t, "node.toml", faultyNode(`{ after = 9, kind = "lost" }`))
-	writeTestFile(t, "clocks.toml", strings.Replace(emulatedNode, "power = { idle = \"2 W\", busy = \"5 W\" }",
-		"[[device.clock]]\nname = \"base\"\nscale = 1\npower = { idle = \"2 W\", busy = \"5 W\" }\n[[device.clock]]\nname = \"slow\"\nscale = 0.5\npower = { idle = \"1 W\", busy = \"1 W\" }", 1))
-	writeTestFile(t, "e.toml", "name = \"e\"\n[run]\ncommand = \"simulate\"\nplatform = \"laptop\"\nmodel = \"digits-cnn\"\n[grid]\nbatch = [4, 8]\n")
+	writeTestFile(t, "stated.toml", statedNode)
+	writeTestFile(t, "graph.json", statedGraph)
+	writeTestFile(t, "plan.json", statedPlan)
+	writeTestFile(t, "two.toml", faultyNode())
+	writeTestFile(t, "parts.json", `{"format": "dahl-graph 1", "name": "parts", "buffers": [{"name": "x", "bytes": 8000000}],
+ "tasks": [{"name": "a", "op": "m", "writes": ["x"], "ns": {"*": 100000}, "device": "g0"}, {"name": "b", "op": "m", "reads": ["x"], "ns": {"*": 100000}, "device": "g1"}]}`)
+	littleMemory(t)
 	for _, line := range []string{
+		"simulate --platform two.toml --graph parts.json --policy heft --out parts",
+		"simulate --platform little.toml --model digits-cnn --batch 32 --limit 64 --policy heft --out little",
 		"simulate --platform emulated --model digits-cnn --devices cpu,gpu --batch 16 --policy dmda --out sim",
 		"plan --platform manycore --model tiny.toml --batch 16 --objective energy --budget 3000 --out plan",
 		"execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --epochs 2 --platform node.toml --devices g0,g1 --policy heft --continue-on-loss --record 1 --out lost",
 		"execute --model digits-cnn --limit 40 --batch 16 --platform emulated --devices cpu,gpu --policy heft --checkpoint every=1steps --out both",
+		"simulate --platform stated.toml --graph graph.json --plan plan.json --out stated",
 		"plot both --format png",
 		"trace both", "trace both --format paje",
 		"compare lost both --out both",
@@ -144,7 +152,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	}
 	columns := map[string][]string{resultsCSV: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[resultsCSV] = append(columns[resultsCSV], "joules_source", "memory_source", "status", "reason", "run")
-	for _, dir := range []string{"sim", "plan", "lost", "both"} {
+	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little"} {
 		err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err
@@ -164,7 +172,11 @@ func TestFilesAreDocumented(t *testing.T) {
 			if !known {
 				t.Errorf("%s is not documented", name)
 			}
-			return readKeys(name, path.Base(inRun), keys, columns)
+			file := path.Base(inRun)
+			if file == rundir.PredictedFile { // which is a schedule
+				file = rundir.ScheduleFile
+			}
+			return readKeys(name, file, keys, columns)
 		})
 		if err != nil {
 			t.Fatal(err)
