@@ -173,7 +173,7 @@ func figuresOf(runs []*loadedRun) []figure {
 	add("energy per image", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
 	add("steps", "", wholeNumber, always(func(s *summary) float64 { return float64(s.Steps) }))
 	add("run", "s", cli.ShowTime, always(func(s *summary) float64 { return s.MakespanS }))
-	add("modelled energy of the run", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
+	add("energy of the run, modelled", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
 	add("tasks", "", wholeNumber, always(func(s *summary) float64 { return float64(s.Tasks) }))
 	add("moved", "bytes", size, always(func(s *summary) float64 { return float64(s.BytesMoved) }))
 	for _, memory := range memoriesOf(runs) {

@@ -15,6 +15,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/plan"
+	"dahl/platform"
 )
 
 // cutsFile is the table of what cuts of layers cost.
@@ -40,10 +41,10 @@ func printCuts(out io.Writer, cuts []plan.CutCost) {
 	if len(cuts) == 0 {
 		return
 	}
-	fmt.Fprintln(out, "cuts      one layer in two, the others whole, on one unit: % more time / % more joules above idle")
+	fmt.Fprintln(out, "cuts      one layer in two, the others whole, on one unit: how much more time, and how many more joules above idle")
 	fmt.Fprintf(out, "%-12s %-10s %9s %9s", "layer", "on", "time", "joules")
 	for along := range dag.NumDimensions {
-		fmt.Fprintf(out, " %10s", along)
+		fmt.Fprintf(out, " %17s", along)
 	}
 	shown, more := longestLayers(cuts)
 	for i := 0; i < len(shown); {
@@ -51,9 +52,9 @@ func printCuts(out io.Writer, cuts []plan.CutCost) {
 		for i++; i < len(shown) && shown[i].Cut != plan.Uncut; i++ {
 			cells[shown[i].Cut] = moreText(&whole, &shown[i])
 		}
-		fmt.Fprintf(out, "\n%-12s %-10s %9s %9s", whole.Layer, whole.Device, cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
+		fmt.Fprintf(out, "\n%-12s %-10s %9s %9s", whole.Layer, kindText(whole.Device), cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
 		for along := range dag.NumDimensions {
-			fmt.Fprintf(out, " %10s", cmp.Or(cells[along.String()], "-"))
+			fmt.Fprintf(out, " %17s", cmp.Or(cells[along.String()], "-"))
 		}
 	}
 	fmt.Fprintln(out)
@@ -82,10 +83,18 @@ func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 	return shown, len(takes) - len(layers)
 }
 
+// kindText is what readers call a kind of devices, as --devices takes it.
+func kindText(kind string) string {
+	if kind == platform.CUDA {
+		return "gpu"
+	}
+	return kind
+}
+
 // moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
 func moreText(whole, cut *plan.CutCost) string {
 	percent := func(is, was float64) string {
-		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10 + 0)) // no -0
+		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10 + 0)) + " %" // no -0
 	}
-	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + "/" + percent(cut.Joules, whole.Joules)
+	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + ", " + percent(cut.Joules, whole.Joules)
 }

@@ -440,7 +440,7 @@ func reportRows(t *testing.T, page string) (rows []map[string]float64) {
 }
 
 // inReport are the cells of a report by the names of quantities.
-var inReport = map[string]string{"steps": "steps", "run": "run s", "step": "step s", "images/s": "images/s", "energy per image": "J/image", "modelled energy of the run": "modelled joules of the run",
+var inReport = map[string]string{"steps": "steps", "run": "run s", "step": "step s", "images/s": "images/s", "energy per image": "J/image", "energy of the run, modelled": "modelled joules of the run",
 	"training loss": "training loss", "test accuracy": "test accuracy", "shown steps": "shown steps", "J of the shown steps": "J of the shown steps", "s of the shown steps": "s of the shown steps"}
 
 func (n *numbers) readReport() {
@@ -541,7 +541,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 	for i, of := range []*summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {
-			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per image": of.EnergyJ.PerImage, "modelled energy of the run": of.EnergyJ.Total}[f.Name]
+			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per image": of.EnergyJ.PerImage, "energy of the run, modelled": of.EnergyJ.Total}[f.Name]
 			if known && want != 0 && (f.Values[i] == nil || *f.Values[i] != want || row[f.Name] != want) {
 				t.Errorf("%s: %s of run %d is %v in a table and %v in the report; want %v", c, f.Name, i, f.Values[i], row[f.Name], want)
 			}

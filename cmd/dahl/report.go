@@ -173,7 +173,7 @@ func (r *loadedRun) reportRow() []report.Cell {
 		add("images/s", *s.ImagesPerS, wholeNumber)
 	}
 	if s.EnergyJ.Basis != energy.Unavailable {
-		add("modelled energy of the run", s.EnergyJ.Total, shortJoules)
+		add("energy of the run, modelled", s.EnergyJ.Total, shortJoules)
 	}
 	if joules := s.joulesPerStep(); !math.IsNaN(joules) {
 		if s.EnergyJ.PerImage > 0 {
