@@ -24,7 +24,7 @@ func TestPrintCuts(t *testing.T) {
 	var out bytes.Buffer
 	printCuts(&out, cuts)
 	lines := strings.Split(out.String(), "\n")
-	want := "conv1        one            10 us      1 mJ          +0 %, +0 %                 -                 -       +20 %, -50 %                 -"
+	want := "conv1        one            10 us      1 mJ        +0 %, +0 %                 -                 -      +20 %, -50 %                 -"
 	if lines[2] != want || len(lines) != 2+8+1+1 || lines[10] != "2 more layers in cuts.csv" {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}

@@ -44,7 +44,7 @@ func TestMarkdown(t *testing.T) {
 		"| lenet5 | 1 | 4 | 1.15 ms [1, 1.3] | 575 us [500, 650] | 871 [769, 1,000] | 11.5 mJ [10, 13] |\n",
 		"| mlp | 2 | 3 of 4 | 4.4 ms [4, 4.8] | ",
 		"\nMedians over repetitions and seeds; in brackets an interval that holds the median with a probability of at least 75 % (order statistics; 95 % from 6 values on).\nJoules: modelled.\n",
-		"\n- batch=2,model=mlp,seed=5,repeat=2, failed: out of | memory\n",
+		"\n- seed=5 model=mlp batch=2 repeat=2, failed: out of | memory\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("it lacks\n%s\nin\n%s", want, b.String())
@@ -61,7 +61,7 @@ func TestCSV(t *testing.T) {
 	if err := table.WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "seed,model,batch,repeat,step_s,predicted_step_s,run_s,images_per_s,joules,joules_per_epoch,joules_per_image,joules_above_idle,joules_error,loss,test_accuracy_percent,cpu_percent,gpu_percent,peak_bytes,other_cores,joules_source,memory_source,status,reason,run\n" +
+	want := "seed,model,batch,repeat,step_s,predicted_step_s,run_s,images_per_s,joules,joules_per_epoch,joules_per_image,joules_above_idle,joules_error,training_loss,test_accuracy_percent,cpu_percent,gpu_percent,peak_bytes,other_cores,joules_source,memory_source,status,reason,run\n" +
 		"3,mlp,1,1,0.002,0.001,,500,,,0.02,,,,,,,,,modelled,planned,ok,,\"batch=1,model=mlp,seed=3\"\n" +
 		"3,mlp,2,1,,,,,,,,,,,,,,,,,,failed,\"he said \"\"no\"\", then\",\"batch=2,model=mlp,seed=3\"\n"
 	if b.String() != want {
