@@ -137,7 +137,7 @@ func Beside(ctx context.Context, d *schedule.Decision, predicted, measured *sche
 	var waits [2]*Waits
 	var states [2]*States
 	for i, s := range []*schedule.Schedule{predicted, measured} {
-		report, err := EnergyOf(s, p)
+		report, err := energy.FromSchedule(s, p)
 		if err != nil {
 			return nil, err
 		}

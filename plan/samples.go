@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -55,7 +56,7 @@ func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (
 		if err != nil {
 			return nil, err
 		}
-		report, err := EnergyOf(s, d.Problem(seg.Graph, s.Steps, false))
+		report, err := energy.FromSchedule(s, d.Problem(seg.Graph, s.Steps, false))
 		if err != nil {
 			return nil, err
 		}

@@ -151,3 +151,26 @@ func TestFiguresOfMeters(t *testing.T) {
 		t.Errorf("metered steps: %+v", steps)
 	}
 }
+
+// TestFirstOf: of two graphs that train, 0 and 1, and one that evaluates, the first step of each is no part of what counts,
+// unless there are only those: then all count, however often the other runs.
+func TestFirstOf(t *testing.T) {
+	piece := func(graph, steps, images int) Piece {
+		return Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Images: images}
+	}
+	for _, c := range []struct {
+		pieces []Piece
+		want   []bool
+	}{
+		{[]Piece{piece(0, 3, 8), piece(0, 2, 8), piece(1, 1, 5), piece(2, 4, 0), piece(0, 5, 8), piece(1, 1, 5)}, []bool{true, false, true, true, false, false}},
+		{[]Piece{piece(0, 1, 8), piece(1, 1, 5), piece(2, 4, 0)}, []bool{false, false, false}},
+		{[]Piece{piece(0, 1, 8), piece(0, 1, 8)}, []bool{true, false}},
+	} {
+		FirstOf(c.pieces)
+		for i, p := range c.pieces {
+			if p.First != c.want[i] {
+				t.Errorf("piece %d of %+v: first is %v", i, c.pieces, p.First)
+			}
+		}
+	}
+}

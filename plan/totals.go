@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -137,7 +136,7 @@ func Predict(ctx context.Context, d *schedule.Decision, pieces []Piece, timed bo
 			if err != nil {
 				return nil, err
 			}
-			report, err := EnergyOf(s, d.Problem(p.Graph, s.Steps, false))
+			report, err := energy.FromSchedule(s, d.Problem(p.Graph, s.Steps, false))
 			if err != nil {
 				return nil, err
 			}
@@ -164,63 +163,49 @@ func FirstOf(pieces []Piece) {
 	}
 }
 
-// EnergyOf is the energy of a schedule.
-func EnergyOf(s *schedule.Schedule, p *schedule.Problem) (*energy.Report, error) {
-	report, err := energy.FromSchedule(s, p)
-	if err != nil {
-		return nil, fmt.Errorf("energy of graph %q: %w", p.Graph.Name, err)
-	}
-	return report, nil
-}
-
 // Add accounts for a piece of a graph, of whose steps the schedule holds all or the first. It returns
 // what of it counts. Where there is no report, the piece draws what the recorded ones of its graph did, in the mean.
 func (o *Totals) Add(a Accounted, g *dag.Graph, p Piece) (counted Counted) {
-	s := a.Schedule
-	part := newPart()
-	part.Run, part.Tasks = wholeTime(s, p.Segment), g.NumTasks()*p.Steps
+	part, like := newPart(), o.drawn[p.Graph]
+	part.Run, part.Tasks = wholeTime(a.Schedule, p.Segment), g.NumTasks()*p.Steps
 	if a.Report != nil {
-		part.addEnergy(a.Report, s.Makespan)
-		o.Basis = a.Report.Basis
-	} else if like := o.drawn[p.Graph]; like != nil {
+		like, o.Basis = drawnBy(a), a.Report.Basis
+	}
+	if like != nil {
 		part.addScaled(like, ratio(part.Run, like.Run))
 	}
-	if p.Recorded {
-		part.addMoved(s, p.Steps)
-	} else {
-		part.Unrecorded = 1
-	}
 	if p.counts() {
-		part.Steps = p.Steps
-		part.Counted = part.countedOf(s, p)
+		part.Steps, part.Counted = p.Steps, part.countedOf(a.Schedule, p)
 	}
-	if p.Recorded && p.counts() {
-		part.Recorded = p.Steps
+	if !p.Recorded {
+		part.Unrecorded = 1
+		o.Include(part)
+		return part.Counted
 	}
-	if p.Recorded && p.Graph == 0 {
+	part.Recorded = part.Steps
+	part.addMoved(a.Schedule, p.Steps)
+	if p.Graph == 0 {
 		o.chooseMain(a)
 	}
-	if p.Recorded && a.Report != nil {
-		if o.drawn[p.Graph] == nil {
-			o.drawn[p.Graph] = newPart()
-		}
-		o.drawn[p.Graph].Include(part)
+	if o.drawn[p.Graph] == nil {
+		o.drawn[p.Graph] = newPart()
 	}
+	o.drawn[p.Graph].Include(part)
 	o.Include(part)
 	return part.Counted
 }
 
-// addEnergy sets the joules of a part, of which a report has those of a time.
-func (o *Totals) addEnergy(r *energy.Report, of time.Duration) {
-	all := newPart()
-	all.Joules, all.ByDevice["host"] = r.TotalJoules, r.Causes.Host
-	for _, d := range r.ByDevice {
-		all.ByDevice[d.Name] += d.Joules
+// drawnBy has the time and the joules of a schedule.
+func drawnBy(a Accounted) *Totals {
+	o := newPart()
+	o.Run, o.Joules, o.ByDevice["host"] = a.Schedule.Makespan, a.Report.TotalJoules, a.Report.Causes.Host
+	for _, d := range a.Report.ByDevice {
+		o.ByDevice[d.Name] += d.Joules
 	}
-	for _, l := range r.ByLink {
-		all.ByLink[l.Name] += l.Joules
+	for _, l := range a.Report.ByLink {
+		o.ByLink[l.Name] += l.Joules
 	}
-	o.addScaled(all, ratio(o.Run, of))
+	return o
 }
 
 // addScaled adds joules times a factor.

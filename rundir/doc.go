@@ -32,6 +32,10 @@
 // A run that did not come to its end takes no complete one's place: it stays in .staging. One
 // that did keeps its last checkpoint, so that it can go on further.
 //
+// # Files
+//
+// FILES.md beside this package lists the files of a run, their columns and keys.
+//
 // # Units
 //
 // Lengths are in bytes, steps are counted from 1.

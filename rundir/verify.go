@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"dahl/dag"
-	"dahl/plan"
+	"dahl/energy"
 	"dahl/plan/certificate"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -212,7 +212,7 @@ func (v *verification) checkSchedule(name string) {
 // checkEnergy integrates the powers over the schedule again, in two ways. What meters counted nobody
 // can derive; the model beside it is.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := plan.EnergyOf(s, p)
+	report, err := energy.FromSchedule(s, p)
 	if err == nil {
 		err = report.Check(s, p)
 	}

@@ -244,7 +244,7 @@ func (t *Trainer) measureOne(ctx context.Context) error {
 		return fmt.Errorf("measuring a step: %w", err)
 	}
 	p := plan.Piece{Segment: dag.Segment{Steps: 1}, Recorded: true, First: true} // so that it does not count
-	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(0, 1, false))
+	report, err := energy.FromSchedule(s, t.Workload.Decision.Problem(0, 1, false))
 	if err != nil {
 		return err
 	}
@@ -407,7 +407,7 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 	a := plan.Accounted{Schedule: s, Epoch: epoch, First: t.feed.stepsDone + 1}
 	if p.Recorded {
 		var err error
-		if a.Report, err = plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false)); err != nil {
+		if a.Report, err = energy.FromSchedule(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false)); err != nil {
 			return err
 		}
 		t.recorded[p.Graph] += p.Steps

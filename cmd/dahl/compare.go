@@ -30,8 +30,11 @@ func newCompare([]string) *cobra.Command {
 		Short: "lay a predicted run beside a measured one, or any runs beside each other",
 		Long: `compare reads run directories. Of an executed run, which holds its own prediction,
 and of a simulated and an executed run of one graph it prints time, energy, memory,
-and every worker, kernel and copy: predicted, measured, error. The error of the step
-is split by giving the simulator the measured durations. What meters counted over the
+and every worker, kernel and copy: predicted, measured, error. An error is what the
+prediction is above the measurement, so that + means that it was longer or more. The step of the
+run is the mean over all of it; all else, in the text and in compare.svg, is of the same
+steps, which the first line names. Their error is split by giving the simulator the
+measured durations. What meters counted over the
 measured run is laid beside the joules of the platform's powers over the same time.
 
 Any other runs, two or more, it prints in one table: first the inputs in which they differ,

@@ -28,8 +28,8 @@ func TestMeteredSteps(t *testing.T) {
 	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{
-		"":       "processors 0.000375 J per step (predicted 0.000125 J, -66.7 %), g0 0.000155 J per step (predicted 0.000155 J, +0.0 %)",
-		"cpu,g0": "g0 0.000155 J per step (predicted 0.000155 J, +0.0 %)", // units may have been left out
+		"":       "processors 375 uJ per step (predicted 125 uJ, -66.7 %), g0 155 uJ per step (predicted 155 uJ, +0.0 %)",
+		"cpu,g0": "g0 155 uJ per step (predicted 155 uJ, +0.0 %)", // units may have been left out
 	} {
 		w, err := simulatedWorkload(t.Context(), &options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1})
 		if err != nil {
