@@ -94,7 +94,7 @@ func kindText(kind string) string {
 // moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
 func moreText(whole, cut *plan.CutCost) string {
 	percent := func(is, was float64) string {
-		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10 + 0)) + " %" // no -0
+		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0
 	}
 	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + ", " + percent(cut.Joules, whole.Joules)
 }

@@ -230,8 +230,8 @@ func TestExecutedRun(t *testing.T) {
 	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
 	var s summary
 	decodeObject(t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...), &s)
-	if s.Steps != 3 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
-		t.Errorf("summary %+v; want 3 whole steps and 200 images trained", s)
+	if s.Steps != 4 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
+		t.Errorf("summary %+v; want 4 steps and 200 images trained", s)
 	}
 	steps, err := os.ReadFile("e/" + stepsFile)
 	if err != nil || strings.Count(string(steps), "\n") != 1+4 {
