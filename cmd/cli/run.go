@@ -32,7 +32,9 @@ func Main(root func(args []string) *cobra.Command) {
 		// Garbage is collected before it takes the memory that the run will need.
 		debug.SetMemoryLimit(max(0, budget.Available().Bytes))
 	}
-	os.Exit(Run(withSignals(context.Background()), root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr))
+	program := root(os.Args[1:])
+	ctx := withSignals(context.Background(), program.Name(), os.Stderr)
+	os.Exit(Run(ctx, program, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // Run executes one command line and returns the exit code.

@@ -164,6 +164,9 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
+// savingTraining is what a training says to a signal.
+const savingTraining = "the training ends after this step, and its files are written"
+
 // runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
 func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
@@ -176,6 +179,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
+	defer cli.Saving(ctx, savingTraining)()
 	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
 	if err != nil {
 		return err

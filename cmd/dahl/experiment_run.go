@@ -145,6 +145,7 @@ func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f
 		return err
 	}
 	path := cmp.Or(f.dir, "dahl-experiment-"+r.file.Name)
+	defer cli.Saving(ctx, "the cell that runs is ended, and the results so far are written")()
 	lock, err := r.open(ctx, path, f)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/platform"
 	"dahl/rundir"
+	"dahl/rundir/durable"
 )
 
 func newRerun([]string) *cobra.Command {
@@ -51,11 +52,11 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 	}
 	forget := out == ""
 	if forget {
-		tmp, err := os.MkdirTemp("", "dahl-rerun-")
+		tmp, remove, err := durable.TempDir("dahl-rerun-")
 		if err != nil {
 			return fmt.Errorf("making room for the new run: %w", err)
 		}
-		defer os.RemoveAll(tmp)
+		defer remove()
 		out = filepath.Join(tmp, "run")
 	} else if sameFile(dir, out) {
 		return cli.InputErrorf("--out %s is the run to be repeated; name another directory", out)

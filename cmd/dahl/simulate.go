@@ -127,6 +127,9 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 			return nil, cli.AsInput(err)
 		}
 	}
+	if o.Objective != "" {
+		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
+	}
 	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err

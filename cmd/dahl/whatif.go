@@ -105,6 +105,7 @@ func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *out
 			return err
 		}
 	}
+	defer cli.Saving(ctx, "the search ends, and the table has the machines so far")()
 	var rows []whatIfRow
 	for _, name := range o.whatIf {
 		r := o.whatIfOn(ctx, name)
