@@ -58,8 +58,6 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 		}
 		defer remove()
 		out = filepath.Join(tmp, "run")
-	} else if sameFile(dir, out) {
-		return cli.InputErrorf("--out %s is the run to be repeated; name another directory", out)
 	}
 	if err := old.repeat(ctx, dir, out, python); err != nil {
 		if forget && ctx.Err() != nil {
@@ -269,10 +267,4 @@ func printBothTimes(stdout io.Writer, dir, out string) {
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
 		cli.ShowTime(then.PeriodS), cli.ShowTime(now.PeriodS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
-}
-
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }
