@@ -263,6 +263,7 @@ var badInputs = []struct{ line, want string }{
 	{"calibrate --out x.toml --time 0s", "--time 0s"},
 	{"calibrate --out x.toml --batch 0", "--batch 0:"},
 	{"calibrate --out x.toml --workers=-1", "--workers -1"},
+	{"execute --model digits-cnn --workers 60000", "60000 workers are to run, and this machine has cores for at most"},
 	{"calibrate --out x.toml --workers 9999", "choose them with --devices"},
 	{"calibrate --out x.toml --variant nope", "avx512"},
 	{"calibrate --out x.toml --sweep --dtype int8", "float32 or float64"},
