@@ -302,10 +302,7 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if d.Test != nil {
 		warnOf(o.Data, d.Test.Notes)
 	}
-	if err := o.setBatch(m, d.Train.Len()); err != nil {
-		return nil, d, err
-	}
-	m, err = train.Fit(m, d.Train)
+	m, err = o.fitted(m, d.Train, d.Train.Len())
 	return m, d, err
 }
 
