@@ -19,7 +19,7 @@ import (
 
 // asCommand tells this program that it is to be a command: "patient" has something to save and ends when
 // it is told to, "stubborn" only with its standard input, "writer" prints until it is told, "busy" is
-// never told and has made a temporary file, and "done" has saved what it had.
+// never told and has made a temporary file, "done" has saved what it had, and "brief" writes a file.
 const asCommand = "DAHL_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -43,6 +43,8 @@ func newTestCommand([]string) *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), "ready")
 				select {}
 			})
+		case "brief":
+			return durable.Write("file", func(io.Writer) error { return nil })
 		case "done":
 			Saving(ctx, "it ends")()
 		}
