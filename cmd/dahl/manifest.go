@@ -157,10 +157,15 @@ func hashInputs(o *options) ([]identity, error) {
 		if in.path == "" || in.noFile {
 			continue
 		}
-		if in.path != o.Init { // of which only what is wanted is read
-			if err := cli.CheckWhole(in.path); err != nil {
-				return nil, err
-			}
+		fits := cli.CheckWhole
+		switch in.path {
+		case o.Init: // of which only what is wanted is read
+			fits = cli.CheckRegular
+		case o.Graph:
+			fits = cli.CheckGraph
+		}
+		if err := fits(in.path); err != nil {
+			return nil, err
 		}
 		sum, err := hashFile(in.path)
 		if err != nil {
