@@ -29,8 +29,9 @@ type Graph struct {
 	isWritten   []bool   // by storage
 	copies      []int32  // by storage; nil: one of each
 
-	rank   []int32  // position of each task in the order of names
-	byName []TaskID // the tasks in that order
+	rank          []int32    // position of each task in the order of names
+	byName        []TaskID   // the tasks in that order
+	buffersByName []BufferID // the buffers in that of theirs
 
 	hash   func() string  // computes it once
 	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
@@ -161,10 +162,15 @@ func (g *Graph) TaskByName(name string) (TaskID, bool) {
 	return g.byName[i], true
 }
 
-// BufferByName finds a buffer.
+// BufferByName finds a buffer in logarithmic time.
 func (g *Graph) BufferByName(name string) (BufferID, bool) {
-	i := slices.IndexFunc(g.Buffers, func(b Buffer) bool { return b.Name == name })
-	return BufferID(i), i >= 0
+	i, ok := slices.BinarySearchFunc(g.buffersByName, name, func(b BufferID, name string) int {
+		return strings.Compare(g.Buffers[b].Name, name)
+	})
+	if !ok {
+		return None, false
+	}
+	return g.buffersByName[i], true
 }
 
 func (g *Graph) rankNames() {
@@ -177,4 +183,9 @@ func (g *Graph) rankNames() {
 	for r, t := range g.byName {
 		g.rank[t] = int32(r)
 	}
+	g.buffersByName = make([]BufferID, len(g.Buffers))
+	for b := range g.buffersByName {
+		g.buffersByName[b] = BufferID(b)
+	}
+	slices.SortFunc(g.buffersByName, func(a, b BufferID) int { return strings.Compare(g.Buffers[a].Name, g.Buffers[b].Name) })
 }

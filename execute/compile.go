@@ -2,6 +2,7 @@ package execute
 
 import (
 	"fmt"
+	"runtime"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -102,11 +103,18 @@ func checkClocks(p *platform.Platform, used [][]int32) error {
 	return nil
 }
 
+// MaxWorkersPerCore is how many workers a core of this machine may have. More only wait for each other, and
+// getting ready takes time and memory for each of them.
+const MaxWorkersPerCore = 64
+
 // checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
-// kinds with memories of their own.
+// kinds with memories of their own, and not far more than this machine has cores.
 func checkWorkers(p *platform.Platform) error {
 	if len(p.Workers) == 0 {
 		return fmt.Errorf("platform %q has no workers", p.Name)
+	}
+	if n, here := len(p.Workers), runtime.NumCPU(); n > MaxWorkersPerCore*here {
+		return fmt.Errorf("platform %q: %d workers are to run, and this machine has cores for at most %d, %d on each of its %d; select fewer, as by --workers", p.Name, n, MaxWorkersPerCore*here, MaxWorkersPerCore, here)
 	}
 	host, cores := p.HostMemory(), 0
 	kinds := make([]string, len(p.Memories))

@@ -3,7 +3,9 @@ package execute
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +121,18 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 		if split.name == "at random" && !direct {
 			t.Error("nothing moves from one device to the other")
 		}
+	}
+}
+
+// TestTooManyWorkers: 64 workers on each core of this machine may run, and not one more.
+func TestTooManyWorkers(t *testing.T) {
+	most := 64 * runtime.NumCPU()
+	if _, err := Runnable(node(t, most, 0)); err != nil {
+		t.Error(err)
+	}
+	_, err := Runnable(node(t, most+1, 0))
+	if want := fmt.Sprintf("%d workers are to run, and this machine has cores for at most %d, 64 on each of its %d; select fewer", most+1, most, runtime.NumCPU()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

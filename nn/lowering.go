@@ -312,8 +312,12 @@ func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	if err := checkGranularity("default", l.Default); err != nil {
 		return err
 	}
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.Layers)) {
-		if !slices.Contains(names, name) {
+		if !known[name] {
 			return fmt.Errorf("lowering: the model has no layer %q; it has %v", name, names)
 		}
 		if err := checkGranularity(name, l.Layers[name]); err != nil {

@@ -30,6 +30,7 @@ type Model struct {
 	ONNX  *ONNXFile // with whose weights the model begins; nil: none
 	Notes []string  // what somebody should know who trains it
 
+	named        map[string]int // index of each stage
 	inputReaders []reader       // of the model's own input
 	kernels      *kernels.Table // nil: those of package kernels
 }
@@ -196,7 +197,7 @@ func (m *Model) infer(layers []Layer) error {
 		return fmt.Errorf("it has no layers")
 	}
 	count := map[string]int{}
-	m.Stages = make([]Stage, 0, len(layers))
+	m.Stages, m.named = make([]Stage, 0, len(layers)), map[string]int{}
 	for i, layer := range layers {
 		if err := m.place(layer, count); err != nil {
 			if _, ok := errors.AsType[*fault](err); ok {
@@ -303,6 +304,7 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 		}
 		*readers = append(*readers, reader{len(m.Stages), i})
 	}
+	m.named[s.Name] = len(m.Stages)
 	m.Stages = append(m.Stages, s)
 	return nil
 }
@@ -337,7 +339,10 @@ func (m *Model) connect(s *Stage, inputs []string) error {
 
 // index is the index of a layer by its name, or ModelInput.
 func (m *Model) index(name string) int {
-	return slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
+	if i, ok := m.named[name]; ok {
+		return i
+	}
+	return ModelInput
 }
 
 // complete asks the layer for its output and its parameters.

@@ -22,11 +22,16 @@ func Decide(prog *dag.Program, p *platform.Platform, target schedule.Target, cho
 // maxSimulatedTasks bounds the task instances simulated for one segment.
 const maxSimulatedTasks = 2_000_000
 
-// Simulate runs steps of one graph of a decision in the simulator, or as many of them as
-// the number of its tasks allows, but at least four.
+// SimulatedSteps is how many of the steps of a graph are simulated: as many as the number of its tasks allows, but at
+// least four.
+func SimulatedSteps(tasks, steps int) int {
+	return max(min(steps, maxSimulatedTasks/max(1, tasks)), min(steps, 4))
+}
+
+// Simulate runs steps of one graph of a decision in the simulator, or as many of them as [SimulatedSteps] says.
 func Simulate(ctx context.Context, d *schedule.Decision, graph, steps int, opt simulate.Options) (*schedule.Schedule, error) {
 	tasks := d.Priced.Program.Graphs[graph].NumTasks()
-	return simulate.Run(ctx, d, graph, max(min(steps, maxSimulatedTasks/max(1, tasks)), min(steps, 4)), opt)
+	return simulate.Run(ctx, d, graph, SimulatedSteps(tasks, steps), opt)
 }
 
 // Inspect finds what a program takes before anything is decided: the costs of its first

@@ -95,8 +95,11 @@ func colourings(runs ...*Run) []*colouring {
 		others = others[len(palette)-1:]
 	}
 	category := map[string]int{}
+	for _, name := range others {
+		category[name] = -1
+	}
 	for _, name := range labels {
-		if !slices.Contains(others, name) {
+		if _, other := category[name]; !other {
 			category[name] = len(c.names)
 			c.fills = append(c.fills, palette[len(c.names)])
 			c.names = append(c.names, cmp.Or(name, "no "+string(c.by)))

@@ -37,6 +37,7 @@ type stage struct {
 	name  string   // stagingName or addingName
 	files []string // written, from the stage on, in their order
 	again bool     // it goes on with the finished run
+	keep  func()   // the stage, from what durable.Stop removes; nil: it stays
 }
 
 // Create makes a run directory, or begins a run that will replace the one in it. What runs is
@@ -204,6 +205,7 @@ func (d *Dir) begin(start Manifest) error {
 			return err
 		}
 	}
+	d.keep = d.dir.Discard(stagingName)
 	if err := d.dir.Mkdir(stagingName); err != nil {
 		return err
 	}
@@ -244,6 +246,9 @@ func (d *Dir) Path() string { return d.dir.Path() }
 // Close gives the lock back. What was written of a run without being committed stays in the
 // stage.
 func (d *Dir) Close() error {
+	if d.keep != nil {
+		defer d.keep()
+	}
 	if _, err := d.dir.Lstat(addingName); err == nil && d.stage.name == addingName {
 		d.dir.RemoveAll(addingName) // what was not added; whoever adds next removes it too
 	}

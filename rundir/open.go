@@ -29,7 +29,7 @@ func Extend(dir string, m Manifest) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.below = below
+	d.below, d.keep = below, d.dir.Discard(addingName)
 	if _, err = read(dir, m); err == nil {
 		if err = d.dir.RemoveAll(addingName); err == nil {
 			err = d.dir.Mkdir(addingName)

@@ -1,14 +1,38 @@
 package train
 
 import (
+	"fmt"
 	"runtime/debug"
 	"slices"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule/layout"
 	"dahl/train/budget"
 )
+
+// AffordPlan refuses graphs whose plan and schedule would take more memory than there is left, before any is made.
+func (w *Workload) AffordPlan() error {
+	needs := w.planNeeds()
+	if budget.Check(needs, budget.Available()) == nil {
+		return nil
+	}
+	debug.FreeOSMemory() // what making the graphs left behind
+	return asInput(budget.Check(needs, budget.Available()))
+}
+
+// planNeeds is what planning takes beside the graphs: a schedule of the longest segment, its energy and its figures.
+func (w *Workload) planNeeds() []budget.Need {
+	spans := 0
+	for _, s := range w.Program.Order {
+		spans = max(spans, plan.SimulatedSteps(w.Program.Graphs[s.Graph].NumTasks(), s.Steps)*w.Program.Graphs[s.Graph].NumTasks())
+	}
+	return []budget.Need{
+		{Bytes: int64(spans) * planBytes, For: fmt.Sprintf("the plan and the schedule of %d tasks", spans), Lower: "larger tiles, fewer --steps or a smaller graph"},
+		{Bytes: fileBytes, For: "files"},
+	}
+}
 
 // Afford compares what the training will take of this machine's memory with what is left, before
 // any of it is taken. Data that are too large beside the rest are streamed, for which the program is
@@ -53,6 +77,7 @@ func (d *Data) streams(left budget.Limit) bool {
 
 // Of what is neither in the arenas nor data, as measured.
 const (
+	planBytes    = 700      // of a task of a step that is planned: its places in plan, schedule and figures
 	recordBytes  = 400      // of a span: as predicted, as noted, in its schedule, and where that is written
 	compileBytes = 2048     // of a task
 	fileBytes    = 32 << 20 // figures, and files as they are written

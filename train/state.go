@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"slices"
 
 	"dahl/dag"
 	"dahl/execute"
@@ -12,11 +11,13 @@ import (
 // stateOf lists the storages that a program carries from step to step, parameters and optimiser
 // state, without their contents.
 func stateOf(p *dag.Program) (state []nn.Array) {
+	listed := map[string]bool{}
 	for _, g := range p.Graphs {
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
 			carried := (b.Role == dag.Parameter || b.Role == dag.State) && b.ViewOf == dag.None
-			if carried && !slices.ContainsFunc(state, func(a nn.Array) bool { return a.Name == b.Name }) {
+			if carried && !listed[b.Name] {
+				listed[b.Name] = true
 				state = append(state, nn.Array{Name: b.Name, Type: b.Type, Shape: b.Shape})
 			}
 		}

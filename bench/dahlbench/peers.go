@@ -131,6 +131,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	defer cli.Saving(ctx, "the other programs are ended, and the tables so far are written")()
 	dir, err := os.MkdirTemp("", "dahl-peers-")
 	if err != nil {
 		return err

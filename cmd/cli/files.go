@@ -29,12 +29,21 @@ func CheckWritable(path string) error {
 // CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
 func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
 
-// wholeFactor is how many times the size of a file what is made of it takes, at least.
-const wholeFactor = 4
+// What is made of a file takes so many times its size: of most files at least, and of a graph, as measured, with 50
+// bytes for each task.
+const (
+	wholeFactor = 4
+	graphFactor = 20
+)
 
-// CheckWhole is CheckRegular for a file that is read as a whole: it also refuses one that is larger
-// than the memory, such as one with holes.
-func CheckWhole(path string) error {
+// CheckWhole is CheckRegular for a file that is read as a whole: it also refuses one of which more is made
+// than the memory holds, such as one with holes.
+func CheckWhole(path string) error { return checkFits(path, wholeFactor) }
+
+// CheckGraph is CheckWhole for a graph.
+func CheckGraph(path string) error { return checkFits(path, graphFactor) }
+
+func checkFits(path string, factor int64) error {
 	if err := CheckRegular(path); err != nil {
 		return err
 	}
@@ -42,8 +51,8 @@ func CheckWhole(path string) error {
 	if err != nil {
 		return nil // whoever reads it says so
 	}
-	if left := budget.Available(); info.Size() > left.Bytes/wholeFactor {
-		return InputErrorf("%s has %s, and what it describes takes several times as much: %s has %s left", path, budget.Size(info.Size()), left.Of, budget.Size(max(0, left.Bytes)))
+	if left := budget.Available(); info.Size() > left.Bytes/factor {
+		return InputErrorf("%s has %s, and what it describes takes at least %d times as much: %s has %s left", path, budget.Size(info.Size()), factor, left.Of, budget.Size(max(0, left.Bytes)))
 	}
 	return nil
 }

@@ -13,10 +13,13 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"dahl/rundir/durable"
 )
 
-// asCommand tells this program that it is to be a command: "patient" ends when it is told to,
-// "stubborn" only with its standard input, and "writer" prints until it is told.
+// asCommand tells this program that it is to be a command: "patient" has something to save and ends when
+// it is told to, "stubborn" only with its standard input, "writer" prints until it is told, "busy" is
+// never told and has made a temporary file, "done" has saved what it had, and "brief" writes a file.
 const asCommand = "DAHL_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -32,6 +35,19 @@ func TestMain(m *testing.M) {
 func newTestCommand([]string) *cobra.Command {
 	return &cobra.Command{Use: "test", RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, kind := cmd.Context(), os.Getenv(asCommand)
+		switch kind {
+		case "patient", "stubborn":
+			defer Saving(ctx, "it ends")()
+		case "busy":
+			return durable.Write("file", func(io.Writer) error {
+				fmt.Fprintln(cmd.ErrOrStderr(), "ready")
+				select {}
+			})
+		case "brief":
+			return durable.Write("file", func(io.Writer) error { return nil })
+		case "done":
+			Saving(ctx, "it ends")()
+		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "ready")
 		for kind == "writer" && ctx.Err() == nil {
 			fmt.Fprintln(cmd.OutOrStdout(), "more")
@@ -87,6 +103,11 @@ func (c *child) says(t *testing.T, want string) {
 	}
 }
 
+// saving is what a command with something to save says to a signal.
+func saving(signal string) string {
+	return `level=WARN msg="it ends; another SIGINT or SIGTERM ends it at once" signal=` + signal
+}
+
 func (c *child) send(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := c.Process.Signal(s); err != nil {
@@ -114,10 +135,30 @@ func TestSignals(t *testing.T) {
 	}{{"SIGHUP", syscall.SIGHUP, 129}, {"SIGINT", syscall.SIGINT, 130}, {"SIGTERM", syscall.SIGTERM, 143}} {
 		child := startChild(t, "patient")
 		child.send(t, c.signal)
+		child.says(t, saving(c.name))
 		child.says(t, "interrupted by "+c.name)
 		child.says(t, "test: interrupted ("+c.name+"): saving: context canceled")
 		if status := child.ends(t); status.ExitStatus() != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.name, status.ExitStatus(), c.code)
+		}
+	}
+}
+
+// TestSignalEndsAtOnce: a signal ends a command that has nothing to save, whatever it is doing, and it leaves no
+// temporary file.
+func TestSignalEndsAtOnce(t *testing.T) {
+	for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+		for _, kind := range []string{"busy", "done"} {
+			t.Chdir(t.TempDir())
+			child := startChild(t, kind)
+			child.send(t, signal)
+			child.says(t, "test: interrupted ("+name+")")
+			if status := child.ends(t); status.ExitStatus() != 128+int(signal) {
+				t.Errorf("%s, %s: exit code %d", kind, name, status.ExitStatus())
+			}
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Errorf("%s, %s: left are %v, %v", kind, name, left, err)
+			}
 		}
 	}
 }
@@ -138,6 +179,7 @@ func TestClosedPipe(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	child := startChild(t, "stubborn")
 	child.send(t, syscall.SIGHUP)
+	child.says(t, saving("SIGHUP"))
 	child.says(t, "interrupted by SIGHUP")
 	child.send(t, syscall.SIGHUP)
 	child.send(t, syscall.SIGPIPE)
@@ -148,6 +190,7 @@ func TestSecondSignal(t *testing.T) {
 
 	child = startChild(t, "stubborn")
 	child.send(t, syscall.SIGTERM)
+	child.says(t, saving("SIGTERM"))
 	child.says(t, "interrupted by SIGTERM")
 	child.send(t, syscall.SIGHUP)
 	child.stdin.Close()
@@ -166,5 +209,6 @@ func TestNohup(t *testing.T) {
 	child := startChild(t, "patient", nohup)
 	child.send(t, syscall.SIGHUP)
 	child.send(t, syscall.SIGINT)
+	child.says(t, saving("SIGINT"))
 	child.says(t, "interrupted by SIGINT")
 }

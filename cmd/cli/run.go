@@ -28,11 +28,17 @@ const (
 
 // Main runs the program's command line and ends it. New builds the tree of commands.
 func Main(root func(args []string) *cobra.Command) {
+	program := root(os.Args[1:])
+	if !mayOpenFiles() {
+		fmt.Fprintf(os.Stderr, "%s: too few files may be open at once; allow more with ulimit -n, such as ulimit -n 64\n", program.Name())
+		os.Exit(ExitBadInput)
+	}
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment says nothing else
 		// Garbage is collected before it takes the memory that the run will need.
 		debug.SetMemoryLimit(max(0, budget.Available().Bytes))
 	}
-	os.Exit(Run(withSignals(context.Background()), root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr))
+	ctx := withSignals(context.Background(), program.Name(), os.Stderr)
+	os.Exit(Run(ctx, program, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // Run executes one command line and returns the exit code.

@@ -144,6 +144,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	defer meters.Close()
 	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
 	f.energy, f.sum.Platform = train.MeasureEnergy(p, meters, processors, f.joules), p
+	defer cli.Saving(ctx, "measuring ends, and what was measured is written")()
 	if f.clocks {
 		err = f.measureAtClocks(ctx, o)
 	} else {

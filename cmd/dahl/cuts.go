@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir/tables"
 )
 
 // cutsFile is the table of what cuts of layers cost.
@@ -23,14 +23,13 @@ const cutsFile = "cuts.csv"
 
 // writeCuts writes the table.
 func writeCuts(out io.Writer, cuts []plan.CutCost) error {
-	w := csv.NewWriter(out)
 	rows := [][]string{{"layer", "device", "cut", "tasks", "bytes", "forward_s", "backward_s", "sums_s", "joules"}}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for _, c := range cuts {
 		rows = append(rows, []string{c.Layer, c.Device, c.Cut, strconv.Itoa(c.Tasks), strconv.FormatInt(c.Bytes, 10),
 			number(c.Forward.Seconds()), number(c.Backward.Seconds()), number(c.Sums.Seconds()), number(c.Joules)})
 	}
-	return w.WriteAll(rows)
+	return tables.WriteCSV(out, rows)
 }
 
 // shownLayers bounds the layers of the table that is printed.

@@ -165,6 +165,9 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
+// savingTraining is what a training says to a signal.
+const savingTraining = "the training ends after this step, and its files are written"
+
 // runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
 func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
@@ -177,6 +180,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
+	defer cli.Saving(ctx, savingTraining)()
 	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
 	if err != nil {
 		return err
@@ -299,10 +303,7 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if d.Test != nil {
 		warnOf(o.Data, d.Test.Notes)
 	}
-	if err := o.setBatch(m, d.Train.Len()); err != nil {
-		return nil, d, err
-	}
-	m, err = train.Fit(m, d.Train)
+	m, err = o.fitted(m, d.Train, d.Train.Len())
 	return m, d, err
 }
 

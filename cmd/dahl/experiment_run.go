@@ -21,6 +21,7 @@ import (
 	"dahl/plots"
 	"dahl/rundir/durable"
 	"dahl/rundir/experiment"
+	"dahl/rundir/tables"
 	"dahl/train/peer"
 )
 
@@ -145,6 +146,7 @@ func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f
 		return err
 	}
 	path := cmp.Or(f.dir, "dahl-experiment-"+r.file.Name)
+	defer cli.Saving(ctx, "the cell that runs is ended, and the results so far are written")()
 	lock, err := r.open(ctx, path, f)
 	if err != nil {
 		return err
@@ -354,6 +356,6 @@ func (r *gridRun) writeTable(w io.Writer) error {
 	if m.Build.Dirty {
 		modified = " with modified sources"
 	}
-	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %d cores, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, m.CPU, m.Host.CPUs, m.Host.OS, m.Host.Arch, m.File.Name, m.File.SHA256)
+	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %d cores, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, tables.Markdown(m.CPU), m.Host.CPUs, m.Host.OS, m.Host.Arch, tables.Markdown(m.File.Name), m.File.SHA256)
 	return err
 }

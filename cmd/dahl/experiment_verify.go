@@ -76,6 +76,7 @@ func verifyExperiment(ctx context.Context, out io.Writer, dir string, f *verifyF
 	} else {
 		fmt.Fprintf(out, "%s: what the cells say\n", resultsCSV)
 	}
+	defer cli.Saving(ctx, "the cell that is repeated is ended")()
 	for i, c := range chosen {
 		at := filepath.Join(dir, cellsDir, c.Name())
 		text, err := contestantOf(c).verify(ctx, at, f.python)

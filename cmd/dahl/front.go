@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/rundir"
+	"dahl/rundir/tables"
 )
 
 // The files of a front of time against energy.
@@ -72,13 +72,11 @@ func (v *verification) checkDeadline() error {
 func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	points := frontPoints(found)
 	err := dir.Write(frontFile, func(out io.Writer) error {
-		rows := csv.NewWriter(out)
-		rows.Write(frontColumns)
+		lines := [][]string{frontColumns}
 		for _, p := range points {
-			rows.Write([]string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
+			lines = append(lines, []string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
 		}
-		rows.Flush()
-		return rows.Error()
+		return tables.WriteCSV(out, lines)
 	})
 	if err != nil {
 		return err

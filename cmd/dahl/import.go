@@ -73,7 +73,7 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 	if !strings.EqualFold(filepath.Ext(f.out), ".json") {
 		return cli.InputErrorf("--out %q: end the name in .json", f.out)
 	}
-	if err := cmp.Or(cli.CheckWhole(path), cli.CheckWritable(f.out)); err != nil {
+	if err := cmp.Or(cli.CheckGraph(path), cli.CheckWritable(f.out)); err != nil {
 		return err
 	}
 	g, took, err := readForeign(path, f)

@@ -171,6 +171,7 @@ func planInstances(ctx context.Context, stdout, stderr io.Writer, o *options, ou
 	if !out.json {
 		fmt.Fprintf(stdout, "%-*s %6s %12s %12s %9s %6s %10s %9s\n", width, "instance", "tasks", o.Objective+" "+unit, "bound "+unit, "gap", "proved", "nodes", "took")
 	}
+	defer cli.Saving(ctx, "the search ends, and the plans so far are written")()
 	results := []instanceResult{}
 	for _, in := range list {
 		r := in.plan(ctx, o, filepath.Join(out.dir, in.name))

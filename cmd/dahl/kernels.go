@@ -17,6 +17,7 @@ import (
 	"dahl/kernels"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir/tables"
 	"dahl/schedule"
 )
 
@@ -295,9 +296,9 @@ func printByVariant(out io.Writer, title string, times []kernelTime) {
 			continue
 		}
 		fmt.Fprintf(out, "\n## %s, us\n\n| kernel | type | shape | %s | fastest |\n| --- | --- | --- |%s --- |\n",
-			device, strings.Join(variants, " | "), strings.Repeat(" ---: |", len(variants)))
+			tables.Markdown(device), strings.Join(variants, " | "), strings.Repeat(" ---: |", len(variants)))
 		for _, r := range rows {
-			fmt.Fprintf(out, "| %s | %s | %s |", r.op, r.elem, r.shape)
+			fmt.Fprintf(out, "| %s | %s | %s |", tables.Markdown(r.op), r.elem, tables.Markdown(r.shape))
 			fastest := ""
 			for _, v := range variants {
 				median, ok := r.medians[v]

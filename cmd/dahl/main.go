@@ -27,6 +27,7 @@ Start with:  dahl demo`,
 		root.AddCommand(sub(args))
 	}
 	addCompletions(root)
+	root.PersistentPreRunE = checkPaths
 	return root
 }
 

@@ -85,8 +85,8 @@ func readManifest(dir string) (*manifest, error) {
 // createRun begins the directory of a run. An input that lies in it is refused, since the run
 // takes its place and could not be repeated.
 func createRun(dir string, m *manifest) (*rundir.Dir, error) {
-	for _, in := range m.Inputs {
-		if liesIn(in.Name, dir) {
+	for _, in := range append(m.Inputs[:len(m.Inputs):len(m.Inputs)], identity{Name: m.Options.Platform}) {
+		if in.Name != "" && liesIn(in.Name, dir) {
 			return nil, cli.InputErrorf("%s is read by this run and lies in the directory that it replaces; copy it elsewhere, or name another directory than %s with --out", in.Name, dir)
 		}
 	}
@@ -157,10 +157,15 @@ func hashInputs(o *options) ([]identity, error) {
 		if in.path == "" || in.noFile {
 			continue
 		}
-		if in.path != o.Init { // of which only what is wanted is read
-			if err := cli.CheckWhole(in.path); err != nil {
-				return nil, err
-			}
+		fits := cli.CheckWhole
+		switch in.path {
+		case o.Init: // of which only what is wanted is read
+			fits = cli.CheckRegular
+		case o.Graph:
+			fits = cli.CheckGraph
+		}
+		if err := fits(in.path); err != nil {
+			return nil, err
 		}
 		sum, err := hashFile(in.path)
 		if err != nil {

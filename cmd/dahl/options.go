@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/execute"
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
@@ -288,7 +289,7 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.IntVar(&o.Epochs, "epochs", 1, "`passes` over the training data")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
-	f.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use; the weights are equal with any number, but with --lowering best (default: all of the platform's)")
+	f.IntVar(&o.Workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is; the weights are equal with any number, but with --lowering best (default: all of the platform's)", execute.MaxWorkersPerCore))
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	addOptimizerFlags(cmd, o)
 }

@@ -140,6 +140,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if w.Options.Init, err = newInitialiser(o, w.Model, w.Options.Type); err != nil {
 		return err
 	}
+	defer cli.Saving(ctx, "the other program is ended")()
 	begun := time.Now()
 	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: idleWindow,
 		Meters:  func() peer.Meters { return startMeters(w.Platform) },

@@ -16,6 +16,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/platform"
 	"dahl/rundir"
+	"dahl/rundir/durable"
 )
 
 func newRerun([]string) *cobra.Command {
@@ -51,14 +52,12 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 	}
 	forget := out == ""
 	if forget {
-		tmp, err := os.MkdirTemp("", "dahl-rerun-")
+		tmp, remove, err := durable.TempDir("dahl-rerun-")
 		if err != nil {
 			return fmt.Errorf("making room for the new run: %w", err)
 		}
-		defer os.RemoveAll(tmp)
+		defer remove()
 		out = filepath.Join(tmp, "run")
-	} else if sameFile(dir, out) {
-		return cli.InputErrorf("--out %s is the run to be repeated; name another directory", out)
 	}
 	if err := old.repeat(ctx, dir, out, python); err != nil {
 		if forget && ctx.Err() != nil {
@@ -268,10 +267,4 @@ func printBothTimes(stdout io.Writer, dir, out string) {
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
 		cli.ShowTime(then.StepS), cli.ShowTime(now.StepS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
-}
-
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }

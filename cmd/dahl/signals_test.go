@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		waitItself()
 		fakeClocks(os.Getenv(clockTree))
 		fakePowercap(os.Getenv(powercapTree))
-		main()
+		cli.Main(rootOfTest)
 	}
 	if signal.Ignored(syscall.SIGHUP) { // as under nohup; children inherit it unless somebody here listens
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)

@@ -127,6 +127,9 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 			return nil, cli.AsInput(err)
 		}
 	}
+	if o.Objective != "" {
+		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
+	}
 	found, err := w.settle(ctx)
 	if err != nil {
 		return nil, err
@@ -278,6 +281,7 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
+	opt.Later = true // no image is looked at
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
 	if synthetic {
 		opt.Limit = 1
@@ -298,23 +302,20 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 			n.Train = min(n.Train, o.Limit)
 		}
 	}
-	if err := o.setBatch(m, n.Train); err != nil {
-		return nil, train.Samples{}, err
-	}
-	m, err = train.Fit(m, d)
+	m, err = o.fitted(m, d, n.Train)
 	return m, n, err
 }
 
-// setBatch gives the batch where there is none: the model's, or all images where they are
-// fewer. A batch that was asked for has to be there.
-func (o *options) setBatch(m *nn.Model, images int) error {
+// fitted is a network for data of which no image has been made or read yet. It gives the batch where there is none: the
+// model's, or all images where they are fewer. A batch that was asked for has to be there.
+func (o *options) fitted(m *nn.Model, d *nn.Dataset, images int) (*nn.Model, error) {
 	if o.Batch == 0 {
 		o.Batch = min(m.Defaults.Batch, images)
 	}
 	if o.Batch > images {
-		return cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
+		return nil, cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
 	}
-	return nil
+	return train.Fit(m, d)
 }
 
 // printRun says in a line what was simulated.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -23,6 +22,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/rundir/tables"
 	"dahl/schedule"
 )
 
@@ -105,6 +105,7 @@ func compareMachines(ctx context.Context, stdout io.Writer, o *options, out *out
 			return err
 		}
 	}
+	defer cli.Saving(ctx, "the search ends, and the table has the machines so far")()
 	var rows []whatIfRow
 	for _, name := range o.whatIf {
 		r := o.whatIfOn(ctx, name)
@@ -357,18 +358,16 @@ func printWhatIf(out io.Writer, rows []whatIfRow) {
 
 // writeWhatIf writes the table as CSV.
 func writeWhatIf(out io.Writer, rows []whatIfRow) error {
-	w := csv.NewWriter(out)
-	w.Write([]string{"platform", "objective", "devices", "tiles", "step_s", "step_j", "image_j", "lower_bound", "unit", "gap", "proven", "time_ratio", "energy_ratio", "error"})
+	lines := [][]string{{"platform", "objective", "devices", "tiles", "step_s", "step_j", "image_j", "lower_bound", "unit", "gap", "proven", "time_ratio", "energy_ratio", "error"}}
 	for i := range rows {
 		r := &rows[i]
 		line := []string{r.Platform, r.Objective, r.Devices, r.Tiles}
 		for _, n := range []number{r.StepS, r.StepJ, r.ImageJ, r.Bound} {
 			line = append(line, n.csv())
 		}
-		w.Write(append(line, r.Unit, r.Gap.csv(), yesNo(r.Proven), r.TimeRatio.csv(), r.EnergyRatio.csv(), r.Error))
+		lines = append(lines, append(line, r.Unit, r.Gap.csv(), yesNo(r.Proven), r.TimeRatio.csv(), r.EnergyRatio.csv(), r.Error))
 	}
-	w.Flush()
-	return w.Error()
+	return tables.WriteCSV(out, lines)
 }
 
 // csv is a number in a table; empty where there is none.

@@ -328,6 +328,9 @@ func (o *options) devices() (string, error) {
 // settle makes all decisions: by the plan file, for the objective, or by the policy. What it returns is of an
 // objective; nil: there is none.
 func (w *workload) settle(ctx context.Context) (*best.Result, error) {
+	if err := w.AffordPlan(); err != nil {
+		return nil, err
+	}
 	switch {
 	case w.opts.Objective != "":
 		return w.optimize(ctx)

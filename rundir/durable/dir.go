@@ -89,7 +89,9 @@ func do(op Op, doing, path string, work func() error) error {
 		err = Fault(op, path)
 	}
 	if err == nil {
+		running.RLock()
 		err = work()
+		running.RUnlock()
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", doing, path, Cause(err))
@@ -143,10 +145,11 @@ func (d *Dir) Sync(name string) error {
 // Replace writes a file whole: until it is, and when anything fails, the one that was there
 // stays. It lasts when Replace returns.
 func (d *Dir) Replace(name string, fill func(io.Writer) error) error {
-	temporary, f, err := d.temporary(name)
+	temporary, f, keep, err := d.temporary(name)
 	if err != nil {
 		return err
 	}
+	defer keep()
 	if err = f.fill(fill); err == nil {
 		err = f.Sync()
 	}
@@ -159,14 +162,17 @@ func (d *Dir) Replace(name string, fill func(io.Writer) error) error {
 	return err
 }
 
-// temporary makes a file beside another that will replace it.
-func (d *Dir) temporary(name string) (string, *File, error) {
+// temporary makes a file beside another that will replace it. [Stop] removes it until keep is called.
+func (d *Dir) temporary(name string) (temporary string, f *File, keep func(), err error) {
 	dir, base := filepath.Split(name)
 	for {
-		temporary := fmt.Sprintf("%s.%s-%08x", dir, base, rand.Uint32())
-		f, err := d.open(OpCreate, temporary, d.join(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-		if !errors.Is(err, fs.ErrExist) {
-			return temporary, f, err
+		temporary = fmt.Sprintf("%s.%s-%08x", dir, base, rand.Uint32())
+		keep = d.Discard(temporary)
+		if f, err = d.open(OpCreate, temporary, d.join(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL); err == nil {
+			return temporary, f, keep, nil
+		}
+		if keep(); !errors.Is(err, fs.ErrExist) {
+			return "", nil, nil, err
 		}
 	}
 }

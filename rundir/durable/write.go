@@ -45,10 +45,11 @@ func CheckWritable(path string) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	defer d.Close()
-	temporary, f, err := d.temporary(filepath.Base(path))
+	temporary, f, keep, err := d.temporary(filepath.Base(path))
 	if err != nil {
 		return err
 	}
+	defer keep()
 	return errors.Join(f.Close(), d.Remove(temporary))
 }
 

@@ -2,13 +2,14 @@ package experiment
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/rundir/tables"
 )
 
 // Status says what became of a cell.
@@ -72,8 +73,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 		header = append(header, a.Name)
 	}
 	header = append(append(header, repeatKey), ColumnNames()...)
-	out := csv.NewWriter(w)
-	out.Write(append(header, "joules_source", "memory_source", "status", "reason", "run"))
+	lines := [][]string{append(header, "joules_source", "memory_source", "status", "reason", "run")}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		var line []string
@@ -84,10 +84,9 @@ func (t *Table) WriteCSV(w io.Writer) error {
 		for _, v := range r.Values {
 			line = append(line, number(v))
 		}
-		out.Write(append(line, r.JoulesSource, r.MemorySource, string(r.Status), r.Reason, r.Cell.Name()))
+		lines = append(lines, append(line, r.JoulesSource, r.MemorySource, string(r.Status), r.Reason, r.Cell.Name()))
 	}
-	out.Flush() // an error of any line is kept
-	return out.Error()
+	return tables.WriteCSV(w, lines)
 }
 
 // number is the shortest decimal that reads back as the same number; empty: there is none.
@@ -151,14 +150,14 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	groups := t.groups()
 	columns := t.columns()
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", t.File.Name)
+	fmt.Fprintf(&b, "# %s\n\n", tables.Markdown(t.File.Name))
 	if t.File.Sentence != "" {
-		fmt.Fprintf(&b, "%s\n\n", t.File.Sentence)
+		fmt.Fprintf(&b, "%s\n\n", tables.Markdown(t.File.Sentence))
 	}
 	var header, ruler []string
 	for _, a := range t.File.Axes {
 		if a.Name != SeedAxis {
-			header, ruler = append(header, a.Name), append(ruler, "---")
+			header, ruler = append(header, tables.Markdown(a.Name)), append(ruler, "---")
 		}
 	}
 	header, ruler = append(header, "runs"), append(ruler, "---:")
@@ -171,7 +170,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	for _, g := range groups {
 		var cells []string
 		for _, at := range g.at {
-			cells = append(cells, escaped(at.Label))
+			cells = append(cells, tables.Markdown(at.Label))
 		}
 		cells = append(cells, runs(g))
 		for _, c := range columns {
@@ -193,9 +192,6 @@ func (t *Table) columns() (columns []Column) {
 	}
 	return columns
 }
-
-// escaped keeps a label in its cell of a table.
-func escaped(label string) string { return strings.ReplaceAll(label, "|", `\|`) }
 
 // runs is how many runs gave the values, and of how many where some did not.
 func runs(g *group) string {
@@ -232,12 +228,12 @@ func (t *Table) writeNotes(b *strings.Builder, groups []*group) {
 		of    func(*Row) string
 	}{{"Joules", func(r *Row) string { return r.JoulesSource }}, {"Peak memory", func(r *Row) string { return r.MemorySource }}} {
 		if sources := t.sources(s.of); len(sources) > 0 {
-			fmt.Fprintf(b, "%s: %s.\n", s.title, strings.Join(sources, "; "))
+			fmt.Fprintf(b, "%s: %s.\n", s.title, tables.Markdown(strings.Join(sources, "; ")))
 		}
 	}
 	for i := range t.Rows {
 		if r := &t.Rows[i]; r.Reason != "" {
-			fmt.Fprintf(b, "- %s, %s: %s\n", escaped(r.Cell.Title()), r.Status, r.Reason)
+			fmt.Fprintf(b, "- %s, %s: %s\n", tables.Markdown(r.Cell.Title()), r.Status, tables.Markdown(r.Reason))
 		}
 	}
 }

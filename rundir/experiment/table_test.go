@@ -44,7 +44,7 @@ func TestMarkdown(t *testing.T) {
 		"| lenet5 | 1 | 4 | 1.15 ms [1, 1.3] | 575 us [500, 650] | 871 [769, 1,000] | 11.5 mJ [10, 13] |\n",
 		"| mlp | 2 | 3 of 4 | 4.4 ms [4, 4.8] | ",
 		"\nMedians over repetitions and seeds; in brackets an interval that holds the median with a probability of at least 75 % (order statistics; 95 % from 6 values on).\nJoules: modelled.\n",
-		"\n- seed=5 model=mlp batch=2 repeat=2, failed: out of | memory\n",
+		"\n- seed=5 model=mlp batch=2 repeat=2, failed: out of \\| memory\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("it lacks\n%s\nin\n%s", want, b.String())

@@ -16,7 +16,7 @@ func access(b dag.BufferID, m dag.Mode) dag.Access {
 // chainGraph passes activations of the given sizes in bytes along a chain: task i
 // reads buffer i-1 and writes buffer i. The parameter w is read by the first and
 // updated by the last task.
-func chainGraph(t *testing.T, sizes ...int) *dag.Graph {
+func chainGraph(t testing.TB, sizes ...int) *dag.Graph {
 	t.Helper()
 	b := dag.NewBuilder("chain")
 	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{100}, Type: dag.Uint8, Role: dag.Parameter, Home: "host"})

@@ -1,7 +1,10 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 
 	"dahl/dag"
@@ -25,6 +28,7 @@ type lifetimes struct {
 	users  [][]dag.TaskID // by storage
 	pinned []bool         // by storage: shares with none
 	common []bitset       // by storage: tasks that come after every user, plan included
+	span   [][2]int32     // by storage: positions of the first and the last user in the order of the tasks
 
 	first, last [][]dag.TaskID // by storage: users that the graph puts before, after no other
 }
@@ -61,10 +65,11 @@ func newRelation(rows, tasks int) relation {
 // orders tells which tasks of a graph come after which.
 type orders struct {
 	*Graph
-	users   [][]dag.TaskID // by storage, in program order
-	inGraph relation       // by the graph alone, within a step
-	across  relation       // by the graph alone, into the next step
-	planned relation       // within a step, by the plan too if there is one
+	users    [][]dag.TaskID // by storage, in program order
+	inGraph  relation       // by the graph alone, within a step
+	across   relation       // by the graph alone, into the next step
+	planned  relation       // within a step, by the plan too if there is one
+	position []int32        // by task, in an order of all that keeps planned
 }
 
 // ordersOf finds which tasks come after which in each graph; nil for one that is too large.
@@ -76,13 +81,19 @@ func ordersOf(graphs []*Graph) ([]*orders, error) {
 		}
 		o := &orders{Graph: g, users: g.users(), inGraph: reachable(g.Links, nil, nil)}
 		o.across = o.reachableNext()
-		o.planned = o.inGraph
+		o.planned, o.position = o.inGraph, make([]int32, g.Links.NumTasks())
+		for t := range o.position {
+			o.position[t] = int32(t)
+		}
 		if g.Order != nil {
 			sorted, stuck := ready.Sort(g.Links, nil, g.Order)
 			if stuck >= 0 {
 				return nil, fmt.Errorf("layout of graph %q: the plan's order contradicts the dependences: task %q could never start", g.Name, g.TaskName(stuck))
 			}
 			o.planned = reachable(g.Links, g.Order, sorted)
+			for at, t := range sorted {
+				o.position[t] = int32(at)
+			}
 		}
 		all[i] = o
 	}
@@ -108,7 +119,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	if o == nil || len(storages) > MaxTasks {
 		return nil
 	}
-	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
+	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), span: make([][2]int32, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
 		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || o.copies(id) > 1 || keeps(id)
@@ -118,8 +129,10 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 		for i := range l.common[k] {
 			l.common[k][i] = ^uint64(0)
 		}
+		l.span[k] = [2]int32{math.MaxInt32, -1}
 		for _, t := range users {
 			l.common[k].and(o.planned[t])
+			l.span[k] = [2]int32{min(l.span[k][0], o.position[t]), max(l.span[k][1], o.position[t])}
 		}
 	}
 	return l
@@ -182,7 +195,7 @@ func (o *orders) reachableNext() relation {
 func (l *lifetimes) ordered(x, y int) bool { return l.before(x, y) || l.before(y, x) }
 
 func (l *lifetimes) before(x, y int) bool {
-	if l.pinned[x] || l.pinned[y] {
+	if l.pinned[x] || l.pinned[y] || l.span[x][1] >= l.span[y][0] { // the last is cheap, and mostly so
 		return false
 	}
 	for _, t := range l.users[y] {
@@ -196,30 +209,66 @@ func (l *lifetimes) before(x, y int) bool {
 // edges are the orders that the sharing needs and the graph does not give. Of
 // the storages that share bytes with one, only its neighbours in the order of
 // lifetimes matter: the others follow through them.
-func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []dag.Edge) {
+func (l *lifetimes) edges(extents []extent) (reuse, next []dag.Edge) {
 	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
+	var sorted []int // so that none is before an earlier one
 	for x := range l.users {
-		if l.pinned[x] || len(l.users[x]) == 0 {
-			continue
+		if !l.pinned[x] && len(l.users[x]) > 0 {
+			sorted = append(sorted, x)
 		}
-		var after []int // storages that share with x and come after it
-		for y := range l.users {
-			if y != x && overlap(x, y) && len(l.users[y]) > 0 && l.before(x, y) {
-				after = append(after, y)
-			}
-		}
-		for _, y := range after {
-			between := func(z int) bool { return overlap(z, y) && l.before(z, y) }
-			beyond := func(z int) bool { return overlap(y, z) && l.before(y, z) }
-			if l.Order != nil && !slices.ContainsFunc(after, between) {
+	}
+	slices.SortFunc(sorted, func(x, y int) int { return cmp.Or(cmp.Compare(l.span[x][0], l.span[y][0]), cmp.Compare(x, y)) })
+	for i, x := range sorted {
+		later := sorted[i+1:]
+		if l.Order != nil {
+			for _, y := range l.nearest(x, slices.Values(later), extents) {
 				reuse = l.connect(reuse, x, y, l.inGraph)
 			}
-			if !slices.ContainsFunc(after, beyond) {
-				next = l.connect(next, y, x, l.across)
+		}
+		farthest := func(yield func(int) bool) {
+			for _, y := range slices.Backward(later) {
+				if !yield(y) {
+					return
+				}
 			}
+		}
+		for _, y := range l.nearest(x, farthest, extents) {
+			next = l.connect(next, y, x, l.across)
 		}
 	}
 	return dag.SortEdges(reuse), dag.SortEdges(next)
+}
+
+// nearest are those of some storages that share bytes with x, come after it, and share none with such
+// a storage that is named earlier.
+func (l *lifetimes) nearest(x int, others iter.Seq[int], extents []extent) (found []int) {
+	e := extents[x]
+	var taken []extent // by those until now, apart from each other, by offset
+	for y := range others {
+		if !e.meets(extents[y]) || !l.before(x, y) {
+			continue
+		}
+		var alone bool
+		if taken, alone = unite(taken, extents[y]); alone {
+			found = append(found, y)
+		}
+		if t := taken; len(t) == 1 && t[0].offset <= e.offset && t[0].end() >= e.end() {
+			break // whatever else shares bytes with x does so with one of them
+		}
+	}
+	return found
+}
+
+// unite adds an extent to some that are apart and lie by offset, and reports whether it meets none of them.
+func unite(taken []extent, e extent) (all []extent, alone bool) {
+	first, _ := slices.BinarySearchFunc(taken, e.offset, func(t extent, offset int64) int { return cmp.Compare(t.end(), offset) })
+	after, alone := first, true
+	for ; after < len(taken) && taken[after].offset <= e.end(); after++ {
+		alone = alone && !taken[after].meets(e)
+		offset := min(e.offset, taken[after].offset)
+		e = extent{offset, max(e.end(), taken[after].end()) - offset}
+	}
+	return slices.Replace(taken, first, after, e), alone
 }
 
 // connect puts the last users of one storage before the first users of another,

@@ -12,7 +12,10 @@ import (
 // it says, then the largest first, each at the lowest offset where it meets only storages
 // that are never live together with it. Without lifetimes nothing shares bytes.
 func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, listed *Listed) error {
-	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives}
+	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives, extents: make([]extent, len(storages))}
+	for k, id := range storages {
+		s.extents[k].bytes = g.bytes(id)
+	}
 	rest := make([]int, 0, len(storages)) // indices into storages that no plan lists
 	for k, id := range storages {
 		at, ok, err := listed.of(g.Buffers[id].Name, StepArena)
@@ -23,8 +26,7 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 			rest = append(rest, k)
 			continue
 		}
-		l.Offset[id] = at
-		s.put(k)
+		s.put(k, at)
 	}
 	if len(rest) == 0 {
 		if err := s.checkListed(); err != nil {
@@ -33,18 +35,17 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 	}
 	slices.SortFunc(rest, func(a, b int) int {
 		x, y := &g.Buffers[storages[a]], &g.Buffers[storages[b]]
-		return cmp.Or(cmp.Compare(g.bytes(storages[b]), g.bytes(storages[a])), cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(s.extents[b].bytes, s.extents[a].bytes), cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
 	for _, k := range rest {
-		l.Offset[storages[k]] = s.lowest(k)
-		s.put(k)
+		s.put(k, s.lowest(k))
 	}
 	l.ArenaBytes[StepArena] = s.end
 	if lives == nil {
 		return nil
 	}
 	l.SavedBytes = s.total - s.end
-	l.Reuse, l.ReuseNext = lives.edges(s.overlap)
+	l.Reuse, l.ReuseNext = lives.edges(s.extents)
 	return nil
 }
 
@@ -54,26 +55,22 @@ type stepPlacing struct {
 	g          *Graph
 	storages   []dag.BufferID
 	lives      *lifetimes // nil: nothing shares bytes
+	extents    []extent   // by index into storages; the offset counts of those that are placed
 	placed     []int      // indices into storages, by offset
 	total, end int64
-	gaps       []extent // of lowest
 }
 
-func (s *stepPlacing) extent(k int) extent {
-	id := s.storages[k]
-	return extent{s.l.Offset[id], s.g.bytes(id)}
-}
-
-// put notes a storage that has an offset.
-func (s *stepPlacing) put(k int) {
-	e := s.extent(k)
+// put gives a storage its offset.
+func (s *stepPlacing) put(k int, offset int64) {
+	s.l.Offset[s.storages[k]], s.extents[k].offset = offset, offset
+	e := s.extents[k]
 	s.total += e.bytes
-	s.end = max(s.end, e.offset+e.bytes)
+	s.end = max(s.end, e.end())
 	if s.lives == nil {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(s.placed, e.offset, func(other int, offset int64) int {
-		if s.l.Offset[s.storages[other]] <= offset {
+		if s.extents[other].offset <= offset {
 			return -1
 		}
 		return 1
@@ -83,22 +80,20 @@ func (s *stepPlacing) put(k int) {
 
 // lowest is the lowest offset at which a storage shares bytes only with storages that are
 // never live together with it.
-func (s *stepPlacing) lowest(k int) int64 {
+func (s *stepPlacing) lowest(k int) (at int64) {
 	if s.lives == nil {
 		return s.end
 	}
-	s.gaps = s.gaps[:0]
 	for _, other := range s.placed {
-		if !s.lives.ordered(k, other) {
-			s.gaps = append(s.gaps, s.extent(other))
+		e := s.extents[other]
+		if at+s.extents[k].bytes <= e.offset {
+			break
+		}
+		if e.end() > at && !s.lives.ordered(k, other) {
+			at = e.end()
 		}
 	}
-	return firstFit(s.gaps, s.extent(k).bytes)
-}
-
-func (s *stepPlacing) overlap(a, b int) bool {
-	x, y := s.extent(a), s.extent(b)
-	return x.offset < y.offset+y.bytes && y.offset < x.offset+x.bytes
+	return at
 }
 
 // checkListed refuses places of a plan at which two storages in use at once share bytes.
@@ -107,17 +102,17 @@ func (s *stepPlacing) checkListed() error {
 	if s.lives == nil {
 		var all []placedExtent
 		for k := range s.storages {
-			all = append(all, placedExtent{s.extent(k), name(k)})
+			all = append(all, placedExtent{s.extents[k], name(k)})
 		}
 		_, err := endOf(all)
 		return err
 	}
 	for i, a := range s.placed {
 		for _, b := range s.placed[i+1:] {
-			if first := s.extent(a); s.l.Offset[s.storages[b]] >= first.offset+first.bytes {
+			if s.extents[b].offset >= s.extents[a].end() {
 				break
 			}
-			if s.overlap(a, b) && !s.lives.ordered(a, b) {
+			if s.extents[a].meets(s.extents[b]) && !s.lives.ordered(a, b) {
 				return fmt.Errorf("the plan lets buffers %q and %q share bytes, and both are in use at once", name(a), name(b))
 			}
 		}
@@ -128,15 +123,6 @@ func (s *stepPlacing) checkListed() error {
 // extent is bytes in use.
 type extent struct{ offset, bytes int64 }
 
-// firstFit is the lowest offset at which size bytes meet none of the extents,
-// which are ordered by offset.
-func firstFit(used []extent, size int64) int64 {
-	var at int64
-	for _, u := range used {
-		if at+size <= u.offset {
-			return at
-		}
-		at = max(at, u.offset+u.bytes)
-	}
-	return at
-}
+func (e extent) end() int64 { return e.offset + e.bytes }
+
+func (e extent) meets(o extent) bool { return e.offset < o.end() && o.offset < e.end() }

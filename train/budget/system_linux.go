@@ -1,17 +1,28 @@
 package budget
 
-import "syscall"
+import (
+	"math"
+	"runtime"
+	"syscall"
+)
 
-// Available is the least that the machine, control groups and resource limits leave.
+// Available is the least that the machine, control groups and resource limits leave. What the heap has of
+// address space and does not use counts as left, since it never gives that back.
 func Available() Limit {
 	least := lesser(machine("/"), groups("/"))
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
 	for _, l := range []struct {
 		resource int
 		key, of  string
 	}{{syscall.RLIMIT_AS, "VmSize:", "ulimit -v, beside the program itself,"}, {syscall.RLIMIT_DATA, "VmData:", "ulimit -d, beside the program itself,"}} {
 		var limit syscall.Rlimit
 		if syscall.Getrlimit(l.resource, &limit) == nil {
-			least = lesser(least, process("/", l.key, l.of, limit.Cur))
+			left := process("/", l.key, l.of, limit.Cur)
+			if left.Bytes < math.MaxInt64 {
+				left.Bytes += int64(heap.HeapIdle)
+			}
+			least = lesser(least, left)
 		}
 	}
 	return least

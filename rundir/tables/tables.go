@@ -1,0 +1,45 @@
+// Package tables writes the cells of tables so that programs which open them take a text for a text.
+package tables
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// formulaBegins are what a spreadsheet takes for the begin of a formula, or skips before one.
+const formulaBegins = "=+-@\t\r\n"
+
+// WriteCSV writes lines of cells. A text that a spreadsheet would compute gets an apostrophe before it, by which it stays a
+// text.
+func WriteCSV(w io.Writer, lines [][]string) error {
+	out := csv.NewWriter(w)
+	for _, line := range lines {
+		safe := make([]string, len(line))
+		for i, cell := range line {
+			safe[i] = text(cell)
+		}
+		out.Write(safe)
+	}
+	out.Flush() // an error of any line is kept
+	return out.Error()
+}
+
+// text is a cell that is no formula. Numbers stay as they are.
+func text(cell string) string {
+	if cell == "" || !strings.ContainsRune(formulaBegins, rune(cell[0])) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
+}
+
+// markdown makes a text what it is in Markdown: no HTML, no link, no code and no end of a cell or a line.
+var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "&", "&amp;", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "`", "\\`",
+	"\r\n", " ", "\n", " ", "\r", " ")
+
+// Markdown is a text as a cell of a table in Markdown, or as part of a line.
+func Markdown(text string) string { return markdown.Replace(text) }

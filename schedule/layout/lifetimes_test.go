@@ -1,0 +1,132 @@
+package layout
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+)
+
+// placedLives are the lifetimes of the storages of a graph that lie in the step arena, and where they lie.
+func placedLives(t *testing.T, g *dag.Graph, order [][]dag.TaskID) (*lifetimes, []extent) {
+	t.Helper()
+	l, err := layOutByPlan(g, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := inOneMemory(g)
+	in.Order = order
+	o, err := ordersOf([]*Graph{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []dag.BufferID
+	var extents []extent
+	for i := range g.Buffers {
+		if b := dag.BufferID(i); l.Arena[b] == StepArena && in.storage(b) == b {
+			ids, extents = append(ids, b), append(extents, extent{l.Offset[b], in.bytes(b)})
+		}
+	}
+	return newLifetimes(o[0], ids, func(dag.BufferID) bool { return false }), extents
+}
+
+// TestEdgesJoinNeighbours compares the edges with their definition, which looks at every three storages: x is put before y
+// where both share bytes and no third that shares bytes with both lies between them in a step. Into the next step y is put
+// before x where no third that shares bytes with both comes after y.
+func TestEdgesJoinNeighbours(t *testing.T) {
+	pairs := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		g := randomLoop(t, r)
+		plan := make([][]dag.TaskID, 1+r.IntN(3))
+		for i := range g.Tasks { // program order is an order that the dependences allow
+			w := r.IntN(len(plan))
+			plan[w] = append(plan[w], dag.TaskID(i))
+		}
+		for _, order := range [][][]dag.TaskID{nil, plan} {
+			lives, extents := placedLives(t, g, order)
+			reuse, next := lives.edges(extents)
+			share := func(x, y int) bool {
+				return x != y && len(lives.users[x]) > 0 && len(lives.users[y]) > 0 && extents[x].meets(extents[y])
+			}
+			var wantReuse, wantNext []dag.Edge
+			for x := range extents {
+				for y := range extents {
+					if !share(x, y) || !lives.before(x, y) {
+						continue
+					}
+					between, beyond := false, false
+					for z := range extents {
+						third := share(x, z) && share(z, y) && lives.before(x, z)
+						between = between || third && lives.before(z, y)
+						beyond = beyond || third && lives.before(y, z)
+					}
+					if pairs++; order != nil && !between {
+						wantReuse = lives.connect(wantReuse, x, y, lives.inGraph)
+					}
+					if !beyond {
+						wantNext = lives.connect(wantNext, y, x, lives.across)
+					}
+				}
+			}
+			if !slices.Equal(reuse, dag.SortEdges(wantReuse)) || !slices.Equal(next, dag.SortEdges(wantNext)) {
+				t.Fatalf("seed %d: edges %v and %v, want %v and %v", seed, reuse, next, wantReuse, wantNext)
+			}
+		}
+	}
+	if pairs < 1000 {
+		t.Errorf("only %d pairs share bytes", pairs)
+	}
+}
+
+// TestNeighboursAreFoundAtOnce: in a chain of storages of equal size only two neighbours are live at once. So they take two
+// places in turn, and of those that come after a storage the second shares bytes with it, as does one of the last two. No
+// more than these are looked at, however long the chain is.
+func TestNeighboursAreFoundAtOnce(t *testing.T) {
+	const n = 500
+	lives, extents := placedLives(t, chainGraph(t, slices.Repeat([]int{64}, n)...), nil)
+	if len(extents) != n {
+		t.Fatalf("%d storages, want %d", len(extents), n)
+	}
+	looked := 0
+	counted := func(list iter.Seq2[int, int]) iter.Seq[int] {
+		return func(yield func(int) bool) {
+			for _, y := range list {
+				if looked++; !yield(y) {
+					return
+				}
+			}
+		}
+	}
+	all := make([]int, n) // x0, x1, …, which the chain uses in this order
+	for k := range all {
+		all[k] = k
+	}
+	for x := range n - 2 {
+		later := all[x+1:]
+		near, far := lives.nearest(x, counted(slices.All(later)), extents), lives.nearest(x, counted(slices.Backward(later)), extents)
+		if last := n - 1 - (n-1-x)%2; !slices.Equal(near, []int{x + 2}) || !slices.Equal(far, []int{last}) {
+			t.Fatalf("of %d: nearest %v, farthest %v, want %d and %d", x, near, far, x+2, last)
+		}
+	}
+	if most := 4 * (n - 2); looked > most {
+		t.Errorf("%d storages are looked at, want at most %d", looked, most)
+	}
+}
+
+// BenchmarkChain lays out chains of storages, each live with its two neighbours.
+func BenchmarkChain(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			prog := &dag.Program{Graphs: []*dag.Graph{chainGraph(b, slices.Repeat([]int{64}, n)...)}}
+			for b.Loop() {
+				if _, err := Program(prog, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
