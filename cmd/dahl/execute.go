@@ -367,9 +367,10 @@ func printData(out io.Writer, data *train.Data) {
 // addLast adds what the last epoch came to.
 func (s *summary) addLast(e *nn.EpochMetrics) {
 	loss := number(e.Loss)
-	if s.TrainingLoss = &loss; e.Tested {
+	s.TrainingLoss, s.LossOf = &loss, "training"
+	if e.Tested {
 		tested := number(e.TestLoss)
-		s.TestLoss, s.TestAccuracy = &tested, &e.TestAccuracy
+		s.TestLoss, s.TestAccuracy, s.AccuracyOf = &tested, &e.TestAccuracy, "test"
 	}
 }
 

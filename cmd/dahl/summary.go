@@ -98,10 +98,12 @@ type summary struct {
 	Trained  *trainedSummary     `json:"training,omitempty"`
 	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
 
-	// Of the last epoch.
-	TrainingLoss *number    `json:"training_loss,omitempty"`
+	// Of the last epoch, and of which images.
+	TrainingLoss *number    `json:"loss,omitempty"`
+	LossOf       string     `json:"loss_of,omitempty"`
 	TestLoss     *number    `json:"test_loss,omitempty"`
-	TestAccuracy *float64   `json:"test_accuracy,omitempty"`
+	TestAccuracy *float64   `json:"accuracy,omitempty"`
+	AccuracyOf   string     `json:"accuracy_of,omitempty"`
 	Provenance   *cli.Build `json:"provenance,omitempty"`
 }
 
