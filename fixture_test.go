@@ -253,7 +253,7 @@ func (tr *training) fill() {
 	}
 	for _, p := range tr.model.State() {
 		values := make([]float64, p.Elems())
-		p.Init(values, 5)
+		p.Init(values, 0, 5)
 		first := nn.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
 		copy(tr.runner.Bytes(p.Name), first.Data)
 	}

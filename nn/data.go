@@ -229,14 +229,24 @@ func tooLarge(n int, shape [3]int) error {
 	return fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
 }
 
-// readBytes reads exactly n bytes. A header that promises more than the file holds costs no more
-// memory than the file.
+// readBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
+// some times as much memory as what the file holds, of which most is never touched.
 func readBytes(r io.Reader, n int64) ([]byte, error) {
-	buf, err := io.ReadAll(io.LimitReader(r, n))
-	if int64(len(buf)) < n && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return nil, truncated(int64(len(buf)), n)
+	const first, growth = 1 << 16, 8
+	var buf []byte
+	for int64(len(buf)) < n {
+		more := make([]byte, min(n, max(first, growth*int64(len(buf)))))
+		had := copy(more, buf)
+		got, err := io.ReadFull(r, more[had:])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, truncated(int64(had+got), n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		buf = more
 	}
-	return buf, err
+	return buf, nil
 }
 
 // atEnd reports an error if the reader holds more bytes.

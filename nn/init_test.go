@@ -32,7 +32,7 @@ func TestFanIn(t *testing.T) {
 func TestInitBetween(t *testing.T) {
 	const n, bound = 50_021, 0.25
 	w := make([]float64, n)
-	InitBetween(w, 3, "fc1.weight", -bound, bound)
+	InitBetween(w, 0, 3, "fc1.weight", -bound, bound)
 	var sum, squares, largest float64
 	for _, v := range w {
 		sum += v
@@ -55,9 +55,9 @@ func TestInitBetween(t *testing.T) {
 // the same whatever was drawn before.
 func TestInitIndependentOfOrder(t *testing.T) {
 	long, short, other := make([]float64, 101), make([]float64, 7), make([]float64, 101)
-	InitBetween(long, 3, "conv1.weight", -1, 1)
-	InitBetween(other, 3, "conv1.bias", -1, 1)
-	InitBetween(short, 3, "conv1.weight", -1, 1)
+	InitBetween(long, 0, 3, "conv1.weight", -1, 1)
+	InitBetween(other, 0, 3, "conv1.bias", -1, 1)
+	InitBetween(short, 0, 3, "conv1.weight", -1, 1)
 	for i, v := range short {
 		if v != long[i] {
 			t.Errorf("value %d is %v in a short and %v in a long parameter", i, v, long[i])
@@ -68,7 +68,7 @@ func TestInitIndependentOfOrder(t *testing.T) {
 			t.Errorf("two parameters share value %d", i)
 		}
 	}
-	InitBetween(other, 3, "conv1.weight", 2, 4) // 3 + U(-1, 1), two roundings of numbers below 4
+	InitBetween(other, 0, 3, "conv1.weight", 2, 4) // 3 + U(-1, 1), two roundings of numbers below 4
 	for i := range other {
 		if math.Abs(other[i]-3-long[i]) > 0x1p-50 {
 			t.Errorf("InitBetween gives %v, want 3 + %v", other[i], long[i])

@@ -99,12 +99,12 @@ func (p *Parameter) bufferShape() []int {
 	return p.Shape
 }
 
-// Init fills dst, which holds the parameter, with PyTorch's default distribution: U(-b, b) with b
-// = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the parameter's name
-// only. A parameter of a model file with weights begins with those of the file instead.
-func (p *Parameter) Init(dst []float64, seed uint64) {
+// Init fills dst, which holds the elements of the parameter from one on, with PyTorch's default distribution:
+// U(-b, b) with b = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the
+// parameter's name only. A parameter of a model file with weights begins with those of the file instead.
+func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	if p.values != nil {
-		copy(dst, p.values)
+		copy(dst, p.values[from:])
 		return
 	}
 	if p.FanIn == 0 {
@@ -114,7 +114,7 @@ func (p *Parameter) Init(dst []float64, seed uint64) {
 		return
 	}
 	bound := 1 / math.Sqrt(float64(p.FanIn))
-	InitBetween(dst, seed, p.Name, -bound, bound)
+	InitBetween(dst, from, seed, p.Name, -bound, bound)
 }
 
 // Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no

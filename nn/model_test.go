@@ -43,7 +43,7 @@ func TestParameterInit(t *testing.T) {
 	var means []float64
 	for _, p := range m.Parameters() {
 		values := make([]float64, p.Elems())
-		p.Init(values, 7)
+		p.Init(values, 0, 7)
 		bound := 1 / math.Sqrt(float64(p.FanIn))
 		if top := max(slices.Max(values), -slices.Min(values)); !(top <= bound && top > bound*0.9) {
 			t.Errorf("%s reaches %g, the distribution %g", p.Name, top, bound)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/rundir/durable"
 )
 
 // Array is a named array of an .npz file.
@@ -31,8 +32,16 @@ func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
 		panic(fmt.Sprintf("nn: array %q of shape %v made of %d numbers", name, shape, len(values)))
 	}
+	a.Data = make([]byte, 0, int64(len(values))*t.SizeBytes())
+	a.Append(values)
+	return a
+}
+
+// Append adds elements to the data, as NewArray stores them. An array of a large parameter grows in pieces
+// where it is to lie, so that its numbers are nowhere else.
+func (a *Array) Append(values []float64) {
 	for _, v := range values {
-		switch t {
+		switch a.Type {
 		case dag.Float32:
 			a.Data = binary.LittleEndian.AppendUint32(a.Data, math.Float32bits(float32(v)))
 		case dag.Float64:
@@ -40,10 +49,9 @@ func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 		case dag.Int64:
 			a.Data = binary.LittleEndian.AppendUint64(a.Data, uint64(int64(v)))
 		default:
-			panic("nn: NewArray makes float32, float64 or int64, not " + t.String())
+			panic("nn: NewArray makes float32, float64 or int64, not " + a.Type.String())
 		}
 	}
-	return a
 }
 
 // Len is the number of elements.
@@ -52,21 +60,49 @@ func (a *Array) Len() int { return len(a.Data) / int(a.Type.SizeBytes()) }
 // Float64s returns the elements. An int64 beyond 2^53 is rounded.
 func (a *Array) Float64s() []float64 {
 	values := make([]float64, a.Len())
+	a.Fill(values, 0)
+	return values
+}
+
+// Fill puts the elements from one on into values, as Float64s gives them.
+func (a *Array) Fill(values []float64, from int) {
+	data := a.Data[from*int(a.Type.SizeBytes()):]
 	for i := range values {
 		switch a.Type {
 		case dag.Uint8:
-			values[i] = float64(a.Data[i])
+			values[i] = float64(data[i])
 		case dag.Int32:
-			values[i] = float64(int32(binary.LittleEndian.Uint32(a.Data[4*i:])))
+			values[i] = float64(int32(binary.LittleEndian.Uint32(data[4*i:])))
 		case dag.Int64:
-			values[i] = float64(int64(binary.LittleEndian.Uint64(a.Data[8*i:])))
+			values[i] = float64(int64(binary.LittleEndian.Uint64(data[8*i:])))
 		case dag.Float32:
-			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.Data[4*i:])))
+			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 		case dag.Float64:
-			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(a.Data[8*i:]))
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
 		}
 	}
-	return values
+}
+
+// exponents32 and exponents64 are the bits of a float that are all set where it is NaN or infinite.
+const exponents32, exponents64 = 0xff << 23, 0x7ff << 52
+
+// IsFinite reports whether no element is NaN or infinite. It allocates nothing.
+func (a *Array) IsFinite() bool {
+	switch a.Type {
+	case dag.Float32:
+		for i := 0; i+4 <= len(a.Data); i += 4 {
+			if binary.LittleEndian.Uint32(a.Data[i:])&exponents32 == exponents32 {
+				return false
+			}
+		}
+	case dag.Float64:
+		for i := 0; i+8 <= len(a.Data); i += 8 {
+			if binary.LittleEndian.Uint64(a.Data[i:])&exponents64 == exponents64 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // arrayBytes is the size of an array. It refuses absurd sizes.
@@ -88,7 +124,7 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 // in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
 // check refuses is not decoded; nil: all are wanted.
 func ReadNPZ(path string, check func(a *Array) error) ([]Array, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

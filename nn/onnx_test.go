@@ -47,7 +47,7 @@ func checkExported(t *testing.T, f *layerFixture) {
 		}
 		known++
 		values := make([]float64, p.Elems())
-		p.Init(values, 7)
+		p.Init(values, 0, 7)
 		if !slices.Equal(values, f.Params[p.Name]) {
 			t.Errorf("%s begins with %v…, want %v…", p.Name, values[:2], f.Params[p.Name][:2])
 		}
@@ -162,7 +162,7 @@ func TestONNXTurnsWeights(t *testing.T) {
 	}
 	p := m.Stages[2].Params[0]
 	values := make([]float64, p.Elems())
-	p.Init(values, 1)
+	p.Init(values, 0, 1)
 	if values[0] != 0 || values[1] != 11 || values[175] != 1 || !slices.Equal(p.Shape, []int{11, 175}) {
 		t.Errorf("shape %v, values %v…", p.Shape, values[:3])
 	}
@@ -218,7 +218,7 @@ func FuzzONNX(f *testing.F) {
 			if p.Elems() > 1<<20 {
 				return
 			}
-			p.Init(make([]float64, p.Elems()), 1)
+			p.Init(make([]float64, p.Elems()), 0, 1)
 		}
 		if _, err := m.Lower(LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}); err != nil {
 			t.Errorf("a model that is read does not lower: %v", err)

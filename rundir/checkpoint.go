@@ -41,9 +41,9 @@ func (d *Dir) WriteCheckpoint(step int, fill func(io.Writer) error) error {
 	return nil
 }
 
-// Checkpoints are the steps after which there is a checkpoint, the newest first.
+// Checkpoints are the steps after which the run that is being written has a checkpoint, the newest first.
 func (d *Dir) Checkpoints() ([]int, error) {
-	return checkpointsIn(d.dir.FS(), path.Join(stagingName, checkpointsName))
+	return checkpointsIn(d.dir.FS(), path.Join(d.stage.name, checkpointsName))
 }
 
 // OpenCheckpoint opens that of a step to be read.
@@ -63,6 +63,9 @@ func (d *Dir) checkpoint(step int) string {
 }
 
 func checkpointsIn(root fs.FS, dir string) (steps []int, err error) {
+	if info, err := fs.Stat(root, dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("reading checkpoints: %s is no directory", dir)
+	}
 	entries, err := fs.ReadDir(root, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading checkpoints: %w", err)

@@ -46,7 +46,7 @@ func (d *Dir) commitInside(m Manifest) (string, error) {
 		return filepath.Join(d.Path(), d.stage.name, d.below), nil
 	}
 	outer := reflect.New(reflect.TypeOf(m).Elem()).Interface().(Manifest)
-	if _, err := read(d.Path(), outer); err != nil {
+	if err := read(d.Path(), outer); err != nil {
 		return "", err
 	}
 	return (&Dir{stage: d.stage}).Commit(outer)
@@ -58,7 +58,7 @@ func (d *Dir) stays(m Manifest) (bool, error) {
 		return false, nil
 	}
 	var earlier Head
-	if _, err := read(d.Path(), &earlier); err == nil && earlier.Complete {
+	if err := read(d.Path(), &earlier); err == nil && earlier.Complete {
 		return true, nil
 	}
 	steps, err := d.Checkpoints()
@@ -146,10 +146,10 @@ func rollForward(d *durable.Dir) error {
 		return d.RemoveAll(commitName) // everything had moved
 	}
 	var now, earlier Head
-	if _, err := read(filepath.Join(d.Path(), commitName), &now); err != nil {
+	if err := read(filepath.Join(d.Path(), commitName), &now); err != nil {
 		return fmt.Errorf("a commit cannot be ended; remove %s to go on without it: %w", filepath.Join(d.Path(), commitName), err)
 	}
-	if _, err := read(d.Path(), &earlier); err != nil {
+	if err := read(d.Path(), &earlier); err != nil {
 		earlier.Files = nil // there is none, or nobody can say what it had
 	}
 	if err := removeEarlier(d, &earlier, &now); err != nil {

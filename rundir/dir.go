@@ -76,7 +76,7 @@ func Resume(path string, m Manifest, growing ...string) (*Dir, error) {
 		err = d.restage(growing)
 	}
 	if err == nil {
-		_, err = read(filepath.Join(path, stagingName), m)
+		err = read(filepath.Join(path, stagingName), m)
 	}
 	if err != nil {
 		d.Close()
@@ -99,6 +99,16 @@ func (d *Dir) restage(growing []string) error {
 	if len(steps) == 0 {
 		return fmt.Errorf("%s holds no checkpoint; there is nothing to resume", d.Path())
 	}
+	var finished Head
+	if err := read(d.Path(), &finished); err != nil {
+		return err
+	}
+	checkpoint := path.Join(checkpointsName, strconv.Itoa(steps[0]))
+	for _, name := range append(growing, checkpoint) {
+		if err := finished.verify(d.dir, name); err != nil {
+			return fmt.Errorf("damaged: %s: %w; take the run from a copy, or repeat it", filepath.Join(d.Path(), name), err)
+		}
+	}
 	if err := cmp.Or(d.dir.RemoveAll(stagingName), d.dir.Mkdir(stagingName)); err != nil {
 		return err
 	}
@@ -108,7 +118,7 @@ func (d *Dir) restage(growing []string) error {
 		}
 	}
 	d.again = true
-	return d.WriteCheckpoint(steps[0], d.copyOf(path.Join(checkpointsName, strconv.Itoa(steps[0]))))
+	return d.WriteCheckpoint(steps[0], d.copyOf(checkpoint))
 }
 
 // copyOf writes a file of the finished run.
@@ -167,8 +177,8 @@ func checkOurs(path string) error {
 		return fmt.Errorf("output directory: %w", err)
 	}
 	var h Head
-	_, err = read(path, &h)
-	if errors.As(err, new(versionError)) {
+	err = read(path, &h)
+	if errors.As(err, new(versionError)) || errors.As(err, new(damageError)) {
 		return fmt.Errorf("output directory %w", err)
 	}
 	if err == nil || isRun(path) {
@@ -190,7 +200,7 @@ func (d *Dir) begin(start Manifest) error {
 		return err
 	}
 	var staged Head
-	if _, err := read(filepath.Join(path, stagingName), &staged); len(steps) > 0 && (err != nil || staged.Keep) {
+	if err := read(filepath.Join(path, stagingName), &staged); len(steps) > 0 && (err != nil || staged.Keep) {
 		return fmt.Errorf("output directory %s holds a training that was interrupted after step %d: go on with dahl execute --resume %s, or remove %s",
 			path, steps[0], path, filepath.Join(path, stagingName))
 	}
@@ -219,7 +229,7 @@ func (d *Dir) begin(start Manifest) error {
 // manifest names files elsewhere.
 func (d *Dir) checkEarlier() error {
 	var earlier Head
-	if _, err := read(d.Path(), &earlier); err != nil {
+	if err := read(d.Path(), &earlier); err != nil {
 		return nil // there is none
 	}
 	for _, f := range earlier.Files {

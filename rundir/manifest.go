@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"dahl/rundir/durable"
 )
 
 // Format is that of the manifests that this package writes, and the only one that it reads.
@@ -32,6 +29,23 @@ func (e versionError) Error() string {
 	return fmt.Sprintf("it is a run of another dahl, of format %q; this one reads %q", e.format, Format)
 }
 
+// damageError says that a manifest is not as it was sealed.
+type damageError struct {
+	path  string
+	cause error
+}
+
+func (e damageError) Error() string {
+	todo := "take the run from a copy, or remove it and repeat it"
+	if dir := filepath.Dir(e.path); filepath.Base(dir) == stagingName {
+		todo = fmt.Sprintf("remove %s, and begin the training anew", dir)
+	}
+	return fmt.Sprintf("damaged: %s is not as dahl sealed it (%v): %s", e.path, e.cause, todo)
+}
+
+// errSeal is the cause where a manifest can be read.
+var errSeal = errors.New("its hash is another")
+
 // ManifestName is the file that says what a run is. A directory is a run if it holds one.
 const ManifestName = "manifest.json"
 
@@ -42,7 +56,7 @@ type Head struct {
 	// Keep says that no other run may replace this one in the stage, once it is interrupted.
 	Keep  bool   `json:"keep,omitempty"`
 	Files []File `json:"files"`
-	// Seal is the hash of the manifest as it is written, with an empty seal.
+	// Seal is the hash of the manifest as it is written, with an empty seal. Whoever reads a manifest compares it.
 	Seal string `json:"seal"`
 }
 
@@ -93,45 +107,48 @@ func encode(m Manifest) ([]byte, error) {
 // seal is how a manifest says its seal. No text in it reads so, since quotes are escaped there.
 func seal(hash string) []byte { return fmt.Appendf(nil, `"seal": %q`, hash) }
 
-// sealed reports whether a manifest is as it was written.
-func (h *Head) sealed(data []byte) bool {
-	return h.Seal == fmt.Sprintf("%x", sha256.Sum256(bytes.Replace(data, seal(h.Seal), seal(""), 1)))
+// isSealed reports whether a manifest with a seal is as it was written.
+func isSealed(data []byte, with string) bool {
+	return with == fmt.Sprintf("%x", sha256.Sum256(bytes.Replace(data, seal(with), seal(""), 1)))
 }
 
-// read reads a manifest into m, which may be a Head alone, and returns its bytes.
-func read(dir string, m Manifest) ([]byte, error) {
+// read reads a manifest into m, which may be a Head alone. Every manifest is read here, so that one that
+// is not as it was sealed is nowhere believed.
+func read(dir string, m Manifest) error {
 	path := filepath.Join(dir, ManifestName)
-	if err := durable.CheckRegular(path); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
+	data, err := ReadAs(path, All)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not a run of dahl: %w", dir, err)
+		return fmt.Errorf("%s is not a run of dahl: %w", dir, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a run: %w", err)
+		return fmt.Errorf("reading a run: %w", err)
 	}
-	var is struct{ Format string }
-	if err = json.Unmarshal(data, &is); err == nil && is.Format == Format {
+	var is struct{ Format, Seal string }
+	err = json.Unmarshal(data, &is)
+	switch {
+	case err == nil && is.Format != Format && strings.HasPrefix(is.Format, family):
+		return fmt.Errorf("%s: %w", dir, versionError{is.Format})
+	case err != nil && bytes.Contains(data, []byte(family)):
+		return damageError{path, err}
+	case err == nil && is.Format != Format && is.Seal == "":
+		err = fmt.Errorf("format %q, want %q", is.Format, Format)
+	case err == nil && !isSealed(data, is.Seal):
+		return damageError{path, errSeal}
+	case err == nil:
 		err = json.Unmarshal(data, m)
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
-	case strings.HasPrefix(is.Format, family) && is.Format != Format:
-		return nil, fmt.Errorf("%s: %w", dir, versionError{is.Format})
-	case is.Format != Format:
-		return nil, fmt.Errorf("%s: format %q, want %q", path, is.Format, Format)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return data, nil
+	return nil
 }
 
 // isRun reports whether a directory holds a run, finished or not.
 func isRun(dir string) bool {
 	return slices.ContainsFunc([]string{"", stagingName, commitName}, func(sub string) bool {
 		var h Head
-		_, err := read(filepath.Join(dir, sub), &h)
-		return err == nil || errors.As(err, new(versionError))
+		err := read(filepath.Join(dir, sub), &h)
+		return err == nil || errors.As(err, new(versionError)) || errors.As(err, new(damageError))
 	})
 }
 

@@ -17,8 +17,7 @@ func Open(dir string, m Manifest) error {
 		}
 		d.Close()
 	}
-	_, err := read(dir, m)
-	return err
+	return read(dir, m)
 }
 
 // Extend adds files to a run that is finished, which it reads into m. They and the manifest
@@ -30,7 +29,7 @@ func Extend(dir string, m Manifest) (*Dir, error) {
 		return nil, err
 	}
 	d.below, d.keep = below, d.dir.Discard(addingName)
-	if _, err = read(dir, m); err == nil {
+	if err = read(dir, m); err == nil {
 		if err = d.dir.RemoveAll(addingName); err == nil {
 			err = d.dir.Mkdir(addingName)
 		}
@@ -49,7 +48,7 @@ func outermost(dir string) (top, below string) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		name = filepath.Base(abs)
 	}
-	if _, err := read(parent, &h); err != nil || !h.Lists(path.Join(name, ManifestName)) {
+	if err := read(parent, &h); err != nil || !h.Lists(path.Join(name, ManifestName)) {
 		return dir, ""
 	}
 	return parent, name + "/"

@@ -143,13 +143,13 @@ func ReadPlan(path string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, 
 // ReadAs reads a file with a parser that takes the name for its errors.
 func ReadAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, error) {
 	var none T
-	if err := durable.CheckRegular(path); err != nil {
-		return none, err
-	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return none, err
 	}
 	defer f.Close()
 	return parse(f, path)
 }
+
+// All reads a file to its end, as a parser for [ReadAs].
+func All(r io.Reader, _ string) ([]byte, error) { return io.ReadAll(r) }

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"dahl/dag"
@@ -18,18 +18,14 @@ import (
 	"dahl/schedule"
 )
 
-// Verify compares every file of a run with its manifest, and the manifest with its seal. It
-// names what is damaged, missing, or in the directory without being the run's.
+// Verify compares every file of a run with its manifest, which is refused where it is not as it was
+// sealed. It names what is damaged, missing, or in the directory without being the run's.
 func Verify(dir string) error {
 	var h Head
-	data, err := read(dir, &h)
-	if err != nil {
+	if err := read(dir, &h); err != nil {
 		return err
 	}
 	var found []error
-	if !h.sealed(data) {
-		found = append(found, fmt.Errorf("damaged: %s: it is not as it was written", ManifestName))
-	}
 	d, err := durable.OpenDir(dir)
 	if err != nil {
 		return err
@@ -52,6 +48,15 @@ func Verify(dir string) error {
 		return nil
 	})
 	return errors.Join(append(found, err)...)
+}
+
+// verify compares the file of a name with what the manifest says of it.
+func (h *Head) verify(d *durable.Dir, name string) error {
+	i := h.index(name)
+	if i < 0 {
+		return errors.New("the manifest does not list it")
+	}
+	return h.Files[i].verify(d)
 }
 
 // verify compares one file with what the manifest says.
@@ -114,12 +119,7 @@ func VerifyResults(dir string, c *Claims, check func(what string, err error) boo
 
 // ReadCertificate reads the proof of a plan's bound.
 func ReadCertificate(dir string) (*certificate.Certificate, error) {
-	f, err := os.Open(filepath.Join(dir, CertificateFile))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return certificate.Read(f)
+	return ReadAs(filepath.Join(dir, CertificateFile), func(f io.Reader, _ string) (*certificate.Certificate, error) { return certificate.Read(f) })
 }
 
 // verification checks the results of one run.
@@ -233,7 +233,7 @@ func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) er
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(v.dir, EnergyFile))
+	data, err := ReadAs(filepath.Join(v.dir, EnergyFile), All)
 	if err != nil {
 		return err
 	}

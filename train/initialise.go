@@ -11,16 +11,16 @@ import (
 	"dahl/nn"
 )
 
-// Initialiser fills a parameter with its first values.
-type Initialiser func(p *nn.Parameter, values []float64) error
+// Initialiser fills the elements of a parameter from one on with their first values.
+type Initialiser func(p *nn.Parameter, from int, values []float64) error
 
 // Uniform draws all parameters from U(lo, hi), but for those whose elements all begin with one number.
 func Uniform(seed uint64, lo, hi float64) Initialiser {
-	return func(p *nn.Parameter, values []float64) error {
+	return func(p *nn.Parameter, from int, values []float64) error {
 		if p.FanIn == 0 {
-			p.Init(values, seed)
+			p.Init(values, from, seed)
 		} else {
-			nn.InitBetween(values, seed, p.Name, lo, hi)
+			nn.InitBetween(values, from, seed, p.Name, lo, hi)
 		}
 		return nil
 	}
@@ -64,15 +64,15 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 			return nil, inputErrorf("%s: arrays %q and %q differ, and are one parameter of network %s; leave the former out", path, name, of.Name, m.Name)
 		}
 	}
-	return func(p *nn.Parameter, values []float64) error {
+	return func(p *nn.Parameter, from int, values []float64) error {
 		a, ok := given[p.Name]
 		if !ok {
 			return inputErrorf("%s: no array %q of shape %v", path, p.Name, p.Shape)
 		}
-		copy(values, a.Float64s())
+		a.Fill(values, from)
 		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
 		if i := slices.IndexFunc(values, bad); i >= 0 {
-			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], indexOf(i, a.Shape), t)
+			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], indexOf(from+i, a.Shape), t)
 		}
 		return nil
 	}, nil

@@ -54,7 +54,7 @@ func TestFromNPZ(t *testing.T) {
 		for _, p := range m.Parameters() {
 			values := make([]float64, p.Elems())
 			if err == nil {
-				err = init(&p, values)
+				err = init(&p, 0, values)
 			}
 			if want := map[string]float64{"fc.weight": 7, "fc.bias": 5}[p.Name]; c.want == "" && values[0] != want {
 				t.Errorf("%s begins with %v, want %v", p.Name, values[0], want)
@@ -101,7 +101,7 @@ func TestFromNPZWithStatistics(t *testing.T) {
 		for i, p := range m.State() {
 			values := make([]float64, p.Elems())
 			if err == nil {
-				err = init(&p, values)
+				err = init(&p, 0, values)
 			}
 			if err != nil || values[0] != float64(i+1) {
 				t.Errorf("%s begins with %v: %v", p.Name, values, err)

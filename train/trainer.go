@@ -143,18 +143,30 @@ func (t *Trainer) Close() {
 	t.feed.close()
 }
 
+// initElements is how many elements of a parameter are initialised at a time: they take memory of their own,
+// and a large parameter has little left.
+const initElements = 4096
+
 // SetWeights fills the parameters and running statistics with their first values.
 func (t *Trainer) SetWeights() error {
 	o := &t.Workload.Options
-	for _, p := range t.Workload.Model.State() {
-		values := make([]float64, p.Elems())
-		if o.Init == nil {
-			p.Init(values, o.Seed)
-		} else if err := o.Init(&p, values); err != nil {
-			return err
+	init := o.Init
+	if init == nil {
+		init = func(p *nn.Parameter, from int, values []float64) error {
+			p.Init(values, from, o.Seed)
+			return nil
 		}
-		a := nn.NewArray(p.Name, p.Type(o.Type), p.Shape, values)
-		copy(t.Runner.Bytes(p.Name), a.Data)
+	}
+	buffer := make([]float64, initElements)
+	for _, p := range t.Workload.Model.State() {
+		a := nn.Array{Name: p.Name, Type: p.Type(o.Type), Data: t.Runner.Bytes(p.Name)[:0]}
+		for from := 0; from < p.Elems(); from += len(buffer) {
+			values := buffer[:min(len(buffer), p.Elems()-from)]
+			if err := init(&p, from, values); err != nil {
+				return err
+			}
+			a.Append(values)
+		}
 	}
 	if seed := t.Runner.Bytes(nn.DropoutSeed); seed != nil {
 		binary.LittleEndian.PutUint64(seed, o.Seed)

@@ -30,5 +30,8 @@ func newInitialiser(o *options, m *nn.Model, t dag.DType) (train.Initialiser, er
 	if errLo != nil || errHi != nil || !(lo < hi) || math.IsInf(hi-lo, 0) {
 		return nil, cli.InputErrorf("--init %s: want two finite numbers, the smaller first, as in %s-0.1:0.1", o.Init, uniformInit)
 	}
+	if t == dag.Float32 && max(-lo, hi) > math.MaxFloat32 {
+		return nil, cli.InputErrorf("--init %s: no float32 is beyond %g; take narrower bounds", o.Init, math.MaxFloat32)
+	}
 	return train.Uniform(o.Seed, lo, hi), nil
 }

@@ -19,7 +19,7 @@ func TestUniformInit(t *testing.T) {
 	for _, name := range []string{"conv1.weight", "conv1.bias", "conv1.weight again"} {
 		p := nn.Parameter{Name: name[:min(len(name), len("conv1.weight"))], Shape: []int{7, 11}, FanIn: 11}
 		v := make([]float64, p.Elems())
-		if err := draw(&p, v); err != nil {
+		if err := draw(&p, 0, v); err != nil {
 			t.Fatal(err)
 		}
 		values[name] = v
@@ -34,7 +34,7 @@ func TestUniformInit(t *testing.T) {
 }
 
 func TestUniformInitRefuses(t *testing.T) {
-	for _, s := range []string{"uniform:", "uniform:1", "uniform:1:1", "uniform:2:1", "uniform:0:x", "uniform:NaN:1", "uniform:0:Inf", "uniform:-1e308:1e308"} {
+	for _, s := range []string{"uniform:", "uniform:1", "uniform:1:1", "uniform:2:1", "uniform:0:x", "uniform:NaN:1", "uniform:0:Inf", "uniform:-1e308:1e308", "uniform:0:1e39", "uniform:-1e39:0"} {
 		if _, err := newInitialiser(&options{Init: s}, nil, dag.Float32); err == nil {
 			t.Errorf("%s is taken", s)
 		}

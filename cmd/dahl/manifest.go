@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/rundir"
+	"dahl/rundir/durable"
 	"dahl/train"
 	"dahl/train/peer"
 )
@@ -177,10 +177,7 @@ func hashInputs(o *options) ([]identity, error) {
 }
 
 func hashFile(path string) (string, error) {
-	if err := cli.CheckRegular(path); err != nil {
-		return "", err
-	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return "", cli.AsInput(err)
 	}

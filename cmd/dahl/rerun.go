@@ -237,11 +237,11 @@ func (o *options) planned() (bool, error) {
 
 // compareFiles compares one file of both directories byte by byte.
 func compareFiles(name, dir, out string) (repeatRow, error) {
-	now, err := os.ReadFile(filepath.Join(out, name))
+	now, err := rundir.ReadAs(filepath.Join(out, name), rundir.All)
 	if err != nil {
 		return repeatRow{}, err
 	}
-	old, err := os.ReadFile(filepath.Join(dir, name))
+	old, err := rundir.ReadAs(filepath.Join(dir, name), rundir.All)
 	if errors.Is(err, fs.ErrNotExist) {
 		return repeatRow{what: name, note: "missing in " + dir}, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"dahl/naming"
+	"dahl/rundir/durable"
 )
 
 // Bounds of a source: the TOML library recurses into nested values.
@@ -24,9 +24,9 @@ const (
 	maxNesting     = 64
 )
 
-// Read reads a file for Parse, which refuses what is too long, such as a device without end.
+// Read reads a file for Parse, which refuses what is too long.
 func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

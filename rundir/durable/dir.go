@@ -77,8 +77,13 @@ func (d *Dir) Close() error { return d.root.Close() }
 // Lstat describes a file, and a link as a link.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 
-// Open opens a file to be read.
-func (d *Dir) Open(name string) (*os.File, error) { return d.root.Open(name) }
+// Open is [Open] of a file in the directory.
+func (d *Dir) Open(name string) (*os.File, error) { return d.regular(name, os.O_RDONLY) }
+
+// regular opens a regular file, or makes it where the flag says so.
+func (d *Dir) regular(name string, flag int) (*os.File, error) {
+	return openRegular(name, d.join(name), flag, d.root.Stat, d.root.OpenFile)
+}
 
 func (d *Dir) join(name string) string { return filepath.Join(d.root.Name(), name) }
 
@@ -202,7 +207,7 @@ func (d *Dir) Append(name string, lengthBytes int64) (*File, error) {
 func (d *Dir) open(op Op, name, shown string, flag int) (*File, error) {
 	f := &File{path: shown}
 	return f, do(op, "writing", shown, func() (err error) {
-		f.f, err = d.root.OpenFile(name, flag, 0o666)
+		f.f, err = d.regular(name, flag)
 		return err
 	})
 }

@@ -19,7 +19,7 @@ func (e HeldError) Error() string { return "it is in use by " + cmp.Or(e.By, "an
 func (d *Dir) Lock(name, holder string) (*File, error) {
 	f := &File{path: d.join(name)}
 	err := do(OpAppend, "locking", f.path, func() (err error) {
-		if f.f, err = d.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		if f.f, err = d.regular(name, os.O_RDWR|os.O_CREATE); err != nil {
 			return err
 		}
 		for range 2 { // whoever only looks at the lock holds it for a moment
@@ -50,7 +50,7 @@ func (f *File) Unlock() error {
 
 // Holder says who holds the lock of a file; ok is false where nobody does.
 func (d *Dir) Holder(name string) (by string, ok bool) {
-	f, err := d.root.Open(name)
+	f, err := d.Open(name)
 	if err != nil {
 		return "", false
 	}

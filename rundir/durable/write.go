@@ -76,19 +76,7 @@ func Follow(path string) (string, error) {
 	return "", fmt.Errorf("following %s: more than %d links", path, maxLinks)
 }
 
-// CheckRegular refuses a file to be read that may never end, such as a pipe or a device. It says
-// nothing of one that is not there.
-func CheckRegular(path string) error {
-	if isDevice(path) {
-		return fmt.Errorf("%s is no regular file and may never end; copy what it gives into one", path)
-	}
-	return nil
-}
-
-func isDevice(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
+func isDevice(path string) bool { return regular(path, os.Stat) != nil }
 
 func writeDevice(path string, fill func(io.Writer) error) error {
 	f := &File{path: path}

@@ -56,7 +56,7 @@ func run(args []string) error {
 func weights(m *nn.Model, seed uint64) (arrays []nn.Array) {
 	for _, p := range m.Parameters() {
 		values := make([]float64, p.Elems())
-		p.Init(values, seed)
+		p.Init(values, 0, seed)
 		arrays = append(arrays, nn.NewArray(p.Name, dag.Float64, p.Shape, values))
 	}
 	return arrays
