@@ -272,8 +272,8 @@ func TestVerifyFinds(t *testing.T) {
 		{"a length", edit("both", "new", "newer"), "damaged: both: it has 5 bytes, the manifest says 3"},
 		{"a missing file", func() error { return os.Remove("run/part/both") }, "damaged: part/both: no such file"},
 		{"a link", func() error { return errors.Join(os.Remove("run/more"), os.Symlink("both", "run/more")) }, "damaged: more: it is no regular file"},
-		{"the manifest", edit(ManifestName, `"text": "new"`, `"text": "odd"`), "damaged: manifest.json"},
-		{"the seal", edit(ManifestName, `"seal": "`, `"seal": "0`), "damaged: manifest.json"},
+		{"the manifest", edit(ManifestName, `"text": "new"`, `"text": "odd"`), "is not as dahl sealed it"},
+		{"the seal", edit(ManifestName, `"seal": "`, `"seal": "0`), "is not as dahl sealed it"},
 		{"a stranger", func() error { return os.WriteFile("run/notes.txt", nil, 0o666) }, "notes.txt is not the run's"},
 		{"a stranger below", func() error { return os.WriteFile("run/part/notes.txt", nil, 0o666) }, "part/notes.txt is not the run's"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"dahl/nn"
@@ -22,13 +21,13 @@ type lossNotFinite struct {
 
 func (e *lossNotFinite) Error() string { return fmt.Sprintf("the loss is %v", e.loss) }
 
-// Divergence is the first loss of a training that is NaN or infinite. What it names in the
-// network is empty where that was not looked for or not found.
+// Divergence is the first loss of a training that is NaN or infinite, or the first step that made such weights
+// where no loss was. What it names in the network is empty where that was not looked for or not found.
 type Divergence struct {
 	Epoch int    `json:"epoch"`          // from 1
 	Step  int    `json:"step"`           // of the training, from 1; of a test set: the last one before it
 	Test  bool   `json:"test,omitempty"` // the loss is of the test set
-	Loss  string `json:"loss"`           // NaN, +Inf or -Inf
+	Loss  string `json:"loss,omitempty"` // NaN, +Inf or -Inf; empty: all were finite
 
 	// The first task, in the order of the program, that wrote a number that is not finite,
 	// and the training step in which it did, 0 in a test set.
@@ -38,7 +37,7 @@ type Divergence struct {
 	Layer       string `json:"layer,omitempty"`
 	Phase       string `json:"phase,omitempty"`
 
-	// Weights are the parameters that were not finite before the step of the loss.
+	// Weights are the parameters that were not finite: without a loss after the step, else before it.
 	Weights []string `json:"weights_not_finite,omitempty"`
 	// KeptStep is the training step after which the weights are those of the run.
 	KeptStep int `json:"weights_of_step"`
@@ -48,11 +47,7 @@ type Divergence struct {
 
 func (d *Divergence) Error() string {
 	var b strings.Builder
-	if d.Test {
-		fmt.Fprintf(&b, "the test loss after step %d is %s", d.Step, d.Loss)
-	} else {
-		fmt.Fprintf(&b, "the loss of step %d is %s", d.Step, d.Loss)
-	}
+	b.WriteString(d.What())
 	switch {
 	case d.Task != "":
 		where := "the test set"
@@ -60,7 +55,7 @@ func (d *Divergence) Error() string {
 			where = fmt.Sprintf("step %d", d.FoundInStep)
 		}
 		fmt.Fprintf(&b, "; the first values that are not finite come from layer %s in %s: task %s (%s, %s)", d.Layer, where, d.Task, d.Op, d.Phase)
-	case len(d.Weights) > 0:
+	case len(d.Weights) > 0 && d.Loss != "":
 		fmt.Fprintf(&b, "; before it these weights were not finite: %s", strings.Join(d.Weights, ", "))
 	case d.devices:
 		b.WriteString("; the weights before it are finite, and what devices write in a step is not looked through for the layer")
@@ -72,34 +67,61 @@ func (d *Divergence) Error() string {
 	return b.String() + "; " + kept
 }
 
+// What says which numbers were not finite first.
+func (d *Divergence) What() string {
+	switch {
+	case d.Loss == "":
+		return fmt.Sprintf("after step %d these weights are not finite: %s", d.Step, strings.Join(d.Weights, ", "))
+	case d.Test:
+		return fmt.Sprintf("the test loss after step %d is %s", d.Step, d.Loss)
+	}
+	return fmt.Sprintf("the loss of step %d is %s", d.Step, d.Loss)
+}
+
 // note remembers the first loss that is not finite of a training that goes on.
 func (t *Trainer) note(epoch, step int, test bool, loss float64) {
 	if t.Diverged == nil && notFinite(loss) {
-		t.Diverged = &Divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step}
-		if t.OnDivergence != nil {
-			t.OnDivergence(t.Diverged)
-		}
+		t.goOn(&Divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step})
 	}
 }
 
-// stopAt ends a training at a loss that is not finite. The piece in which it came up is run
-// again from the state before it, up to the last step that leaves finite weights: equal
+// noteWeights remembers weights that are not finite at the end of a training whose losses all were, and which goes on
+// at such numbers.
+func (t *Trainer) noteWeights() {
+	if names := t.weightsNotFinite(); t.Diverged == nil && names != nil {
+		t.goOn(&Divergence{Epoch: t.at.Epoch, Step: t.feed.stepsDone, Weights: names, KeptStep: t.feed.stepsDone})
+	}
+}
+
+func (t *Trainer) goOn(d *Divergence) {
+	if t.Diverged = d; t.OnDivergence != nil {
+		t.OnDivergence(d)
+	}
+}
+
+// stopAt ends a training in a piece, at a loss that is not finite, or at such weights, which some step of the piece
+// has left. The piece is run again from the state before it, up to the last step that leaves finite weights: equal
 // steps give equal bits. So everything that is written is of whole steps.
 func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32, at *lossNotFinite) error {
 	g := t.Workload.Program.Graphs[p.Graph]
-	before := t.feed.stepsDone
-	d := &Divergence{Epoch: epoch, Step: before + at.step + 1, Test: !nn.IsTraining(g), Loss: fmt.Sprint(at.loss), devices: t.Workload.Platform.Spread()}
+	before, bad := t.feed.stepsDone, p.Steps
+	d := &Divergence{Epoch: epoch, Test: !nn.IsTraining(g), devices: t.Workload.Platform.Spread()}
+	if at != nil {
+		d.Step, d.Loss, bad = before+at.step+1, fmt.Sprint(at.loss), at.step+1
+	}
 	t.Diverged = d
 	if d.Test {
-		d.Step, p.Steps = before, 0
-		d.Weights = t.weightsNotFinite()
-	} else if err := t.repeatFinite(ctx, &p, count, source, at.step); err != nil {
+		d.Step, d.Weights = before, t.weightsNotFinite()
+	} else if err := t.repeatFinite(ctx, p, count, source, bad); err != nil {
 		return fmt.Errorf("%w; and repeating the steps before it: %w", d, err)
 	}
 	d.KeptStep = t.feed.stepsDone
+	if at == nil {
+		d.Step = d.KeptStep + 1
+	}
 	t.kept.keep(t.Runner)
 	defer t.kept.restore(t.Runner)
-	if !d.devices && len(d.Weights) == 0 {
+	if !d.devices && (d.Loss == "" || d.Weights == nil) {
 		t.begin(ctx, p.Graph, 1, source[count.Images:])
 		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
 		if err != nil {
@@ -125,36 +147,47 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	return errors.Join(t.take(epoch, p, s, count), d)
 }
 
-// repeatFinite runs the steps of a piece before one with a loss that is not finite, and
-// takes those that leave finite weights: all, or all but the last one. Weights that were
-// not finite before are told in the divergence.
-func (t *Trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally, source []int32, steps int) error {
-	for p.Steps = steps; ; p.Steps-- {
-		t.kept.restore(t.Runner)
-		if p.Steps == 0 {
-			t.Diverged.Weights = t.weightsNotFinite()
-			return nil
+// repeatFinite runs the steps of a piece again, from the state before it, up to the last one before a bad one, from
+// 1, that leaves finite weights. Mostly that is the step before it, or the one before that, so that these are
+// tried first. Else it is looked for by halves, since weights that are not finite stay so. The divergence gets to
+// know which were not finite: before a loss that was not, else after the step that follows.
+func (t *Trainer) repeatFinite(ctx context.Context, p plan.Piece, count *tally, source []int32, bad int) error {
+	done, after := 0, t.weightsNotFinite()
+	for tried := 0; bad-done > 1; tried++ {
+		if p.Steps = bad - 1 - done; tried >= 2 {
+			p.Steps = (bad - done) / 2
 		}
-		s, err := t.runSteps(ctx, ctx, *p, count, source, true)
+		t.kept.restore(t.Runner)
+		s, err := t.runSteps(ctx, ctx, p, count, source, true)
 		if again := (*lossNotFinite)(nil); errors.As(err, &again) { // by a kernel that does not repeat to the bit
-			p.Steps = again.step + 1
+			bad = done + again.step + 1
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		t.Diverged.Weights = t.weightsNotFinite()
-		if len(t.Diverged.Weights) == 0 || p.Steps < steps {
-			return t.take(t.Diverged.Epoch, *p, s, count)
+		if names := t.weightsNotFinite(); names != nil {
+			bad, after = done+p.Steps, names
+			continue
 		}
+		if err := t.take(t.Diverged.Epoch, p, s, count); err != nil {
+			return err
+		}
+		t.kept.keep(t.Runner)
+		t.at.Within += p.Steps
+		done += p.Steps
 	}
+	t.kept.restore(t.Runner)
+	if t.Diverged.Weights = after; t.Diverged.Loss != "" {
+		t.Diverged.Weights = t.weightsNotFinite()
+	}
+	return nil
 }
 
 // weightsNotFinite names the parameters that hold a NaN or an infinity.
-func (t *Trainer) weightsNotFinite() []string {
-	var names []string
+func (t *Trainer) weightsNotFinite() (names []string) {
 	for _, a := range t.Weights() {
-		if slices.ContainsFunc(a.Float64s(), notFinite) {
+		if !a.IsFinite() {
 			names = append(names, a.Name)
 		}
 	}

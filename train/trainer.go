@@ -225,6 +225,9 @@ func (t *Trainer) Run(ctx context.Context) error {
 			t.OnEpoch(m, time.Since(begin))
 		}
 	}
+	if o.ContinueOnNaN {
+		t.noteWeights()
+	}
 	t.Complete = true
 	return cmp.Or(t.save(), t.measureOne(ctx))
 }
@@ -394,7 +397,9 @@ func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *
 	if err != nil {
 		return err
 	}
-	p.Steps = s.Steps
+	if p.Steps = s.Steps; p.Steps > 0 && !t.Workload.Options.ContinueOnNaN && nn.IsTraining(t.Workload.Program.Graphs[p.Graph]) && t.weightsNotFinite() != nil {
+		return t.stopAt(ctx, epoch, p, count, source, nil)
+	}
 	if err := t.take(epoch, p, s, count); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 		return missing
 	}
 	if m.ended() {
-		return experiment.NewRow(c, experiment.Failed, fmt.Sprintf("the loss was %s in epoch %d, step %d", m.Diverged.Loss, m.Diverged.Epoch, m.Diverged.Step))
+		return experiment.NewRow(c, experiment.Failed, m.Diverged.What())
 	}
 	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {

@@ -308,7 +308,7 @@ lr = 1e9
 			t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
 		}
 	}
-	if row := csvRows(t, "out")["run"]; row["status"] != "failed" || !strings.Contains(row["reason"], "the loss was") {
+	if row := csvRows(t, "out")["run"]; row["status"] != "failed" || !strings.Contains(row["reason"], "the loss of step ") {
 		t.Errorf("%v", row)
 	}
 }

@@ -139,7 +139,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "ended at a loss of") {
+	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "ended early, since ") {
 		t.Errorf("rerun: exit code %d, %q", r.code, r.stderr)
 	}
 }

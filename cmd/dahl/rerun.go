@@ -98,7 +98,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 // repeatable refuses a run that was not completed or whose inputs have changed.
 func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if m.ended() {
-		return cli.InputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
+		return cli.InputErrorf("%s ended early, since %s; there is nothing complete to compare with", dir, m.Diverged.What())
 	}
 	if !m.Complete {
 		return cli.InputErrorf("%s was interrupted; there is nothing complete to compare with", dir)

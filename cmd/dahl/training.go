@@ -52,7 +52,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 			"device", l.Device, "task", l.Task, "state", l.State, "cause", l.Cause, "epoch", l.Epoch, "after_step", l.AfterStep, "devices", l.Devices)
 	}
 	t.OnDivergence = func(d *train.Divergence) {
-		slog.Warn("the loss is not finite; --continue-on-nan goes on", "epoch", d.Epoch, "step", d.Step, "loss", d.Loss)
+		slog.Warn(d.What()+"; --continue-on-nan goes on", "epoch", d.Epoch, "step", d.Step)
 	}
 	return t, nil
 }
