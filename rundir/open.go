@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,6 +60,7 @@ type State struct {
 	Holder      string // who writes into it now; empty: nobody
 	Interrupted bool   // a run that was begun and not committed
 	Step        int    // after which it can be resumed; 0: it cannot
+	Damage      error  // why it cannot, whatever is kept; nil: nothing that its manifest shows
 }
 
 // Look tells the state of a directory.
@@ -77,6 +79,9 @@ func Look(dir string) (s State) {
 		return s
 	}
 	s.Interrupted = true
+	if err := read(filepath.Join(dir, stagingName), new(Head)); errors.As(err, new(damageError)) {
+		s.Damage = err
+	}
 	if steps, err := checkpointsIn(d.FS(), path.Join(stagingName, checkpointsName)); err == nil && len(steps) > 0 {
 		s.Step = steps[0]
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"slices"
@@ -24,19 +26,33 @@ type keeper struct {
 	manifest *manifest // as the training began
 	begun    time.Time
 	ctx      context.Context // of the training
-	kept     keptTables
+	kept     kept
 	lost     []train.DeviceLoss // before the training was resumed
 }
 
-// keptTables is what a checkpoint notes of the tables beside it.
-type keptTables struct {
+// kept is what a checkpoint notes of what lies beside it: the tables, and what decided the numbers until then.
+type kept struct {
 	Steps  keptTable `json:"steps"`
 	Epochs keptTable `json:"epochs"`
+	Recipe recipe    `json:"recipe"`
 }
 
+// keptTable is a table as far as it was written.
 type keptTable struct {
-	Rows  int   `json:"rows"`
-	Bytes int64 `json:"bytes"`
+	Rows   int    `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+
+	hash hash.Hash // of those bytes; nil: of none
+}
+
+// add counts rows.
+func (k *keptTable) add(rows int, text []byte) {
+	if k.hash == nil {
+		k.hash = sha256.New()
+	}
+	k.hash.Write(text)
+	k.Rows, k.Bytes, k.SHA256 = k.Rows+rows, k.Bytes+int64(len(text)), fmt.Sprintf("%x", k.hash.Sum(nil))
 }
 
 // worthKeeping is the age from which an interrupted training is not replaced by the next run.
@@ -93,25 +109,31 @@ func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open 
 	}
 	_, err = f.Write(b.Bytes())
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
-		*kept = keptTable{len(rows), kept.Bytes + int64(b.Len())}
+		kept.add(len(rows)-kept.Rows, b.Bytes())
 	}
 	return err
 }
 
-// rowsOf reads back the rows of a table that are kept.
-func rowsOf[T any](d *rundir.Dir, name string, kept keptTable, read func(io.Reader) ([]T, error)) ([]T, error) {
+// rowsOf reads back the rows of a table that are kept, and refuses others than those that were.
+func rowsOf[T any](d *rundir.Dir, name string, kept *keptTable, read func(io.Reader) ([]T, error)) ([]T, error) {
 	f, err := d.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	defer f.Close()
-	rows, err := read(io.LimitReader(f, kept.Bytes))
-	if err == nil && len(rows) != kept.Rows {
-		err = fmt.Errorf("%d rows, and %d when the checkpoint was made", len(rows), kept.Rows)
+	text, err := io.ReadAll(io.LimitReader(f, kept.Bytes))
+	var now keptTable
+	if now.add(kept.Rows, text); err == nil && now.SHA256 != kept.SHA256 {
+		err = fmt.Errorf("damaged: its first %d bytes are not those of when the checkpoint was made", kept.Bytes)
+	}
+	var rows []T
+	if err == nil {
+		rows, err = read(bytes.NewReader(text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
+	*kept = now
 	return rows, nil
 }
 
@@ -183,13 +205,16 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 	if in := f.from; in != nil {
 		k.dir, k.kept, k.lost = in.dir, in.kept, in.progress.Losses
 		m.Keep, m.Resumed = in.manifest.Keep, append(in.manifest.Resumed, in.since(m))
-		err = k.dir.Restate(m)
+		if err = in.follows(m); err == nil {
+			err = k.dir.Restate(m)
+		}
 	} else {
 		k.dir, err = createRun(f.out.dir, m)
 	}
 	if err == nil && t.w.opts.Checkpoint != neverCheckpoint {
 		t.OnCheckpoint = func(c *train.Checkpoint) error { return k.checkpoint(t.Trainer, c) }
 	}
+	k.kept.Recipe = m.recipe()
 	return k, err
 }
 

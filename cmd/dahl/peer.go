@@ -183,10 +183,10 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 // writePeer writes the files of the run and commits it.
 func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *manifest) error {
 	m.Complete, m.FinalLoss = true, number(r.Steps[len(r.Steps)-1].Loss)
-	var kept keptTables
+	var steps, epochs keptTable
 	err := cmp.Or(
-		addRows(dir, stepsFile, &kept.Steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(dir, epochsFile, &kept.Epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
+		addRows(dir, stepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(dir, epochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
 		dir.Write(rundir.PlatformFile, w.Platform.WriteTOML),
 		dir.Write(summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,7 +23,9 @@ type interrupted struct {
 	manifest   *manifest         // as it began
 	checkpoint *train.Checkpoint // nil: the training goes on, and has its state
 	progress   train.Progress    // of the checkpoint
-	kept       keptTables
+	kept       kept
+	steps      []nn.StepMetrics  // until then
+	epochs     []nn.EpochMetrics // likewise
 }
 
 // resumption is where a training went on.
@@ -100,19 +101,24 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 	if err != nil {
 		return err
 	}
+	var damaged []error
 	for _, step := range steps {
-		if err = in.read(step); err == nil {
-			if done := in.progress.Epoch; in.dir.WasFinished() && done >= o.Epochs {
-				return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), done)
-			}
-			return nil
+		if err = in.read(step); err != nil {
+			damaged = append(damaged, err)
+			continue
 		}
-		slog.Warn("a checkpoint cannot be read; the one before it is looked for", "after_step", step, "error", err)
+		for i, err := range damaged {
+			slog.Warn("a checkpoint cannot be read; the one before it is taken", "after_step", steps[i], "error", err)
+		}
+		if done := in.progress.Epoch; in.dir.WasFinished() && done >= o.Epochs {
+			return cli.InputErrorf("%s: all %d epochs are done; to go on, ask for more with --epochs", in.dir.Path(), done)
+		}
+		return nil
 	}
-	return fmt.Errorf("%s: none of the %d checkpoints can be read: %w", in.dir.Path(), len(steps), err)
+	return cli.InputErrorf("%s: none of the %d checkpoints can be read; begin the training anew: %w", in.dir.Path(), len(steps), err)
 }
 
-// read reads the checkpoint after a step.
+// read reads the checkpoint after a step, and the rows of before.
 func (in *interrupted) read(step int) error {
 	f, err := in.dir.OpenCheckpoint(step)
 	if err != nil {
@@ -126,37 +132,40 @@ func (in *interrupted) read(step int) error {
 	if in.checkpoint, err = train.DecodeCheckpoint(f, info.Size()); err != nil {
 		return err
 	}
-	in.progress = in.checkpoint.Progress
-	return json.Unmarshal(in.checkpoint.Note, &in.kept)
+	in.progress, in.kept = in.checkpoint.Progress, kept{}
+	if err = json.Unmarshal(in.checkpoint.Note, &in.kept); err == nil {
+		in.steps, err = rowsOf(in.dir, stepsFile, &in.kept.Steps, nn.ReadSteps)
+	}
+	if err == nil {
+		in.epochs, err = rowsOf(in.dir, epochsFile, &in.kept.Epochs, nn.ReadEpochs)
+	}
+	return err
 }
 
 // resume makes the trainer that goes on, with the steps and epochs of before.
-func (in *interrupted) resume(ctx context.Context, w *workload) (*train.Trainer, error) {
+func (in *interrupted) resume(w *workload) (*train.Trainer, error) {
 	t, err := w.Resume(in.checkpoint)
 	if err != nil {
 		return nil, err
 	}
+	t.Steps, t.Epochs = in.steps, in.epochs
 	in.checkpoint = nil
-	data, err := hashData(ctx, w.Data.Train, w.Data.Test)
-	if err == nil && (in.manifest.Data == nil || *data != *in.manifest.Data) {
-		err = cli.InputErrorf("the data %s have changed since the training began", w.opts.Data)
-	}
-	if err == nil {
-		t.Steps, err = rowsOf(in.dir, stepsFile, in.kept.Steps, nn.ReadSteps)
-	}
-	if err == nil {
-		t.Epochs, err = rowsOf(in.dir, epochsFile, in.kept.Epochs, nn.ReadEpochs)
-	}
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
 	return t, nil
+}
+
+// follows refuses a training that is not the one of the checkpoint.
+func (in *interrupted) follows(now *manifest) error {
+	what := in.kept.Recipe.difference(now.recipe())
+	if what == "" {
+		return nil
+	}
+	return cli.InputErrorf("%s cannot go on: %s", in.dir.Path(), what)
 }
 
 // since says where the training goes on, and whether it does so in the same way.
 func (in *interrupted) since(now *manifest) resumption {
-	return resumption{AfterStep: in.progress.Steps, Alike: slices.Equal(now.Graphs, in.manifest.Graphs) && slices.Equal(now.Variants, in.manifest.Variants)}
+	was, is := &in.kept.Recipe, now.recipe()
+	return resumption{AfterStep: in.progress.Steps, Alike: was.Graphs == is.Graphs && was.Variants == is.Variants}
 }
 
 // print says that the training goes on.
@@ -164,10 +173,11 @@ func (in *interrupted) print(out io.Writer, now *manifest) {
 	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.progress.Steps, in.progress.Epoch+1)
 	if !in.since(now).Alike {
 		var what []string
-		if !slices.Equal(now.Graphs, in.manifest.Graphs) {
+		was, is := &in.kept.Recipe, now.recipe()
+		if is.Graphs != was.Graphs {
 			what = append(what, "another task graph")
 		}
-		if !slices.Equal(now.Variants, in.manifest.Variants) {
+		if is.Variants != was.Variants {
 			what = append(what, "other kernels")
 		}
 		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights may differ in their last bits from those of one that nothing disturbed")

@@ -37,8 +37,9 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 			return nil, err
 		}
 		t.Trainer, err = w.Start()
+		w.Options.Init = nil // what it has read is where it belongs
 	} else {
-		t.Trainer, err = from.resume(ctx, w)
+		t.Trainer, err = from.resume(w)
 		done, t.resumedAfter = from.progress.Epoch, from.progress.Steps
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ func newVerify([]string) *cobra.Command {
 		Use:   "verify DIR",
 		Short: "check that a run directory is sound",
 		Long: `verify compares the files of a run with the hashes in its manifest, and finds what is
-missing, changed or not the run's. It derives again what they claim: the graph's
+missing, changed or not the run's; a manifest that has changed itself is refused. It derives again what they claim: the graph's
 dependences, the plan's completeness, every start and end of the schedules against
 graph and platform, that the tasks and copies of the plan ran in its order, the
 joules, and that no two live buffers share a byte in any memory. It prints a line for
@@ -55,6 +55,8 @@ func stateText(dir string) string {
 	switch s := rundir.Look(dir); {
 	case s.Holder != "":
 		return fmt.Sprintf("still running (%s)", s.Holder)
+	case s.Damage != nil:
+		return fmt.Sprintf("interrupted, and %v", s.Damage)
 	case s.Step > 0:
 		return fmt.Sprintf("interrupted after step %d, resume with dahl execute --resume %s", s.Step, dir)
 	case s.Interrupted:

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"dahl/cmd/cli"
+)
+
+// recipe is all that decides the numbers of a training, in a form that has one text for one training. Every checkpoint
+// holds it, so that no other training goes on from there, whatever manifest lies beside it.
+type recipe struct {
+	// Fixed are the options that no flag of --resume changes, by their name in the manifest, and the contents of files and data.
+	Fixed map[string]string `json:"fixed"`
+	// Graphs and Variants are hashes of what else decides the last bits. A training may go on with others, which is said.
+	Graphs   string `json:"graphs_sha256"`
+	Variants string `json:"variants_sha256"`
+}
+
+// contentsOf begins the names of hashes.
+const contentsOf = "contents of "
+
+// undecided are the options that decide nothing: of flags that a training which goes on may be given, and
+// whether its data fit the memory. What they do to last bits is in the graphs and variants.
+func undecided() []string {
+	keys := []string{"clocks", "stream"} // of --clock, and of no flag
+	for _, flag := range resumeFlags {
+		keys = append(keys, strings.ReplaceAll(flag, "-", "_"))
+	}
+	return keys
+}
+
+// recipe is that of a training. An option that is new is part of it by itself.
+func (m *manifest) recipe() recipe {
+	options, err := json.Marshal(&m.Options)
+	cli.Must(err)
+	var all map[string]json.RawMessage
+	cli.Must(json.Unmarshal(options, &all))
+	fixed := map[string]string{}
+	for key, value := range all {
+		if !slices.Contains(undecided(), key) {
+			fixed[key] = string(value)
+		}
+	}
+	for _, in := range m.Inputs {
+		if in.Name == m.Options.Model || in.Name == m.Options.Init {
+			fixed[contentsOf+in.Name] = in.SHA256
+		}
+	}
+	if m.Data != nil {
+		fixed[contentsOf+m.Data.Name] = m.Data.SHA256
+	}
+	return recipe{fixed, hashOf(m.Graphs), hashOf(m.Variants)}
+}
+
+func hashOf(v any) string {
+	text, err := json.Marshal(v)
+	cli.Must(err)
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// difference says what else decides the numbers of another training; empty: nothing.
+func (r *recipe) difference(now recipe) string {
+	both := maps.Clone(r.Fixed)
+	maps.Copy(both, now.Fixed)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		was, is := r.Fixed[key], now.Fixed[key]
+		file, contents := strings.CutPrefix(key, contentsOf)
+		switch {
+		case was == is:
+		case contents && was != "" && is != "":
+			return file + " has changed since the training began"
+		default:
+			return fmt.Sprintf("the checkpoint was made with %s, and this training is with %s", setting(key, was), setting(key, is))
+		}
+	}
+	return ""
+}
+
+// setting is an option and its value.
+func setting(key, value string) string {
+	if value == "" {
+		return "no " + key
+	}
+	return key + " " + value
+}

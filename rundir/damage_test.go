@@ -1,0 +1,144 @@
+package rundir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEveryBitOfManifest flips each bit of the manifest of a finished run and of an interrupted training beside it: no
+// way to read it takes any. A run is not replaced either, since its manifest says what would be removed. Ways that
+// take the lock are tried with one bit of each byte.
+func TestEveryBitOfManifest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustMake(t, files{"a": "1"}, "run", "finished")
+	d, err := Create("run", &note{Head: Head{Keep: true}, Text: "training"})
+	if err == nil {
+		err = errors.Join(d.WriteCheckpoint(1, text("x")), d.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		ways map[string]func() error
+	}{
+		{filepath.Join("run", ManifestName), map[string]func() error{
+			"Open":   func() error { return Open("run", new(note)) },
+			"Verify": func() error { return Verify("run") },
+			"Extend": func() error { return discard(Extend("run", new(note))) },
+			"Create": func() error { return discard(Create("run", new(note))) },
+		}},
+		{filepath.Join("run", stagingName, ManifestName), map[string]func() error{
+			"Resume": func() error { return discard(Resume("run", new(note))) },
+			"Create": func() error { return discard(Create("run", new(note))) },
+		}},
+	} {
+		whole, err := os.ReadFile(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for bit := range 8 * len(whole) {
+			damaged := []byte(string(whole))
+			damaged[bit/8] ^= 1 << (bit % 8)
+			if err := os.WriteFile(c.path, damaged, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for what, way := range c.ways {
+				if what != "Open" && bit%8 != bit/8%8 {
+					continue
+				}
+				if err := way(); err == nil || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s takes %s with bit %d of byte %d (%q) changed: %v", what, c.path, bit%8, bit/8, damaged[max(0, bit/8-9):][:10], err)
+				}
+			}
+		}
+		if err := os.WriteFile(c.path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := discard(Resume("run", new(note))); err != nil {
+		t.Error(err)
+	}
+	check(t, "run", map[string]files{"finished": {"a": "1"}})
+}
+
+func discard(d *Dir, err error) error {
+	if err == nil {
+		err = d.Close()
+	}
+	return err
+}
+
+// TestResumeFinishedComparesHashes: a finished run goes on with no other tables, and from no other checkpoint, than its
+// manifest lists, and is left as it is.
+func TestResumeFinishedComparesHashes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	finished := func() error {
+		m := &note{Head: Head{Complete: true}}
+		d, err := Create("run", m)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(d.Write("steps.csv", text("1\n2\n")), d.Write("other.csv", text("1\n")), d.WriteCheckpoint(2, text("state")))
+		_, commitErr := d.Commit(m)
+		return errors.Join(err, commitErr, d.Close())
+	}
+	for name, want := range map[string]bool{"steps.csv": false, "checkpoints/2": false, "other.csv": true} {
+		if err := errors.Join(os.RemoveAll("run"), finished(), discard(Resume("run", new(note), "steps.csv"))); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join("run", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[0] ^= 2
+		if err := os.WriteFile(filepath.Join("run", name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err = discard(Resume("run", new(note), "steps.csv"))
+		if want != (err == nil) || !want && !strings.Contains(err.Error(), "damaged: "+filepath.Join("run", name)+": its hash is") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join("run", stagingName)); err == nil {
+			t.Errorf("%s: a stage is left", name)
+		}
+	}
+}
+
+// TestExtendBesideInterrupted adds a file to a finished run while an interrupted training lies in the stage. The
+// training can go on after it.
+func TestExtendBesideInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustMake(t, files{"a": "1"}, "run", "finished")
+	d, err := Create("run", &note{Head: Head{Keep: true}, Text: "training"})
+	if err == nil {
+		err = errors.Join(d.WriteCheckpoint(7, text("x")), d.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(note)
+	if d, err = Extend("run", m); err != nil {
+		t.Fatal(err)
+	}
+	err = d.Write("b", text("2"))
+	if _, commitErr := d.Commit(m); errors.Join(err, commitErr, d.Close()) != nil {
+		t.Fatal(err, commitErr)
+	}
+	check(t, "run", map[string]files{"finished": {"a": "1", "b": "2"}})
+	if d, err = Resume("run", m); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	f, err := d.OpenCheckpoint(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(f); err != nil || f.Close() != nil || string(data) != "x" || m.Text != "training" {
+		t.Errorf("the checkpoint of %q is %q (%v)", m.Text, data, err)
+	}
+}
