@@ -299,3 +299,31 @@ func checkReencodes(t *testing.T, arrays []Array) {
 		}
 	}
 }
+
+// TestIsFinite puts each number that is not finite at each place of arrays of several lengths.
+func TestIsFinite(t *testing.T) {
+	for _, of := range []dag.DType{dag.Float32, dag.Float64} {
+		for n := range 6 {
+			good := make([]float64, n)
+			for i := range good {
+				good[i] = []float64{math.MaxFloat32, -math.SmallestNonzeroFloat32, math.Copysign(0, -1)}[i%3]
+			}
+			if a := NewArray("a", of, []int{n}, good); !a.IsFinite() {
+				t.Errorf("%v %v is not finite", of, good)
+			}
+			for i := range good {
+				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -math.NaN()} {
+					values := slices.Clone(good)
+					values[i] = bad
+					if a := NewArray("a", of, []int{n}, values); a.IsFinite() {
+						t.Errorf("%v %v is finite", of, values)
+					}
+				}
+			}
+		}
+	}
+	counts := NewArray("n", dag.Int64, []int{1}, []float64{-1}) // all bits are set
+	if !counts.IsFinite() {
+		t.Error("whole numbers are not finite")
+	}
+}

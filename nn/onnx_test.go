@@ -402,7 +402,7 @@ func TestONNXShared(t *testing.T) {
 		copy(in.ints("data.train.labels"), []int32{0, 1, 2, 3, 0, 1, 2, 3})
 		for _, p := range m.State() {
 			values := make([]float64, p.Elems())
-			p.Init(values, 1)
+			p.Init(values, 0, 1)
 			in.setFloats(p.Name, values)
 		}
 		in.step(indices(0, 8), 0.5, 1)

@@ -212,8 +212,69 @@ func TestFromNPZShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, values := m.State()[0], make([]float64, 4)
-		if err := init(&p, values); err != nil || len(m.State()) != 1 || !slices.Equal(values, []float64{1, 2, 3, 4}) {
+		if err := init(&p, 0, values); err != nil || len(m.State()) != 1 || !slices.Equal(values, []float64{1, 2, 3, 4}) {
 			t.Errorf("%s of %d is %v: %v", p.Name, len(m.State()), values, err)
+		}
+	}
+}
+
+// TestSetWeightsInPlace: a layer of 64 × 30,011 weights, 7.7 MB, takes no more than its place when it begins, whatever says with
+// what, and the numbers are those of the parameter as a whole. A megabyte is room for what else runs.
+func TestSetWeightsInPlace(t *testing.T) {
+	m, err := nn.New("wide", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 30_011}, nn.ReLU{}, nn.Dense{Outputs: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cores, err := load(t, "emulated").Select("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := trainableOf(t, m, cores, Options{})
+	tr, err := w.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	kept, began := tr.Weights(), tr.Weights()[0].Float64s()
+	path := filepath.Join(t.TempDir(), "w.npz")
+	if err := nn.WriteNPZ(path, kept); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, 64*30_011)
+	for name, initialiser := range map[string]func() (Initialiser, error){
+		"the default": func() (Initialiser, error) {
+			p := w.Model.State()[0]
+			p.Init(want, 0, 11)
+			return nil, nil
+		},
+		"uniform": func() (Initialiser, error) {
+			nn.InitBetween(want, 0, 11, "fc1.weight", -0.5, 2)
+			return Uniform(11, -0.5, 2), nil
+		},
+		"a file": func() (Initialiser, error) {
+			copy(want, began)
+			return FromNPZ(path, w.Model, dag.Float32)
+		},
+	} {
+		tr.Workload.Options.Init, err = initialiser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err = tr.SetWeights()
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; err != nil || taken > 1<<20 {
+			t.Errorf("%s: %d bytes are taken (%v)", name, taken, err)
+		}
+		a := &tr.Weights()[0]
+		if a.Name != "fc1.weight" || a.Len() != len(want) {
+			t.Fatalf("%s has %d elements", a.Name, a.Len())
+		}
+		for i, v := range a.Float64s() {
+			if v != float64(float32(want[i])) {
+				t.Fatalf("%s: element %d is %v, want %v", name, i, v, want[i])
+			}
 		}
 	}
 }

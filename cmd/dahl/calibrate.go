@@ -188,7 +188,7 @@ func (f *calibrateFlags) check(o *options) error {
 		}
 	}
 	_, realType := cli.RealType(o.DType)
-	return cmp.Or(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckWritable(f.out))
+	return cmp.Or(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -384,19 +382,4 @@ func TestAddBesideInterrupted(t *testing.T) {
 		t.Errorf("the picture of the earlier run is left: %v", err)
 	}
 	wantVerified(t, "cut")
-}
-
-// finiteIn reports whether a file of weights holds finite numbers alone.
-func finiteIn(t *testing.T, path string) bool {
-	t.Helper()
-	arrays, err := nn.ReadNPZ(path, nil)
-	if err != nil || len(arrays) == 0 {
-		t.Fatal(fmt.Errorf("%d arrays: %w", len(arrays), err))
-	}
-	for i := range arrays {
-		if !arrays[i].IsFinite() {
-			return false
-		}
-	}
-	return true
 }

@@ -15,6 +15,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
+	"dahl/train"
 )
 
 // divergingNetwork has a dense layer after a dense layer, so that weights of 1e20 make sums
@@ -169,6 +170,41 @@ func TestTestLossNotFinite(t *testing.T) {
 		t.Errorf("exit code %d, %q; want %q", r.code, r.stderr, want)
 	}
 	checkDiverged(t, "run", 1, 1)
+}
+
+// TestUpdateNotFinite: all weights are below 0 but for one in 1e5, so that the first layer gives 0 behind a ReLU and the
+// loss is that of the last biases, of at most 1e30. A rate and a decay of 1e9 make 1 - 1e18 times as much of the weights,
+// of which those above 3.4e20 are beyond 3.4e38 then. The only step does so, whose loss does not show it. With a test set
+// and without, the run ends with the weights that it began with, in all places.
+func TestUpdateNotFinite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", strings.Replace(divergingNetwork, "name = \"a\"\n", "name = \"a\"\n[[layer]]\nkind = \"relu\"\n", 1))
+	const line = "execute --model two.toml --limit 32 --batch 32 --optimizer adamw --lr 1e9 --weight-decay 1e9 --init uniform:-1e30:1e25 --save w.npz --out run --data "
+	const names = "after step 1 these weights are not finite: a.weight, a.bias, b.weight, b.bias"
+	writeTestFile(t, "notest/train-images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00\x00\x20\x00\x00\x00\x08\x00\x00\x00\x08"+strings.Repeat("\x01\x02\x03\x04", 32*16))
+	writeTestFile(t, "notest/train-labels-idx1-ubyte", "\x00\x00\x08\x01\x00\x00\x00\x20"+strings.Repeat("\x00\x01\x07\x09", 8))
+	for _, data := range []string{"notest", "digits"} {
+		r := dahl(t, t.Context(), strings.Fields(line+data)...)
+		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
+			t.Fatalf("%s: exit code %d, %q", data, r.code, r.stderr)
+		}
+		for _, want := range []string{names + "; the first values that are not finite come from layer ", "the weights kept are those it began with", "--continue-on-nan"} {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: %q lacks %q", data, r.stderr, want)
+			}
+		}
+		checkDiverged(t, "run", 1, 0)
+		if saved, err := nn.ReadNPZ("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
+			t.Errorf("%s: the weights of --save are others: %v", data, err)
+		}
+		if s := rundir.Look("run"); s.Step > 0 {
+			t.Errorf("%s: it can be resumed, and would end in the same way: %+v", data, s)
+		}
+	}
+	r := dahl(t, t.Context(), strings.Fields(line+"notest --continue-on-nan")...)
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, names+"; --continue-on-nan goes on") {
+		t.Errorf("exit code %d, %q", r.code, r.stderr)
+	}
 }
 
 // TestInitRefusesNumbersNotFinite: a weight that is not finite, or not in the type that the
