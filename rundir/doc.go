@@ -36,6 +36,13 @@
 //
 // FILES.md beside this package lists the files of a run, their columns and keys.
 //
+// # What is compared when a run is read
+//
+// A manifest holds its own hash, the seal, and is read in one place, which refuses one that is not as it was
+// sealed. A finished run that goes on is compared with the hashes in its manifest, as far as it is carried
+// over. The files of a training that goes on have no hashes there, since they grow: whoever makes
+// its checkpoints notes in them what has to be beside them.
+//
 // # Units
 //
 // Lengths are in bytes, steps are counted from 1.

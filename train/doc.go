@@ -9,6 +9,7 @@
 //   - equal input gives equal weights, to the last bit, whatever the workers, the policy and
 //     the devices that are lost on the way
 //   - a training that ends early has weights of whole steps, and its totals are of these
+//   - weights that are kept are finite, unless the options let a training go on with others
 //   - a training that goes on from a [Checkpoint], lowered alike and with the same variants of
 //     kernels, has the weights of one that nothing disturbed
 //   - what the caller gave and cannot be used is an [InputError]; nothing has run then

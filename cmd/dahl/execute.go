@@ -77,7 +77,8 @@ it. Data that do not fit are read while the run goes on, a few batches ahead, wi
 same losses and weights; compressed ones lie in a temporary file beside theirs meanwhile.
 
 A loss that is NaN or infinite ends the run, with the step and the layer in which the
-first such number came up; the weights are then the last finite ones. For this a copy of
+first such number came up; the weights are then the last finite ones. So do such weights, which are
+looked at in every epoch, before a checkpoint and at the end. For this a copy of
 weights and optimiser state is kept. --continue-on-nan goes on instead.
 
 The training is saved every minute: parameters, optimiser state and how far it is, in
@@ -85,7 +86,8 @@ the directory .staging of the run's. One that was killed goes on with --resume D
 comes to the weights that it would have had, on any number of cores. A signal, a lost
 terminal or a closed pipe ends a training between two steps, with a checkpoint and exit
 code 128 + the signal's number; a SIGINT (Ctrl-C) or SIGTERM after that ends it at once.
-A run that is complete goes on with --resume DIR and more --epochs.
+A run that is complete goes on with --resume DIR and more --epochs. Of files that are damaged
+meanwhile it takes none: it goes on from the checkpoint before, or refuses to.
 
 A clock of --clock, or that the platform file has in force, is obeyed by emulated devices.
 With --set-clocks processors (Linux's cpufreq) and GPUs (NVIDIA's management library) are

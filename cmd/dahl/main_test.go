@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/rundir"
 )
 
 // result is what one command line came to.
@@ -313,6 +314,7 @@ var badInputs = []struct{ line, want string }{
 	{"rerun foreign", "foreign"},
 	{"rerun nope", "nope"},
 	{"rerun cut", "interrupted"},
+	{"rerun unsealed", "unsealed/manifest.json is not as dahl sealed it"},
 
 	{"simulate --platform endless.toml --model mlp", "endless.toml is no regular file"},
 	{"simulate --platform laptop --model endless.toml", "endless.toml is no regular file"},
@@ -371,7 +373,18 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)
-	writeTestFile(t, "cut/manifest.json", `{"format": "dahl-run 2", "command": "execute", "complete": false}`)
+	writeTestFile(t, "unsealed/manifest.json", `{"format": "dahl-run 2", "command": "execute", "complete": true}`)
+	cut := &manifest{Command: "execute"}
+	d, err := rundir.Create("cut", cut)
+	if err == nil {
+		_, err = d.Commit(cut)
+	}
+	if err == nil {
+		err = d.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := listing(t)
 	for _, c := range badInputs {
 		r := dahl(t, t.Context(), strings.Fields(c.line)...)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"dahl/nn"
@@ -37,13 +38,16 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 			return nil, err
 		}
 		t.Trainer, err = w.Start()
-		w.Options.Init = nil // what it has read is where it belongs
+		w.Options.Init = nil
 	} else {
 		t.Trainer, err = from.resume(w)
 		done, t.resumedAfter = from.progress.Epoch, from.progress.Steps
 	}
 	if err != nil {
 		return nil, err
+	}
+	if w.opts.Init != "" || from != nil {
+		debug.FreeOSMemory() // what was read is where it belongs, and its copy takes this place
 	}
 	if progress != nil {
 		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, m.Epoch-done, spent) }
