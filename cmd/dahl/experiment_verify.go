@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/rundir"
 	"dahl/rundir/experiment"
 )
 
@@ -137,7 +137,7 @@ func (r *gridRun) checkResults(dir string) error {
 	if err := r.table.WriteCSV(&now); err != nil {
 		return err
 	}
-	then, err := os.ReadFile(filepath.Join(dir, resultsCSV))
+	then, err := rundir.ReadAs(filepath.Join(dir, resultsCSV), rundir.All)
 	if err != nil {
 		return err
 	}
