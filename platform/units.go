@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 
 	"dahl/platform/tomlfile"
 )
@@ -52,6 +53,17 @@ var (
 	// Times count in nanoseconds, the base of time.Duration.
 	nsScale = scale{"a time", "us", maxWhole, []unit{{"s", 9, 0}, {"ms", 6, 0}, {"us", 3, 0}, {"ns", 0, 0}}}
 )
+
+// ParseTime reads a time that a person writes: with its unit, as in platform files, and also in minutes and hours or in
+// several parts, such as "2.5 ms", "5min" or "1h 30m".
+func ParseTime(text string) (time.Duration, error) {
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), ""), "min", "m")
+	t, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("not a time; write a number and one of h, min, s, ms, us, ns, such as \"2.5 ms\"")
+	}
+	return t, nil
+}
 
 // parse reads "12.5 GB". The value is the float64 nearest to the decimal number:
 // the unit's exponent is added to the number's, with no rounding between.

@@ -127,3 +127,20 @@ func FuzzParseQuantity(f *testing.F) {
 		}
 	})
 }
+
+// A person writes a space before a unit or none, as in platform files, and times also in minutes and hours.
+func TestParseTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"2784.9 ms": 2784900 * time.Microsecond, "2784.9ms": 2784900 * time.Microsecond, " 12 us ": 12 * time.Microsecond, "5min": 5 * time.Minute,
+		"5 min": 5 * time.Minute, "1h30m": 90 * time.Minute, "1 h 30 min": 90 * time.Minute, "-3 s": -3 * time.Second, "0": 0,
+	} {
+		if got, err := ParseTime(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "5", "ms", "3 lightyears", "1e300 h", "12 mm"} {
+		if got, err := ParseTime(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}

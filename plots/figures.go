@@ -185,9 +185,12 @@ func (r *Run) summary() string {
 		text += fmt.Sprintf(", workers busy %.1f %%", 100*float64(busy)/capacity)
 	}
 	if r.Bound > 0 {
-		by := "; no schedule takes less than "
-		if s.World == schedule.Measured {
-			by = "; by the estimated times no schedule takes less than "
+		by := "; no schedule of these tasks on these workers takes less than "
+		switch {
+		case s.World == schedule.Measured && s.Makespan < r.Bound:
+			by = "; the models are slower than the machine: by them every schedule of these tasks takes at least "
+		case s.World == schedule.Measured:
+			by = "; by the estimated times no schedule of these tasks on these workers takes less than "
 		}
 		text += by + formatDuration(r.Bound)
 	}

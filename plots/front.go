@@ -20,9 +20,10 @@ type Front struct {
 	What, Per string
 	// Whole lets the axes reach every point, which has its label where there is room.
 	Whole bool
-	// Bound is what no plan is below, in the unit of Of; 0: nothing is known.
-	Bound float64
-	Of    FrontBound
+	// Bound is what no plan of BoundOf is below, in the unit of Of; 0: nothing is known.
+	Bound   float64
+	BoundOf string
+	Of      FrontBound
 	// Deadline is how many seconds a plan may take; 0: no matter.
 	Deadline float64
 }
@@ -67,11 +68,12 @@ func DrawFront(w io.Writer, format string, f *Front) error {
 func (of *Front) draw(page draw.Canvas) {
 	face := newTypeface()
 	below := drawHeader(page, face, of.Title, of.Summary)
-	f := &frame{c: below, face: face, box: vg.Rectangle{
-		Min: vg.Point{X: below.Min.X + pageMargin + frontLeft, Y: below.Min.Y + axisBottom + legendLine + pageMargin},
-		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
-	}}
+	f := &frame{c: below, face: face}
 	f.x, f.y = of.axes()
+	legend := []legendGroup{{entries: of.legend(f)}}
+	left, right := below.Min.X+pageMargin+frontLeft, below.Max.X-2*pageMargin
+	top := below.Min.Y + pageMargin + legendHeight(face, legend, right-left)
+	f.box = vg.Rectangle{Min: vg.Point{X: left, Y: top + axisBottom}, Max: vg.Point{X: right, Y: below.Max.Y}}
 	f.drawGrid()
 	of.drawBound(f)
 	if x := of.Deadline; x > f.x.min && x < f.x.max {
@@ -81,18 +83,23 @@ func (of *Front) draw(page draw.Canvas) {
 	of.drawPoints(f)
 	f.drawX(true)
 	f.drawY(frontLeft - 24)
+	drawLegend(below, face, legend, left, right, top)
+}
+
+// legend says what the marks and lines are.
+func (of *Front) legend(f *frame) []legendEntry {
 	what := cmp.Or(of.What, "plan")
 	entries := []legendEntry{
-		{name: "another " + what + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6)},
-		{name: what + "s that no other beats in both", colour: palette[0], stroke: true},
+		{name: "another " + what + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6), mark: faintMark},
+		{name: what + "s that no other beats in both", colour: palette[0], stroke: true, mark: dotMark},
 	}
 	if slices.ContainsFunc(of.Points, func(p FrontPoint) bool { return p.Chosen }) {
-		entries = append(entries, legendEntry{name: "the " + what + " that was chosen", colour: palette[5], stroke: true})
+		entries = append(entries, legendEntry{name: "the " + what + " that was chosen", colour: palette[5], mark: chosenMark})
 	}
 	if of.Bound > 0 {
-		entries = append(entries, legendEntry{name: "no plan is below", colour: reservedRed, stroke: true, dashed: true})
+		entries = append(entries, legendEntry{name: "no plan of " + of.BoundOf + " is below", colour: reservedRed, stroke: true, dashed: true, long: true})
 	}
-	drawLegend(below, face, []legendGroup{{entries: entries}}, f.box.Min.X, f.box.Max.X, below.Min.Y+pageMargin+legendLine)
+	return entries
 }
 
 // How far from the front, as a ratio, the axes reach: to the bound below it, and to plans above it.
@@ -199,7 +206,7 @@ func (of *Front) drawPoints(f *frame) {
 			front = append(front, p)
 		}
 		if f.holds(p) {
-			f.c.DrawGlyph(draw.GlyphStyle{Color: lighten(faintInk, 0.6), Radius: 1.8, Shape: draw.CircleGlyph{}}, at(p))
+			faintMark.draw(f.c, at(p), lighten(faintInk, 0.6))
 		}
 	}
 	slices.SortStableFunc(front, func(a, b *FrontPoint) int {
@@ -219,7 +226,7 @@ func (of *Front) drawPoints(f *frame) {
 		f.c.StrokeLines(draw.LineStyle{Color: palette[0], Width: 1.4}, line)
 	}
 	for _, p := range front {
-		f.c.DrawGlyph(draw.GlyphStyle{Color: palette[0], Radius: 3, Shape: draw.CircleGlyph{}}, at(p))
+		dotMark.draw(f.c, at(p), palette[0])
 	}
 	l := &labels{frame: f}
 	l.leave(line)
@@ -230,8 +237,7 @@ func (of *Front) drawPoints(f *frame) {
 	}
 	for i := range of.Points {
 		if p := &of.Points[i]; p.Chosen {
-			f.c.DrawGlyph(draw.GlyphStyle{Color: palette[5], Radius: 7, Shape: draw.RingGlyph{}}, at(p))
-			f.c.DrawGlyph(draw.GlyphStyle{Color: palette[5], Radius: 3, Shape: draw.CircleGlyph{}}, at(p))
+			chosenMark.draw(f.c, at(p), palette[5])
 			l.put(p.Label, at(p))
 		}
 	}

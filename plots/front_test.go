@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/plot/vg"
@@ -16,7 +19,7 @@ import (
 // tinyFront is plans of n units that take 12/n + 1 ms and n + 3 mJ, of which none beats another, each with one that takes
 // a half more of both, and one far away.
 func tinyFront() *Front {
-	of := &Front{Title: "twelve units", Summary: "a made-up machine", Of: OfJoules, Bound: 3.6e-3, Deadline: 9e-3}
+	of := &Front{Title: "twelve units", Summary: "a made-up machine", Of: OfJoules, Bound: 3.6e-3, BoundOf: "these 8 tilings on 224 sets of devices and of the plan's own tiles on its devices", Deadline: 9e-3}
 	names := []string{"cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:6", "all devices"}
 	for i, n := range []float64{1, 2, 3, 4, 6, 12} {
 		p := FrontPoint{Seconds: (12/n + 1) * 1e-3, Joules: (n + 3) * 1e-3, Label: names[i], Front: true, Chosen: n == 2}
@@ -102,5 +105,28 @@ func TestLabelsLeaveDotsAndLines(t *testing.T) {
 			t.Errorf("with %d places taken the name is at %v", i, box)
 		}
 		l.boxes = l.boxes[:before] // only dots and lines stay
+	}
+}
+
+// The legend shows what is drawn. In the figure of twelve plans within the axes, six of them on the front and one of these
+// chosen, every mark is there once more: 13 faint dots and 7 of the front. The ring and the dot of what was chosen are there twice.
+func TestFrontLegendShowsTheMarks(t *testing.T) {
+	var file bytes.Buffer
+	if err := DrawFront(&file, "svg", tinyFront()); err != nil {
+		t.Fatal(err)
+	}
+	hex := func(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
+	counts := map[string]int{}
+	for _, path := range regexp.MustCompile(`<path d="([^"]*)"\s+style="([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {
+		for _, c := range []color.RGBA{lighten(faintInk, 0.6), palette[0], palette[5]} {
+			if strings.Contains(path[1], "A") && strings.Contains(path[2], hex(c)) {
+				counts[hex(c)]++
+			}
+		}
+	}
+	for c, want := range map[color.RGBA]int{lighten(faintInk, 0.6): 12 + 1, palette[0]: 6 + 1, palette[5]: 2 + 2} {
+		if got := counts[hex(c)]; got != want {
+			t.Errorf("%d marks of %s, want %d", got, hex(c), want)
+		}
 	}
 }

@@ -15,6 +15,34 @@ type legendEntry struct {
 	stroke bool // a line instead of a filled box
 	dashed bool
 	hatch  hatch // over the box
+	mark   mark  // in the place of the box, or on the line
+	long   bool  // the name is a sentence, which is not cut
+}
+
+// mark is how a figure marks a point. Its legend draws the same.
+type mark int
+
+const (
+	noMark     mark = iota
+	faintMark       // a point among many
+	dotMark         // one that counts
+	chosenMark      // the one that was chosen
+)
+
+// draw paints the mark at a point.
+func (m mark) draw(c draw.Canvas, at vg.Point, colour color.RGBA) {
+	dot := func(radius vg.Length, shape draw.GlyphDrawer) {
+		c.DrawGlyph(draw.GlyphStyle{Color: colour, Radius: radius, Shape: shape}, at)
+	}
+	switch m {
+	case faintMark:
+		dot(1.8, draw.CircleGlyph{})
+	case dotMark:
+		dot(3, draw.CircleGlyph{})
+	case chosenMark:
+		dot(7, draw.RingGlyph{})
+		dot(3, draw.CircleGlyph{})
+	}
 }
 
 // legendGroup is a caption with entries. It begins on a new line.
@@ -55,11 +83,13 @@ func drawLegend(c draw.Canvas, face typeface, groups []legendGroup, from, to, to
 			line(c, e.colour, 1.5, vg.Point{X: left, Y: y}, vg.Point{X: left + legendSwatch, Y: y}, 3, 2)
 		case e.stroke:
 			line(c, e.colour, 2, vg.Point{X: left, Y: y}, vg.Point{X: left + legendSwatch, Y: y})
+		case e.mark != noMark:
 		default:
 			fillHatched(c, swatch.Path(), e.colour, e.hatch)
 			c.SetLineStyle(draw.LineStyle{Color: gridLine, Width: 0.5})
 			c.Stroke(swatch.Path())
 		}
+		e.mark.draw(c, vg.Point{X: left + legendSwatch/2, Y: y}, e.colour)
 		c.FillText(style, vg.Point{X: left + legendSwatch + 4, Y: y}, name)
 	})
 }
@@ -79,7 +109,10 @@ func layoutLegend(face typeface, groups []legendGroup, width vg.Length, place fu
 		place(row, 0, legendEntry{}, g.caption)
 		x := indent
 		for _, e := range g.entries {
-			name := clip(style, e.name, legendName)
+			name := e.name
+			if !e.long {
+				name = clip(style, name, legendName)
+			}
 			w := legendSwatch + 4 + style.Width(name)
 			if x+w > width && x > indent {
 				row, x = row+1, indent

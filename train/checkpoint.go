@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/platform"
 )
 
 // Checkpoint is a training between two steps, complete enough to go on to the same weights on
@@ -72,12 +73,12 @@ func (e CheckpointEvery) period(took time.Duration) time.Duration {
 	return cmp.Or(e.Time, max(defaultCheckpointTime, checkpointShare*took))
 }
 
-// ParseCheckpointEvery reads "100steps", "5min", or a duration as Go writes it.
+// ParseCheckpointEvery reads "100steps" or "5min", with or without a space before the unit.
 func ParseCheckpointEvery(text string) (e CheckpointEvery, err error) {
 	if number, ok := strings.CutSuffix(strings.TrimSuffix(text, "s"), "step"); ok {
-		e.Steps, err = strconv.Atoi(number)
+		e.Steps, err = strconv.Atoi(strings.TrimSpace(number))
 	} else {
-		e.Time, err = time.ParseDuration(strings.TrimSuffix(text, "in")) // which knows minutes as m
+		e.Time, err = platform.ParseTime(text)
 	}
 	if err != nil || e.Steps < 0 || e.Time < 0 || e == (CheckpointEvery{}) {
 		return CheckpointEvery{}, inputErrorf("write steps or a time, such as 100steps or 5min")

@@ -267,7 +267,8 @@ func TestResumeRefuses(t *testing.T) {
 // TestCheckpointEvery: by default a minute passes between two checkpoints, or a hundred times what
 // the last one took.
 func TestCheckpointEvery(t *testing.T) {
-	for text, want := range map[string]CheckpointEvery{"100steps": {Steps: 100}, "1step": {Steps: 1}, "5min": {Time: 5 * time.Minute}, "90s": {Time: 90 * time.Second}, "1h30m": {Time: 90 * time.Minute}} {
+	for text, want := range map[string]CheckpointEvery{"100steps": {Steps: 100}, "1step": {Steps: 1}, "5min": {Time: 5 * time.Minute}, "90s": {Time: 90 * time.Second}, "1h30m": {Time: 90 * time.Minute},
+		"100 steps": {Steps: 100}, "5 min": {Time: 5 * time.Minute}} {
 		if got, err := ParseCheckpointEvery(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}

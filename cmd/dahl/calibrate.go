@@ -106,8 +106,9 @@ otherwise it is a guess unless the file is edited.`,
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	flags.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")
-	flags.DurationVar(&f.perModel, "time", calibrationPerModel, "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
-	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
+	f.perModel, f.joules = calibrationPerModel, 2*time.Second
+	addTimeFlag(flags, &f.perModel, "time", "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
+	addTimeFlag(flags, &f.joules, "joules", "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")

@@ -6,8 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +37,8 @@ func addPowerCapFlag(cmd *cobra.Command, o *options) {
 func addDeadlineFlag(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
-		if o.Deadline, err = time.ParseDuration(text); err != nil || o.Deadline <= 0 {
-			err = fmt.Errorf("write a time above 0, such as 12ms")
+		if o.Deadline, err = platform.ParseTime(text); err != nil || o.Deadline <= 0 {
+			err = fmt.Errorf("write a time above 0, such as \"12 ms\"")
 		}
 		return err
 	})
@@ -96,30 +94,20 @@ type frontPoint struct {
 
 func yesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 
-// frontPoints lists the plans by time. Those that are equal in all that is written of them are one.
+// frontPoints are the plans with what is said of them.
 func frontPoints(found *best.Result) (points []frontPoint) {
 	front := best.Front(found.Simulated)
 	for _, t := range found.Simulated {
-		p := frontPoint{Try: t, chosen: t.Plan == found.Plan}
-		p.front = slices.ContainsFunc(front, func(f best.Try) bool { return f.Plan == t.Plan })
-		points = append(points, p)
+		on := slices.ContainsFunc(front, func(f best.Try) bool { return f.Plan == t.Plan })
+		points = append(points, frontPoint{Try: t, front: on, chosen: t.Plan == found.Plan})
 	}
-	slices.SortStableFunc(points, func(a, b frontPoint) int {
-		return cmp.Or(comparePoints(&a, &b), strings.Compare(yesNo(b.chosen)+yesNo(b.front), yesNo(a.chosen)+yesNo(a.front)))
-	})
-	return slices.CompactFunc(points, func(a, b frontPoint) bool { return comparePoints(&a, &b) == 0 })
-}
-
-// comparePoints orders plans by time, joules and how they came to be.
-func comparePoints(a, b *frontPoint) int {
-	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules), strings.Compare(a.Devices, b.Devices),
-		strings.Compare(a.Tiles, b.Tiles), strings.Compare(a.Policy, b.Policy))
+	return points
 }
 
 // frontFigure is the figure of a front.
 func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
-	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %d plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, len(points)),
-		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, Deadline: w.opts.Deadline.Seconds()}
+	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, thousands(len(points))),
+		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: coveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
 	on := 0
 	for i := range points {
 		p := &points[i]

@@ -138,7 +138,7 @@ func TestFrontOfPlan(t *testing.T) {
 		t.Errorf("%d plans are chosen, of %d sets of devices", chosen, len(sets))
 	}
 	svg, err := os.ReadFile(filepath.Join("p", frontFigure))
-	if err != nil || !strings.Contains(string(svg), "no plan is below") {
+	if err != nil || !strings.Contains(string(svg), "no plan of these 5 tilings on 8 sets of devices") {
 		t.Errorf("%s: %v", frontFigure, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 type headline struct {
 	figures plan.StepFigures
 	tasks   int    // of a step
+	what    string // that was cut into them, see workload.bounded
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured
 	of      string // what takes as long as run, with its verb
@@ -25,7 +26,7 @@ type headline struct {
 }
 
 func (w *workload) headline(o *plan.Totals, s *summary) *headline {
-	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.bounded(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
@@ -59,17 +60,27 @@ func (h *headline) print(out io.Writer, beside string) {
 	default:
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
 	}
-	times := cli.Ratio(h.run.Seconds(), h.bound.Seconds())
+	times, run, bound := cli.Ratio(h.run.Seconds(), h.bound.Seconds()), cli.ShortTime(h.run), cli.ShortTime(h.bound)
+	text := fmt.Sprintf("%s times the %s that no schedule of %s can beat", cli.ThreeDigits(times), bound, h.what)
 	switch {
 	case h.bound == 0:
-		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, cli.ShortTime(h.run))
+		text = "for which no bound is known"
 	case times < 0.995: // of a measured run
-		fmt.Fprintf(out, "bound     %s %s; by the platform's models no schedule takes less than %s, so they are too slow\n", h.of, cli.ShortTime(h.run), cli.ShortTime(h.bound))
+		text = fmt.Sprintf("less than the %s that the platform's models give every schedule of %s: the models are slower than the machine, and dahl calibrate measures them", bound, h.what)
 	case times < 1.005:
-		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, cli.ShortTime(h.run))
-	default:
-		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, cli.ShortTime(h.run), cli.ThreeDigits(times), cli.ShortTime(h.bound))
+		text = fmt.Sprintf("which no schedule of %s can beat", h.what)
 	}
+	fmt.Fprintf(out, "bound     %s %s, %s\n", h.of, run, text)
+}
+
+// bounded is what the bound of a run is of: the tasks as they are cut, on the devices of the run. Other tiles and
+// other devices have bounds of their own.
+func (w *workload) bounded() string {
+	of := "graph"
+	if w.Model != nil {
+		of = "lowering"
+	}
+	return fmt.Sprintf("this %s (%d tasks) on these devices", of, w.Program.Graphs[0].NumTasks())
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.

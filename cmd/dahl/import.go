@@ -55,7 +55,7 @@ platform with such links and no latencies charges what the file says.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
 	flags.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
-	flags.DurationVar(&f.unit, "unit", 0, fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
+	addTimeFlag(flags, &f.unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	return cmd
 }
 

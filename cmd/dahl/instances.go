@@ -140,6 +140,7 @@ type instanceResult struct {
 	Unit      string  `json:"unit"` // of value and bound
 	Value     number  `json:"value"`
 	Bound     number  `json:"lower_bound"`
+	BoundOf   string  `json:"lower_bound_of,omitempty"` // the plans of which none is below
 	Gap       number  `json:"gap"`
 	Proven    bool    `json:"proven"`
 	Nodes     int     `json:"nodes"`
@@ -207,7 +208,7 @@ func (in *instance) plan(ctx context.Context, o *options, dir string) instanceRe
 		if done, r.err = simulateInto(ctx, "plan", &one, dir); r.err == nil {
 			of := done.found
 			r.Tasks, r.Value, r.Bound, r.Gap = done.w.Program.Graphs[0].NumTasks(), number(of.Value), number(of.Bound), number(of.Gap())
-			r.Proven, r.Nodes = of.Proven, of.Nodes
+			r.BoundOf, r.Proven, r.Nodes = coveredText(of.Covered), of.Proven, of.Nodes
 		}
 	}
 	r.WallS = time.Since(begun).Seconds()

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"dahl/plan/best"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/platform"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -37,7 +37,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 		number, _ := strings.CutSuffix(text, "nodes")
 		o.BudgetTime = 0
 		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
-			o.BudgetTime, err = time.ParseDuration(text)
+			o.BudgetTime, err = platform.ParseTime(text)
 		}
 		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
 			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
@@ -141,7 +141,8 @@ type ObjectiveSummary struct {
 	Objective    string   `json:"objective"`
 	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
-	Gap          number   `json:"gap"`                      // value over bound, minus 1
+	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
+	Gap          number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
 	Proven       bool     `json:"proven"`
 	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
 	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
@@ -156,7 +157,7 @@ func (s *summary) addObjective(ctx context.Context, o *options, found *best.Resu
 	if found == nil {
 		return nil
 	}
-	of := &ObjectiveSummary{Objective: o.Objective}
+	of := &ObjectiveSummary{Objective: o.Objective, LowerBoundOf: coveredText(found.Covered)}
 	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
@@ -191,21 +192,47 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := o.objectiveUnit()
 	looked := fmt.Sprintf("%d nodes", found.Nodes)
 	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %d plans and %d moves, of %d choices of devices and tiles", found.Plans, found.Moves, found.Choices)
+		looked = fmt.Sprintf("the best of %s plans that differ, after %s moves, of %s choices of devices and tiles", thousands(len(found.Simulated)), thousands(found.Moves), thousands(found.Choices))
 	}
 	if o.Deadline > 0 {
 		say(out, "deadline", fmt.Sprintf("a step takes %v, and was to take at most %v; values and bounds are of plans that keep that", found.Makespan, o.Deadline))
 	}
+	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+}
+
+// boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found
+// tells nothing of how good that is.
+func boundText(found *best.Result, unit string) string {
 	by := ""
 	if found.Certificate != nil {
 		by = " by " + rundir.CertificateFile
 	}
-	proven := fmt.Sprintf("not proven: no plan has less than %.6g %s%s, a gap of %.3g %%", found.Bound, unit, by, 100*found.Gap())
+	none := fmt.Sprintf("of %s no plan has less", coveredText(found.Covered))
+	than := fmt.Sprintf("not proven: %s than %.6g %s%s", none, found.Bound, unit, by)
 	switch {
-	case found.Proven:
-		proven = "proven: no plan has less"
 	case found.Bound <= 0:
-		proven = "not proven: no bound yet, since the search ended before"
+		return "not proven: no bound yet, since the search ended before"
+	case found.Covered.Outside:
+		return than + "; the plan that was found is none of these, so that it may have less and no gap is known"
+	case found.Proven:
+		return "proven: " + none
 	}
-	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, proven, looked))
+	return fmt.Sprintf("%s, a gap of %.3g %%", than, 100*found.Gap())
+}
+
+// coveredText names the plans that a bound is of.
+func coveredText(c best.Covered) string {
+	text := "these tasks"
+	if c.Tilings > 1 {
+		text = fmt.Sprintf("these %d tilings", c.Tilings)
+	}
+	if c.Sets == 1 {
+		text += " on these devices"
+	} else {
+		text += fmt.Sprintf(" on %d sets of devices", c.Sets)
+	}
+	if c.Own {
+		text += " and of the plan's own tiles on its devices"
+	}
+	return text
 }

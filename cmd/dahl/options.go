@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
@@ -20,6 +21,7 @@ import (
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/platform"
 )
 
 // options are the flags that decide what a run computes. They are kept in the
@@ -306,6 +308,29 @@ func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))
 	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+naming.OneOf(scheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 or multistep,milestones=30/80epochs (default: the model's)")
 }
+
+// timeFlag is a time in a flag, with or without a space before its unit, as all quantities in flags are written.
+type timeFlag time.Duration
+
+// addTimeFlag adds a flag whose default is the value that is there.
+func addTimeFlag(f *pflag.FlagSet, value *time.Duration, name, usage string) {
+	f.Var((*timeFlag)(value), name, usage)
+}
+
+func (t *timeFlag) Set(text string) (err error) {
+	read, err := platform.ParseTime(text)
+	*t = timeFlag(read)
+	return err
+}
+
+func (t *timeFlag) String() string {
+	if *t == 0 {
+		return "0"
+	}
+	return time.Duration(*t).String()
+}
+
+func (t *timeFlag) Type() string { return "time" }
 
 // optional reads a number whose flag may be missing: it is nil then.
 func optional(value **float64) func(string) error {

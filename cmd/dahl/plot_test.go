@@ -20,7 +20,7 @@ func TestPlotSteps(t *testing.T) {
 		}
 		mustRun(t, args...)
 		svg, err := os.ReadFile(filepath.Join("run", "gantt.svg"))
-		if err != nil || !strings.Contains(string(svg), want) || !strings.Contains(string(svg), "no schedule takes less than 35 ms") {
+		if err != nil || !strings.Contains(string(svg), want) || !strings.Contains(string(svg), "no schedule of these tasks on these workers takes less than 35 ms") {
 			t.Errorf("--steps %q: the picture lacks %q (%v)", steps, want, err)
 		}
 	}

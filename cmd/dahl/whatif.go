@@ -68,7 +68,8 @@ type whatIfRow struct {
 	StepJ       number       `json:"step_j"`
 	ImageJ      number       `json:"image_j"` // null where the graph is of no network
 	Bound       number       `json:"lower_bound"`
-	Unit        string       `json:"unit"` // of the bound
+	BoundOf     string       `json:"lower_bound_of,omitempty"` // the plans of which none is below
+	Unit        string       `json:"unit"`                     // of the bound
 	Gap         number       `json:"gap"`
 	Proven      bool         `json:"proven"`
 	TimeRatio   number       `json:"time_ratio"` // over that of the first row that can run
@@ -176,7 +177,7 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 		return err
 	}
 	r.Devices, r.Tiles, r.StepS, r.StepJ = found.Devices, found.Tiles, number(found.Makespan.Seconds()), number(found.Joules)
-	r.Bound, r.Gap, r.Proven = number(found.Bound), number(found.Gap()), found.Proven
+	r.Bound, r.BoundOf, r.Gap, r.Proven = number(found.Bound), coveredText(found.Covered), number(found.Gap()), found.Proven
 	if images := nn.BatchOf(w.Program.Graphs[0]); images > 0 {
 		r.ImageJ = r.StepJ / number(images)
 	}
@@ -336,6 +337,12 @@ func printWhatIf(out io.Writer, rows []whatIfRow) {
 		}
 		fmt.Fprintf(out, "%-*s %10s %10s %10s %12s %8s %7.3g %8.3g  %s\n", width, r.Platform, cli.ShowTime(float64(r.StepS)), shortJoules(float64(r.StepJ)), image,
 			r.boundText(), gapText(float64(r.Gap)), float64(r.TimeRatio), float64(r.EnergyRatio), space.Choice{Devices: r.Devices, Tiles: r.Tiles})
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.err == nil && r.Bound > 0 {
+			fmt.Fprintf(out, "bound of %s: of %s no plan has less\n", r.Platform, r.BoundOf)
+		}
 	}
 	for i := range rows {
 		r := &rows[i]

@@ -84,13 +84,28 @@ type Options struct {
 type Result struct {
 	exact.Result
 	space.Choice                          // for which the plan is
+	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
-	Simulated    []Try                    // all plans that were simulated, see [Front]
+	Simulated    []Try                    // all plans that were simulated and that differ, the shortest first, see [Front]
 	Choices      int                      // that the space has or that were tried beside, and that can run
-	Plans        int                      // of policies that were simulated
 	Moves        int                      // of local search
 	from         *finder
+}
+
+// Covered is the choices of whose plans none is below a bound.
+type Covered struct {
+	Sets, Tilings int  // each tiling on each set of devices
+	Own           bool // and the plan that was found, of tiles that are none of these
+	Outside       bool // the plan that was found is none of them
+}
+
+// Gap is how far the value may be above the least one, relative to the bound; infinite where no bound covers the plan.
+func (r *Result) Gap() float64 {
+	if r.Covered.Outside {
+		return math.Inf(1)
+	}
+	return r.Result.Gap()
 }
 
 // Try is the best plan of one choice.
@@ -361,7 +376,6 @@ func (f *finder) result() (*Result, error) {
 			r.Tried = append(r.Tried, c.Try)
 		}
 		r.Nodes += c.nodes
-		r.Plans += c.plans
 		r.Moves += c.moves
 		if c.lost {
 			continue
@@ -379,7 +393,9 @@ func (f *finder) result() (*Result, error) {
 	if whole && certified.Bound() >= r.Bound && (r.Bound > 0 || r.Proven) {
 		r.Certificate = certified
 	}
-	r.Simulated = f.tried()
+	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}
+	r.Covered.Outside = !r.Covered.Own && !slices.Contains(f.space.Choices(), b.Choice)
+	r.Simulated = f.different()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"dahl/plan/improve"
 	"dahl/schedule"
@@ -124,6 +125,24 @@ func (f *finder) settle(ctx context.Context) error {
 			of[t.Plan].simulated(t)
 		}
 	}
+}
+
+// different lists the plans that were simulated by time. Those that are equal in all that is told of them are one: the best
+// one where it is among them.
+func (f *finder) different() []Try {
+	order := func(a, b Try) int {
+		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules), strings.Compare(a.Devices, b.Devices),
+			strings.Compare(a.Tiles, b.Tiles), strings.Compare(a.Policy, b.Policy))
+	}
+	others := func(t Try) int {
+		if t.Plan == f.best.Plan {
+			return 0
+		}
+		return 1
+	}
+	all := f.tried()
+	slices.SortStableFunc(all, func(a, b Try) int { return cmp.Or(order(a, b), others(a)-others(b)) })
+	return slices.CompactFunc(all, func(a, b Try) bool { return order(a, b) == 0 })
 }
 
 // tried lists all plans that were simulated.
