@@ -2,7 +2,6 @@ package train
 
 import (
 	"cmp"
-	"fmt"
 	"sync"
 
 	"dahl/dag"
@@ -53,7 +52,7 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	if err != nil {
 		return nil, err
 	}
-	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price}
+	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != "" {
 		s.Near = []space.Neighbourhood{c.near((*plan.Tilings).Near), c.near((*plan.Tilings).Further)}
 		s.Mixed = c.near((*plan.Tilings).Mixed)
@@ -124,6 +123,17 @@ func (c *choices) price(choice space.Choice) (*schedule.Priced, error) {
 	return schedule.Price(w.Program, w.Platform, w.Target())
 }
 
+// skips leaves out layers in more parts than a set has devices with memories of their own. A plan that uses fewer of them
+// than it might is of such a choice.
+func (c *choices) skips(choice space.Choice) bool {
+	parts, ok := plan.PartsOf(choice.Tiles)
+	if !ok {
+		return false
+	}
+	p, err := c.on(choice.Devices)
+	return err == nil && parts.Number > acceleratorsOf(p)
+}
+
 // at is the workload of a choice, before anything is decided.
 func (c *choices) at(choice space.Choice) (*Workload, error) {
 	p, err := c.on(choice.Devices)
@@ -137,9 +147,6 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
 	if w.Model == nil || choice.Tiles == "" {
 		return &w, nil
-	}
-	if parts, ok := plan.PartsOf(choice.Tiles); ok && parts.Number > acceleratorsOf(p) {
-		return nil, fmt.Errorf("%s need as many devices with memories of their own", parts)
 	}
 	key := programKey{grainOf(p), choice.Tiles}
 	c.mutex.Lock()
@@ -165,6 +172,9 @@ func (w *Workload) lowerAs(tiles string, n Samples) error {
 	t, err := w.tilings()
 	if err != nil {
 		return err
+	}
+	if parts, ok := plan.PartsOf(tiles); ok {
+		t.MostParts = max(t.MostParts, parts.Number)
 	}
 	l, err := t.ByName(tiles)
 	if err != nil {

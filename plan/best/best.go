@@ -11,6 +11,8 @@
 // the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
 //
+// In the end devices that have nothing to do leave the chosen set, and those with hardly anything where that is no worse.
+//
 // A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
 // devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
 //
@@ -163,10 +165,10 @@ type pass struct {
 
 func (f *finder) passes() []pass {
 	if f.Quick {
-		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}}
+		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
 	}
 	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
-		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.9}, {f.improve, 1}}
+		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
 }
 
 // searching is the part of the time for passes; what is left is for telling and explaining what they found.

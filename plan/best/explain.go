@@ -37,6 +37,9 @@ type Option struct {
 	Devices string `json:"devices"`
 	Tiles   string `json:"tiles,omitempty"`
 	Policy  string `json:"policy,omitempty"`
+	// Searched says that the plan was looked for as far as the chosen one. Otherwise the difference between the two says
+	// nothing of the devices and tiles: local search may have made it.
+	Searched bool `json:"searched"`
 	// Figures are nil where no plan was made, and Why is of the next best.
 	Figures *Figures `json:"figures,omitempty"`
 	Why     *Why     `json:"why,omitempty"`
@@ -83,6 +86,16 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 		}
 	}
 	next := f.next(others)
+	if next == nil { // no plan was made of any other choice
+		rest := slices.DeleteFunc(slices.Concat(f.candidates, f.covered), func(c *candidate) bool { return c.Plan != nil })
+		if len(rest) > 0 {
+			_, shown, err := f.option(ctx, trials, &group{members: rest})
+			if err != nil {
+				return nil, err
+			}
+			next = f.next(append(others, shown))
+		}
+	}
 	if next != nil {
 		if err := f.refine(ctx, next); err != nil {
 			return nil, err
@@ -104,8 +117,12 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 
 // figures are those of the plan of a choice.
 func (f *finder) figures(c *candidate) Figures {
-	value := f.Objective.Of(c.Makespan, c.Joules)
-	return Figures{Value: value, Relative: f.relative(value), StepS: c.Makespan.Seconds(), StepJ: c.Joules, Late: math.IsInf(c.Value, 1)}
+	joules := c.Joules
+	if c.sameStep(f.best) {
+		joules = f.best.Joules
+	}
+	value := f.Objective.Of(c.Makespan, joules)
+	return Figures{Value: value, Relative: f.relative(value), StepS: c.Makespan.Seconds(), StepJ: joules, Late: math.IsInf(c.Value, 1)}
 }
 
 // relative is how far a value is above that of the chosen plan.
@@ -129,10 +146,13 @@ func (f *finder) newOption(c *candidate) *Option {
 	o := &Option{Devices: c.units().String(), Tiles: c.Tiles, AtLeast: f.relative(c.bound)}
 	if c.Plan != nil {
 		figures := f.figures(c)
-		o.Policy, o.Figures = c.Policy, &figures
+		o.Policy, o.Figures, o.Searched = c.Policy, &figures, c.searched() || !f.best.searched()
 	}
 	return o
 }
+
+// searched reports whether more than policies looked for the plan.
+func (c *candidate) searched() bool { return c.moves > 0 || c.nodes > 0 || c.proven }
 
 // root is the choice of the space from which the search went on to this one.
 func (c *candidate) root() *candidate {
@@ -147,7 +167,7 @@ func (c *candidate) root() *candidate {
 func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
-		same := c.graph == f.best.graph && c.Makespan == f.best.Makespan && c.Joules == f.best.Joules
+		same := c.graph == f.best.graph && c.sameStep(f.best)
 		beside := c.near != nil && c.root() == f.best.root()
 		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c

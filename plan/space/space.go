@@ -40,6 +40,8 @@ type Space struct {
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
+	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil: there are none.
+	Skips func(Choice) bool
 	// Near are neighbourhoods, those that promise most first.
 	Near []Neighbourhood
 	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil: there are none.
@@ -54,7 +56,9 @@ type Neighbourhood func(Choice) ([][]Choice, error)
 func (s *Space) Choices() (all []Choice) {
 	for _, devices := range s.Devices {
 		for _, tiles := range s.Tiles {
-			all = append(all, Choice{devices, tiles})
+			if c := (Choice{devices, tiles}); s.Skips == nil || !s.Skips(c) {
+				all = append(all, c)
+			}
 		}
 	}
 	return all

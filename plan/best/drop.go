@@ -1,0 +1,238 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/plan/certificate"
+	"dahl/plan/improve"
+	"dahl/plan/space"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// drop leaves out devices of the chosen set that do nothing, and those that do next to nothing where that is no worse.
+func (f *finder) drop(ctx context.Context) error {
+	if err := f.dropIdle(ctx); err != nil || f.Quick {
+		return err
+	}
+	for again := true; again && !f.best.proven; {
+		before := f.best
+		if err := f.dropLight(ctx); err != nil {
+			return err
+		}
+		if err := f.dropIdle(ctx); err != nil {
+			return err
+		}
+		again = f.best != before
+	}
+	return nil
+}
+
+// dropIdle takes the best plan to the set of those devices that it gives a task. The set may be none of the space, such as
+// that of the third and the fourth of four equal devices: it is covered as the plan's own choice then. Where the tiles of
+// that set are others by the same name, the plan stays where it is.
+func (f *finder) dropIdle(ctx context.Context) error {
+	c := f.best
+	tasks := c.tasksOf()
+	if !slices.ContainsFunc(c.units(), func(u unit) bool { return tasks[u.name] == 0 }) {
+		return nil
+	}
+	o, err := f.with(ctx, c, func(u unit) bool { return tasks[u.name] > 0 })
+	if o == nil || err != nil {
+		return err
+	}
+	return f.move(ctx, o, c.planOn(o))
+}
+
+// lightShare is how much of the tasks a device has at most of which the search tries whether it is needed, and lightMoves how
+// many moves local search makes without it.
+const (
+	lightShare = 0.01
+	lightMoves = 1 << 9
+)
+
+// dropLight gives the tasks of a device that has one or hardly any to the others, for each such device until one is not
+// missed. Local search then looks for better places for them.
+func (f *finder) dropLight(ctx context.Context) error {
+	c := f.best
+	tasks, units := c.tasksOf(), c.units()
+	all := float64(len(c.priced.Program.Graphs[0].Tasks))
+	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(tasks[a.name], tasks[b.name]) })
+	for _, light := range units {
+		if n := float64(tasks[light.name]); len(units) < 2 || n > max(1, lightShare*all) || f.left <= 0 {
+			return nil
+		}
+		o, err := f.with(ctx, c, func(u unit) bool { return u.name != light.name })
+		if err != nil || o == nil {
+			return err
+		}
+		plan, err := f.without(ctx, c, o)
+		if err != nil || plan == nil {
+			continue // a task can run there only
+		}
+		f.left -= lightMoves
+		of := improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: lightMoves, Clocks: f.freeClocks(o.priced.Platform), Deadline: f.Deadline, Seed: 1}
+		if f.Steady {
+			of.Copies = 2
+		}
+		found, err := improve.Search(ctx, o.priced, plan, of)
+		if found == nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
+		}
+		o.moves += found.Moves
+		if err := cmp.Or(f.move(ctx, o, found.Plan), err); err != nil || f.best == o {
+			return err
+		}
+	}
+	return nil
+}
+
+// tasksOf counts the tasks of a step by device.
+func (c *candidate) tasksOf() map[string]int {
+	count, p := map[string]int{}, c.priced.Platform
+	for w, tasks := range c.Plan.Order {
+		count[p.Devices[p.Workers[w].Device].Name] += len(tasks)
+	}
+	return count
+}
+
+// with is the choice of some of the devices of another one, with its tiles; nil: there is none with its program.
+func (f *finder) with(ctx context.Context, c *candidate, keep func(unit) bool) (*candidate, error) {
+	kept := slices.DeleteFunc(c.units(), func(u unit) bool { return !keep(u) })
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	choice := space.Choice{Devices: kept.String(), Tiles: c.Tiles}
+	of := func(o *candidate) bool { return o.Choice == choice && o.graph == c.graph }
+	if i := slices.IndexFunc(f.candidates, of); i >= 0 {
+		return f.candidates[i], nil
+	}
+	if i := slices.IndexFunc(f.covered, of); i >= 0 {
+		return f.covered[i], nil
+	}
+	added, _, err := f.add(ctx, []space.Choice{choice})
+	if err != nil || len(added) == 0 || added[0].graph != c.graph {
+		for _, o := range added {
+			o.lost = true
+		}
+		return nil, err
+	}
+	added[0].near = c
+	added[0].lost = true // until it has the plan
+	return added[0], nil
+}
+
+// move makes a choice the best one with a plan, unless the plan is worse than the best.
+func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) error {
+	c, before := f.best, o.Try
+	if plan == nil {
+		return nil
+	}
+	steps := shortRun
+	if c.long {
+		steps = longRun
+	}
+	o.Policy = c.Policy
+	if err := o.take(ctx, f.Options, plan, steps); err != nil {
+		o.Try = before
+		return ctx.Err()
+	}
+	if before.Plan != nil && before.Value <= o.Value {
+		o.Try = before
+	}
+	if o.sameStep(c) { // the sums of joules have other terms
+		o.Makespan, o.Joules, o.Value = c.Makespan, c.Joules, c.Value
+		o.simulated(o.Try)
+	}
+	if o.Value > c.Value {
+		return nil
+	}
+	if err := f.admit(ctx, o, c); err != nil {
+		return err
+	}
+	f.best, o.moves = o, max(o.moves, c.moves)
+	c.lost = c.lost || c.near != nil
+	return nil
+}
+
+// sameStep reports whether the plans of two choices take the same, but for the rounding of sums.
+func (c *candidate) sameStep(other *candidate) bool {
+	return c.Makespan == other.Makespan && math.Abs(c.Joules-other.Joules) <= rounding*math.Abs(other.Joules)
+}
+
+// admit makes a choice one of those that are bounded. What was proved of a choice with more devices may hold for it too.
+func (f *finder) admit(ctx context.Context, o, of *candidate) error {
+	o.lost = false
+	if i := slices.Index(f.covered, o); i >= 0 {
+		f.covered = slices.Delete(f.covered, i, i+1)
+		f.candidates = append(f.candidates, o)
+	}
+	if f.Quick || o.bound >= of.bound && (o.leaf != nil || o.proven) {
+		return nil
+	}
+	parts, err := certificate.Parts(string(f.Objective))
+	if err != nil {
+		return err
+	}
+	whole, err := f.models.Of(of.priced, of.graph, parts[len(parts)-1])
+	if err != nil {
+		return err
+	}
+	part, err := f.models.Of(o.priced, o.graph, parts[len(parts)-1])
+	if err != nil {
+		return err
+	}
+	if whole.Relaxes(part) {
+		o.bound, o.leaf, o.proven, o.by = of.bound, of.leaf, of.proven, of.by
+		return nil
+	}
+	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}, by: work})
+}
+
+// without is the plan of a choice on fewer devices: each task of a device that is missing goes to the worker that has least to
+// do of those that can run it, in the order in which the tasks of a step begin. Nil: none can run some task.
+func (f *finder) without(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
+	d, err := c.decide()
+	if err != nil {
+		return nil, err
+	}
+	s, err := simulate.Run(ctx, d, 0, 1, simulate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	spans := slices.Clone(s.Spans)
+	slices.SortStableFunc(spans, func(a, b schedule.Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	costs, p := o.priced.Costs(0), o.priced.Platform
+	load, at := make([]int64, len(p.Workers)), make([]int, len(spans))
+	for i, span := range spans {
+		if at[i] = o.worker(c.priced.Platform.Workers[span.Worker].Name); at[i] >= 0 {
+			load[at[i]] += int64(span.End - span.Start)
+		}
+	}
+	plan := *c.Plan
+	plan.Order = make([][]dag.TaskID, len(p.Workers))
+	for i, span := range spans {
+		if at[i] < 0 {
+			for w := range p.Workers {
+				if _, ok := costs.Of(span.Task, p.Workers[w].Device); ok && !p.Devices[p.Workers[w].Device].PlacedOnly && (at[i] < 0 || load[w] < load[at[i]]) {
+					at[i] = w
+				}
+			}
+			if at[i] < 0 {
+				return nil, nil
+			}
+			if cost, ok := costs.Of(span.Task, p.Workers[at[i]].Device); ok {
+				load[at[i]] += int64(cost.Duration)
+			}
+		}
+		plan.Order[at[i]] = append(plan.Order[at[i]], span.Task)
+	}
+	return &plan, nil
+}

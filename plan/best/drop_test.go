@@ -1,0 +1,110 @@
+package best
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/plan/certificate"
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// found is a search that has come to a plan of equal tasks without data of 1 ms on all devices of a machine: so many on each
+// worker.
+func found(t *testing.T, devices string, counts ...int) *finder {
+	t.Helper()
+	p, err := platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, names := make([][]dag.TaskID, len(counts)), []string(nil)
+	for w, n := range counts {
+		for range n {
+			order[w] = append(order[w], dag.TaskID(len(names)))
+			names = append(names, fmt.Sprintf(`{"name": "t%d", "ns": {"cpu": 1000000, "chip": 1000000}}`, len(names)))
+		}
+	}
+	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(names, ",")+`]}`), "graph.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	priced, err := schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Deadline: 1e12}, left: 100_000,
+		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
+	if err := f.price(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
+	if err := f.best.take(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.boundTogether(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// equal is a device of a unit at 1 W, of 3 W while it works.
+func equal(name, kind string) string {
+	return fmt.Sprintf("[[device]]\nname = %q\nkind = %q\nmemory = \"ram\"\npower = { idle = \"1 W\", busy = \"3 W\" }\n", name, kind)
+}
+
+// TestDropIdle: of three equal devices only the last has tasks: its set is chosen, which is none of the space, since the first
+// stands for it there. The step takes 5 ms at 4 + 1 + 1 + 3 W, 45 mJ, as before: devices that are left out idle all the same.
+// The bound is that of the search still, and covers the plan as its own choice.
+func TestDropIdle(t *testing.T) {
+	f := found(t, equal("a", "cpu")+equal("b", "cpu")+equal("c", "cpu"), 0, 0, 5)
+	if err := f.drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Devices != "c" || r.Makespan != 5e6 || !near9(r.Joules, 0.045) {
+		t.Errorf("chosen %q, %v, %v J; want c, 5ms, 0.045 J", r.Devices, r.Makespan, r.Joules)
+	}
+	if c := r.Covered; !c.Own || c.Outside || r.Certificate == nil || r.Bound <= 0 {
+		t.Fatalf("covered %+v, bound %v, certificate %v", c, r.Bound, r.Certificate)
+	}
+	if err := r.Certificate.Check(f.space); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDropLight: 200 tasks of 1 ms on two cores and one task on a chip. With 100 and 100 on the cores the step takes 101 ms without
+// the chip instead of 100: it stays. With 100 and 99 there is room for its task: it goes, and the step takes 100 ms as before.
+func TestDropLight(t *testing.T) {
+	machine := equal("a", "cpu") + equal("b", "cpu") + equal("chip", "emulated")
+	for _, c := range []struct {
+		counts [3]int
+		want   string
+	}{{[3]int{100, 100, 1}, ""}, {[3]int{100, 99, 1}, "a,b"}} {
+		f := found(t, machine, c.counts[:]...)
+		if err := f.drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if f.best.Devices != c.want || f.best.Makespan != 100e6 {
+			t.Errorf("%v: chosen %q, %v; want %q, 100ms", c.counts, f.best.Devices, f.best.Makespan, c.want)
+		}
+	}
+}
+
+// TestOutsideHasNoGap: of a plan that no bound covers no gap is known, whatever its value.
+func TestOutsideHasNoGap(t *testing.T) {
+	r := &Result{Result: exact.Result{Value: 2, Bound: 1}}
+	if r.Gap() != 1 {
+		t.Errorf("a value of 2 is %v above a bound of 1", r.Gap())
+	}
+	if r.Covered.Outside = true; !(r.Gap() > 1e300) {
+		t.Errorf("a gap of %v to a bound of other plans", r.Gap())
+	}
+}
