@@ -18,7 +18,7 @@ import (
 // that fills a device less, dispatches, sums of parts, and layers that one task no longer computes together with this one.
 type CutCost struct {
 	Layer  string `json:"layer"`
-	Device string `json:"device"` // or the kind, or several names, where all of it is the same
+	Device string `json:"device"` // or the kind as lists of devices name it, or several names, where all of it is the same
 	Cut    string `json:"cut"`    // the dimension, or Uncut
 	Work
 }
@@ -177,7 +177,7 @@ func nameOfAll(p *platform.Platform, devices []int) string {
 		names = append(names, p.Devices[d].Name)
 	}
 	if len(names) == len(slices.DeleteFunc(slices.Clone(p.Devices), func(d platform.Device) bool { return d.Kind != kind || d.PlacedOnly })) {
-		return kind
+		return p.ListName(kind)
 	}
 	return strings.Join(names, ",")
 }

@@ -80,8 +80,8 @@ func TestCutCosts(t *testing.T) {
 		{"conv", platform.CPU, Uncut, Work{Tasks: 2, Forward: 11 * us, Backward: 21 * us, Joules: 3 * 30e-6}},
 		{"conv", platform.CPU, "samples", Work{Tasks: 2, Forward: 11 * us, Backward: 23 * us, Joules: 3 * 32e-6}},
 		{"conv", platform.CPU, "rows", Work{Tasks: 5, Forward: 14 * us, Backward: 27 * us, Sums: 4 * us, Joules: 3 * 40e-6}},
-		{"conv", platform.Emulated, Uncut, Work{Tasks: 2, Forward: 5 * us, Backward: 10 * us, Joules: 3 * 15e-6}},
-		{"conv", platform.Emulated, "samples", Work{Tasks: 2, Forward: 5 * us, Backward: 11 * us, Joules: 3 * 16e-6}},
+		{"conv", platform.AnyGPU, Uncut, Work{Tasks: 2, Forward: 5 * us, Backward: 10 * us, Joules: 3 * 15e-6}},
+		{"conv", platform.AnyGPU, "samples", Work{Tasks: 2, Forward: 5 * us, Backward: 11 * us, Joules: 3 * 16e-6}},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%+v, want %+v", got, want)

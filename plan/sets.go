@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"strings"
 
@@ -15,18 +16,20 @@ import (
 // alone: the same network and options on each set.
 type SetComparison struct {
 	Rows []SetRow `json:"rows"`
-	// Fastest and Frugal are the rows with the shortest step and the fewest joules: measured
+	// Fastest and Frugal are the devices used in the rows with the shortest step and the fewest joules: measured
 	// where all rows are, else predicted. Joules of meters and of a model are not compared.
 	Fastest     string `json:"fastest"`
 	Basis       string `json:"basis"`            // predicted or measured
 	Frugal      string `json:"frugal,omitempty"` // empty where powers are not known
 	FrugalBasis string `json:"frugal_basis,omitempty"`
+	// By is the objective of the one search that came by the plans of all rows; empty: each row was planned for by itself.
+	By string `json:"by,omitempty"`
 }
 
 // SetRow is one set of devices in both worlds. One that cannot run the network, such
 // as for lack of memory, has an Error instead of figures.
 type SetRow struct {
-	Devices          string        `json:"devices"` // as platform.Platform.Select takes it
+	Devices          string        `json:"devices"` // as platform.Platform.Select takes it: what was to choose from
 	Predicted        StepFigures   `json:"predicted"`
 	Measured         *StepFigures  `json:"measured,omitempty"`
 	StepErrorPercent *float64      `json:"step_error_percent,omitempty"`
@@ -54,6 +57,28 @@ func DeviceSets(p *platform.Platform, chosen string) []string {
 		return nil
 	}
 	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
+}
+
+// IsPlain reports whether some of the devices of a platform are one of the sets to compare where there is no time for more: all,
+// all of one kind, or one unit that is no processor.
+func IsPlain(whole, some *platform.Platform) bool {
+	count := func(p *platform.Platform) map[string]int {
+		units := map[string]int{}
+		for i := range p.Devices {
+			if d := &p.Devices[i]; !d.PlacedOnly {
+				units[d.Kind] += d.Count
+			}
+		}
+		return units
+	}
+	all, chosen := count(whole), count(some)
+	if maps.Equal(all, chosen) {
+		return true
+	}
+	for kind, units := range chosen {
+		return len(chosen) == 1 && (units == all[kind] || units == 1 && kind != platform.CPU)
+	}
+	return false
 }
 
 // On makes a decision again for some of its devices: the same graphs by the same policy.
@@ -92,6 +117,20 @@ func (c *SetComparison) Measured(row int, f StepFigures) {
 	off := ErrorPercent(r.Predicted.StepS, f.StepS)
 	r.Measured, r.StepErrorPercent, r.Metered = &f, &off, MeteredSteps(&r.Predicted, &f)
 	c.choose()
+}
+
+// Replan replaces the prediction of a row.
+func (c *SetComparison) Replan(row int, f StepFigures) {
+	c.Rows[row].Predicted = f
+	c.choose()
+}
+
+// Used is the devices that a row uses: those of its plan, which may leave some of the set without a task.
+func (r *SetRow) Used() string {
+	if r.Measured != nil && r.Measured.Devices != "" {
+		return r.Measured.Devices
+	}
+	return cmp.Or(r.Predicted.Devices, r.Devices)
 }
 
 // choose finds the best rows in one world: the measured one if all were measured, for
@@ -141,7 +180,7 @@ func (c *SetComparison) least(world string, of func(*StepFigures) float64) strin
 			return ""
 		}
 		if v < best {
-			best, devices = v, r.Devices
+			best, devices = v, r.Used()
 		}
 	}
 	return devices
@@ -153,8 +192,9 @@ type StepFigures struct {
 	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
 	JoulesPerStep  float64      `json:"joules_per_step"`
 	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
-	Basis          energy.Basis `json:"basis"`           // of the joules
-	Tiles          string       `json:"tiles,omitempty"` // where they were searched for
+	Basis          energy.Basis `json:"basis"`             // of the joules
+	Devices        string       `json:"devices,omitempty"` // that have a task; empty: it is not known
+	Tiles          string       `json:"tiles,omitempty"`   // where they were searched for
 
 	// Watts is the mean power by what a meter may cover, as predicted, and Readings is what
 	// meters counted.

@@ -69,6 +69,16 @@ func (p *Platform) WithCores(n int) (*Platform, error) {
 	return &q, q.Complete()
 }
 
+// ListName is the name of a kind in a list for Select: AnyGPU where it is that of all devices that are no processors.
+func (p *Platform) ListName(kind string) string {
+	gpu := func(d Device) bool { return d.Kind == kind && !d.IsProcessor() }
+	other := func(d Device) bool { return d.Kind != kind && !d.IsProcessor() }
+	if slices.ContainsFunc(p.Devices, gpu) && !slices.ContainsFunc(p.Devices, other) {
+		return AnyGPU
+	}
+	return kind
+}
+
 // Item is the device in a list for Select, by which it was chosen from a platform where it
 // may have more units than it has now.
 func (d *Device) Item(chosen string) string {

@@ -106,7 +106,7 @@ func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
 	mem := &f.p.Platform.Memories[m]
 	if f.p.layoutOf(m) != nil {
 		b := &f.p.Graph.Buffers[f.unplaced(t, m)]
-		return fmt.Sprintf("where memory %q has no place for buffer %q of %d bytes beside what is used with it", mem.Name, b.Name, b.Bytes())
+		return fmt.Sprintf("where memory %q has no place for buffer %q of %s beside what is used with it", mem.Name, b.Name, platform.ShortBytes(b.Bytes()))
 	}
-	return fmt.Sprintf("where it needs %d bytes at once and memory %q has %d", f.bytes[t], mem.Name, mem.CapacityBytes)
+	return fmt.Sprintf("where it needs %s at once and memory %q has %s", platform.ShortBytes(f.bytes[t]), mem.Name, platform.ShortBytes(mem.CapacityBytes))
 }

@@ -208,7 +208,7 @@ func (r *residency) overfull(m platform.MemoryID) error {
 	if mem.CapacityBytes == 0 || r.live[m] <= mem.CapacityBytes {
 		return nil
 	}
-	return fmt.Errorf("memory %q would hold %d bytes and has %d: %d too many", mem.Name, r.live[m], mem.CapacityBytes, r.live[m]-mem.CapacityBytes)
+	return fmt.Errorf("memory %q would hold %s and has %s: %s too many", mem.Name, platform.ShortBytes(r.live[m]), platform.ShortBytes(mem.CapacityBytes), platform.ShortBytes(r.live[m]-mem.CapacityBytes))
 }
 
 // fits reports whether a memory has room for so many more bytes.

@@ -179,7 +179,7 @@ func TestTooSmall(t *testing.T) {
 	pl.Memories[1].CapacityBytes = 79
 	p := problem(t, onGPU(t, "x", "yz"), pl, 1)
 	_, err := run(p, how{policy: dynamic(t, p, "eager")})
-	if want := `task "b" could run on "gpu", where it needs 80 bytes at once and memory "hbm" has 79`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `task "b" could run on "gpu", where it needs 80 B at once and memory "hbm" has 79 B`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	// What has to leave the gpu must fit the host: w is written in the gpu, where x does not
@@ -188,7 +188,7 @@ func TestTooSmall(t *testing.T) {
 	full := problem(t, onGPU(t, "W", "x"), pl, 1)
 	full.Graph.Buffers[0].Home = "hbm"
 	_, err = run(full, how{policy: dynamic(t, full, "eager")})
-	if want := `memory "ram" would hold 80 bytes and has 79`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `memory "ram" would hold 80 B and has 79 B`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	pl.Memories[0].CapacityBytes = 0

@@ -149,7 +149,7 @@ func TestCapacity(t *testing.T) {
 	}
 	runPlan(t, p, plan)
 	pl.Memories[1].CapacityBytes = 191
-	if _, err := run(p, how{plan: plan}); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 191 bytes and would hold 192`) {
+	if _, err := run(p, how{plan: plan}); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 191 B and would hold 192 B`) {
 		t.Errorf("in 191 bytes: %v", err)
 	}
 	pl.Memories[1].CapacityBytes = 119

@@ -131,7 +131,7 @@ func (c *choices) skips(choice space.Choice) bool {
 		return false
 	}
 	p, err := c.on(choice.Devices)
-	return err == nil && parts.Number > acceleratorsOf(p)
+	return err == nil && parts.Number > Accelerators(p)
 }
 
 // at is the workload of a choice, before anything is decided.

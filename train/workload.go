@@ -234,15 +234,15 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.T
 		return nil, err
 	}
 	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
-		MostParts: acceleratorsOf(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}
 	return all, nil
 }
 
-// acceleratorsOf counts the devices with a memory of their own.
-func acceleratorsOf(p *platform.Platform) (n int) {
+// Accelerators counts the devices with a memory of their own.
+func Accelerators(p *platform.Platform) (n int) {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
 			n++

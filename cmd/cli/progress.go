@@ -15,6 +15,9 @@ type ProgressBar struct {
 // NewProgressBar is one on a terminal, if the writer is one.
 func NewProgressBar(w io.Writer, title string) *ProgressBar { return &ProgressBar{NewPage(w), title} }
 
+// Shown reports whether there is a terminal on which somebody sees it.
+func (b *ProgressBar) Shown() bool { return b.page != nil }
+
 // Set shows how much is done, and what is next.
 func (b *ProgressBar) Set(done, total int, what string) {
 	if total == 0 {

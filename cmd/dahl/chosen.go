@@ -6,12 +6,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
+	"dahl/plan/space"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -21,7 +23,8 @@ var bestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of t
 to be fastest, and one line says which and how much faster than all. Each set of devices
 has the lowering that it has by default, so weights may differ in their last bits from those
 on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
-%d tasks no sets are compared, nor of a machine that is detected, whose rates are guesses:
+%d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
+processor. Of a machine that is detected, whose rates are guesses, none are:
 --policy %s plans for all.`, bestTasks, listPolicy)
 
 // bestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
@@ -30,10 +33,13 @@ const bestPolicy = "best"
 // listPolicy is the one that plans for a given set of devices in the place of bestPolicy.
 const listPolicy = "heft"
 
+// dataParallel is the one whose plans give each of several GPUs a part of the batch, which needs least room.
+const dataParallel = "data-parallel"
+
 const (
 	// bestNodes bounds its search: a step of a shipped network takes it less than a second.
 	bestNodes = 20_000
-	// bestTasks is the number of tasks of a step above which list scheduling on all devices has to do.
+	// bestTasks is the number of tasks of a step above which list scheduling on plain sets of devices has to do.
 	bestTasks = 5_000
 )
 
@@ -54,6 +60,7 @@ type chosenDevices struct {
 	Of          string  `json:"of,omitempty"`            // likewise
 	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
 	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
+	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where they are so many that plain sets alone were compared
 }
 
 // some reports whether there are devices that the run does without.
@@ -75,6 +82,14 @@ func (c *chosenDevices) print(out io.Writer) {
 	case c.TimesAsFast > 0:
 		faster = ": as fast as all"
 	}
+	if c.Plain > 0 {
+		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", thousands(c.Plain))
+		if c.Devices == "" {
+			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
+			return
+		}
+		faster += "; " + compared
+	}
 	of := strings.Split(c.Of, ",")
 	text := strings.Join(of[:min(len(of), 3)], ", ")
 	if len(of) > 3 {
@@ -95,12 +110,10 @@ func (w *workload) policyText(made string) string {
 }
 
 // chooseDevices takes the fastest plan of a step on the best set of devices. Where there is none, or it does not fit
-// beside the other graphs, or a step has too many tasks, all devices are planned for.
+// beside the other graphs, all devices are planned for.
 func (w *workload) chooseDevices(ctx context.Context) error {
-	var err error
-	if n := w.Program.Graphs[0].NumTasks(); n > bestTasks {
-		err = fmt.Errorf("a step has %d tasks, and sets of devices are compared up to %d", n, bestTasks)
-	} else if err = w.takeBest(ctx); err == nil || ctx.Err() != nil {
+	err := w.takeBest(ctx)
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	w.chosen = &chosenDevices{Skipped: cli.OneLine(err)}
@@ -110,35 +123,72 @@ func (w *workload) chooseDevices(ctx context.Context) error {
 // takeBest takes the fastest plan of a step. Every set of devices has the lowering that it has by default. With an
 // error everything stays as it was.
 func (w *workload) takeBest(ctx context.Context) error {
+	s, found, err := w.quick(ctx, 0)
+	if err != nil {
+		return err
+	}
+	next, err := w.taking(s, found.Choice, found.Plan)
+	if err != nil {
+		return err
+	}
+	w.all, w.search = w.Platform, &searched{s, found}
+	w.chosen = w.choiceOf(found.Devices, found.Makespan)
+	w.Workload = *next
+	return nil
+}
+
+// quick is the search of the policy best, which may take so long; 0: as long as it takes.
+func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Space, *best.Result, error) {
 	s, err := w.defaultSpace()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: bestNodes}, Quick: true, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
-	found, err := best.Find(ctx, &s.Space, of)
+	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: bestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
+	if w.tasks() > bestTasks {
+		o.Plain = true
+		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {
+			some, err := w.Platform.Select(set)
+			return set != "" && (err != nil || !plan.IsPlain(w.Platform, some))
+		})
+	}
+	found, err := best.Find(ctx, &s.Space, o)
+	return s, found, err
+}
+
+func (w *workload) tasks() int { return w.Program.Graphs[0].NumTasks() }
+
+// taking is the workload of a plan for a choice of a space.
+func (w *workload) taking(s *train.Space, choice space.Choice, plan *schedule.Plan) (*train.Workload, error) {
+	next, err := s.At(choice)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	next, err := s.At(found.Choice)
-	if err != nil {
-		return err
-	}
-	if next.Options.Plan = found.Plan; found.Devices == "" {
+	if next.Options.Plan = plan; choice.Devices == "" {
 		next.Options.Devices = w.Options.Devices
 	}
 	if w.Options.Elsewhere {
-		next.Program.Order = w.Program.Order
+		program := *next.Program // which other choices share
+		program.Order = w.Program.Order
+		next.Program = &program
 	} else if err := next.Lower(w.samples); err != nil { // all graphs, and not the first one alone
-		return err
+		return nil, err
 	}
-	if err := next.Choose(); err != nil {
-		return err
+	return next, next.Choose()
+}
+
+// takeFaster takes the run on devices of one kind that is predicted to be faster than that of the search, which compares
+// fewer steps. So the fastest row of a table is what the run has.
+func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.Totals) *plan.Totals {
+	for _, other := range runs {
+		step := other.w.figures(other.result).StepS
+		if step >= w.figures(result).StepS {
+			continue
+		}
+		result, w.Workload = other.result, other.w.Workload
+		w.chosen = w.choiceOf(w.Options.Devices, cli.Seconds(step))
+		c.Replan(len(c.Rows)-1, w.figures(result))
 	}
-	if w.all = w.Platform; found.Devices != "" {
-		w.chosen = w.choiceOf(found)
-	}
-	w.Workload = *next
-	return nil
+	return result
 }
 
 // defaultSpace has the sets of the devices, for the first graph.
@@ -159,19 +209,27 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 	return s, nil
 }
 
-// choiceOf says what was chosen from the devices of the workload.
-func (w *workload) choiceOf(found *best.Result) *chosenDevices {
-	c := &chosenDevices{Devices: found.Devices}
+// choiceOf says what was chosen from the devices that there were, by the time of its step; nil where it is all of them.
+func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
+	c := &chosenDevices{Devices: devices}
+	if w.tasks() > bestTasks {
+		c.Plain = w.tasks()
+	}
+	if devices == "" || devices == w.opts.Devices {
+		if c.Devices = ""; c.Plain == 0 {
+			return nil
+		}
+	}
 	var of []string
-	for i := range w.Platform.Devices {
-		if d := &w.Platform.Devices[i]; !d.PlacedOnly {
+	for i := range w.all.Devices {
+		if d := &w.all.Devices[i]; !d.PlacedOnly {
 			of = append(of, d.Item(""))
 		}
 	}
 	c.Of = strings.Join(of, ",")
-	for _, t := range found.Tried {
+	for _, t := range w.search.found.Tried {
 		if t.Devices == "" {
-			c.TimesAsFast = t.Makespan.Seconds() / found.Makespan.Seconds()
+			c.TimesAsFast = t.Makespan.Seconds() / step.Seconds()
 		}
 	}
 	return c

@@ -14,7 +14,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/plan"
-	"dahl/platform"
 	"dahl/rundir/tables"
 )
 
@@ -41,19 +40,30 @@ func printCuts(out io.Writer, cuts []plan.CutCost) {
 		return
 	}
 	fmt.Fprintln(out, "cuts      one layer in two, the others whole, on one unit: how much more time, and how many more joules above idle")
-	fmt.Fprintf(out, "%-12s %-10s %9s %9s", "layer", "on", "time", "joules")
-	for along := range dag.NumDimensions {
-		fmt.Fprintf(out, " %17s", along)
-	}
 	shown, more := longestLayers(cuts)
+	layer, on, cell := 12, 10, 17 // columns at least
+	for i := range shown {
+		layer, on = max(layer, len(shown[i].Layer)), max(on, len(shown[i].Device))
+	}
+	for i, whole := 0, 0; i < len(shown); i++ {
+		if shown[i].Cut == plan.Uncut {
+			whole = i
+		} else {
+			cell = max(cell, len(moreText(&shown[whole], &shown[i])))
+		}
+	}
+	fmt.Fprintf(out, "%-*s %-*s %9s %9s", layer, "layer", on, "on", "time", "joules")
+	for along := range dag.NumDimensions {
+		fmt.Fprintf(out, " %*s", cell, along)
+	}
 	for i := 0; i < len(shown); {
 		whole, cells := shown[i], map[string]string{}
 		for i++; i < len(shown) && shown[i].Cut != plan.Uncut; i++ {
 			cells[shown[i].Cut] = moreText(&whole, &shown[i])
 		}
-		fmt.Fprintf(out, "\n%-12s %-10s %9s %9s", whole.Layer, kindText(whole.Device), cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
+		fmt.Fprintf(out, "\n%-*s %-*s %9s %9s", layer, whole.Layer, on, whole.Device, cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
 		for along := range dag.NumDimensions {
-			fmt.Fprintf(out, " %17s", cmp.Or(cells[along.String()], "-"))
+			fmt.Fprintf(out, " %*s", cell, cmp.Or(cells[along.String()], "-"))
 		}
 	}
 	fmt.Fprintln(out)
@@ -80,14 +90,6 @@ func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 		}
 	}
 	return shown, len(takes) - len(layers)
-}
-
-// kindText is what readers call a kind of devices, as --devices takes it.
-func kindText(kind string) string {
-	if kind == platform.CUDA {
-		return "gpu"
-	}
-	return kind
 }
 
 // moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.

@@ -30,6 +30,22 @@ func TestPrintCuts(t *testing.T) {
 	}
 }
 
+// TestCutsInColumns: long names of layers and large numbers widen their columns, so that all lines end where the first does.
+func TestCutsInColumns(t *testing.T) {
+	row := func(layer, device, cut string, us int, joules float64) plan.CutCost {
+		return plan.CutCost{Layer: layer, Device: device, Cut: cut, Work: plan.Work{Forward: time.Duration(us) * time.Microsecond, Joules: joules}}
+	}
+	var out bytes.Buffer
+	printCuts(&out, []plan.CutCost{row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", plan.Uncut, 1, 1e-3), row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", "columns", 1001, 123),
+		row("fc", "gpu", plan.Uncut, 10, 1e-3)})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
+	for _, line := range lines {
+		if len(line) != len(lines[0]) {
+			t.Errorf("%d columns, and %d above\n%s", len(line), len(lines[0]), out.String())
+		}
+	}
+}
+
 // The plan of a network has the table in its words, its summary and a file of as many lines; a graph file has no layers to cut.
 func TestPlanHasCuts(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
@@ -33,25 +35,51 @@ func (w *workload) optionsOn(list string) *options {
 // figures are those of a simulated or executed run, wherever they are shown.
 func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.StepFigures {
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
-	f.Watts = w.meteredWatts(o.Report)
+	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
 	if w.tiles != nil {
 		f.Tiles = w.tiles.Chosen
 	}
 	return f
 }
 
+// used lists the devices that have a task of a step; empty where that is decided at run time.
+func (w *workload) used() string {
+	made := w.Decision.Graphs[0].Plan
+	if made == nil {
+		return ""
+	}
+	tasks := make([]int, len(w.Platform.Devices))
+	for i, list := range made.Order {
+		tasks[w.Platform.Workers[i].Device] += len(list)
+	}
+	var items []string
+	for i := range w.Platform.Devices {
+		if d := &w.Platform.Devices[i]; tasks[i] > 0 && !d.PlacedOnly {
+			items = append(items, d.Item(w.Options.Devices))
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// alone is a run on devices of one kind.
+type alone struct {
+	w      *workload
+	result *plan.Totals
+}
+
 // compareSets lays the prediction for all devices beside what the same options give on each
 // kind alone; nil where --devices does not name both processors and others.
-func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, error) {
+func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, []alone, error) {
 	sets := plan.DeviceSets(cmp.Or(w.all, w.Platform), w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
-			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
+			return nil, nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
-	return plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
-		other, err := w.onDevices(ctx, set)
+	var runs []alone
+	c, err := plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
+		other, err := w.bestOn(ctx, set)
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
@@ -59,8 +87,44 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
+		runs = append(runs, alone{other, result})
 		return other.figures(result), nil
 	})
+	if c != nil && w.opts.Objective != "" {
+		c.By = w.opts.Objective
+	}
+	return c, runs, err
+}
+
+// bestOn is the workload of the same options on devices of one kind. Where another search would take as long as the first, it is
+// that of the best plan on them that the first has come by.
+func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
+	if w.search == nil || w.opts.Objective == "" && w.tasks() <= bestTasks {
+		return w.onDevices(ctx, set)
+	}
+	some, err := w.all.Select(set)
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	kind := kindOf(some, nil)
+	for i := range w.search.found.Tried {
+		t := &w.search.found.Tried[i]
+		on, err := w.search.space.At(t.Choice)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsInf(t.Value, 1) || kindOf(on.Platform, t.Plan) != kind {
+			continue
+		}
+		next, err := w.taking(w.search.space, t.Choice, t.Plan)
+		if err != nil {
+			return nil, err
+		}
+		other := *w
+		other.Workload = *next
+		return &other, nil
+	}
+	return w.onDevices(ctx, set)
 }
 
 // onDevices is the workload of the same options on another set of devices.
@@ -143,24 +207,31 @@ func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.St
 
 // printSets writes two lines per set, one per world, and which set is best.
 func printSets(out io.Writer, c *plan.SetComparison) {
-	width := len("devices")
+	width := len("devices used")
 	for i := range c.Rows {
-		width = max(width, len(c.Rows[i].Devices))
+		width = max(width, len(c.Rows[i].Used()))
 	}
-	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices", "", "step", "error", "images/s", "per step", "per image", "energy")
+	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices used", "", "step", "error", "images/s", "per step", "per image", "energy")
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Error != "" {
 			fmt.Fprintf(out, "%-*s cannot run: %s\n", width, r.Devices, r.Error)
 			continue
 		}
-		printFigures(out, &r.Predicted, width, r.Devices, "predicted", "")
+		of := ""
+		if r.Used() != r.Devices {
+			of = ", of " + r.Devices
+		}
+		printFigures(out, &r.Predicted, width, r.Used(), "predicted", "", of)
 		if r.Measured != nil {
-			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
+			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent), "")
 		}
 		if len(r.Metered) > 0 {
 			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", meteredText(r.Metered))
 		}
+	}
+	if c.By != "" {
+		fmt.Fprintf(out, "each row is the plan of least %s that one search for all devices came by; with --devices of one kind it looks further there\n", c.By)
 	}
 	switch c.FrugalBasis {
 	case "":
@@ -172,7 +243,7 @@ func printSets(out io.Writer, c *plan.SetComparison) {
 	}
 }
 
-func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off string) {
+func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off, of string) {
 	images, perStep, perImage := "-", "-", "-"
 	if f.ImagesPerS > 0 {
 		images = wholeNumber(f.ImagesPerS)
@@ -183,5 +254,5 @@ func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world,
 			perImage = shortJoules(f.JoulesPerImage)
 		}
 	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis)
+	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)
 }

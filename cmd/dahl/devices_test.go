@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
@@ -112,7 +113,7 @@ func TestDevicesThatCannotRun(t *testing.T) {
 	writeTestFile(t, "large.json", `{"format": "dahl-graph 1", "buffers": [{"name": "x", "shape": [70], "type": "uint8"}],
  "tasks": [{"name": "a", "writes": ["x"], "ns": {"cpu": 5000, "emulated": 3000}}]}`)
 	out := mustRun(t, "simulate", "--platform", "small.toml", "--graph", "large.json", "--devices", "cpu,gpu", "--out", "out")
-	if !strings.Contains(out, "g0      cannot run: ") || !strings.Contains(out, "70 bytes") || !strings.Contains(out, "fastest on cpu") {
+	if !strings.Contains(out, "g0           cannot run: ") || !strings.Contains(out, "70 B") || !strings.Contains(out, "fastest on cpu") {
 		t.Errorf("the table:\n%s", out)
 	}
 }
@@ -261,5 +262,62 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	}
 	if out := mustRun(t, "verify", "d"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
 		t.Errorf("verify:\n%s", out)
+	}
+}
+
+// twoGPUs is a processor and two GPUs of 1.4 MB each: too little for what HEFT leaves in one of them of a step of digits-cnn, and enough
+// where each has a half of the batch.
+const twoGPUs = `[[memory]]
+name = "ram"
+bandwidth = "50 GB/s"
+[[memory]]
+name = "m0"
+capacity = "1.4 MB"
+bandwidth = "500 GB/s"
+[[memory]]
+name = "m1"
+capacity = "1.4 MB"
+bandwidth = "500 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+speed = { float32 = "10 GF/s" }
+[[device]]
+name = "g0"
+kind = "emulated"
+memory = "m0"
+speed = { float32 = "1 TF/s" }
+[[device]]
+name = "g1"
+kind = "emulated"
+memory = "m1"
+speed = { float32 = "1 TF/s" }
+[[link]]
+name = "bus"
+bandwidth = "8 GB/s"
+latency = "5 us"
+[[route]]
+from = "ram"
+to = "m0"
+links = ["bus"]
+[[route]]
+from = "ram"
+to = "m1"
+links = ["bus"]
+`
+
+// TestRoomForParts: where memories have no room for HEFT's plan, the refusal says how much is missing in the units of the
+// platform file and what fits, and the policy best takes that.
+func TestRoomForParts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoGPUs)
+	line := []string{"simulate", "--platform", "two.toml", "--model", "digits-cnn", "--batch", "64", "--devices", "gpu", "--out", "s"}
+	r := dahl(t, t.Context(), append(line, "--policy", "heft")...)
+	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has 1.4 MB and would hold ") || !strings.Contains(r.stderr, "; it fits with --policy data-parallel") {
+		t.Errorf("by HEFT: exit code %d, %s", r.code, r.stderr)
+	}
+	if out := mustRun(t, line...); !strings.Contains(out, "policy best (data-parallel)") {
+		t.Errorf("by default:\n%s", out)
 	}
 }

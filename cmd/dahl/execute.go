@@ -197,7 +197,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	}
 	defer t.Close()
 	t.Predicted = predicted
-	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
+	if t.devices, _, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
 		return err
 	}
 	if err := f.checkSave(); err != nil {

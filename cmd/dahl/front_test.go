@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,10 +102,11 @@ func TestDeadlineOfPlan(t *testing.T) {
 }
 
 // TestFrontOfPlan: the table of the front has every plan, and says which no other beats in both and which was chosen: one
-// that is least by the objective. No row of the front beats another, and every other row is beaten.
+// that is least by the objective. No row of the front beats another, and every other row is beaten. The figure and the text count
+// the rows of the table, and the figure says of what its bound is: the laptop has sets of 1, 2, 4 and 8 cores.
 func TestFrontOfPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "20000", "--out", "p")
+	text := strings.Join(strings.Fields(mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "20000", "--out", "p")), " ")
 	number := func(row map[string]string, column string) float64 {
 		x, err := strconv.ParseFloat(row[column], 64)
 		if err != nil {
@@ -137,8 +139,14 @@ func TestFrontOfPlan(t *testing.T) {
 	if chosen != 1 || len(sets) < 4 {
 		t.Errorf("%d plans are chosen, of %d sets of devices", chosen, len(sets))
 	}
+	if want := fmt.Sprintf("(the best of %s plans that differ,", thousands(len(rows))); !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
+	}
 	svg, err := os.ReadFile(filepath.Join("p", frontFigure))
-	if err != nil || !strings.Contains(string(svg), "no plan of these 5 tilings on 8 sets of devices") {
+	if want := fmt.Sprintf("time and energy of %s plans", thousands(len(rows))); !strings.Contains(string(svg), want) {
+		t.Errorf("no %q in the figure", want)
+	}
+	if err != nil || !regexp.MustCompile(`no plan of these \d+ tilings on 4 sets of devices`).Match(svg) {
 		t.Errorf("%s: %v", frontFigure, err)
 	}
 }

@@ -202,7 +202,7 @@ func (in *instance) plan(ctx context.Context, o *options, dir string) instanceRe
 	begun := time.Now()
 	if r.err == nil {
 		one := *o
-		one.Graph, one.Platform = in.graph, in.platform
+		one.Graph, one.Platform, one.begun = in.graph, in.platform, begun
 		one.args = append(argsWithout(o.args, "instances", "platform"), "--graph", in.graph, "--platform", in.platform)
 		var done *simulation
 		if done, r.err = simulateInto(ctx, "plan", &one, dir); r.err == nil {

@@ -33,7 +33,7 @@ const defaultBudget = 200_000
 func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
+	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number, _ := strings.CutSuffix(text, "nodes")
 		o.BudgetTime = 0
 		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
@@ -67,7 +67,13 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime}
+	if small := o.Budget < bestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.announce != nil && (!small || o.BudgetTime > 0) {
+		o.announce()
+	}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.begun}
+	if _, known, err := w.quick(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
+		of.Known = known
+	}
 	if o.bar != nil {
 		defer o.bar.Done()
 		of.Progress = func(passes, all int, value float64) {
@@ -78,14 +84,24 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	chosen, err := s.At(found.Choice)
+	next, err := w.taking(s, found.Choice, found.Plan)
 	if err != nil {
 		return nil, err
 	}
-	steps := w.Program.Order[0].Steps
-	w.Workload = *chosen
-	w.Program.Order[0].Steps, w.Options.Plan = steps, found.Plan
-	return found, w.Choose()
+	w.all, w.search, w.Workload = w.Platform, &searched{s, found}, *next
+	return found, nil
+}
+
+// searchText says how long a search may take.
+func (o *options) searchText() string {
+	searches := "the search"
+	if o.whatIf != nil || o.instances != "" {
+		searches = "each search"
+	}
+	if o.BudgetTime > 0 {
+		return fmt.Sprintf("%s may take %v", searches, o.BudgetTime)
+	}
+	return fmt.Sprintf("%s looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", searches, thousands(o.Budget))
 }
 
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.

@@ -98,7 +98,10 @@ type options struct {
 
 	args []string // the command line, for the manifest
 
-	bar *cli.ProgressBar // of a search; nil: none
+	bar   *cli.ProgressBar // of a search; nil: none
+	begun time.Time        // when its time began; zero: with it
+
+	announce func() // says how long searches may take, once; nil: a terminal shows it
 
 	whatIf []string // machines to compare
 

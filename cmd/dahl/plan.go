@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,10 +61,11 @@ certificate.json proves a bound for all choices: sets of devices (up to exchange
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
 with each of the tiles of all layers, the plan's own tiles, and any number of copies of
 buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering and --clock
-are fences.
-It says in words what it chose and why, what the next best plan, spare devices and
-leaving out chosen ones would cost, and where the objective lies when durations are
-drawn from the distributions of a calibrated platform (with --seed).
+are fences. Devices that the plan gives no task leave the set that is chosen.
+It says in words what it chose and why; what the next best plan, spare devices and
+leaving out chosen ones would cost, if local search has looked there as well; and where the
+objective lies when durations are drawn from the distributions of a calibrated platform
+(with --seed).
 
 A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is written with
 the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
@@ -92,7 +95,10 @@ func newPlan(args []string) *cobra.Command {
   dahl plan --what-if laptop server second-gpu.toml --model lenet5
   dahl plan --instances graphs --objective time --budget 30s --out plans`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.bar = cli.NewProgressBar(cmd.ErrOrStderr(), "search")
+			o.bar, o.begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
+			if !o.bar.Shown() {
+				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
+			}
 			if o.whatIf != nil {
 				if !cmd.Flags().Changed("out") {
 					out.dir = ""
@@ -143,7 +149,7 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
 	}
 	if unused > 0 {
-		fmt.Fprintf(out, "%d workers get no task\n", unused)
+		fmt.Fprintf(out, "without a task: %d of %d workers\n", unused, len(w.Platform.Workers))
 	}
 	printEngines(out, decided)
 	fmt.Fprintln(out)

@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
 )
@@ -95,23 +94,66 @@ func TestBestPolicyOfADetectedMachine(t *testing.T) {
 	}
 }
 
-// TestBestPolicyOfManyTasks: above the limit a graph is planned for all devices, and the output says so.
+// chainFiles writes a chain of tasks that change one buffer, each of 10 us on the processor and 1 us on the GPU, to which a copy
+// takes 30 us. HEFT asks for each task alone where it ends first, and leaves all on the processor.
+func chainFiles(t *testing.T, tasks int) (line []string) {
+	t.Helper()
+	writeTestFile(t, "node.toml", strings.Replace(emulatedNode, `latency = "5 us"`, `latency = "30 us"`, 1))
+	var list []string
+	for i := range tasks {
+		list = append(list, fmt.Sprintf(`{"name": "t%d", "updates": ["x"], "ns": {"cpu": 10000, "g0": 1000}}`, i))
+	}
+	writeTestFile(t, "chain.json", `{"format": "dahl-graph 1", "buffers": [{"name": "x", "shape": [64], "type": "uint8"}], "tasks": [`+strings.Join(list, ",\n")+`]}`)
+	return []string{"simulate", "--platform", "node.toml", "--graph", "chain.json", "--steps", "1"}
+}
+
+// TestBestPolicyOfManyTasks: above the limit plain sets are compared, and the output says so. A chain of 5,001 tasks takes 50 ms
+// where HEFT plans for all devices, and 5.001 ms and a copy of 30 us on the GPU alone, which is chosen. The table of both
+// kinds says what the run is.
 func TestBestPolicyOfManyTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeTestFile(t, "node.toml", emulatedNode)
-	for _, n := range []int{20, bestTasks + 1} {
-		var tasks []string
-		for i := range n {
-			tasks = append(tasks, fmt.Sprintf(`{"name": "t%d", "ns": {"cpu": 1000, "g0": 1000}}`, i))
-		}
-		writeTestFile(t, "wide.json", `{"format": "dahl-graph 1", "tasks": [`+strings.Join(tasks, ",\n")+`]}`)
-		out := mustRun(t, "simulate", "--platform", "node.toml", "--graph", "wide.json", "--out", "s")
-		want := fmt.Sprintf("devices   all, by heft: a step has %d tasks, and sets of devices are compared up to %d", n, bestTasks)
-		if strings.Contains(out, want) != (n > bestTasks) {
-			t.Errorf("%d tasks:\n%s", n, out)
-		}
-		if _, err := os.Stat(filepath.Join("s", machineFile)); err == nil {
-			t.Errorf("%d tasks: both devices are used, and %s is written", n, machineFile)
-		}
+	line := chainFiles(t, bestTasks+1)
+	var s summary
+	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--json", "--out", "s")...), &s)
+	if s.MakespanS < 5.03e-3 || s.MakespanS > 5.2e-3 || s.Chosen == nil || s.Chosen.Devices != "g0" || s.Chosen.Plain != bestTasks+1 || s.Chosen.TimesAsFast < 9.5 {
+		t.Errorf("%v s on %+v, want 5.03 ms on g0", s.MakespanS, s.Chosen)
+	}
+	if c := s.Devices; c == nil || c.Fastest != "g0" || len(c.Rows) != 3 || c.Rows[2].Used() != "g0" || c.Rows[2].Predicted.StepS != s.MakespanS || c.Rows[0].Predicted.StepS < 50e-3 {
+		t.Errorf("the table is %+v", c)
+	}
+	out := mustRun(t, append(line, "--out", "t")...)
+	if !strings.Contains(out, "devices   g0 of cpu, g0: 9.94 times as fast as all; compared were all, each kind alone and one device alone, since a step has 5,001 tasks;") {
+		t.Errorf("it does not say what was compared:\n%s", out)
+	}
+	if out := mustRun(t, "rerun", "t"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+}
+
+// TestFastestIsTheRun: where a row of the table is faster than what was decided, the run takes it: the chain of 20 tasks on
+// the GPU, 50 us, and not 200 us by HEFT.
+func TestFastestIsTheRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	chainFiles(t, 20)
+	o := &options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: bestPolicy, DType: "float32", Steps: 1, Seed: 1}
+	w, err := undecidedWorkload(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.decide(); err != nil {
+		t.Fatal(err)
+	}
+	w.all, w.search = w.Platform, &searched{found: &best.Result{}}
+	result, err := w.Predict(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, runs, err := w.compareSets(t.Context(), result, false)
+	if step := w.figures(result).StepS; err != nil || sets.Fastest != "g0" || step < 200e-6 {
+		t.Fatalf("decided for %v s, %+v, %v", step, sets, err)
+	}
+	result = w.takeFaster(sets, runs, result)
+	if step := w.figures(result).StepS; step > 60e-6 || w.chosen == nil || w.chosen.Devices != "g0" || sets.Rows[2].Used() != "g0" || sets.Rows[2].Predicted.StepS != step {
+		t.Errorf("the run takes %v s on %+v; the table is %+v", step, w.chosen, sets)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,9 +94,12 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
 	}
 	if r.found != nil {
-		e := &explained{r.summary.Explanation, exact.Objective(o.Objective), stdout}
+		e := &explained{r.summary.Explanation, exact.Objective(o.Objective), r.found.Covered, r.w.whole, stdout}
 		e.printChosen()
 		printOptimum(stdout, o, r.found)
+		if o.BudgetTime > 0 {
+			say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+		}
 		e.print()
 	}
 	fmt.Fprintf(stdout, "files     %s\n", r.dir)
@@ -145,6 +149,10 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	sets, alone, setsErr := w.compareSets(search, result, false)
+	if o.asksBest() {
+		result = w.takeFaster(sets, alone, result)
+	}
 	s := w.summarize(result)
 	s.Models, s.Cuts = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem), cuts
 	head := w.headline(result, s) // its bound is that of all schedules
@@ -152,11 +160,11 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 		return nil, err
 	}
 	r := &simulation{w: w, result: result, summary: s, head: head, found: found}
-	s.Devices, err = w.compareSets(search, result, false)
+	s.Devices = sets
 	if found != nil && search.Err() != nil {
 		r.interrupted = fmt.Errorf("the plan in %s is the best so far: %w", path, search.Err())
-	} else if err != nil {
-		return nil, cli.AsInput(err)
+	} else if setsErr != nil {
+		return nil, cli.AsInput(setsErr)
 	}
 	if o.Samples > 0 {
 		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {

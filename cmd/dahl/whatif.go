@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -159,7 +160,7 @@ func saveWhatIf(dir string, rows []whatIfRow) error {
 // whatIfOn plans for one machine.
 func (o *options) whatIfOn(ctx context.Context, name string) whatIfRow {
 	one := *o
-	one.Platform = name
+	one.Platform, one.begun = name, time.Now()
 	r := whatIfRow{Platform: name, Objective: o.Objective, Unit: o.objectiveUnit()}
 	for _, n := range []*number{&r.StepS, &r.StepJ, &r.ImageJ, &r.Bound, &r.Gap, &r.TimeRatio, &r.EnergyRatio} {
 		*n = number(math.NaN())
@@ -189,7 +190,7 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 	if o.Objective == string(exact.Energy) {
 		of = exact.Time
 	}
-	o.Objective = string(of)
+	o.Objective, o.begun = string(of), time.Now()
 	_, other, err := optimized(ctx, o)
 	if ctx.Err() != nil {
 		return nil // what it has found for the objective is the row
@@ -197,9 +198,34 @@ func (r *whatIfRow) plan(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	r.Kinds, err = bestOfKinds(p, slices.Concat(found.Simulated, other.Simulated), o.Deadline)
+	alone, err := o.defaultsOfKinds(ctx, p)
+	if err != nil {
+		return err
+	}
+	r.Kinds, err = bestOfKinds(p, slices.Concat(found.Simulated, other.Simulated, alone), o.Deadline)
 	r.Together = together(r.Kinds)
 	return err
+}
+
+// defaultsOfKinds are the plans that simulate would take by default for the processors of a machine alone and for its other devices
+// alone: the search for all may have looked little there.
+func (o *options) defaultsOfKinds(ctx context.Context, p *platform.Platform) (tried []best.Try, err error) {
+	sets := plan.DeviceSets(p, o.Devices)
+	for _, set := range sets[:len(sets)-1] {
+		one := *o
+		one.Objective, one.Devices, one.Budget, one.BudgetTime, one.Deadline = "", set, 0, 0, 0
+		w, err := simulatedWorkload(ctx, &one)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil || w.search == nil {
+			continue // it has no plan there
+		}
+		t := w.search.found.Tried[0]
+		t.Devices = cmp.Or(t.Devices, set)
+		tried = append(tried, t)
+	}
+	return tried, nil
 }
 
 // optimized is the workload of the options, and what the search for its best plan found.

@@ -127,3 +127,47 @@ power = { idle = "1 W", busy = "2 W" }
 		t.Errorf("without plans of both: %s", got)
 	}
 }
+
+// TestWhatIfIsNoWorseThanSimulate: with a budget for hardly any plan a row is what simulate takes by default, on all devices and on
+// each kind alone. Simulate prints the period of ten steps, and the comparison counts six: they may differ by a few percent.
+func TestWhatIfIsNoWorseThanSimulate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	simulate := func(devices string) float64 {
+		var s summary
+		decodeObject(t, mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--devices", devices, "--json", "--out", "s"), &s)
+		return s.PeriodS
+	}
+	r := dahl(t, t.Context(), "plan", "--what-if", "server", "--model", "mlp", "--objective", "time", "--budget", "50 nodes", "--json")
+	var rows []whatIfRow
+	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || len(rows) != 1 || len(rows[0].Kinds) != 3 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	for devices, step := range map[string]float64{"": float64(rows[0].StepS), "cpu": rows[0].Kinds[0].Fastest.StepS, "gpu": rows[0].Kinds[1].Fastest.StepS} {
+		if usual := simulate(devices); step > 1.03*usual {
+			t.Errorf("on %q %v s, and simulate takes %v", devices, step, usual)
+		}
+	}
+	if want := " tilings on 224 sets of devices"; !strings.HasSuffix(rows[0].BoundOf, want) { // see TestEqualDevicesCountAsOne
+		t.Errorf("the bound is of %q", rows[0].BoundOf)
+	}
+}
+
+// TestSearchSaysHowLong: without a terminal a long search says in a line how long it may take, and a time that is given is said
+// beside what was taken. Of a graph that is searched at once there is nothing to say.
+func TestSearchSaysHowLong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoUnits)
+	writeTestFile(t, "two.json", twoTasks)
+	line := strings.Fields("plan --platform two.toml --graph two.json --objective time --out p")
+	for more, want := range map[string]string{
+		"--steps 1": "", "--steps 2": "dahl: the search looks at up to 200,000 nodes, which takes ", "--steps 2 --budget 9nodes": "", "--steps 2 --budget 1h": "dahl: the search may take 1h0m0s\n",
+	} {
+		r := dahl(t, t.Context(), append(line, strings.Fields(more)...)...)
+		if r.code != 0 || !strings.HasPrefix(r.stderr, want) || strings.Count(r.stderr, "\n") != min(1, len(want)) {
+			t.Errorf("%s: exit code %d, %q, want %q", more, r.code, r.stderr, want)
+		}
+		if said := strings.Contains(r.stdout, "\nbudget    of 1h0m0s it took "); said != strings.HasSuffix(more, "1h") {
+			t.Errorf("%s:\n%s", more, r.stdout)
+		}
+	}
+}

@@ -12,12 +12,15 @@ import (
 	"dahl/energy"
 	"dahl/plan/best"
 	"dahl/plan/exact"
+	"dahl/platform"
 )
 
 // explained prints what a search chose and why, in words.
 type explained struct {
 	*best.Explanation
 	objective exact.Objective
+	covered   best.Covered
+	machine   *platform.Platform
 	out       io.Writer
 }
 
@@ -70,8 +73,8 @@ func (e *explained) print() {
 	} else {
 		e.say("next", choiceText(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
 	}
-	e.printOptions("spare", e.Spare, func(o *best.Option) string { return ofText("more of", o.Of, "with", o.Devices) })
-	e.printOptions("leave out", e.Without, func(o *best.Option) string { return ofText("less of", o.Of, "without", e.Chosen.Devices) })
+	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.ofText("more of", o.Of, "with", o.Devices) })
+	e.printOptions("leave out", e.Without, func(o *best.Option) string { return e.ofText("less of", o.Of, "without", e.Chosen.Devices) })
 	e.say("spread", e.spreadText())
 }
 
@@ -79,13 +82,17 @@ func (e *explained) print() {
 func (e *explained) printOptions(label string, options []best.Option, of func(*best.Option) string) {
 	const most = 3
 	sorted := slices.Clone(options)
-	least := func(o *best.Option) float64 {
-		if o.Figures == nil {
-			return o.AtLeast
+	order := func(o *best.Option) (known int, least float64) {
+		if e.comparable(o) {
+			return 0, o.Figures.Relative
 		}
-		return o.Figures.Relative
+		return 1, o.AtLeast
 	}
-	slices.SortStableFunc(sorted, func(a, b best.Option) int { return cmp.Compare(least(&a), least(&b)) })
+	slices.SortStableFunc(sorted, func(a, b best.Option) int {
+		knownA, leastA := order(&a)
+		knownB, leastB := order(&b)
+		return cmp.Or(knownA-knownB, cmp.Compare(leastA, leastB))
+	})
 	for i := range sorted {
 		if i == most {
 			e.say("", fmt.Sprintf("%d more in %s", len(sorted)-most, summaryFile))
@@ -97,11 +104,11 @@ func (e *explained) printOptions(label string, options []best.Option, of func(*b
 }
 
 // ofText says which devices change: those that a list has as a whole, or units of them.
-func ofText(units, of, whole, list string) string {
+func (e *explained) ofText(units, of, whole, list string) string {
 	if slices.Contains(strings.Split(list, ","), of) {
 		units = whole
 	}
-	return units + " " + of + ": "
+	return units + " " + e.machine.ListName(of) + ": "
 }
 
 // choiceText names devices and tiles.
@@ -237,6 +244,9 @@ func statesText(w *best.Why) string {
 // nextWhyText says what makes most of the difference between the next best plan and the chosen one.
 func (e *explained) nextWhyText() string {
 	chosen, next := &e.Chosen.Why, e.Next.Why
+	if !e.comparable(e.Next) {
+		return ""
+	}
 	if e.objective == exact.Time {
 		return fmt.Sprintf("its critical path is %s tasks, %s copies, %s waits%s", percent(next.PathTasks), percent(next.PathCopies), percent(next.PathWaits), statesText(next))
 	}
@@ -292,6 +302,12 @@ func (e *explained) optionText(o *best.Option) string {
 	return text + "; " + e.atLeastText(o)
 }
 
+// comparable reports whether the plan of an option was looked for as far as the chosen one, or is proven, or is that one. What
+// is not does without devices or with more, and without the search as well.
+func (e *explained) comparable(o *best.Option) bool {
+	return o.Figures != nil && (o.Searched || *o.Figures == e.Chosen.Figures || o.AtLeast >= o.Figures.Relative-1e-9)
+}
+
 // atLeastText says what bounds leave room for.
 func (e *explained) atLeastText(o *best.Option) string {
 	switch {
@@ -300,9 +316,17 @@ func (e *explained) atLeastText(o *best.Option) string {
 	case o.AtLeast < -5e-5:
 		return "bounds leave room for " + relative(o.AtLeast)
 	case o.AtLeast < 5e-5:
-		return "none there is better"
+		return "no plan" + e.these() + " there is better"
 	}
-	return "none there is below " + relative(o.AtLeast)
+	return "no plan" + e.these() + " there is below " + relative(o.AtLeast)
+}
+
+// these names what bounds are of, where that is less than everything.
+func (e *explained) these() string {
+	if e.covered.Tilings > 1 {
+		return " of these tilings"
+	}
+	return ""
 }
 
 // figuresText says how a plan compares with the chosen one.
@@ -311,7 +335,11 @@ func (e *explained) figuresText(o *best.Option) string {
 	if *f == *chosen {
 		return "the same"
 	}
-	text := e.value(f.Value) + " by " + policyText(o.Policy) + ", " + relative(f.Relative)
+	text := e.value(f.Value) + " by " + policyText(o.Policy)
+	if !e.comparable(o) {
+		return "not searched, and so not compared (" + text + ")"
+	}
+	text += ", " + relative(f.Relative)
 	var beside []string
 	if e.objective != exact.Time && chosen.StepS > 0 {
 		beside = append(beside, "step "+relative(f.StepS/chosen.StepS-1))

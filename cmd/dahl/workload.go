@@ -20,6 +20,7 @@ import (
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
+	"dahl/schedule"
 	"dahl/schedule/place"
 	"dahl/train"
 )
@@ -33,12 +34,19 @@ type workload struct {
 	opts *options
 
 	whole   *platform.Platform // of which --devices select; nil: not kept
-	all     *platform.Platform // from whose devices the policy best chose; nil: it was not asked
+	all     *platform.Platform // from whose devices a search chose; nil: there was none
+	search  *searched          // nil: there was none
 	chosen  *chosenDevices     // by the policy best; nil: it has left out none
 	samples train.Samples
 	clocks  *machineClocks   // of a training; nil: none were asked for
 	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
 	inputs  []identity       // files that the options name, for the manifest
+}
+
+// searched is a search for a plan, and what it has found.
+type searched struct {
+	space *train.Space
+	found *best.Result
 }
 
 // thisMachine is the platform file, or the detected machine, with the devices and as
@@ -358,6 +366,13 @@ func (w *workload) hintRoom(err error) error {
 	room := (*place.RoomError)(nil)
 	if !errors.As(err, &room) || w.opts.Plan != "" {
 		return err
+	}
+	if train.Accelerators(w.Platform) > 1 && w.Options.Policy.Name != dataParallel {
+		other := w.Workload
+		other.Options.Policy, _ = schedule.PolicyByName(dataParallel)
+		if other.Choose() == nil {
+			return fmt.Errorf("%w; it fits with --policy %s", err, dataParallel)
+		}
 	}
 	if layers := w.Recomputable(w.samples); layers != nil {
 		return fmt.Errorf("%w; it fits with recompute = true for %s in a file for --lowering, as graph --export FILE.toml writes one", err, strings.Join(layers, ", "))

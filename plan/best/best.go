@@ -78,6 +78,13 @@ type Options struct {
 	Progress func(passes, of int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
+	// Plain, with Quick, plans once for every choice of the space, by few policies.
+	Plain bool
+	// Begun is when the time began, which may be before the search; zero: with it.
+	Begun time.Time
+	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
+	// is found is no worse than its plan.
+	Known *Result
 	// Unproven looks for a plan and for no bound beyond those that the search needs.
 	Unproven bool
 }
@@ -164,10 +171,13 @@ type pass struct {
 }
 
 func (f *finder) passes() []pass {
+	if f.Plain {
+		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.drop, 0}}
+	}
 	if f.Quick {
 		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.recall, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
 		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
 }
 
@@ -185,12 +195,15 @@ func until(ctx context.Context, since time.Time, all time.Duration, part float64
 // Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
 // proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: time.Now(), graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	if f.begun.IsZero() {
+		f.begun = time.Now()
+	}
 	passes := f.passes()
 	since, left := f.begun, o.Time
 	for i, pass := range passes {
-		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves, at least a quarter of the time
-			since, left = time.Now(), max(o.Time-time.Since(f.begun), o.Time/4)
+		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
+			since, left = time.Now(), f.timeLeft(time.Since(f.begun))
 		}
 		within, cancel := until(ctx, since, left, pass.part*searching)
 		err := pass.run(within)
@@ -208,6 +221,9 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	}
 	return f.result()
 }
+
+// timeLeft is what a time leaves for the search after its first plan: at least a twentieth, which the whole may take longer.
+func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20) }
 
 // tell simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
 // then be the best.
@@ -277,6 +293,37 @@ func (f *finder) begin(ctx context.Context) error {
 		}
 	}
 	return f.noPlan()
+}
+
+// rest plans for the other choices.
+func (f *finder) rest(ctx context.Context) error {
+	others := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.planned })
+	return f.planTogether(ctx, others, (*candidate).first)
+}
+
+// recall takes the plan of another search to the smallest set of devices that has its workers.
+func (f *finder) recall(ctx context.Context) error {
+	if f.Known == nil {
+		return nil
+	}
+	known := f.Known.from.best
+	var at *candidate
+	var plan *schedule.Plan
+	for _, c := range f.candidates {
+		if p := known.planOn(c); p != nil && (at == nil || len(c.priced.Platform.Workers) < len(at.priced.Platform.Workers)) {
+			at, plan = c, p
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	before := at.Try
+	at.Policy = known.Policy
+	if err := at.take(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
+		at.Try = before
+	}
+	f.offer(at)
+	return ctx.Err()
 }
 
 // leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where

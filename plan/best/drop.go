@@ -49,7 +49,7 @@ func (f *finder) dropIdle(ctx context.Context) error {
 }
 
 // lightShare is how much of the tasks a device has at most of which the search tries whether it is needed, and lightMoves how
-// many moves local search makes without it.
+// many moves local search makes without it, or a twentieth of the nodes where these are few.
 const (
 	lightShare = 0.01
 	lightMoves = 1 << 9
@@ -63,7 +63,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 	all := float64(len(c.priced.Program.Graphs[0].Tasks))
 	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(tasks[a.name], tasks[b.name]) })
 	for _, light := range units {
-		if n := float64(tasks[light.name]); len(units) < 2 || n > max(1, lightShare*all) || f.left <= 0 {
+		if n := float64(tasks[light.name]); len(units) < 2 || n > max(1, lightShare*all) {
 			return nil
 		}
 		o, err := f.with(ctx, c, func(u unit) bool { return u.name != light.name })
@@ -74,8 +74,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 		if err != nil || plan == nil {
 			continue // a task can run there only
 		}
-		f.left -= lightMoves
-		of := improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: lightMoves, Clocks: f.freeClocks(o.priced.Platform), Deadline: f.Deadline, Seed: 1}
+		of := improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: min(lightMoves, f.Nodes/20), Clocks: f.freeClocks(o.priced.Platform), Deadline: f.Deadline, Seed: 1}
 		if f.Steady {
 			of.Copies = 2
 		}
@@ -126,7 +125,7 @@ func (f *finder) with(ctx context.Context, c *candidate, keep func(unit) bool) (
 	}
 	added[0].near = c
 	added[0].lost = true // until it has the plan
-	return added[0], nil
+	return added[0], f.boundEach(ctx, added)
 }
 
 // move makes a choice the best one with a plan, unless the plan is worse than the best.

@@ -108,3 +108,16 @@ func TestOutsideHasNoGap(t *testing.T) {
 		t.Errorf("a gap of %v to a bound of other plans", r.Gap())
 	}
 }
+
+// TestSearched: a plan of policies alone is none that was looked for as far as one of local search, unless that was not searched
+// either. Of 72 tasks on 4 units local search makes moves for one number of units alone.
+func TestSearched(t *testing.T) {
+	e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	if e.Next.Searched || e.Without[0].Searched {
+		t.Errorf("two units were searched: next %+v, without %+v", e.Next, e.Without[0])
+	}
+	e = explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 2}, Steady: true})
+	if !e.Next.Searched || !e.Without[0].Searched {
+		t.Errorf("nothing was searched: next %+v, without %+v", e.Next, e.Without[0])
+	}
+}

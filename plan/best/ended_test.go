@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dahl/plan/exact"
 	"dahl/plan/improve"
@@ -121,6 +122,16 @@ func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
 	if c := found.Certificate; c != nil {
 		if err := c.Check(s); err != nil || c.Bound() < found.Bound || found.Bound <= 0 {
 			t.Errorf("certificate of %v, told %v: %v", c.Bound(), found.Bound, err)
+		}
+	}
+}
+
+// TestTimeLeft: of a minute of which 10 s went into what comes before the search 50 s are left, and of one that is spent a twentieth, 3 s.
+func TestTimeLeft(t *testing.T) {
+	o := Options{Time: time.Minute}
+	for spent, want := range map[time.Duration]time.Duration{10 * time.Second: 50 * time.Second, 58 * time.Second: 3 * time.Second, time.Hour: 3 * time.Second} {
+		if got := o.timeLeft(spent); got != want {
+			t.Errorf("after %v there are %v left, want %v", spent, got, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
@@ -61,10 +62,16 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 }
 
 // boundTogether bounds by their work the choices for which there was no time yet, all with one program together: one relaxation
-// of hundreds of sets of devices takes a few times as long as that of one. A choice without a bound would leave all without one.
+// of hundreds of sets of devices takes a few times as long as that of one. A choice without a bound leaves all without one. So the
+// bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
 func (f *finder) boundTogether(ctx context.Context) error {
 	if f.Unproven {
 		return nil
+	}
+	if f.Time > 0 {
+		within, cancel := context.WithDeadline(ctx, f.begun.Add(f.Time+max(f.Time/20, time.Second)))
+		defer cancel()
+		ctx = within
 	}
 	var groups []*proving
 	at := map[[2]string]*proving{}

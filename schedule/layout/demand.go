@@ -70,7 +70,7 @@ func newDemand(prog *dag.Program, p *platform.Platform, m platform.MemoryID, can
 	}
 	limit := p.Memories[m].CapacityBytes
 	if limit > 0 && most > limit {
-		return nil, fmt.Errorf("the workspace of its kernels has %d bytes, the memory %d", most, limit)
+		return nil, fmt.Errorf("the workspace of its kernels has %s, the memory %s", platform.ShortBytes(most), platform.ShortBytes(limit))
 	}
 	if limit > 0 {
 		d.room = limit - most
@@ -155,7 +155,7 @@ func (d *demand) layOut(graph int) (*Layout, error) {
 	}
 	for _, b := range step {
 		if l.Offset[b] == Elsewhere && g.Buffers[b].Home == d.p.Memories[d.memory].Name {
-			return nil, fmt.Errorf("buffer %q of %d bytes, which is at home there, has no place in %d bytes", g.Buffers[b].Name, g.Buffers[b].Bytes(), d.room)
+			return nil, fmt.Errorf("buffer %q of %s, which is at home there, has no place in %s", g.Buffers[b].Name, platform.ShortBytes(g.Buffers[b].Bytes()), platform.ShortBytes(d.room))
 		}
 		if l.Offset[b] != Elsewhere {
 			l.ArenaBytes[StepArena] = max(l.ArenaBytes[StepArena], l.Offset[b]+Align(g.Buffers[b].Bytes()))

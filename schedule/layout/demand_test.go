@@ -174,7 +174,7 @@ func TestLayoutOnDemandRefuses(t *testing.T) {
 	for _, c := range []struct {
 		bytes, scratch int64
 		want           string
-	}{{128, 200, "workspace"}, {191, 0, `buffer "x" of 129 bytes, which is at home there`}} {
+	}{{128, 200, "workspace"}, {191, 0, `buffer "x" of 129 B, which is at home there`}} {
 		if _, err := layOnDemand(t, g, demandPlatform(t, c.bytes), c.scratch); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %s", err, c.want)
 		}

@@ -130,9 +130,9 @@ func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
 	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
 		return 0, nil
 	}
-	a := &l.ArenaBytes
-	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
-		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[layout.NetworkArena], a[layout.DataArena], a[layout.StepArena], a[layout.ScratchArena])}
+	a, short := &l.ArenaBytes, platform.ShortBytes
+	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %s and would hold %s, %s too many: network %s, data %s, step %s, scratch %s",
+		m.Name, short(m.CapacityBytes), short(total), short(total-m.CapacityBytes), short(a[layout.NetworkArena]), short(a[layout.DataArena]), short(a[layout.StepArena]), short(a[layout.ScratchArena]))}
 }
 
 // RoomError says which memory cannot hold what a plan puts there. A replica of a storage has

@@ -102,7 +102,7 @@ func TestPlaceProgram(t *testing.T) {
 // TestPlaceOnHost: what does not leave the host memory is the origin's own graph.
 func TestPlaceOnHost(t *testing.T) {
 	_, err := placeProgram(t, hostAndGPU(t, 1), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
-	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 bytes`) {
+	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 B`) {
 		t.Errorf("scratch of 20 bytes in a memory of one: %v", err)
 	}
 	placed, err := placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
@@ -121,7 +121,7 @@ func TestPlaceOnHost(t *testing.T) {
 // small whatever leaves it, and one of 768 is enough when v leaves.
 func TestPlaceRefuses(t *testing.T) {
 	orders := [][][]dag.TaskID{{{0}, nil, {1, 2, 3}}, {{0}, nil, {1}}}
-	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 767 bytes`) ||
+	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 767 B`) ||
 		!strings.Contains(err.Error(), "too many") {
 		t.Errorf("767 bytes: %v", err)
 	}

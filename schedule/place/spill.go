@@ -270,8 +270,8 @@ func (s *spill) tooLarge(i int, live int64) error {
 		what = "task "
 	}
 	mem := &s.p.Memories[s.memory]
-	return &RoomError{mem.Name, fmt.Sprintf("%s%q: its operands and what cannot leave memory %q need %d bytes of the %d that the memory has for them",
-		what, s.g.Tasks[task].Name, mem.Name, live, max(0, s.limit))}
+	return &RoomError{mem.Name, fmt.Sprintf("%s%q: its operands and what cannot leave memory %q need %s of the %s that the memory has for them",
+		what, s.g.Tasks[task].Name, mem.Name, platform.ShortBytes(live), platform.ShortBytes(max(0, s.limit)))}
 }
 
 // inOrder puts the items in the order in which their tasks started, and what goes to the
