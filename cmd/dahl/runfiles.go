@@ -34,7 +34,7 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error
 	recorded.On = w.Options.Devices
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
-	report.Epoch, report.FirstStep = o.Epoch, o.First
+	report.Epoch, report.FirstStep, report.Meters = o.Epoch, o.First, s.EnergyJ.Meters
 	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
 	if err == nil && w.chosen.some() {
 		err = d.Write(machineFile, w.all.WriteTOML)
