@@ -54,7 +54,7 @@ func failed(what string, ret nvml.Return) error {
 	case nvml.SUCCESS:
 		return nil
 	case nvml.ERROR_NO_PERMISSION:
-		return fmt.Errorf("%s: %s: %w", what, nvml.ErrorString(ret), fs.ErrPermission)
+		return fmt.Errorf("%s: %w", what, fs.ErrPermission)
 	}
 	return fmt.Errorf("%s: %s", what, nvml.ErrorString(ret))
 }

@@ -142,6 +142,21 @@ func TestSensorsThatAreNotThere(t *testing.T) {
 	}
 }
 
+// TestDeniedBoard: the first of two boards may not be opened. The second, which draws 40 W, has its 80 J in 2 s.
+func TestDeniedBoard(t *testing.T) {
+	gpus, err := scriptedGPUs(t, "devices=2,watts=30,denied=0")
+	if err != nil || gpus[0].Err == nil {
+		t.Fatalf("%+v, %v", gpus, err)
+	}
+	denied := gpus[0].Metered("GPU 0")
+	if s := cannotOpen(&denied); s.String() != "GPU 0 denied: GPU 0: open it: permission denied" {
+		t.Errorf("it says %q", s.String())
+	}
+	if r := recordGPUs(t, gpus[1:], 0, 2*time.Second); len(r) != 1 || math.Abs(r[0].Joules-80) > 2e-3 || r[0].Second == nil {
+		t.Errorf("the other: %+v", r)
+	}
+}
+
 func TestDescriptionOfGPUs(t *testing.T) {
 	gpus, err := scriptedGPUs(t, "devices=2,watts=50")
 	if err != nil {

@@ -14,9 +14,14 @@ import (
 //     microjoule, but a reading may fall between the updates of the two: so they need not agree
 //     at every reading, if they do at severalValues.
 //   - Between two readings a counter rises by what was drawn. It may wrap at its own range, once.
-//     Any other fall, and more than tdpTimes the designed power, makes the interval unknown.
-//   - A counter that has not moved for stuckAfter does not count.
+//     Any other fall, and more than tdpTimes the designed power, makes the interval unknown. So does
+//     a reading so late that the counter may have wrapped more than once.
+//   - A counter that has not moved for stuckAfter did not count meanwhile, and one that never moves
+//     is none.
 //   - A meter that cannot be opened or fails is named, and the others are read.
+//
+// The joules of a consumer are measured where all of its counters are whole by these rules, and else
+// not known.
 const (
 	tdpTimes      = 3
 	severalValues = 3
