@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -104,6 +105,13 @@ func loadRun(dir string) (*loadedRun, error) {
 	}
 	if m.Command == peerCommand {
 		return nil, cli.InputErrorf("%s is a training by %s, which has no tasks to show; its curves are in %s and %s", dir, m.Program.Program, epochsFile, stepsFile)
+	}
+	changed, err := rundir.Changed(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range changed {
+		slog.Warn("a file of the run is not as it was written; dahl verify says more", "file", file)
 	}
 	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {
