@@ -18,7 +18,7 @@ type mutated struct {
 	name, line string
 	needs      []string // files and directories; their files are changed
 	writes     []string // what it may make or change
-	sealed     bool     // it reads a run, whose files are sealed
+	sealed     bool     // the first of its needs is a run, or several, whose files are sealed
 	result     string   // of a run that goes on or again: its directory
 	makes      []string // of a run otherwise: files that follow from it
 }
@@ -43,6 +43,9 @@ var mutatedCommands = []mutated{
 	{name: "pictures", line: "execute --model rgb.toml --data pictures --batch 3 --workers 1 --out out", needs: []string{"pictures", "rgb.toml"}, writes: []string{"out"}},
 	{name: "labels", line: "execute --model rgb.toml --data labels --batch 3 --workers 1 --out out", needs: []string{"labels", "rgb.toml"}, writes: []string{"out"}},
 	{name: "experiment", line: "experiment run grid.toml --out out", needs: []string{"grid.toml", "net.toml", "node.toml"}, writes: []string{"out"}},
+	{name: "again", line: "experiment run grid.toml --out grid", needs: []string{"grid", "grid.toml", "net.toml", "node.toml"}, writes: []string{"grid"}, sealed: true, makes: []string{"grid/results.csv"}},
+	{name: "cells", line: "experiment verify grid", needs: []string{"grid", "net.toml", "node.toml"}, sealed: true},
+	{name: "calibration", line: "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml", needs: []string{"here.toml", "tiny.toml"}, writes: []string{"here.toml"}},
 	{name: "resume", line: "execute --resume cut", needs: []string{"cut", "net.toml"}, writes: []string{"cut"}, sealed: true, result: "cut"},
 	{name: "longer", line: "execute --resume run --epochs 3", needs: []string{"run", "net.toml"}, writes: []string{"run"}, sealed: true, result: "run"},
 	{name: "rerun", line: "rerun run --out again", needs: []string{"run", "net.toml"}, writes: []string{"again"}, sealed: true, result: "again"},
@@ -64,6 +67,7 @@ func makeCorpus(t *testing.T) {
 	t.Helper()
 	writeTestFile(t, "node.toml", emulatedNode)
 	writeTestFile(t, "net.toml", smallNetwork)
+	writeTestFile(t, "tiny.toml", tinyNetwork)
 	writeTestFile(t, "colour.toml", colourNetwork("32, 32"))
 	writeTestFile(t, "rgb.toml", colourNetwork("8, 8"))
 	writeTestFile(t, "a.stg", "3\n0 1 0\n1 4 1 0\n2 2 1 0\n3 3 2 1 2\n4 0 1 3\n# the end\n")
@@ -78,6 +82,7 @@ func makeCorpus(t *testing.T) {
 	makeImages(t)
 	for _, line := range []string{
 		"graph --model net.toml --batch 3 --export low.toml", "graph --model net.toml --batch 3 --export net.json", "graph --model net.toml --batch 3 --export net.txt",
+		"experiment run grid.toml --out grid", "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml",
 		"plan --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --out planned",
 		"execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 2 --seed 7 --checkpoint every=1steps --save w.npz --out run",
 	} {
