@@ -177,7 +177,7 @@ func mutateLine(random *rand.Rand, args, flags []string) ([]string, string) {
 	args = append([]string{}, args...)
 	edge := edges[random.IntN(len(edges))]
 	if edge == ".." {
-		edge = "../nothing/here" // what is written there would be beside what it may change
+		edge = "nothing/../here" // above the place it would be beside what it may change
 	}
 	if n := len(args); n > 1 && random.IntN(3) == 0 {
 		at := 1 + random.IntN(n-1)
