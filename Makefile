@@ -212,11 +212,14 @@ bench-tasks: bin/dahl-bench
 
 # Thousands of steps of training, on cores and on an emulated GPU beside one, during which
 # nothing may grow; trainings that are killed KILLS times and come to their weights all the
-# same; and every file operation failing once: some minutes each.
-KILLS ?= 500
+# same; every file operation failing once; and command lines of which a word or a file is changed,
+# MUTANTS of them: some minutes each.
+KILLS   ?= 500
+MUTANTS ?= 20000
 
 soak: bin/dahl-bench
 	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestKilledAtEveryStep|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
+	DAHL_MUTANTS=$(MUTANTS) go test ./cmd/dahl -run '^TestMutants$$' -count=1 -v -timeout 0
 	./bin/dahl-bench soak
 	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
 

@@ -48,11 +48,12 @@ func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, err
 		return CallEnergy{}, errors.New("energy of calls: the times to measure are not positive")
 	}
 	settle := 2 * m.Update()
+	window := func() *sampler { return startSampler(r.Every, newWatched("a device", m)) }
 	idle := func() (float64, time.Duration, error) {
 		if err := sleep(ctx, settle); err != nil {
 			return 0, 0, err
 		}
-		s := startSampler(m, r.Every)
+		s := window()
 		return s.meanWatts(sleep(ctx, r.Idle/2))
 	}
 	before, idleTime, err := idle()
@@ -62,7 +63,7 @@ func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, err
 	if _, err := repeatCalls(ctx, settle, calls); err != nil {
 		return CallEnergy{}, fmt.Errorf("energy of calls: %w", err)
 	}
-	s := startSampler(m, r.Every)
+	s := window()
 	n, err := repeatCalls(ctx, r.Busy, calls)
 	busy, busyTime, err := s.meanWatts(err)
 	if err != nil {
@@ -81,7 +82,7 @@ func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, err
 	perWatt := busyTime.Seconds() / float64(n)
 	return CallEnergy{
 		Joules: (busy - idleWatts) * perWatt, ErrorJoules: errorWatts * perWatt,
-		Calls: n, Seconds: busyTime.Seconds(), Watts: busy, IdleWatts: idleWatts, Meter: m.Name(),
+		Calls: n, Seconds: busyTime.Seconds(), Watts: busy, IdleWatts: idleWatts, Meter: s.name(),
 	}, nil
 }
 
@@ -110,11 +111,22 @@ func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, er
 	return n, nil
 }
 
-// meanWatts is the mean power of a window that has ended, with or without an error.
+// meanWatts is the mean power of a window of one meter that has ended, with or without an error.
 func (s *sampler) meanWatts(err error) (watts float64, over time.Duration, _ error) {
-	joules, over, endErr := s.end()
-	if err = errors.Join(err, endErr); err == nil && over <= 0 {
+	s.end()
+	w := s.meters[0]
+	c := s.count(w)
+	over = w.at.Sub(w.tallies[0].begin)
+	switch {
+	case err != nil || w.err != nil:
+		err = errors.Join(err, w.err)
+	case over <= 0:
 		err = errors.New("the window of the meter is empty")
+	case c.doubt() != nil:
+		err = &ImplausibleError{c.doubt()}
 	}
-	return joules / over.Seconds(), over, err
+	return c.joules / over.Seconds(), over, err
 }
+
+// name says by what the only meter of a window counted.
+func (s *sampler) name() string { return s.meters[0].Name(s.count(s.meters[0]).counted) }

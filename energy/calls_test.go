@@ -26,15 +26,17 @@ type testBench struct {
 	calling      bool
 }
 
-func (b *testBench) Name() string          { return "virtual" }
+func (b *testBench) Name(int) string       { return "virtual" }
+func (b *testBench) Counters() []Counter   { return []Counter{{Name: "virtual", TDPWatts: 100}} }
 func (b *testBench) Update() time.Duration { return b.update }
 func (b *testBench) Close() error          { return nil }
 
-func (b *testBench) Joules() (float64, error) {
+func (b *testBench) Read(uj []uint64) error {
 	b.Lock()
 	defer b.Unlock()
 	b.draw()
-	return b.shown, nil
+	uj[0] = uint64(math.Round(1e6 * b.shown))
+	return nil
 }
 
 // draw goes on to the present.

@@ -3,7 +3,8 @@
 // Read first: [FromSchedule]. It integrates the platform's powers over a simulated or measured
 // schedule. [Traces] gives the same powers over time. [Meter] is a source of measured joules:
 // [OpenRAPL] reads the processor's meters, and [OpenGPUs] those of NVIDIA's GPUs in programs
-// built with the tag cuda.
+// built with the tag cuda. A [Recorder] reads them beside a run, and believes only what can be
+// true (plausible.go); [MeterState] says of every counter what became of it.
 //
 // # Model
 //
@@ -29,7 +30,7 @@
 //
 //   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
 //     integral of Traces. Report.Check verifies it, by an integration of its own.
-//   - A modelled joule is never shown as measured.
+//   - A modelled joule is never shown as measured, and neither is one of a meter that cannot be right.
 //
 // # Units
 //

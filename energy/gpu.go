@@ -1,5 +1,7 @@
 package energy
 
+import "fmt"
+
 // GPU describes one GPU at a moment, by the management library. A value that the board does not
 // tell is zero.
 type GPU struct {
@@ -21,7 +23,8 @@ type GPU struct {
 // and convenient energy measurements for GPUs, SC 2024, arXiv 2312.02741). One of them may be
 // nil.
 type GPUMeters struct {
-	GPU     GPU // when it was opened
+	GPU     GPU   // when it was opened
+	Err     error // why the board has no meter; nil: it has one
 	Counter Meter
 	Power   Meter
 	Celsius func() (float64, error) // the present temperature; nil: there is no sensor
@@ -30,9 +33,32 @@ type GPUMeters struct {
 // Metered orders the two ways for a Recorder, for the named consumer. The counter comes first,
 // since it misses nothing between two reads.
 func (g *GPUMeters) Metered(of string) Metered {
-	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval, Celsius: g.Celsius}
+	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval, Celsius: g.Celsius, Err: g.Err}
 	if m.Meter == nil {
 		m.Meter, m.Second = g.Power, nil
 	}
 	return m
+}
+
+// openBoards opens the meters of so many GPUs. One that has none, or may not be opened, is named and keeps its place.
+func openBoards(n int, open func(i int) (GPUMeters, error)) []GPUMeters {
+	gpus := make([]GPUMeters, n)
+	for i := range gpus {
+		var err error
+		if gpus[i], err = open(i); err != nil {
+			gpus[i] = GPUMeters{GPU: gpus[i].GPU, Err: fmt.Errorf("GPU %d: %w", i, err)}
+		}
+	}
+	return gpus
+}
+
+// boardTDPWatts is the designed power of a board that does not say it: as much as any has.
+const boardTDPWatts = 1200
+
+// designedPower is the power to which a board is limited.
+func (g *GPU) designedPower() (watts float64, from string) {
+	if g.PowerLimitWatts > 0 {
+		return g.PowerLimitWatts, "its power limit"
+	}
+	return boardTDPWatts, "taken for a board that does not say it"
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Meter counts joules.
+// Meter has the counters whose sum is the joules of one consumer.
 type Meter interface {
-	// Name says which consumer is metered and how.
-	Name() string
-	// Joules is the energy counted since the meter was opened. It never falls.
-	Joules() (float64, error)
-	// Update is the greatest age of the result of Joules: the distance of a counter's updates, or
+	// Name says by what so many of its counters are counted.
+	Name(counters int) string
+	Counters() []Counter
+	// Read puts what each counter shows now, in microjoules, in the order of Counters.
+	Read(uj []uint64) error
+	// Update is the greatest age of what the counters show: the distance of their updates, or
 	// the window of a sensor's average.
 	Update() time.Duration
 	Close() error
@@ -26,37 +27,46 @@ const sampleInterval = 100 * time.Millisecond
 // the counter, since the instant power changes faster.
 const GPUSampleInterval = 20 * time.Millisecond
 
-// sampler reads a meter in the background.
+// sampler reads meters in the background.
 type sampler struct {
-	meter Meter
-	stop  chan struct{}
-	done  chan struct{}
-
-	first meterRead // of the goroutine until done is closed
-	err   error     // likewise
-	mu    sync.Mutex
-	last  meterRead // what others may read under mu
+	meters []*watched
+	twins  twins
+	stop   chan struct{}
+	done   chan struct{}
+	mu     sync.Mutex // of what reading changes
 }
 
-// meterRead is the joules counted up to a time.
-type meterRead struct {
-	at     time.Time
-	joules float64
+// watched is a meter that is read, and what its counters have shown.
+type watched struct {
+	Meter
+	of      string
+	tallies []*tally
+	shown   []uint64
+	at      time.Time // of the last reading
+	err     error     // after which it is read no more
 }
 
-// startSampler reads a meter now and at every interval until it ends. Nobody else may use the
-// meter meanwhile.
-func startSampler(m Meter, every time.Duration) *sampler {
+func newWatched(of string, m Meter) *watched {
+	w := &watched{Meter: m, of: of}
+	for _, c := range m.Counters() {
+		w.tallies = append(w.tallies, &tally{Counter: c, update: m.Update()})
+	}
+	w.shown = make([]uint64, len(w.tallies))
+	return w
+}
+
+// startSampler reads meters now and at every interval until it ends. Nobody else may use the
+// meters meanwhile.
+func startSampler(every time.Duration, meters ...*watched) *sampler {
 	if every <= 0 {
 		every = sampleInterval
 	}
-	s := &sampler{meter: m, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &sampler{meters: meters, stop: make(chan struct{}), done: make(chan struct{})}
 	ticks := time.Tick(every)
 	s.read()
-	s.first = s.last
 	go func() {
 		defer close(s.done)
-		for s.err == nil {
+		for {
 			select {
 			case <-s.stop:
 				s.read()
@@ -69,20 +79,34 @@ func startSampler(m Meter, every time.Duration) *sampler {
 	return s
 }
 
+// read reads every meter that has not failed.
 func (s *sampler) read() {
-	joules, err := s.meter.Joules()
-	if err != nil {
-		s.err = fmt.Errorf("sample the meter %s: %w", s.meter.Name(), err)
-		return
+	var compared []*tally
+	for _, w := range s.meters {
+		if w.err != nil {
+			continue
+		}
+		err := w.Read(w.shown)
+		at := time.Now()
+		s.mu.Lock()
+		if err != nil {
+			w.err = fmt.Errorf("sample the meter %s: %w", w.Name(len(w.tallies)), err)
+		} else {
+			w.at = at
+			for i, t := range w.tallies {
+				t.add(at, w.shown[i])
+				compared = append(compared, t)
+			}
+		}
+		s.mu.Unlock()
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = meterRead{time.Now(), joules}
+	s.twins.compare(compared)
+	s.mu.Unlock()
 }
 
-// end reads a last time. It returns the joules since the start, and the time.
-func (s *sampler) end() (joules float64, over time.Duration, err error) {
+// end reads a last time, and stops reading.
+func (s *sampler) end() {
 	close(s.stop)
 	<-s.done
-	return s.last.joules - s.first.joules, s.last.at.Sub(s.first.at), s.err
 }

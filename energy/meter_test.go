@@ -10,25 +10,28 @@ import (
 // scripted is a meter that reads what it is told; it fails after the last value.
 type scripted struct{ values []float64 }
 
-func (m *scripted) Name() string          { return "scripted" }
+func (m *scripted) Name(int) string       { return "scripted" }
+func (m *scripted) Counters() []Counter   { return []Counter{{Name: "scripted", TDPWatts: 100}} }
 func (m *scripted) Update() time.Duration { return 0 }
 func (m *scripted) Close() error          { return nil }
-func (m *scripted) Joules() (float64, error) {
+func (m *scripted) Read(uj []uint64) error {
 	if len(m.values) == 0 {
-		return 0, errors.New("gone")
+		return errors.New("gone")
 	}
-	v := m.values[0]
+	uj[0] = uint64(1e6 * m.values[0])
 	m.values = m.values[1:]
-	return v, nil
+	return nil
 }
 
 // sampled runs a sampler that reads every second for a time.
 func sampled(t *testing.T, d time.Duration, values ...float64) (m *scripted, joules float64, over time.Duration, err error) {
 	m = &scripted{values}
 	synctest.Test(t, func(*testing.T) {
-		s := startSampler(m, time.Second)
+		s := startSampler(time.Second, newWatched("", m))
 		time.Sleep(d)
-		joules, over, err = s.end()
+		s.end()
+		w := s.meters[0]
+		joules, over, err = s.count(w).joules, w.at.Sub(w.tallies[0].begin), w.err
 	})
 	return m, joules, over, err
 }

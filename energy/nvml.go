@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -49,8 +50,11 @@ func initFailure(ret nvml.Return) string {
 
 // failed is the error of a call of NVML; nil where it succeeded.
 func failed(what string, ret nvml.Return) error {
-	if ret == nvml.SUCCESS {
+	switch ret {
+	case nvml.SUCCESS:
 		return nil
+	case nvml.ERROR_NO_PERMISSION:
+		return fmt.Errorf("%s: %w", what, fs.ErrPermission)
 	}
 	return fmt.Errorf("%s: %s", what, nvml.ErrorString(ret))
 }
@@ -79,18 +83,13 @@ func openGPUs() ([]GPUMeters, error) {
 	if n == 0 {
 		return nil, errors.New("the driver shows no GPU")
 	}
-	gpus := make([]GPUMeters, n)
-	for i := range gpus {
+	return openBoards(n, func(i int) (GPUMeters, error) {
 		d, ret := nvml.DeviceGetHandleByIndex(i)
 		if ret != nvml.SUCCESS {
-			return nil, failed(fmt.Sprintf("open GPU %d", i), ret)
+			return GPUMeters{}, failed("open it", ret)
 		}
-		var err error
-		if gpus[i], err = openGPU(d); err != nil {
-			return nil, fmt.Errorf("GPU %d: %w", i, err)
-		}
-	}
-	return gpus, nil
+		return openGPU(d)
+	}), nil
 }
 
 func openGPU(d nvml.Device) (GPUMeters, error) {
@@ -99,13 +98,14 @@ func openGPU(d nvml.Device) (GPUMeters, error) {
 	if g.GPU, err = describe(d); err != nil {
 		return g, err
 	}
-	if first, ret := d.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
-		g.Counter = &nvmlCounter{device: d, firstMJ: first}
+	tdp, from := g.GPU.designedPower()
+	if _, ret := d.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
+		g.Counter = &nvmlCounter{device: d, counter: Counter{Name: nvmlCounterName, TDPWatts: tdp, TDPFrom: from}}
 	}
 	if _, err := instantWatts(d); err == nil {
-		g.Power = &powerMeter{name: "NVML instant power, integrated", update: instantWindow, watts: func() (float64, error) { return instantWatts(d) }}
+		g.Power = &powerMeter{name: "NVML instant power, integrated", update: instantWindow, tdp: tdp, tdpFrom: from, watts: func() (float64, error) { return instantWatts(d) }}
 	} else if _, err := averageWatts(d); err == nil {
-		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, watts: func() (float64, error) { return averageWatts(d) }}
+		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, tdp: tdp, tdpFrom: from, watts: func() (float64, error) { return averageWatts(d) }}
 	}
 	if g.GPU.TemperatureCelsius > 0 {
 		g.Celsius = func() (float64, error) {
@@ -164,22 +164,20 @@ const (
 // nvmlCounter is the counter of millijoules since the driver was loaded.
 type nvmlCounter struct {
 	device  nvml.Device
-	firstMJ uint64
+	counter Counter
 }
 
-func (c *nvmlCounter) Name() string          { return "NVML energy counter" }
+const nvmlCounterName = "NVML energy counter"
+
+func (c *nvmlCounter) Name(int) string       { return nvmlCounterName }
 func (c *nvmlCounter) Update() time.Duration { return counterUpdate }
 func (c *nvmlCounter) Close() error          { return nil }
+func (c *nvmlCounter) Counters() []Counter   { return []Counter{c.counter} }
 
-func (c *nvmlCounter) Joules() (float64, error) {
-	now, ret := c.device.GetTotalEnergyConsumption()
-	if ret != nvml.SUCCESS {
-		return 0, failed("read the energy counter", ret)
-	}
-	if now < c.firstMJ {
-		return 0, fmt.Errorf("the energy counter fell from %d to %d mJ: the driver was loaded anew", c.firstMJ, now)
-	}
-	return float64(now-c.firstMJ) / 1e3, nil
+func (c *nvmlCounter) Read(uj []uint64) error {
+	mj, ret := c.device.GetTotalEnergyConsumption()
+	uj[0] = 1000 * mj
+	return failed("read the energy counter", ret)
 }
 
 // instantWatts reads the present power, which boards since Ampere have.

@@ -48,11 +48,11 @@ type timed struct {
 	*scriptTime
 }
 
-func (m timed) Joules() (float64, error) {
+func (m timed) Read(uj []uint64) error {
 	m.Lock()
 	defer m.Unlock()
 	os.Setenv("TESTNVML_NOW", strconv.FormatInt(time.Since(m.zero).Microseconds(), 10))
-	return m.Meter.Joules()
+	return m.Meter.Read(uj)
 }
 
 // recordGPUs records both meters of all boards from a time to a time of the script, reading every
@@ -128,17 +128,32 @@ func TestSensorsThatAreNotThere(t *testing.T) {
 			t.Errorf("without a counter GPU %d has %+v, want %g J", i, r, want)
 		}
 	}
-	if gpus, err = scriptedGPUs(t, "instant=0"); err != nil || gpus[0].Power.Update() != averageWindow || !strings.Contains(gpus[0].Power.Name(), "average") {
+	if gpus, err = scriptedGPUs(t, "instant=0"); err != nil || gpus[0].Power.Update() != averageWindow || !strings.Contains(gpus[0].Power.Name(1), "average") {
 		t.Errorf("without the instant power: %+v, %v", gpus, err)
 	}
 	if gpus, err = scriptedGPUs(t, "power=0"); err != nil || gpus[0].Power != nil || gpus[0].Metered("gpu0").Second != nil {
 		t.Errorf("without power: %+v, %v", gpus, err)
 	}
-	if _, err = scriptedGPUs(t, "power=0,energy=0"); err == nil || !strings.Contains(err.Error(), "neither energy nor power") {
-		t.Errorf("without any sensor: %v", err)
+	if gpus, err = scriptedGPUs(t, "power=0,energy=0"); err != nil || gpus[0].Err == nil || !strings.Contains(gpus[0].Err.Error(), "neither energy nor power") {
+		t.Errorf("without any sensor: %+v, %v", gpus, err)
 	}
 	if _, err = scriptedGPUs(t, "devices=0"); err == nil || !strings.Contains(err.Error(), "no GPU") {
 		t.Errorf("without a board: %v", err)
+	}
+}
+
+// TestDeniedBoard: the first of two boards may not be opened. The second, which draws 40 W, has its 80 J in 2 s.
+func TestDeniedBoard(t *testing.T) {
+	gpus, err := scriptedGPUs(t, "devices=2,watts=30,denied=0")
+	if err != nil || gpus[0].Err == nil {
+		t.Fatalf("%+v, %v", gpus, err)
+	}
+	denied := gpus[0].Metered("GPU 0")
+	if s := cannotOpen(&denied); s.String() != "GPU 0 denied: GPU 0: open it: permission denied" {
+		t.Errorf("it says %q", s.String())
+	}
+	if r := recordGPUs(t, gpus[1:], 0, 2*time.Second); len(r) != 1 || math.Abs(r[0].Joules-80) > 2e-3 || r[0].Second == nil {
+		t.Errorf("the other: %+v", r)
 	}
 }
 

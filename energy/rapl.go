@@ -28,14 +28,14 @@ type raplMeter struct {
 // readFile is os.ReadFile, or what a test has in its place.
 type readFile func(path string) ([]byte, error)
 
-// raplPackage is one counter of microjoules. It counts up and starts again from 0
-// after rangeUj.
+// raplPackage is the counter of one.
 type raplPackage struct {
-	path    string
-	rangeUj uint64
-	last    uint64
-	sumUj   uint64
+	Counter
+	path string
 }
+
+// packageTDPWatts is the designed power of a package that does not say it: as much as any has.
+const packageTDPWatts = 500
 
 // OpenRAPL opens the package counters under a powercap directory (PowercapRoot). It takes
 // packages only: cores and graphics are parts of them, and the memory-mapped twin of a package
@@ -63,18 +63,38 @@ func openRAPL(root string, read readFile) (Meter, error) {
 			continue // the whole platform, which contains the packages
 		}
 		p := raplPackage{path: filepath.Join(dir, "energy_uj")}
-		if p.rangeUj, err = read.counter(filepath.Join(dir, "max_energy_range_uj")); err != nil {
+		p.Name = "RAPL " + strings.TrimSpace(string(name))
+		if p.RangeUj, err = read.counter(filepath.Join(dir, "max_energy_range_uj")); err != nil {
 			return nil, err
 		}
-		if p.last, err = read.counter(p.path); err != nil {
+		if _, err = read.counter(p.path); err != nil {
 			return nil, err
 		}
+		p.TDPWatts, p.TDPFrom = read.designedPower(dir)
 		m.packages = append(m.packages, p)
 	}
 	if len(m.packages) == 0 {
 		return nil, fmt.Errorf("open RAPL: %w under %s: no Intel or AMD processor, a virtual machine, or the module intel_rapl_msr is not loaded", ErrNoCounter, root)
 	}
 	return m, nil
+}
+
+// designedPower is the greatest power that a package says it is made for, or is limited to. Boards without a
+// limit write one of thousands of watts, which says nothing.
+func (read readFile) designedPower(dir string) (watts float64, from string) {
+	for _, kind := range []string{"max_power_uw", "power_limit_uw"} {
+		for constraint := range 4 { // Linux has up to three
+			file := fmt.Sprintf("constraint_%d_%s", constraint, kind)
+			uw, err := read.counter(filepath.Join(dir, file))
+			if says := float64(uw) / 1e6; err == nil && says > watts && (kind == "max_power_uw" || says <= packageTDPWatts) {
+				watts, from = says, file
+			}
+		}
+	}
+	if watts == 0 {
+		return packageTDPWatts, "taken for a package that does not say it"
+	}
+	return watts, from
 }
 
 func (read readFile) counter(path string) (uint64, error) {
@@ -96,33 +116,27 @@ func explain(err error) error {
 	return fmt.Errorf("read RAPL: %w", err)
 }
 
-func (m *raplMeter) Name() string {
-	if len(m.packages) == 1 {
+func (m *raplMeter) Name(counters int) string {
+	if counters == 1 {
 		return "RAPL (1 package)"
 	}
-	return fmt.Sprintf("RAPL (%d packages)", len(m.packages))
+	return fmt.Sprintf("RAPL (%d packages)", counters)
 }
 
-func (m *raplMeter) Joules() (float64, error) {
-	var sum uint64
+func (m *raplMeter) Counters() (all []Counter) {
 	for i := range m.packages {
-		p := &m.packages[i]
-		now, err := m.read.counter(p.path)
-		if err != nil {
-			return 0, err
-		}
-		if now < p.last { // the counter wrapped once
-			if p.last > p.rangeUj {
-				return 0, fmt.Errorf("read RAPL: %s fell from %d to %d and its range is only %d", p.path, p.last, now, p.rangeUj)
-			}
-			p.sumUj += p.rangeUj - p.last + now
-		} else {
-			p.sumUj += now - p.last
-		}
-		p.last = now
-		sum += p.sumUj
+		all = append(all, m.packages[i].Counter)
 	}
-	return float64(sum) / 1e6, nil
+	return all
+}
+
+func (m *raplMeter) Read(uj []uint64) (err error) {
+	for i := range m.packages {
+		if uj[i], err = m.read.counter(m.packages[i].path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // raplUpdate is about how often the processors update the counters.

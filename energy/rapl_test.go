@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // zone writes one counter of a powercap tree.
@@ -47,10 +48,20 @@ func TestRAPLCountsAndWraps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	w := newWatched("", m)
+	s := &sampler{meters: []*watched{w}}
+	at := time.Unix(0, 0)
 	read := func(want float64) {
 		t.Helper()
-		if got, err := m.Joules(); err != nil || !near(got, want) {
-			t.Errorf("%g J, %v; want %g", got, err, want)
+		at = at.Add(100 * time.Millisecond)
+		if err := m.Read(w.shown); err != nil {
+			t.Fatal(err)
+		}
+		for i, t := range w.tallies {
+			t.add(at, w.shown[i])
+		}
+		if c := s.count(w); !near(c.joules, want) {
+			t.Errorf("%g J; want %g: %+v", c.joules, want, c.states)
 		}
 	}
 	read(0)
@@ -60,8 +71,37 @@ func TestRAPLCountsAndWraps(t *testing.T) {
 	read(2.5 + 1.499999)
 	zone(t, root, "intel-rapl:1", "package-1", "250000", "9999999")
 	read(2.5 + 1.499999 + 9.749999)
-	if m.Name() != "RAPL (2 packages)" {
-		t.Errorf("name %q", m.Name())
+	if m.Name(2) != "RAPL (2 packages)" {
+		t.Errorf("name %q", m.Name(2))
+	}
+}
+
+// TestDesignedPower: the largest power for which a package says that it is made. Its limits count, too, but for
+// those of boards that set none, and 0 says nothing.
+func TestDesignedPower(t *testing.T) {
+	for _, c := range []struct {
+		files map[string]string
+		want  float64
+		from  string
+	}{
+		{nil, 500, "taken for a package that does not say it"},
+		{map[string]string{"constraint_0_max_power_uw": "65000000", "constraint_1_max_power_uw": "0", "constraint_1_power_limit_uw": "4095000000"}, 65, "constraint_0_max_power_uw"},
+		{map[string]string{"constraint_0_max_power_uw": "15000000", "constraint_1_power_limit_uw": "55000000"}, 55, "constraint_1_power_limit_uw"},
+		{map[string]string{"constraint_0_power_limit_uw": "x", "constraint_0_max_power_uw": "700000000"}, 700, "constraint_0_max_power_uw"},
+	} {
+		root := twoPackages(t)
+		for file, text := range c.files {
+			if err := os.WriteFile(filepath.Join(root, "intel-rapl:0", file), []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := OpenRAPL(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Counters()[0]; got.TDPWatts != c.want || got.TDPFrom != c.from {
+			t.Errorf("%v: %+v, want %g W from %s", c.files, got, c.want, c.from)
+		}
 	}
 }
 
@@ -87,18 +127,8 @@ func TestRAPLErrors(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(root, "intel-rapl:0")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Joules(); !errors.Is(err, fs.ErrNotExist) {
+	if err := m.Read([]uint64{0, 0}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a counter that went away: %v", err)
-	}
-	// A counter beyond its own range cannot be a wrap.
-	root = twoPackages(t)
-	zone(t, root, "intel-rapl:0", "package-0", "20000000", "9999999")
-	if m, err = OpenRAPL(root); err != nil {
-		t.Fatal(err)
-	}
-	zone(t, root, "intel-rapl:0", "package-0", "5", "9999999")
-	if _, err := m.Joules(); err == nil || !strings.Contains(err.Error(), "range") {
-		t.Errorf("a fall beyond the range: %v", err)
 	}
 }
 

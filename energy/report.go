@@ -53,6 +53,8 @@ type Report struct {
 	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
 	Readings []Reading    `json:"readings"`
 	Metered  []MeterError `json:"metered,omitempty"`
+	// Meters says of every counter what became of it.
+	Meters []MeterState `json:"meters,omitempty"`
 }
 
 // Causes splits the total.

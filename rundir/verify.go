@@ -228,7 +228,8 @@ func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) er
 		compared = append(compared, kept.Metered[i].Of)
 	}
 	report.AddReadings(p.Platform, kept.Readings, compared)
-	report.Epoch, report.FirstStep = kept.Epoch, kept.FirstStep // which nobody can derive, either
+	// Nobody can derive these, either.
+	report.Epoch, report.FirstStep, report.Meters = kept.Epoch, kept.FirstStep, kept.Meters
 	want, err := json.Marshal(report)
 	if err != nil {
 		return err

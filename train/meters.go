@@ -2,6 +2,8 @@ package train
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -35,23 +37,32 @@ func StartMeters(p *platform.Platform) *Meters { return StartMetersAt(energy.Pow
 func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
 	var metered []energy.Metered
-	if rapl, err := energy.OpenRAPL(powercap); err == nil {
-		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Celsius: energy.PackageSensor(energy.ThermalRoot)})
+	rapl, err := energy.OpenRAPL(powercap)
+	if !errors.Is(err, energy.ErrNoCounter) {
+		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Err: err, Celsius: energy.PackageSensor(energy.ThermalRoot)})
 	}
 	if m.gpus != nil {
 		for i := range p.Devices {
 			d := &p.Devices[i]
-			if g := m.gpus.Of(d); g != nil {
+			switch g := m.gpus.Of(d); {
+			case !d.IsNumbered():
+			case g == nil:
+				metered = append(metered, energy.Metered{Of: d.Name, Err: errors.New("the management library shows no GPU at its bus address")})
+			default:
 				metered = append(metered, g.Metered(d.Name))
-				m.States = append(m.States, DeviceState{d.Name, g.GPU})
-			} else if d.IsNumbered() {
-				slog.Warn("no meter is at the bus address of " + d.Name)
+				if g.Err == nil {
+					m.States = append(m.States, DeviceState{d.Name, g.GPU})
+				}
 			}
 		}
+		metered = append(metered, m.gpus.unknown()...)
 	}
 	m.recorder = energy.Record(metered)
 	return m
 }
+
+// Empty reports whether there is no meter.
+func (m *Meters) Empty() bool { return m.recorder.Empty() }
 
 // Now is what the meters have counted so far. It may be called until Stop.
 func (m *Meters) Now() []energy.Counted { return m.recorder.Now() }
@@ -62,6 +73,9 @@ func (m *Meters) Stop() ([]energy.Reading, error) {
 	m.gpus.Close()
 	return readings, err
 }
+
+// MeterStates says of every counter what became of it up to Stop.
+func (m *Meters) MeterStates() []energy.MeterState { return m.recorder.MeterStates() }
 
 // AddGPUs adds the GPUs of this machine with the powers that their meters show. It fails
 // where there is none, and says why.
@@ -116,6 +130,16 @@ func (m *GPUMeters) Of(d *platform.Device) *energy.GPUMeters {
 	return &m.Meters[at]
 }
 
+// unknown are the boards that could not be opened and whose address, and so whose device, is not known.
+func (m *GPUMeters) unknown() (boards []energy.Metered) {
+	for i := range m.Meters {
+		if g := &m.Meters[i]; g.Err != nil && g.GPU.PCIBus == "" && len(m.Shown) > 0 {
+			boards = append(boards, energy.Metered{Of: fmt.Sprint("GPU ", i), Err: g.Err, Unused: true})
+		}
+	}
+	return boards
+}
+
 // Close closes the meters of all GPUs.
 func (m *GPUMeters) Close() {
 	if m == nil {
@@ -132,7 +156,7 @@ func (m *GPUMeters) Close() {
 func (m *GPUMeters) putPowers(p *platform.Platform) {
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		if g := m.Of(d); g != nil && g.GPU.PowerWatts > 0 && g.GPU.PowerWatts < g.GPU.PowerLimitWatts {
+		if g := m.Of(d); g != nil && g.Err == nil && g.GPU.PowerWatts > 0 && g.GPU.PowerWatts < g.GPU.PowerLimitWatts {
 			d.IdleWatts, d.Busy, d.PowerSource = g.GPU.PowerWatts, platform.BusyPower{UnitWatts: g.GPU.PowerLimitWatts}, platform.Guess
 		}
 	}
@@ -159,13 +183,17 @@ func MeasureEnergy(p *platform.Platform, gpus *GPUMeters, processors energy.Mete
 		if d := &p.Devices[id]; d.IsProcessor() {
 			each := max(1, target/execute.PowerRepeats)
 			meter, repeat = processors, energy.Repeat{Busy: each, Idle: each}
-		} else if g := gpus.Of(d); g != nil {
+		} else if g := gpus.Of(d); g != nil && g.Err == nil {
 			meter, repeat = g.Metered(device).Meter, energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
 		}
 		if meter == nil {
 			return execute.CallEnergy{}, false, nil
 		}
 		e, err := energy.MeasureCalls(ctx, meter, repeat, calls)
+		if implausible := (*energy.ImplausibleError)(nil); errors.As(err, &implausible) {
+			warn("the joules of "+device+" are not measured", implausible)
+			return execute.CallEnergy{}, false, nil
+		}
 		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
 			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
 	}

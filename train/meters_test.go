@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+	"io/fs"
 	"testing"
 
 	"dahl/energy"
@@ -33,6 +35,24 @@ func TestMetersOfDevice(t *testing.T) {
 	m.Shown = nil // CUDA does not say: in the order of the buses
 	if got := m.Of(&platform.Device{Kind: "cuda", Ordinal: 1}); got != &m.Meters[1] {
 		t.Errorf("without addresses: %+v", got)
+	}
+}
+
+// A board that may not be opened has no address, so that nobody knows which device it is. It is named by its number, and
+// no device lacks its joules. Without addresses from CUDA it is the device of its number.
+func TestDeniedBoards(t *testing.T) {
+	denied := fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)
+	m := &GPUMeters{Meters: []energy.GPUMeters{{Err: denied}, {GPU: energy.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
+	boards := m.unknown()
+	if len(boards) != 1 || boards[0].Of != "GPU 0" || !boards[0].Unused || boards[0].Err != denied {
+		t.Errorf("%+v", boards)
+	}
+	if g := m.Of(&platform.Device{Kind: "cuda"}); g != &m.Meters[1] {
+		t.Errorf("the device has %+v", g)
+	}
+	m.Shown = nil
+	if g := m.Of(&platform.Device{Kind: "cuda"}); g.Err != denied || m.unknown() != nil {
+		t.Errorf("without addresses the device has %+v, and besides there are %+v", g, m.unknown())
 	}
 }
 

@@ -35,7 +35,9 @@ type Trainer struct {
 	Saving   Saving           // what checkpoints have cost
 	Load     execute.Load     // what others did on the cores, once the training has ended
 	Readings []energy.Reading // of meters, where [Workload.Train] has run it
-	Complete bool
+	// MeterStates says what became of each of them.
+	MeterStates []energy.MeterState
+	Complete    bool
 
 	// What happens while the training goes on is told to these, where they are not nil: an
 	// epoch that has ended and the time since the begin, a device that the training goes on
@@ -114,6 +116,7 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 	err = t.Run(ctx)
 	var meterErr error
 	t.Readings, meterErr = meters.Stop()
+	t.MeterStates = meters.MeterStates()
 	return t, errors.Join(err, meterErr)
 }
 

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/energy"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -34,7 +36,7 @@ type peerEnergy struct {
 // given time, after one in which nothing runs; nil where the machine has no meter.
 func measureEnergy(p *platform.Platform, batch int, target time.Duration, contestants []*contestant) (*peerEnergy, error) {
 	start := peer.StartMeters(p)
-	meters, err := peer.Window(start, func() error { time.Sleep(target); return nil })
+	meters, _, err := peer.Window(start, func() error { time.Sleep(target); return nil })
 	if err != nil || len(meters) == 0 {
 		return nil, err
 	}
@@ -45,8 +47,8 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 	for range energyTrials {
 		for i, c := range contestants {
 			steps := int(max(1, target/c.step))
-			readings, err := peer.Window(start, func() error { _, err := c.run(0, steps); return err })
-			if err != nil {
+			readings, states, err := peer.Window(start, func() error { _, err := c.run(0, steps); return err })
+			if err = cmp.Or(err, energy.Doubt(states)); err != nil {
 				return nil, fmt.Errorf("joules of %s: %w", c, err)
 			}
 			w, images := peer.Sum(readings), float64(steps*batch)

@@ -144,6 +144,11 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	meters := train.OpenGPUs(p)
 	defer meters.Close()
 	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
+	if noMeter == nil {
+		if _, noMeter = believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
+			processors = nil
+		}
+	}
 	f.energy, f.sum.Platform = train.MeasureEnergy(p, meters, processors, f.joules), p
 	defer cli.Saving(ctx, "measuring ends, and what was measured is written")()
 	if f.clocks {

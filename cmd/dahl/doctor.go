@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,8 +37,8 @@ func newDoctor([]string) *cobra.Command {
 		Long: `doctor lists what dahl finds on this machine: processors with their kernels and caches,
 memory, GPUs and the libraries for them, meters of energy and temperature, and clocks that can
 be set, and says what a calibration takes. Where something is missing it says why: a permission,
-with the command that gives it, a virtual machine, or hardware that does not count. It measures
-nothing and changes nothing.`,
+with the command that gives it, a virtual machine, or hardware that does not count. It looks at
+each counter of energy until that has moved, and for a second at most, and changes nothing.`,
 		Example: "  dahl doctor\n  dahl doctor --json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,11 +102,11 @@ func (h *examined) examine(p *platform.Platform) *findings {
 	all.add("kernels", kernelsHere(), nil)
 	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", budget.Size(p.Memories[0].CapacityBytes), budget.Size(budget.Available().Bytes)), nil)
 	h.examineGPUs(all)
-	all.add("joules of processors", "RAPL counts them; calibrate measures their watts", h.processorMeter())
-	text, err := h.temperature()
+	text, err := h.processorMeter()
+	all.add("joules of processors", text, err)
+	text, err = h.temperature()
 	all.add("temperature", text, err)
-	text, err = h.gpuJoules()
-	all.add("joules of GPUs", text, err)
+	h.examineGPUMeters(all)
 	text, err = clocksOf(p)
 	all.add("clocks of processors", text, err)
 	all.add("calibration", calibrationTime(), nil)
@@ -144,18 +145,37 @@ func (h *examined) examineGPUs(all *findings) {
 	}
 }
 
-// processorMeter says why the counters of processors cannot be read; nil: they can.
-func (h *examined) processorMeter() error {
+// processorMeter says how joules of processors are counted, or why they are not.
+func (h *examined) processorMeter() (string, error) {
 	meter, err := h.processor()
 	switch {
-	case err == nil:
-		return meter.Close()
 	case errors.Is(err, energy.ErrNoCounter) && h.virtual:
-		return errors.New("this is a virtual machine, and only its host counts joules; they are modelled by the platform's watts")
+		return "", errors.New("this is a virtual machine, and only its host counts joules; they are modelled by the platform's watts")
 	case errors.Is(err, energy.ErrNoCounter):
-		return fmt.Errorf("%w; load it with: sudo modprobe intel_rapl_msr", err)
+		return "", fmt.Errorf("%w; load it with: sudo modprobe intel_rapl_msr", err)
+	case err != nil:
+		return "", err
 	}
-	return err
+	text, err := believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: meter})
+	if err != nil {
+		return "", fmt.Errorf("%w; they are modelled by the platform's watts", err)
+	}
+	return "RAPL counts them" + text + "; calibrate measures their watts", meter.Close()
+}
+
+// believed looks at a meter. It says which of its counters are one, or which cannot be believed.
+func believed(m energy.Metered) (string, error) {
+	states := energy.Look([]energy.Metered{m})
+	var merged []string
+	for i := range states {
+		if s := &states[i]; s.Status == energy.Merged {
+			merged = append(merged, s.String())
+		}
+	}
+	if err := energy.Doubt(states); err != nil || merged == nil {
+		return "", err
+	}
+	return " (" + strings.Join(merged, "; ") + ")", nil
 }
 
 // temperature reads the sensor of processors.
@@ -167,21 +187,39 @@ func (h *examined) temperature() (string, error) {
 	return fmt.Sprintf("%.0f degrees Celsius now", celsius), err
 }
 
-func (h *examined) gpuJoules() (string, error) {
+// examineGPUMeters says of every GPU by what its joules are counted, or why they are not.
+func (h *examined) examineGPUMeters(all *findings) {
 	meters, err := h.gpuMeters()
 	if err != nil {
-		return "", err
+		all.add("joules of GPUs", "", err)
+		return
 	}
-	var texts []string
+	metered := make([]energy.Metered, len(meters))
 	for i := range meters {
-		m := &meters[i]
-		how := "integral of sampled watts"
-		if m.Counter != nil {
-			how = "counter"
-		}
-		texts = append(texts, fmt.Sprintf("%s by %s, driver %s, limit %s W", m.GPU.Name, how, m.GPU.Driver, cli.ThreeDigits(m.GPU.PowerLimitWatts)))
+		metered[i] = meters[i].Metered(fmt.Sprint("GPU ", i))
 	}
-	return strings.Join(texts, "; "), energy.CloseGPUs()
+	states := energy.Look(metered)
+	for i := range meters {
+		of := metered[i].Of
+		text, err := gpuMeter(&meters[i].GPU, slices.DeleteFunc(slices.Clone(states), func(s energy.MeterState) bool { return s.Of != of }))
+		all.add("joules of "+of, text, err)
+	}
+	// What is closed is not used any more.
+	_ = energy.CloseGPUs()
+}
+
+// gpuMeter says by which of its meters the joules of a GPU are counted, or why by none.
+func gpuMeter(g *energy.GPU, states []energy.MeterState) (string, error) {
+	doubt := energy.Doubt(states)
+	i := slices.IndexFunc(states, func(s energy.MeterState) bool { return s.Status == energy.Counts })
+	if i < 0 {
+		return "", cmp.Or(doubt, errors.New(states[0].String()))
+	}
+	text := fmt.Sprintf("%s by %s, driver %s, limit %s W", g.Name, states[i].Meter, g.Driver, cli.ThreeDigits(g.PowerLimitWatts))
+	if doubt != nil {
+		text += "; " + cli.OneLine(doubt)
+	}
+	return text, nil
 }
 
 // clocksOf says between which frequencies --set-clocks may set processors.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/energy"
 	"dahl/execute"
@@ -80,8 +83,8 @@ func TestDoctorSaysWhyNot(t *testing.T) {
 	for file, text := range map[string]string{"name": "package-0", "energy_uj": "17", "max_energy_range_uj": "262143328850"} {
 		writeTestFile(t, filepath.Join(root, "intel-rapl:0", file), text+"\n")
 	}
-	if f := virtual.found(t, of); !f.Has {
-		t.Errorf("with a counter: %+v", f)
+	if f := virtual.found(t, of); f.Has || !strings.HasPrefix(f.Text, "RAPL package-0 of processors stuck: it shows 1.7e-05 J and has not moved in 1") {
+		t.Errorf("with a counter that does not move: %+v", f)
 	}
 	const allow = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
 	bare.processor = func() (energy.Meter, error) {
@@ -89,6 +92,55 @@ func TestDoctorSaysWhyNot(t *testing.T) {
 	}
 	if f := bare.found(t, of); f.Has || f.Command != allow || !strings.HasSuffix(f.Text, "for root only; run as root, or allow it until the next start with: "+allow) {
 		t.Errorf("without permission: %+v", f)
+	}
+}
+
+// TestDoctorCounts: one package, and the same one shown twice.
+func TestDoctorCounts(t *testing.T) {
+	root := t.TempDir()
+	countJoules(t, root)
+	h := ofTree(root)
+	want := finding{Of: "joules of processors", Has: true, Text: "RAPL counts them; calibrate measures their watts"}
+	if f := h.found(t, want.Of); f != want {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+	if err := os.Symlink(filepath.Join(root, "intel-rapl:0"), filepath.Join(root, "intel-rapl:1")); err != nil {
+		t.Fatal(err)
+	}
+	want.Text = "RAPL counts them (RAPL package-0 of processors merged: it shows the same as RAPL package-0, so that the two are one and count once); calibrate measures their watts"
+	if f := h.found(t, want.Of); f != want {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+}
+
+// constantPower is a meter of 70 W.
+type constantPower struct{ begin time.Time }
+
+func (m *constantPower) Name(int) string       { return "power" }
+func (m *constantPower) Update() time.Duration { return time.Millisecond }
+func (m *constantPower) Close() error          { return nil }
+func (m *constantPower) Counters() []energy.Counter {
+	return []energy.Counter{{Name: "power", TDPWatts: 700, Integral: true}}
+}
+func (m *constantPower) Read(uj []uint64) error {
+	uj[0] = uint64(70 * time.Since(m.begin).Microseconds())
+	return nil
+}
+
+// TestDoctorNamesDeniedGPU: of two GPUs one may not be opened.
+func TestDoctorNamesDeniedGPU(t *testing.T) {
+	h := ofTree(t.TempDir())
+	h.gpuMeters = func() ([]energy.GPUMeters, error) {
+		return []energy.GPUMeters{{Err: fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)},
+			{GPU: energy.GPU{Name: "H100", Driver: "570", PowerLimitWatts: 700}, Power: &constantPower{time.Now()}}}, nil
+	}
+	for _, want := range []finding{
+		{Of: "joules of GPU 0", Text: "GPU 0 denied: GPU 0: open it: permission denied"},
+		{Of: "joules of GPU 1", Has: true, Text: "H100 by power, driver 570, limit 700 W"},
+	} {
+		if f := h.found(t, want.Of); f != want {
+			t.Errorf("%+v, want %+v", f, want)
+		}
 	}
 }
 

@@ -223,7 +223,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
-	t.gpus = meters.States
+	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
@@ -334,7 +334,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
-	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.Losses, t.metered()
+	s.Devices, s.Losses, s.EnergyJ.Metered, s.EnergyJ.Meters = t.devices, t.Losses, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
@@ -408,6 +408,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.Measured, t.Predicted
 	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
+	printMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {

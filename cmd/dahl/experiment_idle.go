@@ -63,10 +63,10 @@ func (r *gridRun) measureIdle(ctx context.Context, window time.Duration) (idle [
 
 // idleReadings reads the meters of a machine for a while; nil: it has none.
 func idleReadings(ctx context.Context, p *platform.Platform, window time.Duration) ([]energy.Reading, error) {
-	if readings, err := startMeters(p).Stop(); len(readings) == 0 || err != nil {
-		return nil, err
-	}
 	meters := startMeters(p)
+	if meters.Empty() {
+		return meters.Stop()
+	}
 	select {
 	case <-time.After(window):
 	case <-ctx.Done():

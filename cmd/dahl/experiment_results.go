@@ -28,11 +28,15 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 	if m.ended() {
 		return experiment.NewRow(c, experiment.Failed, m.Diverged.What())
 	}
-	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
+	summaryPath, platformPath := filepath.Join(dir, summaryFile), filepath.Join(dir, rundir.PlatformFile)
+	if changed, err := rundir.Changed(dir, m); err != nil || slices.Contains(changed, summaryPath) || slices.Contains(changed, platformPath) {
+		return missing
+	}
+	s, err := readJSON[summary](summaryPath)
 	if err != nil {
 		return missing
 	}
-	p, err := platform.Load(filepath.Join(dir, rundir.PlatformFile))
+	p, err := platform.Load(platformPath)
 	if err != nil {
 		return missing
 	}

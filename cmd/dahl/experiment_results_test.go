@@ -36,11 +36,17 @@ func restoreMeters(start func(*platform.Platform) *train.Meters, window time.Dur
 // countJoules makes a tree of one package whose counter goes up by 20 W until the test ends.
 func countJoules(t *testing.T, dir string) {
 	t.Helper()
+	showJoules(t, dir, func(us int64) int64 { return 20 * us })
+}
+
+// showJoules makes a tree of one package whose counter shows what it is told of the microseconds until the test ends.
+func showJoules(t *testing.T, dir string, shows func(us int64) int64) {
+	t.Helper()
 	zone := filepath.Join(dir, "intel-rapl:0")
 	begin := time.Now()
 	count := func() error {
 		temporary := filepath.Join(zone, "next")
-		if err := os.WriteFile(temporary, fmt.Appendln(nil, 20*time.Since(begin).Microseconds()), 0o666); err != nil {
+		if err := os.WriteFile(temporary, fmt.Appendln(nil, shows(time.Since(begin).Microseconds())), 0o666); err != nil {
 			return err
 		}
 		return os.Rename(temporary, filepath.Join(zone, "energy_uj"))

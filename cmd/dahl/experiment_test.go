@@ -226,7 +226,7 @@ func TestExperimentKilled(t *testing.T) {
 }
 
 // TestExperimentResumes: a training that was cut off and keeps a checkpoint goes on, and its row says so and
-// has no joules of all of it.
+// has no joules of all of it. Once a file of it is changed, it is no result any more, and is to run again.
 func TestExperimentResumes(t *testing.T) {
 	inGrid(t, `
 name = "cut"
@@ -260,6 +260,16 @@ workers = [1]
 	row := r.dahlRow(&cell, dir)
 	if row.Status != experiment.OK || !strings.Contains(row.Reason, "it went on after step 2") || row.Values[experiment.Joules] == row.Values[experiment.Joules] {
 		t.Errorf("%+v", row)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, summaryFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(" "); errors.Join(err, f.Close()) != nil {
+		t.Fatal(err)
+	}
+	if row := r.dahlRow(&cell, dir); row.Status != experiment.Missing {
+		t.Errorf("a cell whose summary was changed is %s", row.Status)
 	}
 }
 

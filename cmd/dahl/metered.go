@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -57,6 +58,23 @@ func covers(readings []energy.Reading, p *platform.Platform) bool {
 		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == energy.MeterOf(&d) })
 	}
 	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
+}
+
+// printMeters says of each meter that has not simply counted what became of it, and what that means.
+func printMeters(out io.Writer, states []energy.MeterState, readings []energy.Reading) {
+	for i := range states {
+		m := &states[i]
+		if m.Status == energy.Counts {
+			continue
+		}
+		measured := slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == m.Of })
+		switch text := m.String(); {
+		case m.Whole() || m.Unused || measured:
+			fmt.Fprintf(out, "meter     %s\n", text)
+		default:
+			fmt.Fprintf(out, "meter     %s; so the joules of %s are not measured\n", text, m.Of)
+		}
+	}
 }
 
 // readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of

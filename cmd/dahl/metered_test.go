@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,59 @@ func TestMeteredSteps(t *testing.T) {
 		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)
 		}
+	}
+}
+
+// TestExecuteSaysWhatBecameOfMeters runs beside counters of one package: one that counts, the same shown twice, one that falls
+// at every reading, and one that stands still. The text and energy.json say so, joules are measured in the first two only, and
+// verify takes each run.
+func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
+	defer restoreMeters(startMeters, idleWindow)
+	up := func(us int64) int64 { return 20 * us }
+	for _, c := range []struct {
+		name           string
+		shows          func(us int64) int64
+		mirrored       bool
+		status         []energy.Status
+		line, headline string
+	}{
+		{"counts", up, false, []energy.Status{energy.Counts}, "J of processors by RAPL (1 package); ", "(measured by meters)"},
+		{"mirrored", up, true, []energy.Status{energy.Counts, energy.Merged}, "meter     RAPL package-0 of processors merged: it shows the same as ", "(measured by meters)"},
+		{"falls", func(us int64) int64 { return 200e9 - us }, false, []energy.Status{energy.Unknown}, "more than 3 times 500 W (taken for a package that does not say it); so the joules of processors are not measured\n", "(modelled, "},
+		{"stuck", func(int64) int64 { return 17 }, false, []energy.Status{energy.Stuck}, "meter     RAPL package-0 of processors stuck: it shows 1.7e-05 J and has not moved in ", "(modelled, "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			tree := t.TempDir()
+			showJoules(t, tree, c.shows)
+			if c.mirrored {
+				if err := os.Symlink(filepath.Join(tree, "intel-rapl:0"), filepath.Join(tree, "intel-rapl:1")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fakePowercap(tree)
+			writeTestFile(t, "small.toml", smallNetwork)
+			text := mustRun(t, strings.Fields("execute --model small.toml --data digits --limit 400 --epochs 8 --out run")...)
+			if !strings.Contains(text, c.line) || !strings.Contains(text, c.headline) {
+				t.Errorf("lacks %q or %q:\n%s", c.line, c.headline, text)
+			}
+			run, err := loadRun("run")
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := run.Energy()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status []energy.Status
+			for _, m := range report.Meters {
+				status = append(status, m.Status)
+			}
+			if whole := c.status[0] == energy.Counts; !slices.Equal(status, c.status) || (len(report.Readings) == 1) != whole {
+				t.Errorf("energy.json has %+v and %+v, want %v", report.Meters, report.Readings, c.status)
+			}
+			mustRun(t, "verify", "run")
+		})
 	}
 }
 

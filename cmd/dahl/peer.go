@@ -204,13 +204,13 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
 		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
 		ImagesPerS: &rate, Provenance: &b,
-		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings},
+		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
 		Load:    newLoadSummary(r.Load, r.Threads),
 		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
 	}
 	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
 	s.addLast(&r.Epochs[len(r.Epochs)-1])
-	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 {
+	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 && r.Energy.Unavailable == "" {
 		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
 		s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Images), energy.Measured
 	}
@@ -238,10 +238,13 @@ func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.D
 
 // peerEnergyText prints the joules of a training by another program.
 func peerEnergyText(e *peer.Energy) string {
-	if e.Unavailable != "" {
+	if e.Unavailable != "" && len(e.Readings) == 0 {
 		return "energy unavailable: " + e.Unavailable
 	}
 	text := "measured " + readingsText(e.Readings)
+	if e.Unavailable != "" {
+		return text + ", and not of all: " + e.Unavailable
+	}
 	if above, ok := e.AboveIdle(); ok {
 		text += fmt.Sprintf(", %s J above idle", cli.ThreeDigits(above))
 	}

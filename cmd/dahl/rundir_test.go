@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,4 +250,37 @@ func TestAddedToAPart(t *testing.T) {
 		t.Error("the part is still there")
 	}
 	wantVerified(t, "e")
+}
+
+// TestChangedFilesAreNamed: who reads a run of which a table or description was changed is told which, whatever the change
+// means. Here it is a blank at the end.
+func TestChangedFilesAreNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, append(strings.Fields(tinyTraining), "--out", "run")...)
+	for _, name := range []string{rundir.EnergyFile, rundir.ScheduleFile, summaryFile, stepsFile, rundir.PlatformFile} {
+		path := filepath.Join("run", name)
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"compare run", "kernels run", "plot run gantt", "report run --out page.html", "trace run"} {
+			if err := os.WriteFile(path, was, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if r := dahl(t, t.Context(), strings.Fields(line)...); r.code != cli.ExitOK || strings.Contains(r.stderr, "not as it was written") {
+				t.Fatalf("%s, unchanged: exit code %d, %s", line, r.code, r.stderr)
+			}
+			if err := os.WriteFile(path, append(slices.Clone(was), ' '), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			r := dahl(t, t.Context(), strings.Fields(line)...)
+			if want := `level=WARN msg="a file of the run is not as it was written; dahl verify says more" file=` + path + "\n"; !strings.Contains(r.stderr, want) {
+				t.Errorf("%s after a change of %s: exit code %d, %q", line, path, r.code, r.stderr)
+			}
+		}
+		if err := os.WriteFile(path, was, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -34,7 +35,7 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error
 	recorded.On = w.Options.Devices
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
-	report.Epoch, report.FirstStep = o.Epoch, o.First
+	report.Epoch, report.FirstStep, report.Meters = o.Epoch, o.First, s.EnergyJ.Meters
 	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
 	if err == nil && w.chosen.some() {
 		err = d.Write(machineFile, w.all.WriteTOML)
@@ -104,6 +105,13 @@ func loadRun(dir string) (*loadedRun, error) {
 	}
 	if m.Command == peerCommand {
 		return nil, cli.InputErrorf("%s is a training by %s, which has no tasks to show; its curves are in %s and %s", dir, m.Program.Program, epochsFile, stepsFile)
+	}
+	changed, err := rundir.Changed(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range changed {
+		slog.Warn("a file of the run is not as it was written; dahl verify says more", "file", file)
 	}
 	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {

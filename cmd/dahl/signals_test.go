@@ -20,6 +20,10 @@ import (
 const asDahl = "DAHL_TEST_DAHL"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(mutantServer) != "" {
+		serveMutants()
+		return
+	}
 	if os.Getenv(asDahl) != "" {
 		killItself()
 		waitItself()

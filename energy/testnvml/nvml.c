@@ -12,6 +12,7 @@
  *   energy=1    0: the board has no counter of energy
  *   power=1     0: the board tells no power at all
  *   root=1      0: clocks may not be locked
+ *   denied=-1   the board that may not be opened
  *
  * TESTNVML_NOW is the time in microseconds; without it the time since nvmlInit runs.
  * The power is exact at every moment; the counter shows what was drawn up to the last
@@ -98,6 +99,7 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *n) {
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned i, nvmlDevice_t *d) {
 	if (i >= MAX_BOARDS || i >= (unsigned)script("devices", 1)) return NVML_ERROR_INVALID_ARGUMENT;
+	if ((int)i == (int)script("denied", -1)) return NVML_ERROR_NO_PERMISSION;
 	d->handle = (struct nvmlDevice_st *)(size_t)(i + 1);
 	return NVML_SUCCESS;
 }

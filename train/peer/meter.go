@@ -10,7 +10,9 @@ import (
 
 // Meters are what counts joules from their start on; [train.Meters] are those of this machine.
 type Meters interface {
+	Empty() bool // there are none
 	Stop() ([]energy.Reading, error)
+	MeterStates() []energy.MeterState // after Stop
 }
 
 // StartMeters starts the meters of this machine.
@@ -18,12 +20,12 @@ func StartMeters(p *platform.Platform) func() Meters {
 	return func() Meters { return train.StartMeters(p) }
 }
 
-// Window reads meters while something runs.
-func Window(start func() Meters, run func() error) ([]energy.Reading, error) {
+// Window reads meters while something runs, and says what became of each.
+func Window(start func() Meters, run func() error) ([]energy.Reading, []energy.MeterState, error) {
 	meters := start()
 	err := run()
 	readings, stopErr := meters.Stop()
-	return readings, errors.Join(err, stopErr)
+	return readings, meters.MeterStates(), errors.Join(err, stopErr)
 }
 
 // Sum is what several meters counted over the same time.
@@ -38,10 +40,11 @@ func Sum(readings []energy.Reading) (sum energy.Reading) {
 
 // Energy is what all meters of a machine counted while a program trained.
 type Energy struct {
-	Readings []energy.Reading `json:"readings"`
+	Readings []energy.Reading    `json:"readings"`
+	Meters   []energy.MeterState `json:"meters,omitempty"` // what became of each
 	// Idle are the readings of a window in which nothing ran; nil: there was none.
 	Idle []energy.Reading `json:"idle,omitempty"`
-	// Unavailable says why there are no readings; "": there are.
+	// Unavailable says why the readings are not those of all meters, or that there are none; "": they are.
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
@@ -61,8 +64,11 @@ func (e *Energy) AboveIdle() (joules float64, ok bool) {
 	return sum.Joules - float64(idle.Joules/idle.Seconds*sum.Seconds), true
 }
 
-// whyUnavailable says why this machine's processors have no meter.
-func whyUnavailable() string {
+// whyUnavailable says why no meter was read, of which these are the states.
+func whyUnavailable(states []energy.MeterState) string {
+	if err := energy.Doubt(states); err != nil {
+		return err.Error()
+	}
 	meter, err := energy.OpenRAPL(energy.PowercapRoot)
 	if err != nil {
 		return err.Error()

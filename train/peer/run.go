@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/train"
@@ -165,16 +166,18 @@ func (t *Training) Run(ctx context.Context) error {
 
 // meter reads the meters while nothing runs, where there are some, and then while the program trains.
 func (r *Result) meter(ctx context.Context, j *Job, train func() error) error {
-	some, err := j.Meters().Stop()
+	first := j.Meters()
+	_, err := first.Stop()
 	if err != nil {
 		return err
 	}
-	if len(some) == 0 {
-		r.Energy.Unavailable = whyUnavailable()
+	if first.Empty() {
+		r.Energy.Meters = first.MeterStates()
+		r.Energy.Unavailable = whyUnavailable(r.Energy.Meters)
 		return train()
 	}
 	if j.Idle > 0 {
-		r.Energy.Idle, err = Window(j.Meters, func() error {
+		r.Energy.Idle, _, err = Window(j.Meters, func() error {
 			select {
 			case <-time.After(j.Idle):
 				return nil
@@ -186,7 +189,10 @@ func (r *Result) meter(ctx context.Context, j *Job, train func() error) error {
 			return err
 		}
 	}
-	r.Energy.Readings, err = Window(j.Meters, train)
+	r.Energy.Readings, r.Energy.Meters, err = Window(j.Meters, train)
+	if doubt := energy.Doubt(r.Energy.Meters); doubt != nil {
+		r.Energy.Unavailable = doubt.Error()
+	}
 	return err
 }
 

@@ -122,6 +122,28 @@ func TestRunWithoutMeters(t *testing.T) {
 	}
 }
 
+// A meter that stands still is none: there are no joules, and the energy says why.
+func TestRunWithStuckMeter(t *testing.T) {
+	w, losses := smallWork(t)
+	root, _ := powercap(t)
+	fake{Losses: losses}.set(t)
+	j := jobOf(t, w)
+	j.Meters = func() Meters {
+		rapl, err := energy.OpenRAPL(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+	}
+	r, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != energy.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
+		t.Errorf("%+v", e)
+	}
+}
+
 // What goes wrong in a process is told with its last words. A program that is not there is told apart.
 func TestRunErrors(t *testing.T) {
 	w, losses := smallWork(t)

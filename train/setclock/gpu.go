@@ -32,6 +32,9 @@ func (nvml) find(d *platform.Device) (string, error) {
 	if g == nil {
 		return "", fmt.Errorf("the driver shows no such GPU")
 	}
+	if g.Err != nil {
+		return "", g.Err
+	}
 	return g.GPU.UUID, nil
 }
 

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutated is a command line whose words and files are changed.
+type mutated struct {
+	name, line string
+	needs      []string // files and directories; their files are changed
+	writes     []string // what it may make or change
+	sealed     bool     // the first of its needs is a run, or several, whose files are sealed
+	result     string   // of a run that goes on or again: its directory
+	makes      []string // of a run otherwise: files that follow from it
+}
+
+// mutatedCommands reads every kind of file.
+var mutatedCommands = []mutated{
+	{name: "platform", line: "simulate --platform node.toml --model net.toml --lowering low.toml --batch 3 --steps 2 --out out", needs: []string{"node.toml", "net.toml", "low.toml"}, writes: []string{"out"}},
+	{name: "plan", line: "plan --platform node.toml --model net.toml --batch 3 --steps 2 --out out", needs: []string{"node.toml", "net.toml"}, writes: []string{"out"}},
+	{name: "objective", line: "plan --platform node.toml --graph small.json --objective energy --out out", needs: []string{"node.toml", "small.json"}, writes: []string{"out"}},
+	{name: "json", line: "simulate --platform node.toml --graph net.json --steps 2 --out out", needs: []string{"net.json", "node.toml"}, writes: []string{"out"}},
+	{name: "text", line: "simulate --platform node.toml --graph net.txt --steps 2 --out out", needs: []string{"net.txt", "node.toml"}, writes: []string{"out"}},
+	{name: "export", line: "graph --model net.toml --lowering low.toml --export x.json", needs: []string{"net.toml", "low.toml"}, writes: []string{"x.json"}},
+	{name: "follow", line: "simulate --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --plan plan.json --out out", needs: []string{"plan.json", "node.toml", "net.toml"}, writes: []string{"out"}},
+	{name: "replay", line: "execute --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --plan plan.json --out out", needs: []string{"plan.json", "net.toml", "node.toml"}, writes: []string{"out"}},
+	{name: "stg", line: "import a.stg --out x.json", needs: []string{"a.stg"}, writes: []string{"x.json"}},
+	{name: "dot", line: "import a.dot --out x.json", needs: []string{"a.dot"}, writes: []string{"x.json"}},
+	{name: "placement", line: "import a.json --out x.json", needs: []string{"a.json"}, writes: []string{"x.json"}},
+	{name: "onnx", line: "execute --model net.onnx --limit 4 --batch 2 --workers 1 --out out", needs: []string{"net.onnx"}, writes: []string{"out"}},
+	{name: "npz", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.npz --save x.npz --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out", "x.npz"}},
+	{name: "idx", line: "execute --model net.toml --data idx --batch 3 --workers 1 --out out", needs: []string{"idx", "net.toml"}, writes: []string{"out"}},
+	{name: "cifar", line: "execute --model colour.toml --data cifar --batch 3 --workers 1 --out out", needs: []string{"cifar", "colour.toml"}, writes: []string{"out"}},
+	{name: "pictures", line: "execute --model rgb.toml --data pictures --batch 3 --workers 1 --out out", needs: []string{"pictures", "rgb.toml"}, writes: []string{"out"}},
+	{name: "labels", line: "execute --model rgb.toml --data labels --batch 3 --workers 1 --out out", needs: []string{"labels", "rgb.toml"}, writes: []string{"out"}},
+	{name: "experiment", line: "experiment run grid.toml --out out", needs: []string{"grid.toml", "net.toml", "node.toml"}, writes: []string{"out"}},
+	{name: "again", line: "experiment run grid.toml --out grid", needs: []string{"grid", "grid.toml", "net.toml", "node.toml"}, writes: []string{"grid"}, sealed: true, makes: []string{"grid/results.csv"}},
+	{name: "cells", line: "experiment verify grid", needs: []string{"grid", "net.toml", "node.toml"}, sealed: true},
+	{name: "calibration", line: "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml", needs: []string{"here.toml", "tiny.toml"}, writes: []string{"here.toml"}},
+	{name: "resume", line: "execute --resume cut", needs: []string{"cut", "net.toml"}, writes: []string{"cut"}, sealed: true, result: "cut"},
+	{name: "longer", line: "execute --resume run --epochs 3", needs: []string{"run", "net.toml"}, writes: []string{"run"}, sealed: true, result: "run"},
+	{name: "rerun", line: "rerun run --out again", needs: []string{"run", "net.toml"}, writes: []string{"again"}, sealed: true, result: "again"},
+	{name: "verify", line: "verify run", needs: []string{"run"}, sealed: true},
+	{name: "compare", line: "compare run", needs: []string{"run"}, sealed: true},
+	{name: "report", line: "report run --out page.html", needs: []string{"run"}, writes: []string{"page.html"}, sealed: true, makes: []string{"page.html"}},
+	{name: "plot", line: "plot run gantt memory", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/gantt.svg", "run/memory.svg"}},
+	{name: "trace", line: "trace run", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/trace.json"}},
+	{name: "kernels", line: "kernels run", needs: []string{"run"}, sealed: true},
+}
+
+// colourNetwork is a model of coloured pictures of some size.
+func colourNetwork(size string) string {
+	return strings.ReplaceAll(tinyNetwork, "[1, 8, 8]", "[3, "+size+"]")
+}
+
+// makeCorpus makes the files that all commands read, in the present directory.
+func makeCorpus(t *testing.T) {
+	t.Helper()
+	writeTestFile(t, "node.toml", emulatedNode)
+	writeTestFile(t, "net.toml", smallNetwork)
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	writeTestFile(t, "colour.toml", colourNetwork("32, 32"))
+	writeTestFile(t, "rgb.toml", colourNetwork("8, 8"))
+	writeTestFile(t, "a.stg", "3\n0 1 0\n1 4 1 0\n2 2 1 0\n3 3 2 1 2\n4 0 1 3\n# the end\n")
+	writeTestFile(t, "a.dot", "digraph G {\n  a [size=\"1e9\"];\n  b [size=\"2e9\", label=\"x\"];\n  a -> b [size=\"1e6\"];\n  b -> c;\n  c [size=\"5e8\"];\n}\n")
+	writeTestFile(t, "a.json", `{"maxSizePerFPGA": 1e9, "maxFPGAs": 1, "maxCPUs": 1, "nodes": [
+ {"id": 1, "name": "fc", "supportedOnFpga": true, "cpuLatency": 2.5, "fpgaLatency": 0.25, "isBackwardNode": false, "colorClass": 3, "size": 60},
+ {"id": 2, "name": "relu", "supportedOnFpga": true, "cpuLatency": 1, "fpgaLatency": 0.5, "size": 10}],
+ "edges": [{"sourceId": 1, "destId": 2, "cost": 0.125}]}`)
+	writeTestFile(t, "small.json", `{"format": "dahl-graph 1", "buffers": [{"name": "x", "shape": [70], "type": "uint8"}],
+ "tasks": [{"name": "a", "writes": ["x"], "ns": {"cpu": 5000, "emulated": 3000}}, {"name": "b", "reads": ["x"], "ns": {"cpu": 2000, "emulated": 3000}}]}`)
+	writeTestFile(t, "grid.toml", "name = \"grid\"\n[run]\ncommand = \"simulate\"\nplatform = \"node.toml\"\nmodel = \"net.toml\"\nsteps = 2\n[grid]\nbatch = [3]\n[[case]]\nname = \"a\"\nseed = 3\n")
+	makeImages(t)
+	for _, line := range []string{
+		"graph --model net.toml --batch 3 --export low.toml", "graph --model net.toml --batch 3 --export net.json", "graph --model net.toml --batch 3 --export net.txt",
+		"experiment run grid.toml --out grid", "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml",
+		"plan --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --out planned",
+		"execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 2 --seed 7 --checkpoint every=1steps --save w.npz --out run",
+	} {
+		mustRun(t, strings.Fields(line)...)
+	}
+	cutAfter(t, "3", strings.Fields("execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 3 --seed 7 --checkpoint every=1steps --out cut")...)
+	if err := os.Rename("planned/plan.json", "plan.json"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeImages makes a data set of each kind, of a few images.
+func makeImages(t *testing.T) {
+	t.Helper()
+	pixel := func(i, x, y int) byte { return byte(i*37 + x*11 + y*5) }
+	for split, n := range map[string]int{"train": 7, "t10k": 3} {
+		images, labels := bytes.NewBuffer([]byte{0, 0, 8, 3}), bytes.NewBuffer([]byte{0, 0, 8, 1})
+		for _, v := range []int{n, 8, 8} {
+			images.Write(binary.BigEndian.AppendUint32(nil, uint32(v)))
+		}
+		labels.Write(binary.BigEndian.AppendUint32(nil, uint32(n)))
+		for i := range n {
+			labels.WriteByte(byte(i % 10))
+			for p := range 64 {
+				images.WriteByte(pixel(i, p%8, p/8))
+			}
+		}
+		writeTestFile(t, "idx/"+split+"-images-idx3-ubyte", images.String())
+		writeTestFile(t, "idx/"+split+"-labels-idx1-ubyte", labels.String())
+	}
+	for name, n := range map[string]int{"data_batch_1.bin": 6, "test_batch.bin": 2} {
+		var records bytes.Buffer
+		for i := range n {
+			records.WriteByte(byte(i))
+			for p := range 3 * 32 * 32 {
+				records.WriteByte(pixel(i, p%32, p/32))
+			}
+		}
+		writeTestFile(t, "cifar/"+name, records.String())
+	}
+	table := "image,label\n"
+	for i := range 6 {
+		m := image.NewRGBA(image.Rect(0, 0, 8, 8))
+		for p := range 64 {
+			v := pixel(i, p%8, p/8)
+			m.Set(p%8, p/8, color.RGBA{v, v / 2, 255 - v, 255})
+		}
+		var asPNG, asJPEG bytes.Buffer
+		if err := png.Encode(&asPNG, m); err != nil {
+			t.Fatal(err)
+		}
+		if err := jpeg.Encode(&asJPEG, m, nil); err != nil {
+			t.Fatal(err)
+		}
+		name := string(rune('a' + i))
+		writeTestFile(t, filepath.Join("pictures", []string{"cat", "dog"}[i%2], name+".png"), asPNG.String())
+		writeTestFile(t, filepath.Join("labels", "images", name+".jpg"), asJPEG.String())
+		table += name + ".jpg," + []string{"cat", "dog"}[i%2] + "\n"
+	}
+	writeTestFile(t, "labels/labels.csv", table)
+}
