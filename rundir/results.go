@@ -85,7 +85,7 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 		return nil, err
 	}
 	l := &Loaded{dir: dir}
-	if err := l.decide(g, p, target); err != nil {
+	if err := l.decide(g, p, target, schedule.PolicyInfo{}); err != nil {
 		return nil, err
 	}
 	l.Problem = l.Decision.Problem(0, 1, true)
@@ -96,13 +96,17 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 	return l, nil
 }
 
-// decide reads the plan and decides by it.
-func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target) (err error) {
+// decide reads the plan and decides by it, or by a policy that decides at run time, of which a plan only says what it did.
+func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target, policy schedule.PolicyInfo) (err error) {
 	if l.Plan, err = ReadPlan(filepath.Join(l.dir, PlanFile), g, p); err != nil {
 		return err
 	}
 	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	l.Decision, err = plan.Decide(prog, p, target, schedule.Choice{Plans: []*schedule.Plan{l.Plan}})
+	choice := schedule.Choice{Plans: []*schedule.Plan{l.Plan}}
+	if policy.Dynamic != nil {
+		choice = schedule.Choice{Policy: policy}
+	}
+	l.Decision, err = plan.Decide(prog, p, target, choice)
 	return err
 }
 

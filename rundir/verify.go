@@ -86,8 +86,8 @@ type Claims struct {
 	*Head
 	PlatformSHA256, GraphSHA256 string
 
-	Target  schedule.Target
-	Planned bool // the plan was made before the run, which followed it
+	Target schedule.Target
+	Policy schedule.PolicyInfo // one that plans, or none: the run followed its plan
 }
 
 // Unchecked is the error of a check that is left out, and says why.
@@ -106,7 +106,7 @@ func VerifyResults(dir string, c *Claims, check func(what string, err error) boo
 	if !check(GraphFile, err) || !soundPlatform {
 		return
 	}
-	if !check(PlanFile, v.decide(g, p, c.Target)) {
+	if !check(PlanFile, v.decide(g, p, c.Target, c.Policy)) {
 		return
 	}
 	v.checkLayout()
@@ -187,7 +187,7 @@ func (v *verification) checkLayout() {
 // checkFollowed verifies that a schedule is what the plan says, where the plan was made
 // before it.
 func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) error {
-	if !v.Planned {
+	if v.Policy.Dynamic != nil {
 		return nil
 	}
 	if err := s.Follows(p, v.Plan); err != nil {

@@ -14,6 +14,7 @@ import (
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/schedule"
 )
 
 // tinyTraining is 2 steps.
@@ -76,6 +77,39 @@ func TestVerifySaysWhatGoesOn(t *testing.T) {
 		}
 		mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
 		wantVerified(t, dir)
+	}
+}
+
+// TestVerifyPoliciesAtRunTime: a run by a policy that decides at run time follows no order of memory that a plan of the same
+// tasks would need. On two memories such a plan was followed in some runs and not in others.
+func TestVerifyPoliciesAtRunTime(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "net.toml", `
+name = "net"
+input = [1, 8, 8]
+[[layer]]
+kind = "conv2d"
+filters = 3
+kernel = 3
+pad = 1
+[[layer]]
+kind = "relu"
+[[layer]]
+kind = "conv2d"
+filters = 5
+kernel = 3
+[[layer]]
+kind = "flatten"
+[[layer]]
+kind = "dense"
+outputs = 10
+`)
+	for _, policy := range schedule.Policies() {
+		if policy.Dynamic == nil {
+			continue
+		}
+		mustRun(t, strings.Fields("execute --platform emulated --devices cpu:2,gpu --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
+		wantVerified(t, "run")
 	}
 }
 

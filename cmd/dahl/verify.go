@@ -105,10 +105,12 @@ func (v *verification) run(ctx context.Context) {
 	if len(m.Graphs) > 0 {
 		claims.GraphSHA256 = m.Graphs[0].SHA256
 	}
-	var err error
-	if claims.Planned, err = m.Options.planned(); err != nil {
-		v.check("policy", err)
-		return
+	if m.Options.Plan == "" {
+		var err error
+		if claims.Policy, err = m.Options.policy(); err != nil {
+			v.check("policy", err)
+			return
+		}
 	}
 	rundir.VerifyResults(v.dir, claims, v.check)
 	if m.Options.Deadline > 0 {
