@@ -29,7 +29,7 @@ demo: bin/dahl
 
 test:
 	go build ./...
-	go test ./...
+	go test -timeout 40m ./...
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -189,8 +189,8 @@ COMPUTES ?= ./kernels/... ./nn/... ./train ./execute
 .PHONY: levels
 levels:
 	@for off in $(LEVELS); do echo "GODEBUG=$$off"; \
-	  GODEBUG=$$off go test -vet=off -count=1 $(COMPUTES) || exit 1; \
-	  GODEBUG=$$off go test -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
+	  GODEBUG=$$off go test -timeout 40m -vet=off -count=1 $(COMPUTES) || exit 1; \
+	  GODEBUG=$$off go test -timeout 40m -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
 
 # Long tests that start no goroutine: the race detector would find nothing in minutes of them.
 ONE_GOROUTINE = ^(TestNoScheduleBeatsTheBound|TestOneDecision|TestEveryOrderOfEnds)$$
@@ -199,7 +199,7 @@ check: test asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go test -race -shuffle=on -skip '$(ONE_GOROUTINE)' ./execute ./schedule ./simulate
+	go test -timeout 40m -race -shuffle=on -skip '$(ONE_GOROUTINE)' ./execute ./schedule ./simulate
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	GOAMD64=v3 go build -o /dev/null ./cmd/dahl
 
