@@ -94,7 +94,7 @@ func TestOneDecisionInFiles(t *testing.T) {
 		run := strings.Fields("simulate --platform random.toml --graph random.json --steps 3")
 		for _, policy := range []string{"heft", "dmda"} {
 			if r := dahl(t, t.Context(), append(run, "--policy", policy, "--out", policy)...); r.code != cli.ExitOK {
-				if !strings.Contains(r.stderr, "bytes") && (policy == "heft" || !strings.Contains(r.stderr, "knows one version of a buffer")) {
+				if !strings.Contains(r.stderr, `memory "m`) && (policy == "heft" || !strings.Contains(r.stderr, "knows one version of a buffer")) {
 					t.Fatalf("seed %d, %s: %s", seed, policy, r.stderr)
 				}
 				continue // a memory is too small

@@ -333,7 +333,7 @@ func (t *timeFlag) String() string {
 	return time.Duration(*t).String()
 }
 
-func (t *timeFlag) Type() string { return "time" }
+func (t *timeFlag) Type() string { return "duration" }
 
 // optional reads a number whose flag may be missing: it is nil then.
 func optional(value **float64) func(string) error {
