@@ -20,6 +20,7 @@ type headline struct {
 	what    string // that was cut into them, see workload.bounded
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured
+	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty: the run is of the models
 	of      string // what takes as long as run, with its verb
 	run     time.Duration
 	bound   time.Duration // of the run
@@ -32,6 +33,12 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
 		h.of = countText(s.Steps, "step") + " take"
+	}
+	if s.Trained != nil {
+		h.by = "by the platform's models "
+		if after := s.Trained.ResumedAfterStep; after > 0 {
+			h.of = fmt.Sprintf("after step %d the run takes", after)
+		}
 	}
 	if s.Models != nil {
 		h.known = known(s.Models)
@@ -61,14 +68,14 @@ func (h *headline) print(out io.Writer, beside string) {
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
 	}
 	times, run, bound := cli.Ratio(h.run.Seconds(), h.bound.Seconds()), cli.ShortTime(h.run), cli.ShortTime(h.bound)
-	text := fmt.Sprintf("%s times the %s that no schedule of %s can beat", cli.ThreeDigits(times), bound, h.what)
+	text := fmt.Sprintf("%s times the %s that %sno schedule of %s can beat", cli.ThreeDigits(times), bound, h.by, h.what)
 	switch {
 	case h.bound == 0:
 		text = "for which no bound is known"
 	case times < 0.995: // of a measured run
 		text = fmt.Sprintf("less than the %s that the platform's models give every schedule of %s: the models are slower than the machine, and dahl calibrate measures them", bound, h.what)
 	case times < 1.005:
-		text = fmt.Sprintf("which no schedule of %s can beat", h.what)
+		text = fmt.Sprintf("which %sno schedule of %s can beat", h.by, h.what)
 	}
 	fmt.Fprintf(out, "bound     %s %s, %s\n", h.of, run, text)
 }
@@ -80,7 +87,7 @@ func (w *workload) bounded() string {
 	if w.Model != nil {
 		of = "lowering"
 	}
-	return fmt.Sprintf("this %s (%d tasks) on these devices", of, w.Program.Graphs[0].NumTasks())
+	return fmt.Sprintf("this %s (%s) on these devices", of, countText(w.Program.Graphs[0].NumTasks(), "task"))
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.

@@ -46,6 +46,12 @@ bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this low
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
+	h.by = "by the platform's models "
+	b.Reset()
+	if h.print(&b, ""); !strings.HasSuffix(b.String(), "1.64 times the 25 ms that by the platform's models no schedule of this lowering (91 tasks) on these devices can beat\n") {
+		t.Errorf("got\n%s", b.String())
+	}
+	h.by = ""
 	for bound, want := range map[time.Duration]string{
 		41 * time.Millisecond: "bound     the run takes 41 ms, which no schedule of this lowering (91 tasks) on these devices can beat\n",
 		43 * time.Millisecond: "bound     the run takes 41 ms, less than the 43 ms that the platform's models give every schedule of this lowering (91 tasks) on these devices: the models are slower than the machine, and dahl calibrate measures them\n",
@@ -56,6 +62,25 @@ bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this low
 		if h.print(&b, ""); !strings.HasSuffix(b.String(), want) {
 			t.Errorf("got\n%swant at the end\n%s", b.String(), want)
 		}
+	}
+}
+
+// TestBoundOfAMeasuredRun: that no schedule can beat a bound is the word of the platform's models, against which a machine
+// may run any single step. A training that went on took its time since then. One image is one image, and the only step
+// of a run is no mean of all but the first.
+func TestBoundOfAMeasuredRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := mustRun(t, "execute", "--workers", "1", "--policy", "heft", "--model", "mlp", "--limit", "1", "--out", "r")
+	if !strings.Contains(out, ": 1 training image 1x28x28") || !strings.Contains(out, "the platform's models ") || strings.Contains(out, "since step") {
+		t.Errorf("got\n%s", out)
+	}
+	if out = mustRun(t, "compare", "r"); !strings.Contains(out, "; the mean of 1 step, those that warm up too") || !strings.HasPrefix(out, "compared: step 1 of 1,") {
+		t.Errorf("got\n%s", out)
+	}
+	// Two steps more, of which the training has three now: the step before them is none of the time since then.
+	out = mustRun(t, "execute", "--resume", "r", "--epochs", "3")
+	if !strings.Contains(out, "\nmeasured  run since step 1 ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
+		t.Errorf("got\n%s", out)
 	}
 }
 

@@ -149,7 +149,7 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
 	}
 	if unused > 0 {
-		fmt.Fprintf(out, "without a task: %d of %d workers\n", unused, len(w.Platform.Workers))
+		fmt.Fprintf(out, "without a task: %s of %s\n", thousands(unused), countText(len(w.Platform.Workers), "worker"))
 	}
 	printEngines(out, decided)
 	fmt.Fprintln(out)
