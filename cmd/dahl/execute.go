@@ -384,7 +384,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %s\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "machine   %s, %s%s\n", w.Platform.Name, countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)

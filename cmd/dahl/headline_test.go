@@ -1,6 +1,8 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +82,34 @@ func TestBoundOfAMeasuredRun(t *testing.T) {
 	// Two steps more, of which the training has three now: the step before them is none of the time since then.
 	out = mustRun(t, "execute", "--resume", "r", "--epochs", "3")
 	if !strings.Contains(out, "\nmeasured  run since step 1 ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+// TestOneIsOne: of one there is no plural, whatever a command counts, and a large number is written in the same way
+// wherever it stands.
+func TestOneIsOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "one.json", `{"format": "dahl-graph 1", "name": "one", "buffers": [{"name": "x", "shape": [5], "type": "float32"}],
+ "tasks": [{"name": "a", "op": "f", "writes": ["x"], "ns": {"*": 3000000}}]}`)
+	plural := regexp.MustCompile(`(?m)(?:^|[ (])1 [a-z]+s\b`)
+	for _, command := range []string{
+		"graph --graph one.json",
+		"graph --model lenet5", // one buffer in the layout hwoi
+		"simulate --platform laptop --devices cpu:1 --graph one.json --verbose",
+		"plan --platform laptop --devices cpu:1 --graph one.json --objective time",
+		"execute --model mlp --limit 1 --workers 1 --policy heft --out r",
+		"kernels r",
+		"compare r",
+	} {
+		for _, found := range plural.FindAllString(mustRun(t, strings.Fields(command)...), -1) {
+			if !slices.Contains([]string{"1 ns", "1 us", "1 ms"}, strings.TrimLeft(found, " (")) {
+				t.Errorf("dahl %s says %q", command, found)
+			}
+		}
+	}
+	// mlp has 28·28·512 + 512 + 512·512 + 512 + 512·10 + 10 weights.
+	if out := mustRun(t, strings.Fields("execute --model mlp --limit 1 --workers 1 --policy heft --out r")...); !strings.Contains(out, ", 669,706 weights, ") {
 		t.Errorf("got\n%s", out)
 	}
 }

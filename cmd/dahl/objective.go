@@ -208,7 +208,7 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := o.objectiveUnit()
 	looked := countText(found.Nodes, "node")
 	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %s plans that differ, after %s moves, of %s choices of devices and tiles", thousands(len(found.Simulated)), thousands(found.Moves), thousands(found.Choices))
+		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", countText(len(found.Simulated), "plan"), countText(found.Moves, "move"), countText(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
 		say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
