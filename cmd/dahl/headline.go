@@ -92,9 +92,12 @@ func (w *workload) bounded() string {
 
 // known says how far the durations of the tasks are known, for the end of a line.
 func known(m *explain.ModelError) string {
-	text := ""
+	text, but := "", ""
+	if m.Unknown > 0 {
+		but = " but those estimated"
+	}
 	if m.Measured+m.Fitted > 0 {
-		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)
+		text = fmt.Sprintf(", ±%.1f %% (the kernels' times%s)", knownPercent(m), but)
 	}
 	if m.Unknown > 0 {
 		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
@@ -102,14 +105,18 @@ func known(m *explain.ModelError) string {
 	return text
 }
 
+// knownPercent is the error of the part of a step whose durations have error bars. Of the whole it is less, as if the rest were
+// exact.
+func knownPercent(m *explain.ModelError) float64 { return 100 * cli.Ratio(m.RelError, 1-m.Unknown) }
+
 // printSources says where the durations of a step come from.
 func printSources(out io.Writer, m *explain.ModelError) {
 	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
 	if m.Measured+m.Fitted > 0 {
-		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)
+		fmt.Fprintf(out, "; the sum of those measured or fitted ±%.1f %%", knownPercent(m))
 	}
 	if m.Unknown > 0 {
-		fmt.Fprintf(out, "; %.0f %% of it is roofline, without an error bar", 100*m.Unknown)
+		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
 	}
 	fmt.Fprintln(out)
 }

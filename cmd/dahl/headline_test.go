@@ -9,6 +9,7 @@ import (
 
 	"dahl/energy"
 	"dahl/plan"
+	"dahl/schedule/explain"
 )
 
 // TestSimulateEndsInThreeLines: two tasks of 3 and 4 ms in a chain take 7 ms, 2/7 ms = 286
@@ -83,6 +84,20 @@ func TestBoundOfAMeasuredRun(t *testing.T) {
 	out = mustRun(t, "execute", "--resume", "r", "--epochs", "3")
 	if !strings.Contains(out, "\nmeasured  run since step 1 ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
 		t.Errorf("got\n%s", out)
+	}
+}
+
+// TestKnown: of a step of which 96 % is estimated without an error bar, an error of 1 % of the whole is 25 % of the other 4 %.
+func TestKnown(t *testing.T) {
+	for want, m := range map[string]explain.ModelError{
+		", ±3.0 % (the kernels' times)": {Measured: 6, RelError: 0.03},
+		", ±25.0 % (the kernels' times but those estimated); 96 % of its time is estimated by peak rates, not measured": {Fitted: 6, Roofline: 48, RelError: 0.01, Unknown: 0.96},
+		"; 100 % of its time is estimated by peak rates, not measured":                                                  {Roofline: 48, Unknown: 1},
+		"": {Given: 3},
+	} {
+		if got := known(&m); got != want {
+			t.Errorf("%+v: %q, want %q", m, got, want)
+		}
 	}
 }
 
