@@ -408,11 +408,11 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.Measured, t.Predicted
-	since := ""
+	after := ""
 	if t.resumedAfter > 0 {
-		since = fmt.Sprintf(" since step %d", t.resumedAfter)
+		after = fmt.Sprintf(" after step %d", t.resumedAfter)
 	}
-	fmt.Fprintf(out, "measured  run%s %s (predicted %s), %s\n", since, cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
+	fmt.Fprintf(out, "measured  run %s%s (predicted %s), %s\n", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), t.energyText())
 	printMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))

@@ -74,7 +74,7 @@ bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this low
 func TestBoundOfAMeasuredRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := mustRun(t, "execute", "--workers", "1", "--policy", "heft", "--model", "mlp", "--limit", "1", "--out", "r")
-	if !strings.Contains(out, ": 1 training image 1x28x28") || !strings.Contains(out, "the platform's models ") || strings.Contains(out, "since step") {
+	if !strings.Contains(out, ": 1 training image 1x28x28") || !strings.Contains(out, "the platform's models ") || strings.Contains(out, "after step") {
 		t.Errorf("got\n%s", out)
 	}
 	if out = mustRun(t, "compare", "r"); !strings.Contains(out, "; the mean of 1 step, those that warm up too") || !strings.HasPrefix(out, "compared: step 1 of 1,") {
@@ -82,7 +82,7 @@ func TestBoundOfAMeasuredRun(t *testing.T) {
 	}
 	// Two steps more, of which the training has three now: the step before them is none of the time since then.
 	out = mustRun(t, "execute", "--resume", "r", "--epochs", "3")
-	if !strings.Contains(out, "\nmeasured  run since step 1 ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
+	if !strings.Contains(out, " after step 1 (predicted ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
 		t.Errorf("got\n%s", out)
 	}
 }
