@@ -1,8 +1,10 @@
 package main
 
 import (
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,30 @@ func TestBoundOfAMeasuredRun(t *testing.T) {
 	out = mustRun(t, "execute", "--resume", "r", "--epochs", "3")
 	if !strings.Contains(out, " after step 1 (predicted ") || !strings.Contains(out, "\nbound     after step 1 the run takes ") {
 		t.Errorf("got\n%s", out)
+	}
+}
+
+// TestShareOfAStep: the time that a worker is busy in a step and its share are of one step. The first step of the run is longer, since
+// the images and weights come to the second memory in it.
+func TestShareOfAStep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := mustRun(t, strings.Fields("plan --platform server --devices cpu0:4,cpu1:4 --model lenet5 --policy data-parallel")...)
+	step := regexp.MustCompile(`(?m)^step +([0-9.]+) us`).FindStringSubmatch(out)
+	rows := regexp.MustCompile(`(?m)^cpu\d\.\d +\d+ +([0-9.]+) us +([0-9.]+)%`).FindAllStringSubmatch(out, -1)
+	if step == nil || len(rows) != 8 {
+		t.Fatalf("got\n%s", out)
+	}
+	number := func(text string) float64 {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, r := range rows { // times have three digits
+		if want := 100 * number(r[1]) / number(step[1]); math.Abs(number(r[2])-want) > 0.01*want {
+			t.Errorf("%s: %.1f %% of %s us\n%s", r[0], want, step[1], out)
+		}
 	}
 }
 

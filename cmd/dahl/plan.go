@@ -147,7 +147,7 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			text += "; " + mostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
-			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
+			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i], o.Counted.StepS()), text)
 	}
 	if unused > 0 {
 		fmt.Fprintf(out, "without a task: %s of %s\n", thousands(unused), countText(len(w.Platform.Workers), "worker"))
