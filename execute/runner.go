@@ -99,13 +99,10 @@ func (r *Runner) startWorkers() {
 	n := r.cores()
 	busy := len(r.platform.Workers) // threads that want a core: a device's issues, or computes
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))
-	switch {
-	case busy <= parallel:
+	if busy <= parallel {
 		r.spin = spinLimit
-	case busy > n:
-		r.warnings = append(r.warnings, fmt.Sprintf("%d cpu workers and %d devices share %d cores: their times say nothing about the platform", n, busy-n, parallel))
-	default:
-		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
+	} else {
+		r.warnings = append(r.warnings, fmt.Sprintf("%d workers, of processors and devices together, are more than the cores, which are %d: their times say nothing about the platform", busy, parallel))
 	}
 	share := len(r.arenas[layout.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)

@@ -163,8 +163,8 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 		return err
 	}
 	sum := &f.sum
-	fmt.Fprintf(stdout, "%s: %s, %d workers, %d models: %d measured by themselves, %d kept; repeat spread at most %.1f %% (median of a model's kernels)\n",
-		f.out, sum.Platform.Name, len(sum.Platform.Workers), len(sum.Platform.Models), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
+	fmt.Fprintf(stdout, "%s: %s, %s, %s: %d measured by themselves, %d kept; repeat spread %.1f %% (of the median kernel)\n",
+		f.out, sum.Platform.Name, countText(len(sum.Platform.Workers), "worker"), countText(len(sum.Platform.Models), "model"), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
 	if sum.Unsteady > 0 {
 		fmt.Fprintf(stdout, "%d of them never settled and are marked unsteady; measure them again with --force when the machine is quiet\n", sum.Unsteady)
 	}

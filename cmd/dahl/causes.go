@@ -40,13 +40,20 @@ const (
 )
 
 // errorCauses says why a prediction is far off, as far as was measured; nil where it is not.
-// What holds a run up explains only one that is slower than predicted.
-func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, load *loadSummary) []string {
+// What holds a run up explains only one that is slower than predicted. A prediction is of the devices with which
+// the run began, so that it is off either way where one was lost.
+func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *summary) []string {
 	if math.Abs(errorPercent) < largeErrorPercent {
 		return nil
 	}
 	var causes []string
-	slower := errorPercent < 0
+	slower, load := errorPercent < 0, of.Load
+	if slower && of.firstCount() {
+		causes = append(causes, "first steps count, which warm up")
+	}
+	for _, l := range of.Losses {
+		causes = append(causes, fmt.Sprintf("%s was lost after step %d of %d", l.Device, l.AfterStep, of.Steps))
+	}
 	if slower && load != nil && load.SharedCores {
 		causes = append(causes, "workers share cores")
 	}

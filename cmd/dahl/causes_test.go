@@ -11,6 +11,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // TestErrorCauses lays measured calls beside a prediction that is off.
@@ -35,17 +36,22 @@ func TestErrorCauses(t *testing.T) {
 		percent  float64
 		source   schedule.CostSource
 		measured *schedule.Schedule
-		load     *loadSummary
+		of       *summary
 		want     string
 	}{
-		{-9, schedule.FromRoofline, unsteady, busy, ""},
-		{-11, schedule.FromMeasured, steady, busy, "; cause: others kept 1.3 of 2 cores busy"},
-		{-11, schedule.FromRoofline, unsteady, &loadSummary{SharedCores: true}, "; cause: workers share cores, the platform is not calibrated, unsteady calls: 2.0 times their medians"},
-		{+11, schedule.FromRoofline, unsteady, busy, "; cause: the platform is not calibrated"}, // what held the run up does not make it fast
-		{+11, schedule.FromMeasured, unsteady, busy, "; cause: none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"},
-		{-50, schedule.FromMeasured, unsteady, nil, "; cause: unsteady calls: 2.0 times their medians"},
+		{-9, schedule.FromRoofline, unsteady, &summary{Load: busy}, ""},
+		{-11, schedule.FromMeasured, steady, &summary{Load: busy}, "; cause: others kept 1.3 of 2 cores busy"},
+		{-11, schedule.FromRoofline, unsteady, &summary{Load: &loadSummary{SharedCores: true}}, "; cause: workers share cores, the platform is not calibrated, unsteady calls: 2.0 times their medians"},
+		{+11, schedule.FromRoofline, unsteady, &summary{Load: busy}, "; cause: the platform is not calibrated"}, // what held the run up does not make it fast
+		{+11, schedule.FromMeasured, unsteady, &summary{Load: busy}, "; cause: none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"},
+		{-50, schedule.FromMeasured, unsteady, &summary{}, "; cause: unsteady calls: 2.0 times their medians"},
+		// A run of one step has no other than the one that warms up, which is slow and never fast.
+		{-90, schedule.FromMeasured, steady, &summary{Steps: 1, Counted: countedSummary{Steps: 1}}, "; cause: first steps count, which warm up"},
+		{+90, schedule.FromRoofline, steady, &summary{Steps: 1, Counted: countedSummary{Steps: 1}}, "; cause: the platform is not calibrated"},
+		// Steps without a device are faster or slower than those that were predicted with it.
+		{+40, schedule.FromMeasured, steady, &summary{Steps: 20, Counted: countedSummary{Steps: 19}, Losses: []train.DeviceLoss{{Device: "gpu", AfterStep: 8}}}, "; cause: gpu was lost after step 8 of 20"},
 	} {
-		if got := causesText(errorCauses(c.percent, problem(c.source), c.measured, c.load)); got != c.want {
+		if got := causesText(errorCauses(c.percent, problem(c.source), c.measured, c.of)); got != c.want {
 			t.Errorf("%+v %% by %s: %q, want %q", c.percent, c.source, got, c.want)
 		}
 	}

@@ -156,7 +156,7 @@ func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
 	if c.RunStep != nil {
 		off = *c.RunStep
 	}
-	c.Causes = errorCauses(off.ErrorPercent, problem, r.Schedule, r.summary.Load)
+	c.Causes = errorCauses(off.ErrorPercent, problem, r.Schedule, r.summary)
 	return nil
 }
 
@@ -247,9 +247,17 @@ func stepsText(c *plan.Comparison, shown *shownSteps) string {
 	return countText(c.Steps, "step")
 }
 
+// countedText says which steps the step of a run is the mean of.
+func countedText(of *summary) string {
+	if of.firstCount() {
+		return fmt.Sprintf("the mean of %s, those that warm up too", countText(of.Steps, "step"))
+	}
+	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step"))
+}
+
 // printComparison writes a comparison as tables; the summary is of the measured run.
 func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
-	fmt.Fprintf(w, "compared are %s; %s\n", stepsText(c, of.Shown), errorSign)
+	fmt.Fprintf(w, "compared: %s; %s\n", stepsText(c, of.Shown), errorSign)
 	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {
 		measured := c.MeasuredClocks
 		if c.IgnoredClocks != nil {
@@ -262,7 +270,7 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
 	if c.RunStep != nil {
-		row("step of run", *c.RunStep, cli.ShowTime, fmt.Sprintf("; the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step")), causesText(c.Causes))
+		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), causesText(c.Causes))
 	}
 	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)

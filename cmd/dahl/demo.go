@@ -62,8 +62,8 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	}
 	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
 	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", d.Train.Len(), d.Test.Len())
-	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %d epochs = %d steps\n", m.Name, o.DType, thousands(m.NumWeights()),
-		o.Batch, o.Epochs, o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch))
+	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %s = %s\n", m.Name, o.DType, thousands(m.NumWeights()),
+		o.Batch, countText(o.Epochs, "epoch"), countText(o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch), "step"))
 
 	w, err := calibratedWorkload(ctx, stdout, o, m, d)
 	if err != nil {
@@ -124,8 +124,8 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	fmt.Fprintf(stdout, "machine   %d CPU workers, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
-		len(c.Platform.Workers), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
+	fmt.Fprintf(stdout, "machine   %s, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
+		countText(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
 	w.chosen.print(stdout)
 	return w, nil
 }
@@ -136,8 +136,8 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
-	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
-		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
+	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s (%s)\n",
+		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), shortJoules(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
@@ -156,7 +156,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	off := plan.ErrorPercent(predicted.Counted.StepS(), t.Measured.Counted.StepS())
 	fmt.Fprintf(stdout, "error     time %+.1f %%%s; of %s %+.1f %% (kernels %+.1f, scheduling %+.1f); reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		off, causesText(errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)), t.w.shown(t.Measured), c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
+		off, causesText(errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), t.w.shown(t.Measured), c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil

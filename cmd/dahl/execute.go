@@ -248,7 +248,8 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 		printSets(out, t.devices)
 	}
 	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
-	t.w.headline(t.Measured, t.summarize()).print(out, t.beside())
+	s := t.summarize()
+	t.w.headline(t.Measured, s).print(out, t.beside(s))
 }
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
@@ -363,7 +364,7 @@ func printData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d%s\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2], held)
+	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, countText(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
 // addLast adds what the last epoch came to.
@@ -383,12 +384,12 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %s\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "machine   %s, %s%s\n", w.Platform.Name, countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)
-	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
+	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
+		countText(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {
@@ -407,7 +408,11 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.Measured, t.Predicted
-	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
+	after := ""
+	if t.resumedAfter > 0 {
+		after = fmt.Sprintf(" after step %d", t.resumedAfter)
+	}
+	fmt.Fprintf(out, "measured  run %s%s (predicted %s), %s\n", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), t.energyText())
 	printMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
@@ -421,12 +426,12 @@ func (t *trainer) printMeasured(out io.Writer) {
 
 // beside is the prediction of the step, and why it is far off, for the end of a line. A training that went on has none
 // where it had only evaluations left.
-func (t *trainer) beside() string {
+func (t *trainer) beside(s *summary) string {
 	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
 	if p == 0 {
 		return ""
 	}
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
-	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)
+	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, s)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
 }

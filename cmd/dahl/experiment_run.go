@@ -356,6 +356,6 @@ func (r *gridRun) writeTable(w io.Writer) error {
 	if m.Build.Dirty {
 		modified = " with modified sources"
 	}
-	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %d cores, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, tables.Markdown(m.CPU), m.Host.CPUs, m.Host.OS, m.Host.Arch, tables.Markdown(m.File.Name), m.File.SHA256)
+	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %s, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, tables.Markdown(m.CPU), countText(m.Host.CPUs, "core"), m.Host.OS, m.Host.Arch, tables.Markdown(m.File.Name), m.File.SHA256)
 	return err
 }

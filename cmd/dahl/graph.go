@@ -277,22 +277,22 @@ func (r *graphReport) addParts(g *dag.Graph, best func(dag.TaskID) time.Duration
 }
 
 func (r *graphReport) print(out io.Writer) {
-	fmt.Fprintf(out, "graph     %s (%.12s): %d tasks, %d buffers, %d dependences, %d into the next step\n", r.Graph, r.SHA256, r.Tasks, r.Buffers, r.Edges, r.Carried)
+	fmt.Fprintf(out, "graph     %s (%.12s): %s, %s, %s, %s into the next step\n", r.Graph, r.SHA256, countText(r.Tasks, "task"), countText(r.Buffers, "buffer"), countText(r.Edges, "dependence"), thousands(r.Carried))
 	if r.Lowering != "" {
 		fmt.Fprintf(out, "lowering  %s", r.Lowering)
 		for _, layout := range slices.Sorted(maps.Keys(r.Layouts)) {
-			fmt.Fprintf(out, "; %d buffers %s", r.Layouts[layout], layout)
+			fmt.Fprintf(out, "; %s %s", countText(r.Layouts[layout], "buffer"), layout)
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "shape     %d levels, at most %d tasks on one\n", r.Levels, r.Width)
+	fmt.Fprintf(out, "shape     %s, at most %s on one\n", countText(r.Levels, "level"), countText(r.Width, "task"))
 	fmt.Fprintf(out, "work      %s flop, %s read and written\n", cli.ShortCount(r.Flops), cli.ShortBytes(r.Bytes))
 	if r.CriticalS > 0 {
-		fmt.Fprintf(out, "path      %s critical (%d tasks) of %s work on %s: at most %.1f tasks at a time on average\n",
-			cli.ShortTime(cli.Seconds(r.CriticalS)), r.CriticalTasks, cli.ShortTime(cli.Seconds(r.WorkS)), r.Platform, cli.Ratio(r.WorkS, r.CriticalS))
+		fmt.Fprintf(out, "path      %s critical (%s) of %s work on %s: at most %.1f tasks at a time on average\n",
+			cli.ShortTime(cli.Seconds(r.CriticalS)), countText(r.CriticalTasks, "task"), cli.ShortTime(cli.Seconds(r.WorkS)), r.Platform, cli.Ratio(r.WorkS, r.CriticalS))
 	} else {
-		fmt.Fprintf(out, "path      %s flop critical (%d tasks): at most %.1f tasks at a time on average\n",
-			cli.ShortCount(r.CriticalFlops), r.CriticalTasks, cli.Ratio(r.Flops, r.CriticalFlops))
+		fmt.Fprintf(out, "path      %s flop critical (%s): at most %.1f tasks at a time on average\n",
+			cli.ShortCount(r.CriticalFlops), countText(r.CriticalTasks, "task"), cli.Ratio(r.Flops, r.CriticalFlops))
 	}
 	fmt.Fprintf(out, "memory   ")
 	for a := range layout.NumArenas {

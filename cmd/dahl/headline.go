@@ -20,6 +20,7 @@ type headline struct {
 	what    string // that was cut into them, see workload.bounded
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured
+	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty: the run is of the models
 	of      string // what takes as long as run, with its verb
 	run     time.Duration
 	bound   time.Duration // of the run
@@ -32,6 +33,12 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
 		h.of = countText(s.Steps, "step") + " take"
+	}
+	if s.Trained != nil {
+		h.by = "by the platform's models "
+		if after := s.Trained.ResumedAfterStep; after > 0 {
+			h.of = fmt.Sprintf("after step %d the run takes", after)
+		}
 	}
 	if s.Models != nil {
 		h.known = known(s.Models)
@@ -61,14 +68,14 @@ func (h *headline) print(out io.Writer, beside string) {
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
 	}
 	times, run, bound := cli.Ratio(h.run.Seconds(), h.bound.Seconds()), cli.ShortTime(h.run), cli.ShortTime(h.bound)
-	text := fmt.Sprintf("%s times the %s that no schedule of %s can beat", cli.ThreeDigits(times), bound, h.what)
+	text := fmt.Sprintf("%s times the %s that %sno schedule of %s can beat", cli.ThreeDigits(times), bound, h.by, h.what)
 	switch {
 	case h.bound == 0:
 		text = "for which no bound is known"
 	case times < 0.995: // of a measured run
 		text = fmt.Sprintf("less than the %s that the platform's models give every schedule of %s: the models are slower than the machine, and dahl calibrate measures them", bound, h.what)
 	case times < 1.005:
-		text = fmt.Sprintf("which no schedule of %s can beat", h.what)
+		text = fmt.Sprintf("which %sno schedule of %s can beat", h.by, h.what)
 	}
 	fmt.Fprintf(out, "bound     %s %s, %s\n", h.of, run, text)
 }
@@ -80,14 +87,17 @@ func (w *workload) bounded() string {
 	if w.Model != nil {
 		of = "lowering"
 	}
-	return fmt.Sprintf("this %s (%d tasks) on these devices", of, w.Program.Graphs[0].NumTasks())
+	return fmt.Sprintf("this %s (%s) on these devices", of, countText(w.Program.Graphs[0].NumTasks(), "task"))
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
 func known(m *explain.ModelError) string {
-	text := ""
+	text, but := "", ""
+	if m.Unknown > 0 {
+		but = " but those estimated"
+	}
 	if m.Measured+m.Fitted > 0 {
-		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)
+		text = fmt.Sprintf(", ±%.1f %% (the kernels' times%s)", knownPercent(m), but)
 	}
 	if m.Unknown > 0 {
 		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
@@ -95,14 +105,18 @@ func known(m *explain.ModelError) string {
 	return text
 }
 
+// knownPercent is the error of the part of a step whose durations have error bars. Of the whole it is less, as if the rest were
+// exact.
+func knownPercent(m *explain.ModelError) float64 { return 100 * cli.Ratio(m.RelError, 1-m.Unknown) }
+
 // printSources says where the durations of a step come from.
 func printSources(out io.Writer, m *explain.ModelError) {
 	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
 	if m.Measured+m.Fitted > 0 {
-		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)
+		fmt.Fprintf(out, "; the sum of those measured or fitted ±%.1f %%", knownPercent(m))
 	}
 	if m.Unknown > 0 {
-		fmt.Fprintf(out, "; %.0f %% of it is roofline, without an error bar", 100*m.Unknown)
+		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
 	}
 	fmt.Fprintln(out)
 }

@@ -194,7 +194,7 @@ func kernelTimes(path string) (rows []kernelTime, title string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %d steps", path, r.Schedule.World, r.Problem.Platform.Name, r.Schedule.Steps), nil
+		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, countText(r.Schedule.Steps, "step")), nil
 	}
 	p, err := cli.LoadPlatform(path)
 	if err != nil {

@@ -131,12 +131,16 @@ func (n *numbers) readCompare(s *summary) {
 // readPrinted looks for the numbers in what execute prints.
 func (n *numbers) readPrinted(s *summary, printed string) {
 	n.t.Helper()
-	wants := []string{"run " + cli.ShowTime(s.MakespanS) + " (predicted"}
+	after := ""
+	if s.Trained.ResumedAfterStep > 0 {
+		after = fmt.Sprintf(" after step %d", s.Trained.ResumedAfterStep)
+	}
+	wants := []string{"run " + cli.ShowTime(s.MakespanS) + after + " (predicted"}
 	if s.StepS > 0 {
 		wants = append(wants, fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(s.StepS), wholeNumber(*s.ImagesPerS)), fmt.Sprintf("\nenergy    %s per image (", shortJoules(s.EnergyJ.PerImage)))
 	}
 	if len(s.EnergyJ.Readings) == 0 {
-		wants = append(wants, cli.ThreeDigits(s.EnergyJ.Total)+" J ("+s.EnergyJ.Grounds)
+		wants = append(wants, shortJoules(s.EnergyJ.Total)+" ("+s.EnergyJ.Grounds)
 	}
 	for _, want := range wants {
 		if !strings.Contains(printed, want) {

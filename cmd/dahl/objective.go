@@ -206,12 +206,12 @@ func (o *options) objectiveUnit() string {
 // printOptimum says what was found, and how far from the least it may be.
 func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := o.objectiveUnit()
-	looked := fmt.Sprintf("%d nodes", found.Nodes)
+	looked := countText(found.Nodes, "node")
 	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %s plans that differ, after %s moves, of %s choices of devices and tiles", thousands(len(found.Simulated)), thousands(found.Moves), thousands(found.Choices))
+		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", countText(len(found.Simulated), "plan"), countText(found.Moves, "move"), countText(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
-		say(out, "deadline", fmt.Sprintf("a step takes %v, and was to take at most %v; values and bounds are of plans that keep that", found.Makespan, o.Deadline))
+		say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
 	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
 }

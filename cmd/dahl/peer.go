@@ -175,7 +175,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 		return cli.PrintJSON(stdout, s)
 	}
 	r := &t.Result
-	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %d cores; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), r.Threads, cli.ShortBytes(r.PeakBytes))
+	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), countText(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
 	fmt.Fprintf(progress, "files     %s\n", dir.Path())
 	return nil
 }
@@ -220,9 +220,9 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
 	printData(out, &w.Data)
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %s\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.Options.Batch, countText(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %d threads\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
-		r.Setting, r.Format, r.Device, r.Threads)
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.Options.Batch, countText(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %s\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
+		r.Setting, r.Format, r.Device, countText(r.Threads, "thread"))
 	fmt.Fprintf(out, "trained   by %s; the first losses differ by %.1g from dahl's\n", w.Method(), r.LossError)
 }
 

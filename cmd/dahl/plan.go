@@ -54,9 +54,10 @@ of the weight gradient and its accumulators; then the forward pass and both grad
 any dimension; and the batch in micro-batches. Tiles named "4 samples per task; fc1: 60
 inputs; fc1: 2 accumulators" are those of 4 samples, and fc1 has 60 inputs per task, whose
 sums two accumulators take. Of the gradients it says "fc1: 30 gradient outputs" (of the
-weight) and "conv2: 7 input-gradient rows". Where kernels are measured, only such are tried as
-the platform file has measured too. Local search improves the best plans. Of a step alone of
-up to 64 tasks it looks at all plans, as far as --budget goes. Where it has not,
+weight) and "conv2: 7 input-gradient rows". Beside tiles that the platform file has measured,
+only such are tried as it has measured too. Others are estimated, and the line of the step
+says how much of it is. Local search improves the best plans. Of a step alone of up to 64
+tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
 with each of the tiles of all layers, the plan's own tiles, and any number of copies of
@@ -146,10 +147,10 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			text += "; " + mostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
-			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), text)
+			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i], o.Counted.StepS()), text)
 	}
 	if unused > 0 {
-		fmt.Fprintf(out, "without a task: %d of %d workers\n", unused, len(w.Platform.Workers))
+		fmt.Fprintf(out, "without a task: %s of %s\n", thousands(unused), countText(len(w.Platform.Workers), "worker"))
 	}
 	printEngines(out, decided)
 	fmt.Fprintln(out)

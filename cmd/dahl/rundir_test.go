@@ -81,7 +81,8 @@ func TestVerifySaysWhatGoesOn(t *testing.T) {
 }
 
 // TestVerifyPoliciesAtRunTime: a run by a policy that decides at run time follows no order of memory that a plan of the same
-// tasks would need. On two memories such a plan was followed in some runs and not in others.
+// tasks would need. On two memories such a plan was followed in some runs and not in others. In a single memory, as of the
+// processors alone, the places of the buffers are checked.
 func TestVerifyPoliciesAtRunTime(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "net.toml", `
@@ -108,8 +109,12 @@ outputs = 10
 		if policy.Dynamic == nil {
 			continue
 		}
-		mustRun(t, strings.Fields("execute --platform emulated --devices cpu:2,gpu --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
-		wantVerified(t, "run")
+		for _, devices := range []string{"cpu:2,gpu", "cpu:2"} {
+			mustRun(t, strings.Fields("execute --platform emulated --devices "+devices+" --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
+			wantVerified(t, "run")
+			mustRun(t, strings.Fields("simulate --platform emulated --devices "+devices+" --model net.toml --out simulated --policy "+policy.Name)...)
+			wantVerified(t, "simulated")
+		}
 	}
 }
 

@@ -336,8 +336,8 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 	if flops := g.TotalFlops(); flops > 0 {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
-	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers%s; policy %s, steps %d\n",
-		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
+	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
+		name, countText(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
@@ -350,14 +350,18 @@ func clocksText(p *platform.Platform) string {
 
 // printDetails prints what a simulated run consists of.
 func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
-	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.Counted.PerStep()))
+	fmt.Fprintf(out, "time      first step %s", cli.ShortTime(o.Main.FirstStep))
+	if s.Steps > 1 {
+		fmt.Fprintf(out, ", then %s per step", cli.ShortTime(o.Counted.PerStep()))
+	}
+	fmt.Fprintln(out)
 	printWaits(out, s.Waits)
 	printSources(out, s.Models)
-	fmt.Fprintf(out, "joules    %s J in all (%s)\n", cli.ThreeDigits(o.Joules), o.Report.Grounds())
+	fmt.Fprintf(out, "joules    %s in all (%s)\n", shortJoules(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %s, %s%s\n", countText(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
-		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, cli.ShortBytes(s.Evictions.Bytes))
+		fmt.Fprintf(out, "room      %s of %s for lack of it\n", countText(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
 	}
 }
 
@@ -368,9 +372,9 @@ func printSamples(out io.Writer, s *plan.Samples) {
 		return
 	}
 	run, step, joules := &s.Makespan, &s.Step, &s.Energy
-	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
+	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s, %s to %s\n", s.Count, s.Seed,
 		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
-		cli.ThreeDigits(joules.Median), cli.ThreeDigits(joules.Low), cli.ThreeDigits(joules.High))
+		shortJoules(joules.Median), shortJoules(joules.Low), shortJoules(joules.High))
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".

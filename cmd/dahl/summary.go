@@ -19,7 +19,7 @@ import (
 // energyText prints the joules of all of a training and what they rest on.
 func (t *trainer) energyText() string {
 	o := t.Measured
-	modelled := fmt.Sprintf("%s J (%s)", cli.ThreeDigits(o.Joules), o.Report.Grounds())
+	modelled := fmt.Sprintf("%s (%s)", shortJoules(o.Joules), o.Report.Grounds())
 	if o.Basis == energy.Unavailable {
 		modelled = "energy unavailable: the platform names no powers"
 	}
@@ -231,6 +231,9 @@ func (w *workload) shown(o *plan.Totals) *shownSteps {
 	}
 	return s
 }
+
+// firstCount says that the first step of each graph counts, as where there was no other.
+func (s *summary) firstCount() bool { return s.Steps > 0 && s.Counted.Steps == s.Steps }
 
 // String says it in words; it is empty where all steps are shown and none is numbered.
 func (s *shownSteps) String() string {
