@@ -108,8 +108,10 @@ outputs = 10
 		if policy.Dynamic == nil {
 			continue
 		}
-		mustRun(t, strings.Fields("execute --platform emulated --devices cpu:2,gpu --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
-		wantVerified(t, "run")
+		for _, machine := range []string{"--platform emulated --devices cpu:2,gpu", "--workers 2"} { // on one memory the plan lists places
+			mustRun(t, strings.Fields("execute --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run "+machine+" --policy "+policy.Name)...)
+			wantVerified(t, "run")
+		}
 	}
 }
 
