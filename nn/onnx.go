@@ -121,6 +121,7 @@ type onnxReader struct {
 	kept    map[*onnx.Tensor]bool     // those that are running statistics
 	apart   map[string]bool           // names of those of which each layer has its own copy
 	widened map[string]bool           // types of weights of fewer bits than a float32
+	renamed []string                  // parameters with a name of PyTorch's that no layer may have, and their names here
 }
 
 // onnxUse is where an initializer is a parameter.
@@ -276,6 +277,9 @@ func (r *onnxReader) keep(of *Named, params []onnxParam) error {
 			continue // it has its values
 		}
 		r.weights[name] = p.t
+		if p.name != name && strings.HasSuffix(p.name, "."+p.kind) {
+			r.renamed = append(r.renamed, fmt.Sprintf("%s (%s)", p.name, name))
+		}
 	}
 	return nil
 }
@@ -293,6 +297,9 @@ func (r *onnxReader) notes() (all []string) {
 	}
 	if slices.Sort(shared); len(shared) > 0 {
 		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+some(shared))
+	}
+	if len(r.renamed) > 0 {
+		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+some(r.renamed))
 	}
 	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
 		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+some(apart))

@@ -116,6 +116,14 @@ func TestONNXErrors(t *testing.T) {
 			g.Nodes = slices.Insert(g.Nodes, 2, onnx.Node{Name: "the sum", Op: "Add", Inputs: []string{"f", "w"}, Outputs: []string{"s"}})
 		},
 		`operator Conv (node "the Conv"): constant "b" of shape [7] is added; dahl adds a bias, of shape [7 1 1]`: func(g *onnx.Graph) { addBias(g, 7) },
+		`operator Add (node ""): attribute axis: dahl does not know it`: func(g *onnx.Graph) {
+			addBias(g, 7, 1, 1)
+			g.Nodes[1].Attributes = map[string]onnx.Attribute{"axis": {Int: 1}, "broadcast": {Int: 1}}
+		},
+		`operator Gelu (node ""): approximate is "erf"; dahl has none and tanh`: func(g *onnx.Graph) {
+			gelu := onnx.Node{Op: "Gelu", Inputs: []string{"y"}, Outputs: []string{"a"}, Attributes: map[string]onnx.Attribute{"approximate": {Text: "erf"}}}
+			g.Nodes = slices.Insert(g.Nodes, 1, gelu)
+		},
 		`operator Conv (node "the Conv"): operand "conv.weight" is of type uint8 and shape [7 3 1 1]; write numbers of type float32`: func(g *onnx.Graph) {
 			t := g.Tensors["conv.weight"]
 			t.Type, t.Floats = "uint8", nil
@@ -375,6 +383,20 @@ func TestONNXNames(t *testing.T) {
 			t.Errorf("the weight is %s, want %s.weight", got, of)
 		}
 		mustLower(t, fitted, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(fitted, 3, 0, dag.Float32)})
+	}
+}
+
+// TestONNXOtherNames: a name that no layer may have is said beside the one that its parameter has here.
+func TestONNXOtherNames(t *testing.T) {
+	g := onnxGraph()
+	g.Tensors["a/b.weight"] = g.Tensors["w"]
+	g.Nodes[2].Inputs[1] = "a/b.weight"
+	m, err := modelOfONNX(g, "net.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Notes) != 1 || !strings.HasSuffix(m.Notes[0], ": a/b.weight (fc1.weight)") {
+		t.Errorf("notes %q", m.Notes)
 	}
 }
 

@@ -22,8 +22,12 @@ func onnxOperators() map[string]func(*onnxNode) Layer {
 		"Tanh":    function("tanh"),
 		"Sigmoid": function("sigmoid"),
 		"Gelu": func(n *onnxNode) Layer {
-			if n.text("approximate", "none") == "tanh" {
+			switch how := n.text("approximate", "none"); how {
+			case "tanh":
 				return Activation{Function: "gelu_tanh"}
+			case "none":
+			default:
+				n.fail("approximate is %q; dahl has none and tanh", how)
 			}
 			return Activation{Function: "gelu"}
 		},

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -68,6 +69,9 @@ func constantOf(n *onnx.Node) (*onnx.Tensor, error) {
 // computation of a shape.
 func (r *onnxReader) withoutLayer(n *onnx.Node) (done bool, err error) {
 	if r.biases[n] {
+		for _, name := range slices.Sorted(maps.Keys(n.Attributes)) { // as axis, before opset 7
+			return false, fmt.Errorf("attribute %s: dahl does not know it", name)
+		}
 		made := n.Inputs[0]
 		if _, isLayer := r.layerOf[made]; !isLayer {
 			made = n.Inputs[1]

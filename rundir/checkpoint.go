@@ -71,7 +71,7 @@ func checkpointsIn(root fs.FS, dir string) (steps []int, err error) {
 		return nil, fmt.Errorf("reading checkpoints: %w", err)
 	}
 	for _, e := range entries {
-		if step, err := strconv.Atoi(e.Name()); err == nil { // others were never finished
+		if step, err := strconv.Atoi(e.Name()); err == nil && step >= 0 && strconv.Itoa(step) == e.Name() { // others were never finished
 			steps = append(steps, step)
 		}
 	}

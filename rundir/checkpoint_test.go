@@ -213,7 +213,29 @@ func cutShort(dir string) error {
 	return err
 }
 
-// TestGrowingFiles goes on with rows after a cut: what came after the checkpoint is cut away.
+// TestCheckpointsOfOtherNames: a number in another spelling, such as +9, is the name of no checkpoint.
+func TestCheckpointsOfOtherNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, err := Create("run", &note{Text: "training"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.WriteCheckpoint(7, text("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"+9", "-9", "09", "9e1", "99999999999999999999"} {
+		if err := os.WriteFile(filepath.Join("run", stagingName, checkpointsName, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps, err := d.Checkpoints(); err != nil || !slices.Equal(steps, []int{7}) {
+		t.Errorf("checkpoints %v, want 7 alone (%v)", steps, err)
+	}
+}
+
+// TestGrowingFiles goes on with rows after a cut: what came after the checkpoint is cut away. It takes no link, which
+// would lead elsewhere from the finished run.
 func TestGrowingFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d, err := Create("run", &note{Text: "training"})
@@ -244,6 +266,20 @@ func TestGrowingFiles(t *testing.T) {
 	d.Close()
 	var m note
 	if d, err = Resume("run", &m); err != nil {
+		t.Fatal(err)
+	}
+	steps, other := filepath.Join("run", stagingName, "steps.csv"), filepath.Join("run", "other")
+	if err := errors.Join(os.Rename(steps, other), os.Symlink("../other", steps)); err != nil {
+		t.Fatal(err)
+	}
+	_, appendErr := d.Append("steps.csv", length)
+	_, openErr := d.Open("steps.csv")
+	for _, err := range []error{appendErr, openErr} {
+		if err == nil || err.Error() != steps+" is a link; put the file itself in its place" {
+			t.Errorf("a link in the place of the file: %v", err)
+		}
+	}
+	if err := os.Rename(other, steps); err != nil {
 		t.Fatal(err)
 	}
 	add(d, length, "3", "4")

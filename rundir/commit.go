@@ -150,7 +150,15 @@ func rollForward(d *durable.Dir) error {
 		return fmt.Errorf("a commit cannot be ended; remove %s to go on without it: %w", filepath.Join(d.Path(), commitName), err)
 	}
 	if err := read(d.Path(), &earlier); err != nil {
-		earlier.Files = nil // there is none, or nobody can say what it had
+		// There is none, or nobody can say what it had, but for checkpoints, of which the new run would seem to have two.
+		steps, err := checkpointsIn(d.FS(), checkpointsName)
+		if err != nil {
+			return err
+		}
+		earlier.Files = nil
+		for _, step := range steps {
+			earlier.Files = append(earlier.Files, File{Name: path.Join(checkpointsName, strconv.Itoa(step))})
+		}
 	}
 	if err := removeEarlier(d, &earlier, &now); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,40 @@ func TestEveryBitOfManifest(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, "run", map[string]files{"finished": {"a": "1"}})
+}
+
+// TestResumeBesideDamaged: a training that ends where the manifest of an earlier run is damaged leaves no checkpoint of that run.
+func TestResumeBesideDamaged(t *testing.T) {
+	t.Chdir(t.TempDir())
+	trained := func(resume bool, step int) error {
+		m := &note{Head: Head{Keep: true}, Text: "training"}
+		create := func() (*Dir, error) { return Create("run", m) }
+		if resume {
+			create = func() (*Dir, error) { return Resume("run", m) }
+		}
+		d, err := create()
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		if err := d.WriteCheckpoint(step, text("x")); err != nil || step == 2 {
+			return err
+		}
+		m.Complete = true
+		_, err = d.Commit(m)
+		return err
+	}
+	path := filepath.Join("run", ManifestName)
+	if err := errors.Join(trained(false, 1), trained(false, 2), os.WriteFile(path, []byte("damaged"), 0o666), trained(true, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify("run"); err != nil {
+		t.Error(err)
+	}
+	left, err := filepath.Glob("run/checkpoints/*")
+	if want := []string{filepath.Join("run", "checkpoints", "3")}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("checkpoints %q, want %q (%v)", left, want, err)
+	}
 }
 
 func discard(d *Dir, err error) error {

@@ -248,7 +248,20 @@ func (d *Dir) checkEarlier() error {
 func (d *Dir) Restate(m Manifest) error { return d.writeManifest(m) }
 
 // Open opens a file of a run that is being written, to be read.
-func (d *Dir) Open(name string) (*os.File, error) { return d.dir.Open(d.at(name)) }
+func (d *Dir) Open(name string) (*os.File, error) {
+	if err := d.notLink(name); err != nil {
+		return nil, err
+	}
+	return d.dir.Open(d.at(name))
+}
+
+// notLink refuses a link in the place of a file, which would lead elsewhere once it is moved to the run.
+func (d *Dir) notLink(name string) error {
+	if info, err := d.dir.Lstat(d.at(name)); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return fmt.Errorf("%s is a link; put the file itself in its place", filepath.Join(d.Path(), d.at(name)))
+	}
+	return nil
+}
 
 // Path is the run directory.
 func (d *Dir) Path() string { return d.dir.Path() }
@@ -292,6 +305,9 @@ func (d *Dir) Write(name string, fill func(io.Writer) error) error {
 // 0 makes one. The caller syncs and closes it.
 func (d *Dir) Append(name string, lengthBytes int64) (*durable.File, error) {
 	if err := d.room(name); err != nil {
+		return nil, err
+	}
+	if err := d.notLink(name); err != nil {
 		return nil, err
 	}
 	f, err := d.dir.Append(d.at(name), lengthBytes)

@@ -8,6 +8,18 @@ import (
 	"dahl/cmd/cli"
 )
 
+// TestManyStepsAreAll: of 64 images in batches of 16 there are 4 steps, however many are asked for: 16·(2⁶⁰ + 1) is 16 modulo 2⁶⁴.
+func TestManyStepsAreAll(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, steps := range []string{"1152921504606846977", "9223372036854775807", "4"} {
+		var s summary
+		decodeObject(t, mustRun(t, strings.Fields("execute --model mlp --data synthetic:1x8x8:64:10 --batch 16 --workers 1 --json --steps "+steps)...), &s)
+		if s.Steps != 4 {
+			t.Errorf("--steps %s: %d steps were trained, want 4", steps, s.Steps)
+		}
+	}
+}
+
 // TestLargeImagesAreRefused: the size of an image is compared with what a network may have before one is made. An image of
 // 10⁹×8 pixels has 8·10⁹ bytes, and 2³² numbers are the most of a sample; no command takes a thousandth of that.
 func TestLargeImagesAreRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -296,8 +297,9 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if err != nil {
 		return nil, d, err
 	}
-	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (opt.Limit == 0 || opt.Limit > most) {
-		opt.Limit = most
+	batch := cmp.Or(o.Batch, m.Defaults.Batch)
+	if o.Steps > 0 && batch > 0 && o.Steps <= math.MaxInt/batch && (opt.Limit == 0 || opt.Limit > o.Steps*batch) { // no data have more than the greatest int
+		opt.Limit = o.Steps * batch
 	}
 	if d, err = train.OpenDataAs(o.Data, opt); err != nil {
 		return nil, d, err

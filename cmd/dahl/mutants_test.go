@@ -265,7 +265,7 @@ func (w *workplace) faults(c *mutated, code int, line bool, before, after map[st
 		switch unfinished := strings.Contains(name, "/.staging") || strings.Contains(name, "/.adding"); {
 		case temporary.MatchString(name), strings.HasPrefix(name, "tmp/"), unfinished && code == cli.ExitOK:
 			left = append(left, name)
-		case code == cli.ExitBadInput, !may(name) && !(line && code == cli.ExitOK && strings.HasPrefix(name, "work/")):
+		case code == cli.ExitBadInput, !may(name) && !(line && strings.HasPrefix(name, "work/")): // a calibration that is told to end keeps what it has
 			written = append(written, name)
 		}
 	}

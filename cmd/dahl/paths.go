@@ -52,6 +52,9 @@ func writtenPaths() map[string][]string {
 	}
 }
 
+// kinds are the endings of files that dahl or its user makes, none of which becomes one of another kind.
+var kinds = []string{".toml", ".onnx", ".npz", ".json", ".csv", ".html", ".stg", ".dot", ".gv"}
+
 // addsTo are the flags whose values name directories to which a command adds files.
 var addsTo = []string{"compare.out", "man.out"}
 
@@ -113,16 +116,20 @@ func elsewhere(cmd *cobra.Command, f *pflag.Flag) bool {
 	return !f.Changed && slices.ContainsFunc([]string{"resume", "what-if", "instances"}, cmd.Flags().Changed)
 }
 
-// checkOutput refuses an output that is one of the inputs.
+// checkOutput refuses an output that is one of the inputs, or a file of another kind.
 func checkOutput(out namedPath, endings []string, inputs []namedPath) error {
+	ext := strings.ToLower(filepath.Ext(out.path))
 	for _, in := range inputs {
 		switch info, err := os.Stat(out.path); {
 		case in.path == "" || err != nil:
 		case sameFile(in.path, out.path):
 			return cli.InputErrorf("%s is also %s, which this command reads; name another for what it writes", out.text, in.text)
-		case endings != nil && !info.IsDir() && liesIn(out.path, in.path) && !slices.Contains(endings, strings.ToLower(filepath.Ext(out.path))):
+		case endings != nil && !info.IsDir() && liesIn(out.path, in.path) && !slices.Contains(endings, ext):
 			return cli.InputErrorf("%s is a file of %s, which this command reads; name one that ends in %s", out.text, in.text, endings[0])
 		}
+	}
+	if info, err := os.Stat(out.path); err == nil && info.Mode().IsRegular() && endings != nil && !slices.Contains(endings, ext) && slices.Contains(kinds, ext) {
+		return cli.InputErrorf("%s is there, and would no longer be what ends in %s; name one that ends in %s", out.text, ext, endings[0])
 	}
 	return nil
 }

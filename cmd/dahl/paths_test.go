@@ -113,6 +113,13 @@ func TestOutputAmongInputs(t *testing.T) {
 		mustRun(t, strings.Fields("simulate --platform laptop --model mlp --data digits --limit 8 --steps 1 --out mlp")...)
 		mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 8 --save w.npz --init uniform:-1:1 --out digits")...)
 	}
+	// A file of another kind stays, whether or not the command reads it.
+	for _, line := range []string{"report mlp --out tiny.toml", "execute --model mlp --save ./tiny.toml"} {
+		r := dahl(t, t.Context(), strings.Fields(line)...)
+		if text, err := os.ReadFile("tiny.toml"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "tiny.toml is there, and would no longer be what ends in .toml; name one that ends in .") || err != nil || string(text) != tinyNetwork {
+			t.Errorf("dahl %s: exit code %d, %q; the model is %q", line, r.code, r.stderr, text)
+		}
+	}
 	// The inputs of a run do not lie where it is written.
 	for _, line := range []string{"simulate --platform mlp/platform.toml --model mlp --out mlp", "execute --model tiny.toml --limit 8 --init digits/weights.npz --out digits"} {
 		r := dahl(t, t.Context(), strings.Fields(line)...)

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -148,8 +149,28 @@ func nodeOf(message []byte) (Node, error) {
 	return n, err
 }
 
+// Fields of an attribute that hold its value.
+const (
+	floatValue  = 2
+	intValue    = 3
+	textValue   = 4
+	tensorValue = 5
+	floatsValue = 7
+	intsValue   = 8
+)
+
 // attributeFields are the fields of values by the type that an attribute says.
-var attributeFields = map[uint64]uint64{1: 2, 2: 3, 3: 4, 4: 5, 6: 7, 7: 8}
+var attributeFields = map[uint64]uint64{1: floatValue, 2: intValue, 3: textValue, 4: tensorValue, 6: floatsValue, 7: intsValue}
+
+// namedFields are the fields in which ONNX has the attributes that dahl reads. A value elsewhere would be taken for none.
+var namedFields = map[string]uint64{
+	"alpha": floatValue, "beta": floatValue, "epsilon": floatValue, "momentum": floatValue, "ratio": floatValue,
+	"allowzero": intValue, "axis": intValue, "ceil_mode": intValue, "count_include_pad": intValue, "end": intValue, "group": intValue, "spatial": intValue,
+	"start": intValue, "storage_order": intValue, "to": intValue, "training_mode": intValue, "transA": intValue, "transB": intValue,
+	"approximate": textValue, "auto_pad": textValue, "value": tensorValue,
+	"axes": intsValue, "dilations": intsValue, "ends": intsValue, "kernel_shape": intsValue, "pads": intsValue, "starts": intsValue, "strides": intsValue,
+	"value_float": floatValue, "value_floats": floatsValue, "value_int": intValue, "value_ints": intsValue,
+}
 
 func attributeOf(message []byte) (name string, a Attribute, err error) {
 	kind, has := uint64(0), uint64(0) // has: a field with a value
@@ -157,17 +178,17 @@ func attributeOf(message []byte) (name string, a Attribute, err error) {
 		switch f.id {
 		case 1:
 			name = string(f.bytes)
-		case 2:
+		case floatValue:
 			a.Float = float64(math.Float32frombits(uint32(f.number)))
-		case 3:
+		case intValue:
 			a.Int = int64(f.number)
-		case 4:
+		case textValue:
 			a.Text = string(f.bytes)
-		case 5:
+		case tensorValue:
 			a.Tensor, err = tensorOf(f.bytes)
-		case 7:
+		case floatsValue:
 			f.fixed(4, func(bits uint64) { a.Floats = append(a.Floats, float64(math.Float32frombits(uint32(bits)))) })
-		case 8:
+		case intsValue:
 			var more []int64
 			more, err = f.integers()
 			a.Ints = append(a.Ints, more...)
@@ -187,6 +208,9 @@ func attributeOf(message []byte) (name string, a Attribute, err error) {
 	})
 	if field := attributeFields[kind]; err == nil && field != 0 && has != 0 && field != has {
 		err = fmt.Errorf("attribute %s has a value of another type than it says", name)
+	}
+	if want, known := namedFields[name]; err == nil && known && cmp.Or(has, attributeFields[kind]) != want {
+		err = fmt.Errorf("attribute %s has no value of the type that ONNX gives it", name)
 	}
 	return name, a, err
 }

@@ -129,6 +129,9 @@ func TestBadFiles(t *testing.T) {
 		`attribute axis is there twice`:                                                    block(7, block(1, block(5, text(1, "axis"), number(3, 7)), block(5, text(1, "axis"), number(3, 8)))),
 		`attribute axis has a value of another type than it says`:                          block(7, block(1, block(5, text(1, "axis"), number(3, 7), number(20, 1)))),
 		`attribute axis has values of two types`:                                           block(7, block(1, block(5, text(1, "axis"), number(3, 7), number(8, 1)))),
+		`attribute ceil_mode has no value of the type that ONNX gives it`:                  block(7, block(1, block(5, text(1, "ceil_mode"), append([]byte{2<<3 | 5}, float32s(1)...), number(20, 1)))),
+		`attribute auto_pad has no value of the type that ONNX gives it`:                   block(7, block(1, block(5, text(1, "auto_pad"), number(3, 1)))),
+		`tensor "v" is in another file`:                                                    block(7, block(5, text(8, "v"), number(14, 1), block(9, float32s(1)))),
 		`tensor "w" is in another file`:                                                    block(7, block(5, text(8, "w"), block(13))),
 		"has an extent of":                                                                 block(7, block(5, number(1, 1<<31), number(1, 2))),
 	} {

@@ -79,8 +79,8 @@ func tensorOf(message []byte) (*Tensor, error) {
 			kind = f.number
 		case 8:
 			t.Name = string(f.bytes)
-		case 13:
-			external = true
+		case 13, 14: // where it lies, and 1 for another file
+			external = external || f.id == 13 || f.number == 1
 		case floatData, int32Data, stringData, int64Data, rawData, doubleData, uint64Data:
 			if !f.packed || len(f.bytes) > 0 {
 				data[f.id] = append(data[f.id], f)

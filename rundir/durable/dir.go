@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -50,12 +51,19 @@ func OpenDir(path string) (*Dir, error) {
 // MakeDir opens a directory, which it makes with those that it lies in where it is not there.
 func MakeDir(path string) (*Dir, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		parent, err := MakeDir(filepath.Dir(path))
+		up, name := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
+		switch name {
+		case "", "..": // of none/../here nothing is made where none is not there
+			return OpenDir(path)
+		case ".":
+			return MakeDir(cmp.Or(up, "."))
+		}
+		parent, err := MakeDir(cmp.Or(up, "."))
 		if err != nil {
 			return nil, err
 		}
 		defer parent.Close()
-		if err := parent.Mkdir(filepath.Base(path)); err != nil {
+		if err := parent.Mkdir(name); err != nil {
 			return nil, err
 		}
 		if err := parent.Sync("."); err != nil {

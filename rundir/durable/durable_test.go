@@ -160,6 +160,29 @@ func TestNotWritable(t *testing.T) {
 	}
 }
 
+// TestMakeDir: where a directory cannot be made, no other is.
+func TestMakeDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"none/../here", "none/..", "", "none/../../here/."} {
+		if d, err := MakeDir(path); err == nil {
+			t.Errorf("%q was opened as %s", path, d.Path())
+		}
+	}
+	if left := names(t, "."); left != "" {
+		t.Errorf("left are %s", left)
+	}
+	for _, path := range []string{"a/./b/", "a/../c", "d/."} {
+		d, err := MakeDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+	}
+	if left := names(t, "."); left != "a c d" {
+		t.Errorf("made were %s", left)
+	}
+}
+
 // TestNamesStayInside: neither dots nor links lead out of a directory.
 func TestNamesStayInside(t *testing.T) {
 	outside := t.TempDir()
