@@ -96,14 +96,15 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 	return l, nil
 }
 
-// decide reads the plan and decides by it, or by a policy that decides at run time, of which a plan only says what it did.
+// decide reads the plan and decides by it. Of a policy that decides at run time a plan only says what it did: on several
+// memories the policy itself decides, and on one the plan holds the places of buffers, which were there before.
 func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target, policy schedule.PolicyInfo) (err error) {
 	if l.Plan, err = ReadPlan(filepath.Join(l.dir, PlanFile), g, p); err != nil {
 		return err
 	}
 	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
 	choice := schedule.Choice{Plans: []*schedule.Plan{l.Plan}}
-	if policy.Dynamic != nil {
+	if policy.Dynamic != nil && p.Spread() {
 		choice = schedule.Choice{Policy: policy}
 	}
 	l.Decision, err = plan.Decide(prog, p, target, choice)

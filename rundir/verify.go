@@ -159,11 +159,10 @@ const maxLayoutTasks = 20_000
 
 // checkLayout verifies the places that the plan lists.
 func (v *verification) checkLayout() {
-	if v.Plan.Places == nil {
+	origin, pg := &v.Decision.Graphs[0].Problem, v.Decision.Graphs[0].Placed
+	if v.Plan.Places == nil || pg == nil { // a policy at run time places nothing beforehand on several memories
 		return
 	}
-	origin := &v.Decision.Graphs[0].Problem
-	pg := v.Decision.Graphs[0].Placed
 	g, err := pg.Graph()
 	if err != nil {
 		v.check("layout", err)

@@ -251,4 +251,3 @@ func (c *runsComparison) print(out io.Writer) error {
 
 // maxInputWidth is how much of an input is printed.
 const maxInputWidth = 24
-

@@ -281,7 +281,7 @@ devices = ["gpu", "cpu"]
 		}
 	}
 	rows := csvRows(t, "out")
-	if row := rows["devices=gpu"]; row["status"] != "failed" || !strings.Contains(row["reason"], `memory "vram" has 64 MB`) || row["step_s"] != "" || rows["devices=cpu"]["status"] != "ok" {
+	if row := rows["devices=gpu"]; row["status"] != "failed" || !strings.Contains(row["reason"], `memory "vram" has 64 MB and would hold 168 MB`) || row["step_s"] != "" || rows["devices=cpu"]["status"] != "ok" {
 		t.Errorf("%v", rows)
 	}
 }

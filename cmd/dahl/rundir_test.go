@@ -104,12 +104,29 @@ kind = "flatten"
 kind = "dense"
 outputs = 10
 `)
+	execute := func(out, devices, policy string) {
+		mustRun(t, strings.Fields("execute --platform emulated --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out "+out+" --devices "+devices+" --policy "+policy)...)
+	}
+	execute("planned", "cpu:2,gpu", "heft")
+	planned, err := os.ReadFile("planned/" + rundir.PlanFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, policy := range schedule.Policies() {
 		if policy.Dynamic == nil {
 			continue
 		}
-		mustRun(t, strings.Fields("execute --platform emulated --devices cpu:2,gpu --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
+		execute("run", "cpu:2", policy.Name) // on one memory a plan also says where buffers lay
 		wantVerified(t, "run")
+		execute("run", "cpu:2,gpu", policy.Name)
+		wantVerified(t, "run")
+		writeTestFile(t, "run/"+rundir.PlanFile, string(planned)) // which says where buffers lie in both
+		if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitFailed || !strings.Contains(r.stdout+r.stderr, "damaged: "+rundir.PlanFile) {
+			t.Errorf("%s with another plan: exit code %d\n%s%s", policy.Name, r.code, r.stdout, r.stderr)
+		}
+		if err := os.RemoveAll("run"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
