@@ -115,9 +115,13 @@ func elsewhere(cmd *cobra.Command, f *pflag.Flag) bool {
 
 // checkOutput refuses an output that is one of the inputs.
 func checkOutput(out namedPath, endings []string, inputs []namedPath) error {
+	info, err := os.Stat(out.path)
+	if err != nil {
+		return nil // there is nothing that could be an input
+	}
 	for _, in := range inputs {
-		switch info, err := os.Stat(out.path); {
-		case in.path == "" || err != nil:
+		switch {
+		case in.path == "":
 		case sameFile(in.path, out.path):
 			return cli.InputErrorf("%s is also %s, which this command reads; name another for what it writes", out.text, in.text)
 		case endings != nil && !info.IsDir() && liesIn(out.path, in.path) && !slices.Contains(endings, strings.ToLower(filepath.Ext(out.path))):
