@@ -153,6 +153,18 @@ func TestWhatIfIsNoWorseThanSimulate(t *testing.T) {
 	}
 }
 
+// TestPlanIsNoWorseThanSimulate: with a budget for one node a plan takes no longer than what simulate takes by default, which is one GPU
+// of four. All devices together, with which the search begins, take twice that.
+func TestPlanIsNoWorseThanSimulate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var planned, usual summary
+	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1nodes --json --out p")...), &planned)
+	decodeObject(t, mustRun(t, strings.Fields("simulate --platform nvlink --model lenet5 --json --out s")...), &usual)
+	if planned.StepS > 1.001*usual.StepS {
+		t.Errorf("a step takes %v s, and %v s by default", planned.StepS, usual.StepS)
+	}
+}
+
 // TestSearchSaysHowLong: without a terminal a long search says in a line how long it may take, and a time that is given is said
 // beside what was taken. Of a graph that is searched at once there is nothing to say.
 func TestSearchSaysHowLong(t *testing.T) {
