@@ -206,3 +206,6 @@ func joinInts(values []int, sep string) string {
 	}
 	return strings.Join(words, sep)
 }
+
+// ShapeText writes a shape as in 3×32×32.
+func ShapeText(shape []int) string { return joinInts(shape, "×") }

@@ -216,7 +216,7 @@ func (m *Model) infer(layers []Layer) error {
 		return err
 	}
 	if shape := m.Stages[last].Out; len(shape) != 1 {
-		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))}
+		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", ShapeText(shape))}
 	}
 	return nil
 }
@@ -353,7 +353,7 @@ func (s *Stage) complete() (err error) {
 	if err != nil {
 		var shapes []string
 		for _, in := range s.In {
-			shapes = append(shapes, shapeText(in))
+			shapes = append(shapes, ShapeText(in))
 		}
 		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
 	}
@@ -413,7 +413,7 @@ func (m *Model) layers() []Layer {
 
 func checkShape(shape []int) error {
 	if len(shape) != 1 && len(shape) != 3 {
-		return fmt.Errorf("shape %s; want C×H×W or a number of features", shapeText(shape))
+		return fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(shape))
 	}
 	return checkExtents(shape)
 }
@@ -422,10 +422,10 @@ func checkExtents(shape []int) error {
 	n := 1
 	for _, e := range shape {
 		if e < 1 {
-			return fmt.Errorf("shape %s; every extent is at least 1", shapeText(shape))
+			return fmt.Errorf("shape %s; every extent is at least 1", ShapeText(shape))
 		}
 		if n > maxSampleElems/e {
-			return fmt.Errorf("shape %s has more than %d elements", shapeText(shape), int64(maxSampleElems))
+			return fmt.Errorf("shape %s has more than %d elements", ShapeText(shape), int64(maxSampleElems))
 		}
 		n *= e
 	}
@@ -476,8 +476,6 @@ func elems(shape []int) int {
 	}
 	return n
 }
-
-func shapeText(shape []int) string { return joinInts(shape, "×") }
 
 // BusiestLayer is the layer with the most weights times positions, which is the most work;
 // empty where no layer has weights.

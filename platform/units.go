@@ -54,13 +54,14 @@ var (
 	nsScale = scale{"a time", "us", maxWhole, []unit{{"s", 9, 0}, {"ms", 6, 0}, {"us", 3, 0}, {"ns", 0, 0}}}
 )
 
-// ShortBytes is a size with three significant digits at most.
+// ShortBytes is a size with three significant digits at most, in decimal units, as all texts have it.
 func ShortBytes(n int64) string {
 	v, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), 'e', 2, 64), 64)
 	if err != nil {
 		panic("platform: " + err.Error())
 	}
-	return bytesScale.format(v)
+	decimal := scale{units: bytesScale.units[:6]}
+	return decimal.format(v)
 }
 
 // ParseTime reads a time that a person writes: with its unit, as in platform files, and also in minutes and hours or in

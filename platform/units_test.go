@@ -145,9 +145,10 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// 40 GB are 40,000,000,000 bytes, and what has more digits is rounded to three. Binary units are written where they are exact and shorter.
+// 40 GB are 40,000,000,000 bytes, and what has more digits is rounded to three. 5,120 bytes
+// are exactly 5 KiB, but one text has one kind of units.
 func TestShortBytes(t *testing.T) {
-	for n, want := range map[int64]string{40_000_000_000: "40 GB", 41_553_859_200: "41.6 GB", 1_553_859_200: "1.55 GB", 127: "127 B", 0: "0 B", 9_996: "10 kB"} {
+	for n, want := range map[int64]string{40_000_000_000: "40 GB", 41_553_859_200: "41.6 GB", 1_553_859_200: "1.55 GB", 127: "127 B", 0: "0 B", 9_996: "10 kB", 5_120: "5.12 kB", 999_600: "1 MB", 5e15: "5 PB"} {
 		if got := ShortBytes(n); got != want {
 			t.Errorf("%d bytes are %q, want %q", n, got, want)
 		}

@@ -96,8 +96,8 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 	return l, nil
 }
 
-// decide reads the plan and decides by it. Of a policy that decides at run time a plan only says what it did, from which
-// no order of several memories follows; in a single one the plan has the places that the run kept to.
+// decide reads the plan and decides by it. Of a policy that decides at run time a plan only says what it did: on several
+// memories the policy itself decides, and on one the plan holds the places of buffers, which were there before.
 func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target, policy schedule.PolicyInfo) (err error) {
 	if l.Plan, err = ReadPlan(filepath.Join(l.dir, PlanFile), g, p); err != nil {
 		return err

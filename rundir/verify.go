@@ -157,14 +157,12 @@ func (v *verification) graph() (*dag.Graph, error) {
 // steps from every task.
 const maxLayoutTasks = 20_000
 
-// checkLayout verifies the places that the plan lists. Those of a policy that decides at run time are what its run did, in an order
-// that no plan has.
+// checkLayout verifies the places that the plan lists.
 func (v *verification) checkLayout() {
-	if v.Plan.Places == nil || v.Policy.Dynamic != nil {
+	origin, pg := &v.Decision.Graphs[0].Problem, v.Decision.Graphs[0].Placed
+	if v.Plan.Places == nil || pg == nil { // a policy at run time places nothing beforehand on several memories
 		return
 	}
-	origin := &v.Decision.Graphs[0].Problem
-	pg := v.Decision.Graphs[0].Placed
 	g, err := pg.Graph()
 	if err != nil {
 		v.check("layout", err)

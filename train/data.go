@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dahl/execute"
 	"dahl/nn"
@@ -134,11 +133,10 @@ func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
 
 // fitsFile refuses data of another shape or with more classes than an ONNX file says. Its weights fit nothing else.
 func fitsFile(m *nn.Model, d *nn.Dataset, shape []int) error {
-	extents := func(shape []int) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", "×") }
 	switch f := m.ONNX; {
 	case !slices.Equal(shape, m.Input):
 		return inputErrorf("%s: the input %q of the file is N×%s, and the images of the data %s are %s (channels×height×width); take other data or export the network for these",
-			f.Path, f.Input, extents(m.Input), d.Name, extents(d.Shape[:]))
+			f.Path, f.Input, nn.ShapeText(m.Input), d.Name, nn.ShapeText(d.Shape[:]))
 	case m.Classes() < d.Classes:
 		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",
 			f.Path, f.Output, m.Classes(), d.Name, d.Classes)

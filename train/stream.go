@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dahl/nn"
-	"dahl/train/budget"
+	"dahl/platform"
 )
 
 // Batches are read ahead, as many as fill so many bytes, but at least two.
@@ -26,13 +26,13 @@ func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(
 // StreamedText says how images reach the steps of a batch where they are streamed.
 func (d *Data) StreamedText(batch int) string {
 	bytes := batch * d.Train.ImageBytes()
-	text := fmt.Sprintf("the images do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), budget.Size(aheadBytes(bytes)))
+	text := fmt.Sprintf("the images do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
 	unzipped := d.Train.UnzippedBytes()
 	if d.Test != nil {
 		unzipped += d.Test.UnzippedBytes()
 	}
 	if unzipped > 0 {
-		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", budget.Size(unzipped))
+		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", platform.ShortBytes(unzipped))
 	}
 	return text
 }

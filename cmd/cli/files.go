@@ -52,7 +52,7 @@ func checkFits(path string, factor int64) error {
 		return nil // whoever reads it says so
 	}
 	if left := budget.Available(); info.Size() > left.Bytes/factor {
-		return InputErrorf("%s has %s, and what it describes takes at least %d times as much: %s has %s left", path, budget.Size(info.Size()), factor, left.Of, budget.Size(max(0, left.Bytes)))
+		return InputErrorf("%s has %s, and what it describes takes at least %d times as much: %s has %s left", path, ShortBytes(info.Size()), factor, left.Of, ShortBytes(max(0, left.Bytes)))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"dahl/platform"
 )
 
 // ThreeDigits prints a number with three significant digits, or those before the point.
@@ -30,18 +32,16 @@ func ShortTime(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
 
-// ShortBytes prints a size with at most three significant digits, in decimal units.
-func ShortBytes(n int64) string { return short(float64(n), "B", "kB", "MB", "GB", "TB") }
+// ShortBytes prints a size with at most three significant digits.
+func ShortBytes(n int64) string { return platform.ShortBytes(n) }
 
 // ShortCount prints a number with three significant digits and a decimal prefix.
-func ShortCount(v float64) string { return short(v, "", "k", "M", "G", "T", "P", "E") }
-
-// short prints a number in the first unit in which it is below 1000, or in the last one.
-func short(v float64, units ...string) string {
-	for len(units) > 1 && math.Abs(v) >= 1000 {
-		v, units = v/1000, units[1:]
+func ShortCount(v float64) string {
+	prefixes := []string{"", "k", "M", "G", "T", "P", "E"}
+	for len(prefixes) > 1 && math.Abs(v) >= 1000 {
+		v, prefixes = v/1000, prefixes[1:]
 	}
-	return strings.TrimSpace(ThreeDigits(v) + " " + units[0])
+	return strings.TrimSpace(ThreeDigits(v) + " " + prefixes[0])
 }
 
 // ShowTime prints seconds as ShortTime does.

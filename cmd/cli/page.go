@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // Terminal is a writer that shows so many rows of so many columns, and on which a page can be drawn
@@ -84,17 +83,17 @@ func (p *Page) draw(b *strings.Builder, lines []string) {
 	columns, rows := p.to.Size()
 	p.lines = nil
 	for _, l := range lines[:min(len(lines), max(1, rows-1))] {
-		p.lines = append(p.lines, cut(Plain(l, ""), max(1, columns-1))) // a full line would wrap
+		p.lines = append(p.lines, Cut(Plain(l, ""), max(1, columns-1))) // a full line would wrap
 	}
 	b.WriteString(strings.Join(p.lines, "\r\n"))
 }
 
-// cut is the begin of a line that has no more than so many characters.
-func cut(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
+// Cut is a text as far as there is room for so many characters.
+func Cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
 	}
-	return string([]rune(line)[:width])
+	return text
 }
 
 // Above is a writer on the same terminal, such as the standard output: whole lines that are written appear

@@ -320,7 +320,7 @@ func printKernels(w io.Writer, c *plan.Comparison) {
 	line("%21s %19s %8s %17s", "", "", "", "", "in a step:", "", "", "one call:")
 	line("%5s %11s %11s %9s %6s %11s %11s", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
 	for _, k := range c.Kernels {
-		line("%5d %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cut(k.Shape, maxShapeWidth), k.Variant, k.Source, k.Count,
+		line("%5d %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cli.Cut(k.Shape, maxShapeWidth), k.Variant, k.Source, k.Count,
 			cli.ShowTime(k.Sum.Predicted), cli.ShowTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S))
 	}
 	line("%5s %11s %11s %+8.1f%%", allKernels, "", "", "", "", cli.ShowTime(c.Busy.Predicted), cli.ShowTime(c.Busy.Measured), c.Busy.ErrorPercent)

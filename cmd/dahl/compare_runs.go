@@ -189,7 +189,7 @@ func figuresOf(runs []*loadedRun) []figure {
 		})
 	}
 	add("training loss", "", cli.ThreeDigits, func(s *summary) (float64, bool) { return deref((*float64)(s.TrainingLoss)) })
-	add("test accuracy", "", func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
+	add("test accuracy", "", shareText, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
 	return all
 }
 
@@ -221,7 +221,7 @@ func (c *runsComparison) print(out io.Writer) error {
 	for _, in := range c.Differ[:min(len(c.Differ), maxInputRows)] {
 		cells := []string{in.Name}
 		for _, v := range in.Values {
-			cells = append(cells, cmp.Or(cut(v, maxInputWidth), "-"))
+			cells = append(cells, cmp.Or(cli.Cut(v, maxInputWidth), "-"))
 		}
 		row(cells...)
 	}
@@ -251,11 +251,3 @@ func (c *runsComparison) print(out io.Writer) error {
 
 // maxInputWidth is how much of an input is printed.
 const maxInputWidth = 24
-
-// cut is a text as far as a column has room for it.
-func cut(text string, width int) string {
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return text
-}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -53,25 +54,6 @@ func (s saved) restore(t *testing.T, name string, with []byte) {
 	}
 }
 
-// random is the data with a bit flipped, cut, with a piece of zeros or with a piece twice.
-func random(r *rand.Rand, data []byte) (damaged []byte) {
-	from := r.IntN(len(data))
-	to := min(len(data), from+1+r.IntN(64))
-	switch r.IntN(4) {
-	case 0:
-		damaged = bytes.Clone(data)
-		damaged[from] ^= 1 << r.IntN(8)
-	case 1:
-		damaged = bytes.Clone(data[:from])
-	case 2:
-		damaged = bytes.Clone(data)
-		clear(damaged[from:to])
-	default:
-		damaged = slices.Concat(data[:to], data[from:])
-	}
-	return damaged
-}
-
 // TestDamagedTraining damages files of an interrupted training 1,200 times at random. Each time it is
 // refused, or goes on from a checkpoint with the bytes that were kept, with the rows of before and with the options
 // that it had. What follows from these is the same then, which every hundredth shows by going on to the end.
@@ -85,10 +67,10 @@ func TestDamagedTraining(t *testing.T) {
 	}
 	whole := manifestOf(t, "whole").WeightsHash
 	r, taken, refused := rand.New(rand.NewPCG(30, 2)), 0, 0
+	names := slices.Sorted(maps.Keys(files))
 	for n := range 1200 {
-		names := []string{rundir.ManifestName, stepsFile, epochsFile, "checkpoints/12", "checkpoints/9", "checkpoints/6"}
 		name := names[r.IntN(len(names))]
-		damage := random(r, files[name])
+		damage, how := mutate(r, files[name])
 		staged := filepath.Join("cut", ".staging", name)
 		writeTestFile(t, staged, string(damage))
 		in := loaded(t)
@@ -101,13 +83,13 @@ func TestDamagedTraining(t *testing.T) {
 		after := in.progress.Steps
 		var kept bytes.Buffer
 		if err := in.checkpoint.Encode(&kept); err != nil || !bytes.Equal(kept.Bytes(), files["checkpoints/"+strconv.Itoa(after)]) {
-			t.Errorf("damage %d, of %s: the state after step %d is another (%v)", n, name, after, err)
+			t.Errorf("%d, %s, %s: the state after step %d is another (%v)", n, name, how, after, err)
 		}
 		if !slices.Equal(in.steps, began.steps[:after]) || !slices.Equal(in.epochs, began.epochs[:(after-1)/4]) { // after the last step of an epoch comes its test
-			t.Errorf("damage %d, of %s: the tables until step %d are\n%v\n%v", n, name, after, in.steps, in.epochs)
+			t.Errorf("%d, %s, %s: the tables until step %d are\n%v\n%v", n, name, how, after, in.steps, in.epochs)
 		}
 		if !reflect.DeepEqual(in.manifest, began.manifest) {
-			t.Errorf("damage %d, of %s: the manifest is another", n, name)
+			t.Errorf("%d, %s, %s: the manifest is another", n, name, how)
 		}
 		if n%100 != 0 {
 			continue
@@ -115,7 +97,7 @@ func TestDamagedTraining(t *testing.T) {
 		files.restore(t, name, damage)
 		mustRun(t, "execute", "--resume", "cut")
 		if hash := manifestOf(t, "cut").WeightsHash; hash != whole {
-			t.Errorf("damage %d, of %s: the weights are %.12s, want %.12s", n, name, hash, whole)
+			t.Errorf("%d, %s, %s: the weights are %.12s, want %.12s", n, name, how, hash, whole)
 		}
 		sameFiles(t, stepsFile, "cut", "whole")
 		files.restore(t, "", nil)

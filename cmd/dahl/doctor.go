@@ -100,7 +100,7 @@ func (h *examined) examine(p *platform.Platform) *findings {
 	all, cpu := &findings{Machine: p.Name}, &p.Devices[0]
 	all.add("processor", fmt.Sprintf("%s; caches of %s (second level) and %s (third)", countText(cpu.Count, "core"), cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
 	all.add("kernels", kernelsHere(), nil)
-	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", budget.Size(p.Memories[0].CapacityBytes), budget.Size(budget.Available().Bytes)), nil)
+	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", cli.ShortBytes(p.Memories[0].CapacityBytes), cli.ShortBytes(budget.Available().Bytes)), nil)
 	h.examineGPUs(all)
 	text, err := h.processorMeter()
 	all.add("joules of processors", text, err)
@@ -134,7 +134,7 @@ func kernelsHere() string {
 func (h *examined) examineGPUs(all *findings) {
 	gpus, err := h.gpus()
 	for i, g := range gpus {
-		all.add("GPU "+fmt.Sprint(i), fmt.Sprintf("%s with %s, compute capability %d.%d", g.Name, budget.Size(g.MemoryBytes), g.Capability/10, g.Capability%10), nil)
+		all.add("GPU "+fmt.Sprint(i), fmt.Sprintf("%s with %s, compute capability %d.%d", g.Name, cli.ShortBytes(g.MemoryBytes), g.Capability/10, g.Capability%10), nil)
 	}
 	if err != nil {
 		all.add("GPUs", "", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"os"
@@ -40,21 +39,8 @@ func inGrid(t *testing.T, text string) {
 // csvRows are the rows of a table of results by the run, each by the name of the column.
 func csvRows(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, resultsCSV))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := map[string]map[string]string{}
-	for _, line := range lines[1:] {
-		row := map[string]string{}
-		for i, name := range lines[0] {
-			row[name] = line[i]
-		}
+	for _, row := range readTable(t, filepath.Join(dir, resultsCSV)) {
 		rows[row["run"]] = row
 	}
 	return rows

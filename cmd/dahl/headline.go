@@ -129,6 +129,9 @@ func wholeNumber(v float64) string {
 	return thousands(int(math.Round(v)))
 }
 
+// shareText prints a share such as an accuracy: "97.50 %".
+func shareText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+
 // countText prints how many there are: "1 step", "1,200 steps".
 func countText(n int, what string) string {
 	if n != 1 {

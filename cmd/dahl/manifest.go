@@ -150,28 +150,24 @@ func argsWithout(args []string, flags ...string) []string {
 // changed: except the platform, of which a run directory keeps a copy, and the data.
 func hashInputs(o *options) ([]identity, error) {
 	var ids []identity
+	paths := readPaths()
 	for _, in := range []struct {
-		path   string
-		noFile bool
-	}{{o.Model, !cli.IsModelFile(o.Model)}, {o.Lowering, o.Lowering == bestTiles}, {o.Graph, false}, {o.Plan, false}, {o.Init, strings.HasPrefix(o.Init, uniformInit)}} {
-		if in.path == "" || in.noFile {
+		flag, value string
+		fits        func(path string) error
+	}{{"model", o.Model, cli.CheckWhole}, {"lowering", o.Lowering, cli.CheckWhole}, {"graph", o.Graph, cli.CheckGraph}, {"plan", o.Plan, cli.CheckWhole},
+		{"init", o.Init, cli.CheckRegular}} { // of the last only what is wanted is read
+		path := paths[in.flag](in.value)
+		if path == "" {
 			continue
 		}
-		fits := cli.CheckWhole
-		switch in.path {
-		case o.Init: // of which only what is wanted is read
-			fits = cli.CheckRegular
-		case o.Graph:
-			fits = cli.CheckGraph
-		}
-		if err := fits(in.path); err != nil {
+		if err := in.fits(path); err != nil {
 			return nil, err
 		}
-		sum, err := hashFile(in.path)
+		sum, err := hashFile(path)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, identity{in.path, sum})
+		ids = append(ids, identity{path, sum})
 	}
 	return ids, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -257,20 +256,10 @@ func (n *numbers) readSummary() *summary {
 // csvTable reads a table, by column.
 func csvTable(t *testing.T, path string) map[string][]string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	table := map[string][]string{}
-	for i, name := range rows[0] {
-		table[name] = []string{}
-		for _, row := range rows[1:] {
-			table[name] = append(table[name], row[i])
+	for _, row := range readTable(t, path) {
+		for column, cell := range row {
+			table[column] = append(table[column], cell)
 		}
 	}
 	return table

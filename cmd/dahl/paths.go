@@ -118,17 +118,21 @@ func elsewhere(cmd *cobra.Command, f *pflag.Flag) bool {
 
 // checkOutput refuses an output that is one of the inputs, or a file of another kind.
 func checkOutput(out namedPath, endings []string, inputs []namedPath) error {
+	info, err := os.Stat(out.path)
+	if err != nil {
+		return nil // there is nothing whose place it could take
+	}
 	ext := strings.ToLower(filepath.Ext(out.path))
 	for _, in := range inputs {
-		switch info, err := os.Stat(out.path); {
-		case in.path == "" || err != nil:
+		switch {
+		case in.path == "":
 		case sameFile(in.path, out.path):
 			return cli.InputErrorf("%s is also %s, which this command reads; name another for what it writes", out.text, in.text)
 		case endings != nil && !info.IsDir() && liesIn(out.path, in.path) && !slices.Contains(endings, ext):
 			return cli.InputErrorf("%s is a file of %s, which this command reads; name one that ends in %s", out.text, in.text, endings[0])
 		}
 	}
-	if info, err := os.Stat(out.path); err == nil && info.Mode().IsRegular() && endings != nil && !slices.Contains(endings, ext) && slices.Contains(kinds, ext) {
+	if info.Mode().IsRegular() && endings != nil && !slices.Contains(endings, ext) && slices.Contains(kinds, ext) {
 		return cli.InputErrorf("%s is there, and would no longer be what ends in %s; name one that ends in %s", out.text, ext, endings[0])
 	}
 	return nil

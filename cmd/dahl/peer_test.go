@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -136,31 +135,14 @@ contestant = ["dahl", "pytorch", "jax"]
 `)
 	t.Setenv(asDahl, "1") // of the processes of cells
 	mustRun(t, "experiment", "run", "twins.toml", "--python", python, "--out", "x", "--allow-modified")
-	f, err := os.Open("x/" + resultsCSV)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(rows) != 4 {
-		t.Fatalf("%v, %v", rows, err)
-	}
-	at := func(row int, column string) string {
-		for i, name := range rows[0] {
-			if name == column {
-				return rows[row][i]
-			}
-		}
-		t.Fatalf("no column %s in %v", column, rows[0])
-		return ""
-	}
-	for row, want := range map[int][2]string{1: {"dahl", "ok"}, 2: {"pytorch", "ok"}, 3: {"jax", "not installed"}} {
-		if at(row, "contestant") != want[0] || at(row, "status") != want[1] {
-			t.Errorf("row %v; want %v", rows[row], want)
+	rows := csvRows(t, "x")
+	for run, status := range map[string]string{"contestant=dahl": "ok", "contestant=pytorch": "ok", "contestant=jax": "not installed"} {
+		if rows[run]["status"] != status {
+			t.Errorf("%s: %v; want %s", run, rows[run], status)
 		}
 	}
-	if at(2, "run_s") != "1" || at(2, "images_per_s") != "52" || at(2, "peak_bytes") != "7e+06" || at(2, "predicted_step_s") != "" {
-		t.Errorf("rows\n%v\n%v", rows[1], rows[2])
+	if row := rows["contestant=pytorch"]; len(rows) != 3 || row["run_s"] != "1" || row["images_per_s"] != "52" || row["peak_bytes"] != "7e+06" || row["predicted_step_s"] != "" {
+		t.Errorf("rows %v", rows)
 	}
 	m, err := readManifest("x/cells/contestant=pytorch")
 	if err != nil || strings.Contains(strings.Join(m.Args, " "), "policy") {

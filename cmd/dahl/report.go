@@ -187,7 +187,7 @@ func (r *loadedRun) reportRow() []report.Cell {
 		add("training loss", float64(*s.TrainingLoss), cli.ThreeDigits)
 	}
 	if s.TestAccuracy != nil {
-		add("test accuracy", *s.TestAccuracy, func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) })
+		add("test accuracy", *s.TestAccuracy, shareText)
 	}
 	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
 	add("live peak in "+host, float64(s.LivePeakBytes[host]), func(b float64) string { return cli.ShortBytes(int64(b)) })

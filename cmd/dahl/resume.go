@@ -171,15 +171,15 @@ func (in *interrupted) since(now *manifest) resumption {
 // print says that the training goes on.
 func (in *interrupted) print(out io.Writer, now *manifest) {
 	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.progress.Steps, in.progress.Epoch+1)
-	if !in.since(now).Alike {
-		var what []string
-		was, is := &in.kept.Recipe, now.recipe()
-		if is.Graphs != was.Graphs {
-			what = append(what, "another task graph")
-		}
-		if is.Variants != was.Variants {
-			what = append(what, "other kernels")
-		}
+	var what []string
+	was, is := &in.kept.Recipe, now.recipe()
+	if is.Graphs != was.Graphs {
+		what = append(what, "another task graph")
+	}
+	if is.Variants != was.Variants {
+		what = append(what, "other kernels")
+	}
+	if what != nil {
 		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights may differ in their last bits from those of one that nothing disturbed")
 	}
 }

@@ -81,8 +81,7 @@ func TestVerifySaysWhatGoesOn(t *testing.T) {
 }
 
 // TestVerifyPoliciesAtRunTime: a run by a policy that decides at run time follows no order of memory that a plan of the same
-// tasks would need. On two memories such a plan was followed in some runs and not in others. In a single memory, as of the
-// processors alone, the places of the buffers are checked.
+// tasks would need. On two memories such a plan was followed in some runs and not in others.
 func TestVerifyPoliciesAtRunTime(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "net.toml", `
@@ -105,15 +104,28 @@ kind = "flatten"
 kind = "dense"
 outputs = 10
 `)
+	execute := func(out, devices, policy string) {
+		mustRun(t, strings.Fields("execute --platform emulated --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out "+out+" --devices "+devices+" --policy "+policy)...)
+	}
+	execute("planned", "cpu:2,gpu", "heft")
+	planned, err := os.ReadFile("planned/" + rundir.PlanFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, policy := range schedule.Policies() {
 		if policy.Dynamic == nil {
 			continue
 		}
-		for _, devices := range []string{"cpu:2,gpu", "cpu:2"} {
-			mustRun(t, strings.Fields("execute --platform emulated --devices "+devices+" --model net.toml --data synthetic:1x8x8:70:10 --batch 7 --epochs 2 --optimizer adam --out run --policy "+policy.Name)...)
-			wantVerified(t, "run")
-			mustRun(t, strings.Fields("simulate --platform emulated --devices "+devices+" --model net.toml --out simulated --policy "+policy.Name)...)
-			wantVerified(t, "simulated")
+		execute("run", "cpu:2", policy.Name) // on one memory a plan also says where buffers lay
+		wantVerified(t, "run")
+		execute("run", "cpu:2,gpu", policy.Name)
+		wantVerified(t, "run")
+		writeTestFile(t, "run/"+rundir.PlanFile, string(planned)) // which says where buffers lie in both
+		if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitFailed || !strings.Contains(r.stdout+r.stderr, "damaged: "+rundir.PlanFile) {
+			t.Errorf("%s with another plan: exit code %d\n%s%s", policy.Name, r.code, r.stdout, r.stderr)
+		}
+		if err := os.RemoveAll("run"); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

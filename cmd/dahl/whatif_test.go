@@ -134,10 +134,10 @@ func TestWhatIfIsNoWorseThanSimulate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	simulate := func(devices string) float64 {
 		var s summary
-		decodeObject(t, mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--devices", devices, "--json", "--out", "s"), &s)
+		decodeObject(t, mustRun(t, "simulate", "--platform", "emulated", "--model", "mlp", "--devices", devices, "--json", "--out", "s"), &s)
 		return s.StepS
 	}
-	r := dahl(t, t.Context(), "plan", "--what-if", "server", "--model", "mlp", "--objective", "time", "--budget", "50 nodes", "--json")
+	r := dahl(t, t.Context(), "plan", "--what-if", "emulated", "--model", "mlp", "--objective", "time", "--budget", "50 nodes", "--json")
 	var rows []whatIfRow
 	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || len(rows) != 1 || len(rows[0].Kinds) != 3 {
 		t.Fatalf("%+v, %v", rows, err)
@@ -147,8 +147,21 @@ func TestWhatIfIsNoWorseThanSimulate(t *testing.T) {
 			t.Errorf("on %q %v s, and simulate takes %v", devices, step, usual)
 		}
 	}
-	if want := " tilings on 224 sets of devices"; !strings.HasSuffix(rows[0].BoundOf, want) { // see TestEqualDevicesCountAsOne
+	// Two equal cores and a GPU: none, one or both, without the GPU or with it, and not nothing.
+	if want := " tilings on 5 sets of devices"; !strings.HasSuffix(rows[0].BoundOf, want) {
 		t.Errorf("the bound is of %q", rows[0].BoundOf)
+	}
+}
+
+// TestPlanIsNoWorseThanSimulate: with a budget for one node a plan takes no longer than what simulate takes by default, which is one GPU
+// of four. All devices together, with which the search begins, take twice that.
+func TestPlanIsNoWorseThanSimulate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var planned, usual summary
+	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1nodes --json --out p")...), &planned)
+	decodeObject(t, mustRun(t, strings.Fields("simulate --platform nvlink --model lenet5 --json --out s")...), &usual)
+	if planned.StepS > 1.001*usual.StepS {
+		t.Errorf("a step takes %v s, and %v s by default", planned.StepS, usual.StepS)
 	}
 }
 

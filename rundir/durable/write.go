@@ -76,7 +76,7 @@ func Follow(path string) (string, error) {
 	return "", fmt.Errorf("following %s: more than %d links", path, maxLinks)
 }
 
-func isDevice(path string) bool { return regular(path, os.Stat) != nil }
+func isDevice(path string) bool { return CheckRegular(path) != nil }
 
 func writeDevice(path string, fill func(io.Writer) error) error {
 	f := &File{path: path}

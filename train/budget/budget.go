@@ -15,6 +15,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"dahl/platform"
 )
 
 // Limit is how much memory may still be taken, and who says so.
@@ -58,7 +60,7 @@ func Check(needs []Need, of Limit) error {
 		if n.Bytes == 0 {
 			continue
 		}
-		each = append(each, n.For+" "+Size(n.Bytes))
+		each = append(each, n.For+" "+platform.ShortBytes(n.Bytes))
 		if n.Lower != "" && n.Bytes >= sum/worthLowering && !slices.Contains(lower, n.Lower) {
 			lower = append(lower, n.Lower)
 		}
@@ -67,20 +69,5 @@ func Check(needs []Need, of Limit) error {
 	if len(lower) > 0 {
 		advice = "; take " + strings.Join(lower, " or ")
 	}
-	return fmt.Errorf("%s of memory are needed and %s has %s left: %s%s", Size(sum), of.Of, Size(max(0, of.Bytes)), strings.Join(each, ", "), advice)
-}
-
-// Size is a number of bytes to be read, as in "1.5 GB".
-func Size(bytes int64) string {
-	value, unit := float64(bytes), "B"
-	for _, u := range []string{"kB", "MB", "GB", "TB", "PB"} {
-		if value < 999.5 {
-			break
-		}
-		value, unit = value/1000, u
-	}
-	if value < 10 && unit != "B" {
-		return fmt.Sprintf("%.1f %s", value, unit)
-	}
-	return fmt.Sprintf("%.0f %s", value, unit)
+	return fmt.Errorf("%s of memory are needed and %s has %s left: %s%s", platform.ShortBytes(sum), of.Of, platform.ShortBytes(max(0, of.Bytes)), strings.Join(each, ", "), advice)
 }
