@@ -38,7 +38,7 @@ const stgCosts = `# by hand
 
 // dotSizes is in the form of SimGrid: root and end have no work, and an edge below 0 carries nothing.
 const dotSizes = `/* by hand */
-strict digraph "a workflow" {
+strict DiGraph "a workflow" {
   rankdir=LR; node [shape=box]; graph [size="7,5"]
   c1 [size="1e9", alpha=0.2] // 1 GFLOP
   "c 2" [label=<<b>c</b>>, size="5e9"];

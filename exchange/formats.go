@@ -40,7 +40,7 @@ var formats = []Format{
 	{
 		Name: "dot", Doc: "Graphviz, with the size of DAGGEN and SimGrid or a weight at each node",
 		Takes:  "size of nodes as flop and of edges as bytes, or weight of nodes as the time on every device and of edges as bytes at 1 GB/s",
-		Source: "https://github.com/frs69wq/daggen", Extensions: []string{".dot", ".gv"}, Mark: "graph", read: (*file).readDOT,
+		Source: "https://github.com/frs69wq/daggen", Extensions: []string{".dot", ".gv"}, read: (*file).readDOT,
 	},
 	{
 		Name: "placement", Doc: "device placement of Tarnawski et al., NeurIPS 2020",

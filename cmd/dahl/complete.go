@@ -177,7 +177,7 @@ func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	for _, name := range beginWith(begin, policyNames()) {
 		info, err := schedule.PolicyByName(name)
 		if err != nil { // best is this program's
-			info.Sentence = "the fastest plan of all on sets of the devices"
+			info.Sentence = "the fastest plan that it finds on sets of the devices"
 		}
 		found = append(found, cobra.CompletionWithDesc(name, info.Sentence))
 	}

@@ -34,7 +34,7 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
 	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
-		number, _ := strings.CutSuffix(text, "nodes")
+		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
 		o.BudgetTime = 0
 		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
 			o.BudgetTime, err = platform.ParseTime(text)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"slices"
 
@@ -48,6 +49,9 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 	}
 	if err := old.repeatable(ctx, dir); err != nil {
 		return err
+	}
+	if err := rundir.Verify(dir); err != nil {
+		slog.Warn("the files of the run are not those that its manifest lists; what is compared is what the manifest says of them", "error", err)
 	}
 	forget := out == ""
 	if forget {

@@ -234,6 +234,19 @@ func TestSaveWithoutRunDirectory(t *testing.T) {
 	}
 }
 
+// TestRerunNamesFiles: rerun compares what the manifest says, and names the files that are no longer what it says.
+func TestRerunNamesFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields(tinyTraining+"--out run")...)
+	if err := os.Remove("run/" + weightsFile); err != nil {
+		t.Fatal(err)
+	}
+	if r := dahl(t, t.Context(), "rerun", "run"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "not those that its manifest lists") || !strings.Contains(r.stderr, weightsFile) {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
 // TestInputsInTheirOutput: a run refuses to take the place of what it reads, the platform too: of
 // that it would keep the devices that ran alone.
 func TestInputsInTheirOutput(t *testing.T) {
