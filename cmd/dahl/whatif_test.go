@@ -158,7 +158,7 @@ func TestWhatIfIsNoWorseThanSimulate(t *testing.T) {
 func TestPlanIsNoWorseThanSimulate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var planned, usual summary
-	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1nodes --json --out p")...), &planned)
+	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1node --json --out p")...), &planned)
 	decodeObject(t, mustRun(t, strings.Fields("simulate --platform nvlink --model lenet5 --json --out s")...), &usual)
 	if planned.StepS > 1.001*usual.StepS {
 		t.Errorf("a step takes %v s, and %v s by default", planned.StepS, usual.StepS)
