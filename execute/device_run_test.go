@@ -343,7 +343,7 @@ func TestHEFTOverDevices(t *testing.T) {
 	if err := s.Check(r.Problem(0, 5)); err != nil {
 		t.Error(err)
 	}
-	if w := r.Warnings(); len(allowedCPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "2 cpu workers and 2 devices")) {
+	if w := r.Warnings(); len(allowedCPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "4 workers, of processors and devices together")) {
 		t.Errorf("warnings %q", w)
 	}
 }

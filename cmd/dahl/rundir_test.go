@@ -176,8 +176,8 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"run/manifest.json": "lies in the directory of the run", "run/w.npz": "lies in the directory of the run", "./run/../run/w.npz": "lies in the directory of the run",
-		"other/manifest.json": "which holds a run", "other/w.npz": "which holds a run", "link.npz": "which holds a run", "new/w.npz": "lies in the directory of the run",
+		"run/weights.npz": "lies in the directory of the run", "run/w.npz": "lies in the directory of the run", "./run/../run/w.npz": "lies in the directory of the run",
+		"other/weights.npz": "which holds a run", "other/w.npz": "which holds a run", "link.npz": "which holds a run", "new/w.npz": "lies in the directory of the run",
 	} {
 		out := "run"
 		if strings.HasPrefix(file, "new") {
