@@ -155,7 +155,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
 		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	off := plan.ErrorPercent(predicted.Counted.StepS(), t.Measured.Counted.StepS())
-	fmt.Fprintf(stdout, "error     step %+.1f %%%s; %+.1f %% in %s (kernels %+.1f, scheduling %+.1f); reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
+	fmt.Fprintf(stdout, "error     step %+.1f %%%s; %+.1f %% in %s (of which kernels %+.1f, scheduling %+.1f); reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
 		off, causesText(errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), c.Step.ErrorPercent, t.w.shown(t.Measured), c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
