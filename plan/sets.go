@@ -75,8 +75,11 @@ func IsPlain(whole, some *platform.Platform) bool {
 	if maps.Equal(all, chosen) {
 		return true
 	}
-	for kind, units := range chosen {
-		return len(chosen) == 1 && (units == all[kind] || units == 1 && kind != platform.CPU)
+	if len(chosen) > 1 {
+		return false
+	}
+	for kind, units := range chosen { // the only one
+		return units == all[kind] || units == 1 && kind != platform.CPU
 	}
 	return false
 }

@@ -150,6 +150,16 @@ func layOutByPlan(g *dag.Graph, order [][]dag.TaskID) (*Layout, error) {
 	return ls[0][0], nil
 }
 
+// randomOrder deals the tasks of a graph to one to three workers, in program order, which the dependences allow.
+func randomOrder(r *rand.Rand, g *dag.Graph) [][]dag.TaskID {
+	order := make([][]dag.TaskID, 1+r.IntN(3))
+	for i := range g.Tasks {
+		w := r.IntN(len(order))
+		order[w] = append(order[w], dag.TaskID(i))
+	}
+	return order
+}
+
 // TestLayoutRandom compares layouts of random loops with the definition, by
 // brute force, without a plan and with a random one.
 func TestLayoutRandom(t *testing.T) {
@@ -157,12 +167,7 @@ func TestLayoutRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := randomLoop(t, r)
-		plan := make([][]dag.TaskID, 1+r.IntN(3))
-		for i := range g.Tasks { // program order is an order that the dependences allow
-			w := r.IntN(len(plan))
-			plan[w] = append(plan[w], dag.TaskID(i))
-		}
-		for _, order := range [][][]dag.TaskID{nil, plan} {
+		for _, order := range [][][]dag.TaskID{nil, randomOrder(r, g)} {
 			l, err := layOutByPlan(g, order)
 			if err != nil {
 				t.Fatal(err)

@@ -41,12 +41,7 @@ func TestEdgesJoinNeighbours(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		g := randomLoop(t, r)
-		plan := make([][]dag.TaskID, 1+r.IntN(3))
-		for i := range g.Tasks { // program order is an order that the dependences allow
-			w := r.IntN(len(plan))
-			plan[w] = append(plan[w], dag.TaskID(i))
-		}
-		for _, order := range [][][]dag.TaskID{nil, plan} {
+		for _, order := range [][][]dag.TaskID{nil, randomOrder(r, g)} {
 			lives, extents := placedLives(t, g, order)
 			reuse, next := lives.edges(extents)
 			share := func(x, y int) bool {
