@@ -1,4 +1,5 @@
-// Package tables writes the cells of tables so that programs which open them take a text for a text.
+// Package tables writes cells of CSV and Markdown whose texts come from files of others. A spreadsheet computes none of
+// them, and a page shows their HTML as text. Numbers are written as they are. Read [WriteCSV] and [Markdown] first.
 package tables
 
 import (
