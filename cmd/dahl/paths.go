@@ -15,7 +15,7 @@ import (
 )
 
 // readPaths are the flags whose values name files or directories that a command reads, by the flag's name, or by
-// command.flag. What they hold gives the path of a value; "" where it names none.
+// command.flag. The function of a flag finds the path in its value; "": the value names no file.
 func readPaths() map[string]func(string) string {
 	path := func(value string) string { return value }
 	unless := func(isName func(string) bool) func(string) string {
@@ -44,7 +44,7 @@ func readPaths() map[string]func(string) string {
 }
 
 // writtenPaths are the flags whose values name what a command writes, with the endings of files; none: it is a directory.
-// One to which files are added is none of them: a run that is read may get a figure.
+// Flags of directories that only get files added are not here: a command may add a figure to the run that it reads.
 func writtenPaths() map[string][]string {
 	return map[string][]string{
 		"out": nil, "save": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
@@ -52,7 +52,7 @@ func writtenPaths() map[string][]string {
 	}
 }
 
-// kinds are the endings of files that dahl or its user makes, none of which becomes one of another kind.
+// kinds are the endings of files that dahl or its user makes. No output of one kind replaces a file of another.
 var kinds = []string{".toml", ".onnx", ".npz", ".json", ".csv", ".html", ".stg", ".dot", ".gv"}
 
 // addsTo are the flags whose values name directories to which a command adds files.

@@ -32,9 +32,9 @@ func (f *finder) drop(ctx context.Context) error {
 	return nil
 }
 
-// dropIdle takes the best plan to the set of those devices that it gives a task. The set may be none of the space, such as
-// that of the third and the fourth of four equal devices: it is covered as the plan's own choice then. Where the tiles of
-// that set are others by the same name, the plan stays where it is.
+// dropIdle moves the best plan to the set of the devices that have a task in it. The space may not list this set, since of
+// equal devices it lists the first ones: then the certificate covers it as the plan's own choice. A tiling of one name may
+// be another one on the smaller set. Then the plan keeps its set.
 func (f *finder) dropIdle(ctx context.Context) error {
 	c := f.best
 	tasks := c.tasksOf()
@@ -48,15 +48,15 @@ func (f *finder) dropIdle(ctx context.Context) error {
 	return f.move(ctx, o, c.planOn(o))
 }
 
-// lightShare is how much of the tasks a device has at most of which the search tries whether it is needed, and lightMoves how
-// many moves local search makes without it, or a twentieth of the nodes where these are few.
+// A device with at most lightShare of the tasks may not be needed. Local search then makes lightMoves moves without it, or
+// a twentieth of the nodes where these are few.
 const (
 	lightShare = 0.01
 	lightMoves = 1 << 9
 )
 
-// dropLight gives the tasks of a device that has one or hardly any to the others, for each such device until one is not
-// missed. Local search then looks for better places for them.
+// dropLight takes the devices that have hardly any tasks, one after the other. It gives the tasks of each to the others, and local search
+// looks for better places. It ends with the first device without which the plan is no worse, and leaves that out.
 func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
 	tasks, units := c.tasksOf(), c.units()
@@ -102,7 +102,7 @@ func (c *candidate) tasksOf() map[string]int {
 	return count
 }
 
-// with is the choice of some of the devices of another one, with its tiles; nil: there is none with its program.
+// with is a choice of fewer devices with the same tiles; nil: its program is another one.
 func (f *finder) with(ctx context.Context, c *candidate, keep func(unit) bool) (*candidate, error) {
 	kept := slices.DeleteFunc(c.units(), func(u unit) bool { return !keep(u) })
 	if len(kept) == 0 {
@@ -166,7 +166,7 @@ func (c *candidate) sameStep(other *candidate) bool {
 	return c.Makespan == other.Makespan && math.Abs(c.Joules-other.Joules) <= rounding*math.Abs(other.Joules)
 }
 
-// admit makes a choice one of those that are bounded. What was proved of a choice with more devices may hold for it too.
+// admit adds a choice to those that the certificate bounds. A bound of a choice with more devices may hold for it, too.
 func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 	o.lost = false
 	if i := slices.Index(f.covered, o); i >= 0 {
