@@ -8,7 +8,7 @@
 //
 // # Model
 //
-// A device draws platform.BusyTotal of the number of its busy units. A call with joules of its
+// A device draws [platform.Device.Watts] of the number of its busy units. A call with joules of its
 // own draws its unit's idle power, and its joules spread over its duration, instead. A link draws
 // its idle power all the time, and more in proportion to the used share of its bandwidth
 // (links.go). The host draws its baseline all the time.

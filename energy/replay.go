@@ -41,7 +41,6 @@ type replayed struct {
 	clock, sleep   []int            // by unit, a link being one: its clock; 0 awake, else the sleep state plus 1
 	off            bool
 	changing       []event
-	total          map[[2]int]float64 // watts of the device by clock and busy units, as far as known
 
 	idleJ, activeJ, sleepJ, changeJ float64
 }
@@ -61,7 +60,7 @@ func newReplay(s *schedule.Schedule, p *schedule.Problem) (*replay, error) {
 	for d := range pl.Devices {
 		device := &pl.Devices[d]
 		n := device.Count
-		r.consumers = append(r.consumers, replayed{device: device, total: map[[2]int]float64{}, running: make([]int, n), plain: make([]int, n),
+		r.consumers = append(r.consumers, replayed{device: device, running: make([]int, n), plain: make([]int, n),
 			clock: slices.Repeat([]int{device.AtClock}, n), sleep: make([]int, n),
 			off: device.MayBeOff && !used[platform.DeviceID(d)] && !reached[device.Memory]})
 	}
@@ -276,9 +275,9 @@ func (c *replayed) deviceWatts() watts {
 		w.active += c.own[k].watts
 	}
 	for u := range c.running {
-		switch idle := c.at(c.clock[u], 0) / float64(len(c.running)); {
+		switch idle := c.device.Watts(c.clock[u], 0) / float64(len(c.running)); {
 		case c.running[u] > 0 && c.plain[u] > 0:
-			w.active += idle + (c.at(c.clock[u], busy)-c.at(c.clock[u], 0))/float64(busy)
+			w.active += idle + (c.device.Watts(c.clock[u], busy)-c.device.Watts(c.clock[u], 0))/float64(busy)
 		case c.running[u] > 0:
 			w.active += idle
 		case c.sleep[u] > 0:
@@ -288,17 +287,4 @@ func (c *replayed) deviceWatts() watts {
 		}
 	}
 	return w
-}
-
-// at is the power of the whole device at a clock with so many units busy.
-func (c *replayed) at(clock, busy int) float64 {
-	key := [2]int{clock, busy}
-	total, known := c.total[key]
-	if !known {
-		at := *c.device
-		at.AtClock = clock
-		total = (&platform.Platform{Devices: []platform.Device{at}}).BusyTotal(0, busy)
-		c.total[key] = total
-	}
-	return total
 }

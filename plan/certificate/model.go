@@ -135,7 +135,7 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 		}
 	}
 	for i := range p.Links {
-		m.FloorWatts += leastAsleep(p.Links[i].IdleWatts, p.Links[i].Sleeps)
+		m.FloorWatts += platform.LeastWatts(p.Links[i].IdleWatts, p.Links[i].Sleeps)
 	}
 	for to := range p.Memories {
 		memory := memoryOf(p, platform.MemoryID(to))
@@ -148,20 +148,14 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 	return m, nil
 }
 
-func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
-	for i := range sleeps {
-		idle = min(idle, sleeps[i].Watts)
-	}
-	return idle
-}
-
 // addDevice adds a device. With n units busy it draws what all draw idle, AwakeWatts, and n times the
 // watts of a unit, at each of its clocks: the power is linear from one busy unit to all.
 func (m *Model) addDevice(d *platform.Device) error {
 	awake := math.Inf(1)
 	for _, clock := range d.FreeClocks() {
-		awake = min(awake, awakeWatts(d, clock))
-		if unitWatts(d, clock) < 0 {
+		first, each := d.BusyWatts(clock)
+		awake = min(awake, first)
+		if each < 0 {
 			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
 		}
 	}
@@ -178,23 +172,9 @@ func (m *Model) addDevice(d *platform.Device) error {
 func floorWatts(d *platform.Device) float64 {
 	least := math.Inf(1)
 	for _, clock := range d.FreeClocks() {
-		least = min(least, leastAsleep(d.ClockAt(clock).Idle, d.Sleeps))
+		least = min(least, platform.LeastWatts(d.ClockAt(clock).Idle, d.Sleeps))
 	}
 	return least
-}
-
-// unitWatts is what one more busy unit draws above its idle watts.
-func unitWatts(d *platform.Device, clock int) float64 {
-	if d.Count == 1 {
-		return d.WattsAboveIdle(clock, 1)
-	}
-	all := float64(float64(d.Count) * d.WattsAboveIdle(clock, d.Count))
-	return (all - d.WattsAboveIdle(clock, 1)) / float64(d.Count-1)
-}
-
-// awakeWatts is what the first busy unit draws beside that.
-func awakeWatts(d *platform.Device, clock int) float64 {
-	return d.WattsAboveIdle(clock, 1) - unitWatts(d, clock)
 }
 
 // addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
@@ -232,7 +212,8 @@ func optionOf(d *platform.Device, id, clock int, cost *schedule.Cost) Option {
 	if cost.Joules != 0 {
 		o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
 	} else {
-		o.Nanojoules = below(float64((extra + unitWatts(d, clock)) * float64(least)))
+		_, each := d.BusyWatts(clock)
+		o.Nanojoules = below(float64((extra + each) * float64(least)))
 	}
 	return o
 }
@@ -258,19 +239,12 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 			continue
 		}
 		ways++
-		perByte := 0.0
 		for _, use := range p.LinkUses(from, to) {
-			l := &p.Links[use.Link]
-			capacity := l.BandwidthBytesPerSec
-			if l.Sharing == platform.Duplex {
-				capacity *= 2
-			}
-			perByte += float64((l.BusyWatts - l.IdleWatts) / capacity * 1e9 * float64(use.Times))
-			if l.Sharing != platform.Fatpipe {
+			if p.Links[use.Link].Sharing != platform.Fatpipe {
 				crossed[use.Link]++
 			}
 		}
-		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, perByte)))
+		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, p.RouteJoulesPerByte(from, to)*1e9)))
 	}
 	for l, n := range crossed {
 		if perNano := above(p.Links[l].BandwidthBytesPerSec / 1e9); n == ways && (m.BytesPerNano == 0 || perNano < m.BytesPerNano) {

@@ -104,14 +104,6 @@ func (m *model) perNs(watts float64) float64 {
 	return float64(watts * 1e-9)
 }
 
-// least is the least that a unit draws that does nothing.
-func least(watts float64, sleeps []platform.SleepState) float64 {
-	for i := range sleeps {
-		watts = min(watts, sleeps[i].Watts)
-	}
-	return watts
-}
-
 // maySleep reports whether a plan that lists sleep states may draw less than all that are searched.
 func (m *model) maySleep() bool {
 	return m.objective != Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
@@ -124,7 +116,7 @@ func (m *model) addDevices(o Options) {
 		m.restJ = 1
 	}
 	for l := range p.Links {
-		m.restJ += m.perNs(least(p.Links[l].IdleWatts, p.Links[l].Sleeps))
+		m.restJ += m.perNs(platform.LeastWatts(p.Links[l].IdleWatts, p.Links[l].Sleeps))
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
@@ -163,7 +155,7 @@ func (m *model) restWatts(o Options, id platform.DeviceID) float64 {
 	for _, c := range m.clocks(o, id) {
 		watts = min(watts, d.ClockAt(int(c)).Idle)
 	}
-	return least(watts, d.Sleeps)
+	return platform.LeastWatts(watts, d.Sleeps)
 }
 
 func (m *model) addTasks() {
@@ -239,10 +231,7 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 // callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
 func (m *model) callOf(d *platform.Device, clock int, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
 	takes = max(int64(cost.Least()), int64(cost.First))
-	above := d.WattsAboveIdle(clock, 1)
-	for n := 2; n <= d.Count; n++ {
-		above = min(above, d.WattsAboveIdle(clock, n))
-	}
+	above := min(d.WattsAboveIdle(clock, 1), d.WattsAboveIdle(clock, d.Count))
 	idle := d.ClockAt(clock).Idle - rest
 	if cost.Joules != 0 {
 		return takes, m.perNs(float64(cost.Joules*1e9)) + float64(m.perNs(idle)*float64(takes))
@@ -318,7 +307,7 @@ func (m *model) addPiece(p piece, bytes int64) {
 			if pl.Passes(from, to, host) {
 				through, m.staged = host, true
 			} else if ways[to] < noWay {
-				hops[to] = m.routeJoules(from, to, bytes)
+				hops[to] = float64(m.perNs(pl.RouteJoulesPerByte(from, to)*1e9) * float64(bytes))
 			}
 			ways[to] = min(ways[to], noWay)
 			p.through = append(p.through, through)
@@ -351,19 +340,6 @@ func routeTime(p *platform.Platform, from, to platform.MemoryID, bytes int64) in
 		ns = max(ns, float64(bytes)/(l.BandwidthBytesPerSec/times)*1e9)
 	}
 	return min(noWay, int64(p.RouteTime(from, to, 0))+int64(math.Ceil(min(noWay, float64(ns*(1-1e-9))))))
-}
-
-// routeJoules is what a copy draws beside the idle watts of links.
-func (m *model) routeJoules(from, to platform.MemoryID, bytes int64) (joules float64) {
-	for _, use := range m.platform.LinkUses(from, to) {
-		l := &m.platform.Links[use.Link]
-		capacity := l.BandwidthBytesPerSec
-		if l.Sharing == platform.Duplex {
-			capacity *= 2
-		}
-		joules += float64(m.perNs((l.BusyWatts-l.IdleWatts)/capacity*1e9) * float64(bytes) * float64(use.Times))
-	}
-	return joules
 }
 
 // sort puts the tasks after those that they wait for.

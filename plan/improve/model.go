@@ -126,22 +126,13 @@ func (m *model) addDevices() {
 			own.toCPU = toCPU
 		}
 		for c := range max(1, len(d.Clocks)) {
-			first := float64(d.WattsAboveIdle(c, 1)) - m.eachMore(d, c)
+			first, _ := d.BusyWatts(c)
 			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
 			own.shares = own.shares || first != 0
 		}
 		m.manyClocks = m.manyClocks || own.clocks
 		m.devices = append(m.devices, own)
 	}
-}
-
-// eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy
-// units it draws the same for each of them, and what the first adds beyond that once.
-func (m *model) eachMore(d *platform.Device, clock int) float64 {
-	if d.Count == 1 {
-		return d.WattsAboveIdle(clock, 1)
-	}
-	return float64(2*d.WattsAboveIdle(clock, 2)) - d.WattsAboveIdle(clock, 1)
 }
 
 // addCalls finds what the calls take and draw.
@@ -174,7 +165,8 @@ func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) er
 func (m *model) callOf(d *platform.Device, clock int, cost *schedule.Cost) call {
 	c := call{takes: int64(cost.Duration), first: int64(max(cost.Duration, cost.First)), joules: cost.Joules}
 	if cost.Joules == 0 {
-		c.joules, c.shared = float64(m.eachMore(d, clock)*float64(cost.Duration))/1e9, true
+		_, each := d.BusyWatts(clock)
+		c.joules, c.shared = float64(each*float64(cost.Duration))/1e9, true
 	}
 	return c
 }

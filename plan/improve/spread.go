@@ -81,7 +81,7 @@ type way struct {
 func (w *way) takes(bytes int64) int64 { return int64(w.platform.RouteTime(w.from, w.to, bytes)) }
 
 func newWay(p *platform.Platform, from, to platform.MemoryID) way {
-	w := way{platform: p, from: from, to: to, lanes: -1, passesHost: p.Passes(from, to, p.HostMemory()), latency: int64(p.RouteTime(from, to, 0))}
+	w := way{platform: p, from: from, to: to, lanes: -1, passesHost: p.Passes(from, to, p.HostMemory()), joules: p.RouteJoulesPerByte(from, to), latency: int64(p.RouteTime(from, to, 0))}
 	switch in, out := p.EnginesTaken(from, to); {
 	case from == to:
 	case in:
@@ -90,15 +90,9 @@ func newWay(p *platform.Platform, from, to platform.MemoryID) way {
 		w.lanes = 2*int32(from) + 1
 	}
 	for _, use := range p.LinkUses(from, to) {
-		l := &p.Links[use.Link]
-		capacity := l.BandwidthBytesPerSec
-		if l.Sharing == platform.Duplex {
-			capacity *= 2
-		}
-		if l.Sharing != platform.Fatpipe {
+		if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
 			w.shares = append(w.shares, share{2*int32(use.Link) + use.Direction, float64(use.Times) * 1e9 / l.BandwidthBytesPerSec})
 		}
-		w.joules += float64((l.BusyWatts - l.IdleWatts) / capacity * float64(use.Times))
 	}
 	return w
 }
