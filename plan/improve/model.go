@@ -43,21 +43,13 @@ type call struct {
 
 // device is one of the platform.
 type device struct {
-	dispatch, handoff int64
-	wakeAfter, wake   int64 // 0: it never sleeps
-	toCPU             int64 // the greatest of all devices, where it takes another's end so long to be seen here
-	count             float64
-	atClock           int32
-	idle, first       []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
-	shares            bool      // some first is not 0
-	switchNs          int64
-	switchJ           float64
-	clocks            bool // there are several
-	unitClocks        bool // each unit has its own
-	drains            bool // there are several units and clocks, and all units are at one
-	mayBeOff          bool
-	offWatts          float64
-	memory            platform.MemoryID
+	*platform.Device
+	toCPU       int64 // the greatest of all devices, where it takes another's end so long to be seen here
+	count       float64
+	idle, first []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
+	shares      bool      // some first is not 0
+	clocks      bool // there are several
+	drains      bool // there are several units and clocks, and all units are at one
 }
 
 // worker is one unit. Units whose clock changes together are one domain.
@@ -120,8 +112,7 @@ func (m *model) addDevices() {
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: int32(d.AtClock),
-			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, unitClocks: d.UnitClocks, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
+		own := device{Device: d, count: float64(d.Count), clocks: len(d.Clocks) > 1, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1}
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}
