@@ -1,9 +1,8 @@
 package improve
 
 import (
-	"slices"
-
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -48,8 +47,8 @@ type device struct {
 	count       float64
 	idle, first []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
 	shares      bool      // some first is not 0
-	clocks      bool // there are several
-	drains      bool // there are several units and clocks, and all units are at one
+	clocks      bool      // there are several
+	drains      bool      // there are several units and clocks, and all units are at one
 }
 
 // worker is one unit. Units whose clock changes together are one domain.
@@ -58,8 +57,8 @@ type worker struct {
 	memory         platform.MemoryID
 }
 
-// newModel makes the model of a graph with some copies of its buffers, whose calls run by some variants.
-func newModel(priced *schedule.Priced, g *dag.Graph, variants schedule.Variants, o *Options) (*model, error) {
+// newModel makes the model of a problem of a graph with some copies of its buffers.
+func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Options) *model {
 	p := priced.Platform
 	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
@@ -77,13 +76,11 @@ func newModel(priced *schedule.Priced, g *dag.Graph, variants schedule.Variants,
 		}
 		m.workers = append(m.workers, own)
 	}
-	if err := m.addCalls(priced, variants); err != nil {
-		return nil, err
-	}
+	m.addCalls(of, priced.Costs(0))
 	if p.Spread() {
-		m.spread = newSpread(p, g)
+		m.spread = newSpread(p, of.Data)
 	}
-	return m, nil
+	return m
 }
 
 func (m *model) addWaits(g *dag.Graph) {
@@ -127,30 +124,23 @@ func (m *model) addDevices() {
 }
 
 // addCalls finds what the calls take and draw.
-func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) error {
-	byClock := map[int32]*schedule.Costs{}
-	m.class = slices.Clone(priced.Costs(0).Class)
+func (m *model) addCalls(of *problem.Problem, costs *schedule.Costs) {
+	m.class = costs.Class
 	for id := range m.devices {
 		m.slot = append(m.slot, int32(len(m.calls)))
-		d := &m.platform.Devices[id]
-		for clock := range int32(max(1, len(d.Clocks))) {
-			if byClock[clock] == nil {
-				costs, err := priced.AtClock(0, clock, variants)
-				if err != nil {
-					return err
-				}
-				byClock[clock] = costs
-			}
-			row := make([]call, len(priced.Costs(0).ByClass))
+		for clock := range max(1, len(m.platform.Devices[id].Clocks)) {
+			row := make([]call, len(costs.ByClass))
 			for t, class := range m.class {
-				if cost, ok := byClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
-					row[class] = m.callOf(d, int(clock), &cost)
+				if clock >= len(of.AtClock) {
+					break // it is not allowed
+				}
+				if cost, ok := of.AtClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
+					row[class] = m.callOf(&m.platform.Devices[id], clock, &cost)
 				}
 			}
 			m.calls = append(m.calls, row)
 		}
 	}
-	return nil
 }
 
 func (m *model) callOf(d *platform.Device, clock int, cost *schedule.Cost) call {
