@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -104,7 +105,9 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	m.addData(c.Program.Graphs[graph], c.Platform)
+	if err := m.addData(c.Program.Graphs[graph], c.Platform); err != nil {
+		return nil, err
+	}
 	m.link()
 	m.number()
 	return m, nil
@@ -159,22 +162,13 @@ func (m *Model) addDevice(d *platform.Device) error {
 			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
 		}
 	}
-	floor := float64(float64(d.Count) * floorWatts(d))
+	floor := float64(float64(d.Count) * problem.RestWatts(d, d.FreeClocks()))
 	if d.MayBeOff {
 		floor = min(floor, d.OffWatts)
 	}
 	m.FloorWatts += floor
 	m.Devices = append(m.Devices, Device{Name: d.Name, Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
 	return nil
-}
-
-// floorWatts is the least that a unit draws.
-func floorWatts(d *platform.Device) float64 {
-	least := math.Inf(1)
-	for _, clock := range d.FreeClocks() {
-		least = min(least, platform.LeastWatts(d.ClockAt(clock).Idle, d.Sleeps))
-	}
-	return least
 }
 
 // addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
@@ -208,7 +202,7 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) {
 func optionOf(d *platform.Device, id, clock int, cost *schedule.Cost) Option {
 	least := int64(cost.Least())
 	o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
-	extra := d.ClockAt(clock).Idle - floorWatts(d)
+	extra := d.ClockAt(clock).Idle - problem.RestWatts(d, d.FreeClocks())
 	if cost.Joules != 0 {
 		o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
 	} else {

@@ -65,7 +65,7 @@ func Clocks(d *platform.Device, allowed [][]int32, id int) (all []int32) {
 
 // RestWatts is the least that a unit of a device draws that runs nothing. It begins at the clock in force, and may be
 // at any of some.
-func RestWatts(d *platform.Device, clocks []int32) float64 {
+func RestWatts[C int | int32](d *platform.Device, clocks []C) float64 {
 	watts := d.ClockInForce().Idle
 	for _, c := range clocks {
 		watts = min(watts, d.ClockAt(int(c)).Idle)
