@@ -29,7 +29,8 @@
 // # Invariants
 //
 //   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
-//     integral of Traces. Report.Check verifies it, by an integration of its own.
+//     integral of Traces. A test compares each consumer with the power of every nanosecond by
+//     the definition above (TestJoulesAddUp).
 //   - A modelled joule is never shown as measured, and neither is one of a meter that cannot be right.
 //
 // # Units

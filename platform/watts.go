@@ -35,11 +35,13 @@ func (d *Device) WattsAboveIdle(clock, busyUnits int) float64 {
 
 // BusyWatts splits what busy units draw at a clock beside idle watts: n of them draw n times each, and first once.
 func (d *Device) BusyWatts(clock int) (first, each float64) {
-	each = d.WattsAboveIdle(clock, 1)
-	if d.Count > 1 {
-		each = float64(2*d.WattsAboveIdle(clock, 2)) - each
+	one := d.WattsAboveIdle(clock, 1)
+	if d.Count == 1 {
+		return 0, one
 	}
-	return d.WattsAboveIdle(clock, 1) - each, each
+	all := float64(float64(d.Count) * d.WattsAboveIdle(clock, d.Count))
+	each = (all - one) / float64(d.Count-1)
+	return one - each, each
 }
 
 // LeastWatts is the least that a unit or a link draws that does nothing: idle, or in one of its sleep states.
