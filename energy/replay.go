@@ -33,15 +33,22 @@ type event struct {
 	change   *schedule.Change // nil: a task or a transfer
 }
 
+// atClock is how much of a device is busy, at a clock.
+type atClock struct {
+	clock platform.ClockID
+	busy  int
+}
+
 // replayed is a device or link with what it runs now.
 type replayed struct {
-	device         *platform.Device // nil: a link
-	running, plain []int            // of a device, by unit: tasks, and those without watts of their own
-	own            []event          // what draws watts of its own
-	clock, sleep   []int            // by unit, a link being one: its clock; 0 awake, else the sleep state plus 1
+	device         *platform.Device   // nil: a link
+	running, plain []int              // of a device, by unit: tasks, and those without watts of their own
+	own            []event            // what draws watts of its own
+	clock          []platform.ClockID // by unit
+	sleep          []int              // by unit, a link being one: 0 awake, else the sleep state plus 1
 	off            bool
 	changing       []event
-	total          map[[2]int]float64 // watts of the device by clock and busy units, as far as known
+	total          map[atClock]float64 // watts of the device, as far as known
 
 	idleJ, activeJ, sleepJ, changeJ float64
 }
@@ -61,8 +68,8 @@ func newReplay(s *schedule.Schedule, p *schedule.Problem) (*replay, error) {
 	for d := range pl.Devices {
 		device := &pl.Devices[d]
 		n := device.Count
-		r.consumers = append(r.consumers, replayed{device: device, total: map[[2]int]float64{}, running: make([]int, n), plain: make([]int, n),
-			clock: slices.Repeat([]int{device.AtClock}, n), sleep: make([]int, n),
+		r.consumers = append(r.consumers, replayed{device: device, total: map[atClock]float64{}, running: make([]int, n), plain: make([]int, n),
+			clock: slices.Repeat([]platform.ClockID{device.AtClock}, n), sleep: make([]int, n),
 			off: device.MayBeOff && !used[platform.DeviceID(d)] && !reached[device.Memory]})
 	}
 	for range pl.Links {
@@ -162,7 +169,7 @@ func (c *replayed) turn(e *event) {
 		}
 		switch {
 		case e.change.Kind == schedule.SwitchClock && !e.begins:
-			c.clock[u] = int(e.change.To)
+			c.clock[u] = platform.ClockID(e.change.To)
 		case e.change.Kind != schedule.SwitchClock && e.begins:
 			c.sleep[u] = 0
 		case e.change.Kind == schedule.FallAsleep:
@@ -291,8 +298,8 @@ func (c *replayed) deviceWatts() watts {
 }
 
 // at is the power of the whole device at a clock with so many units busy.
-func (c *replayed) at(clock, busy int) float64 {
-	key := [2]int{clock, busy}
+func (c *replayed) at(clock platform.ClockID, busy int) float64 {
+	key := atClock{clock, busy}
 	total, known := c.total[key]
 	if !known {
 		at := *c.device

@@ -44,8 +44,11 @@ func (p *Platform) HasCaps() bool {
 	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 })
 }
 
-// ClockAt is a setting of the device by its index; 0 is its own.
-func (d *Device) ClockAt(clock int) Clock {
+// ClockAt is a setting of the device.
+func (d *Device) ClockAt(clock ClockID) Clock {
+	if clock == InForce {
+		clock = d.AtClock
+	}
 	if clock > 0 {
 		return d.Clocks[clock]
 	}
@@ -55,7 +58,7 @@ func (d *Device) ClockAt(clock int) Clock {
 // WattsAboveIdle is what one unit draws beside its idle watts while it runs at a clock and so many
 // units of the device are busy. The units of a device may be at different clocks: its power is the
 // idle watts of all units, each at its own clock, and these of the busy ones.
-func (d *Device) WattsAboveIdle(clock, busyUnits int) float64 {
+func (d *Device) WattsAboveIdle(clock ClockID, busyUnits int) float64 {
 	if busyUnits <= 0 {
 		return 0
 	}

@@ -48,7 +48,7 @@ type task struct {
 // setting is a device and a clock of it, for a task.
 type setting struct {
 	device platform.DeviceID
-	clock  int32
+	clock  platform.ClockID
 	takes  int64   // the call, by the variant that takes least
 	joules float64 // of the call by the variant that draws least, beside what a unit draws that waits
 }
@@ -146,12 +146,12 @@ func (m *model) addDevices(o Options) {
 }
 
 // clocks are those of a device that tasks may run at.
-func (m *model) clocks(o Options, id platform.DeviceID) (all []int32) {
+func (m *model) clocks(o Options, id platform.DeviceID) (all []platform.ClockID) {
 	if int(id) < len(o.Clocks) && o.Clocks[id] != nil {
 		return o.Clocks[id]
 	}
-	for c := range max(1, len(m.platform.Devices[id].Clocks)) {
-		all = append(all, int32(c))
+	for c := range m.platform.Devices[id].NumClocks() {
+		all = append(all, c)
 	}
 	return all
 }
@@ -161,7 +161,7 @@ func (m *model) restWatts(o Options, id platform.DeviceID) float64 {
 	d := &m.platform.Devices[id]
 	watts := d.ClockInForce().Idle
 	for _, c := range m.clocks(o, id) {
-		watts = min(watts, d.ClockAt(int(c)).Idle)
+		watts = min(watts, d.ClockAt(c).Idle)
 	}
 	return least(watts, d.Sleeps)
 }
@@ -215,9 +215,9 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 					continue
 				}
 				s := setting{device: platform.DeviceID(id), clock: clock}
-				s.takes, s.joules = m.callOf(d, int(clock), rest, &cost)
+				s.takes, s.joules = m.callOf(d, clock, rest, &cost)
 				for _, other := range byVariant[costs.Class[t]][id] {
-					takes, joules := m.callOf(d, int(clock), rest, &other)
+					takes, joules := m.callOf(d, clock, rest, &other)
 					m.varied = m.varied || takes < s.takes || joules < s.joules
 					s.takes, s.joules = min(s.takes, takes), min(s.joules, joules)
 				}
@@ -237,7 +237,7 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 }
 
 // callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
-func (m *model) callOf(d *platform.Device, clock int, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
+func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
 	takes = max(int64(cost.Least()), int64(cost.First))
 	above := d.WattsAboveIdle(clock, 1)
 	for n := 2; n <= d.Count; n++ {

@@ -174,7 +174,7 @@ func (e *evaluator) run(t, w int32, from, ready int64, byCPU bool) (end int64) {
 	own := &e.workers[w]
 	d := &e.devices[own.device]
 	start := learns(d, from, ready, e.free[w], byCPU) + d.dispatch
-	c := &e.calls[e.slot[own.device]+e.x.clock[t]][e.class[t]]
+	c := &e.calls[e.slot[own.device]+int32(e.x.clock[t])][e.class[t]]
 	end = start + c.takes
 	if e.step == 0 {
 		end = start + c.first

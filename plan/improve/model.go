@@ -47,7 +47,7 @@ type device struct {
 	wakeAfter, wake   int64 // 0: it never sleeps
 	toCPU             int64 // the greatest of all devices, where it takes another's end so long to be seen here
 	count             float64
-	atClock           int32
+	atClock           platform.ClockID
 	idle, first       []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
 	shares            bool      // some first is not 0
 	switchNs          int64
@@ -120,12 +120,12 @@ func (m *model) addDevices() {
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: int32(d.AtClock),
+		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: d.AtClock,
 			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, unitClocks: d.UnitClocks, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}
-		for c := range max(1, len(d.Clocks)) {
+		for c := range d.NumClocks() {
 			first := float64(d.WattsAboveIdle(c, 1)) - m.eachMore(d, c)
 			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
 			own.shares = own.shares || first != 0
@@ -137,7 +137,7 @@ func (m *model) addDevices() {
 
 // eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy
 // units it draws the same for each of them, and what the first adds beyond that once.
-func (m *model) eachMore(d *platform.Device, clock int) float64 {
+func (m *model) eachMore(d *platform.Device, clock platform.ClockID) float64 {
 	if d.Count == 1 {
 		return d.WattsAboveIdle(clock, 1)
 	}
@@ -146,12 +146,12 @@ func (m *model) eachMore(d *platform.Device, clock int) float64 {
 
 // addCalls finds what the calls take and draw.
 func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) error {
-	byClock := map[int32]*schedule.Costs{}
+	byClock := map[platform.ClockID]*schedule.Costs{}
 	m.class = slices.Clone(priced.Costs(0).Class)
 	for id := range m.devices {
 		m.slot = append(m.slot, int32(len(m.calls)))
 		d := &m.platform.Devices[id]
-		for clock := range int32(max(1, len(d.Clocks))) {
+		for clock := range d.NumClocks() {
 			if byClock[clock] == nil {
 				costs, err := priced.AtClock(0, clock, variants)
 				if err != nil {
@@ -162,7 +162,7 @@ func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) er
 			row := make([]call, len(priced.Costs(0).ByClass))
 			for t, class := range m.class {
 				if cost, ok := byClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
-					row[class] = m.callOf(d, int(clock), &cost)
+					row[class] = m.callOf(d, clock, &cost)
 				}
 			}
 			m.calls = append(m.calls, row)
@@ -171,7 +171,7 @@ func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) er
 	return nil
 }
 
-func (m *model) callOf(d *platform.Device, clock int, cost *schedule.Cost) call {
+func (m *model) callOf(d *platform.Device, clock platform.ClockID, cost *schedule.Cost) call {
 	c := call{takes: int64(cost.Duration), first: int64(max(cost.Duration, cost.First)), joules: cost.Joules}
 	if cost.Joules == 0 {
 		c.joules, c.shared = float64(m.eachMore(d, clock)*float64(cost.Duration))/1e9, true
