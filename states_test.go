@@ -68,16 +68,16 @@ func TestStatesAreExecuted(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	plans := make([]*schedule.Plan, len(n.prog.Graphs))
 	for i, g := range n.prog.Graphs {
-		plan := &schedule.Plan{Order: d.Graphs[i].Plan.Order, States: schedule.States{Clocks: map[string]string{}, Sleeps: map[string]string{}}}
+		plan := &schedule.Plan{Order: d.Graphs[i].Plan.Order}
 		plan.Copies = copiesOf(d, i)
 		for w, list := range plan.Order {
 			for _, task := range list {
-				if name := g.Tasks[task].Name; p.Devices[p.Workers[w].Device].IsEmulated() {
+				if d := &p.Devices[p.Workers[w].Device]; d.IsEmulated() {
 					if r.IntN(3) == 0 {
-						plan.Clocks[name] = "slow"
+						plan.SetClock(g, task, 1)
 					}
 					if r.IntN(3) == 0 {
-						plan.Sleeps[name] = "deep"
+						plan.SetSleep(g, task, 1)
 					}
 				}
 			}

@@ -202,7 +202,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	a.traces = append(a.traces, trace)
 }
 
-func (p *piece) clock(unit int) int {
+func (p *piece) clock(unit int) platform.ClockID {
 	if p.units == nil {
 		return p.d.AtClock
 	}

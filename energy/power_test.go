@@ -36,7 +36,7 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 	units := &p.Devices[1]
 	units.Clocks = []platform.Clock{{Name: "own", Scale: 1, Idle: units.IdleWatts, Busy: units.Busy},
 		{Name: "slow", Scale: 0.5, Idle: 3 * r.Float64(), Busy: platform.BusyPower{UnitWatts: 15 * r.Float64()}}}
-	units.AtClock, units.UnitClocks = r.IntN(2), r.IntN(2) == 0
+	units.AtClock, units.UnitClocks = platform.ClockID(r.IntN(2)), r.IntN(2) == 0
 	units.Switch = platform.Transition{Takes: 3, Joules: 1e-8 * r.Float64()}
 	rest := []platform.SleepState{{Name: "light", Watts: r.Float64(), Enter: platform.Transition{Takes: 2, Joules: 1e-8 * r.Float64()}},
 		{Name: "deep", Watts: r.Float64(), Enter: platform.Transition{Takes: 5}, Leave: platform.Transition{Takes: 7, Joules: 1e-7 * r.Float64()}}}
@@ -121,7 +121,7 @@ func randomChanges(r *rand.Rand, s *schedule.Schedule, p *platform.Platform) {
 }
 
 // stateAt is the clock of a unit, its sleep state plus 1, and what its changes draw at a moment.
-func stateAt(s *schedule.Schedule, p *platform.Platform, mine func(c *schedule.Change) bool, clock int, at time.Duration) (int, int32, float64) {
+func stateAt(s *schedule.Schedule, p *platform.Platform, mine func(c *schedule.Change) bool, clock platform.ClockID, at time.Duration) (platform.ClockID, int32, float64) {
 	sleep, changes := int32(0), 0.0
 	for i := range s.Changes {
 		c := &s.Changes[i]
@@ -133,7 +133,7 @@ func stateAt(s *schedule.Schedule, p *platform.Platform, mine func(c *schedule.C
 		}
 		switch {
 		case c.Kind == schedule.SwitchClock && c.End <= at:
-			clock = int(c.To)
+			clock = platform.ClockID(c.To)
 		case c.Kind == schedule.FallAsleep && c.End <= at:
 			sleep = c.To + 1
 		case c.Kind != schedule.SwitchClock:

@@ -60,7 +60,7 @@ func (a *account) stretchesOf(of func(c *schedule.Change) bool) (all []stretch) 
 
 // unitNow is what a unit of a device is in at a time.
 type unitNow struct {
-	clock    int
+	clock    platform.ClockID
 	sleep    int32   // 0: awake, else the index of the state plus 1
 	changing float64 // watts beside the idle ones
 }
@@ -81,7 +81,7 @@ func unitsNow(d *platform.Device, units []unitNow, stretches []stretch, active [
 			case changing:
 				units[u].changing += s.watts / float64(to-from)
 			case clocked:
-				units[u].clock = int(s.state)
+				units[u].clock = platform.ClockID(s.state)
 			case asleep:
 				units[u].sleep = s.state + 1
 			}

@@ -50,7 +50,7 @@ func (c *calibrator) measurePower() error {
 // CalibrateClocks measures the power of processors at those of their further clocks that say a
 // frequency, where their own power is measured. Set puts a device of the options' platform to one
 // of its clocks, and all others to their own.
-func CalibrateClocks(ctx context.Context, opt CalibrateOptions, set func(d platform.DeviceID, clock int) error) (*Calibration, error) {
+func CalibrateClocks(ctx context.Context, opt CalibrateOptions, set func(d platform.DeviceID, clock platform.ClockID) error) (*Calibration, error) {
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(opt.Platform)}
 	c.result.Platform = c.platform
 	for id := range c.platform.Devices {
@@ -64,7 +64,7 @@ func CalibrateClocks(ctx context.Context, opt CalibrateOptions, set func(d platf
 			if d.Clocks[k].FrequencyHz == 0 {
 				continue
 			}
-			err := set(platform.DeviceID(id), k)
+			err := set(platform.DeviceID(id), platform.ClockID(k))
 			if err == nil {
 				err = c.measureClock(&d.Clocks[k])
 			}

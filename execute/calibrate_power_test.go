@@ -84,7 +84,7 @@ func TestCalibrateClocks(t *testing.T) {
 		if source != "" {
 			o.Energy = powerMeter(t, [][2]float64{{20, 40}, {20, 70}, {22, 46}, {22, 74}, {21, 43}, {21, 72}})
 		}
-		c, err := CalibrateClocks(t.Context(), o, func(d platform.DeviceID, clock int) error {
+		c, err := CalibrateClocks(t.Context(), o, func(d platform.DeviceID, clock platform.ClockID) error {
 			if sets++; d != 0 || clock != 2 {
 				t.Errorf("device %d is set to its clock %d", d, clock)
 			}

@@ -91,12 +91,12 @@ func (r *Runner) take() error {
 }
 
 // checkClocks refuses clocks that nobody sets: emulated devices obey theirs.
-func checkClocks(p *platform.Platform, used [][]int32) error {
+func checkClocks(p *platform.Platform, used [][]platform.ClockID) error {
 	for id, clocks := range used {
 		d := &p.Devices[id]
 		for _, clock := range clocks {
 			if clock > 0 && !d.IsEmulated() {
-				return fmt.Errorf("platform %q: device %q is to run at its clock %q, which is for the caller to set; see Options.AnyClock", p.Name, d.Name, d.ClockAt(int(clock)).Name)
+				return fmt.Errorf("platform %q: device %q is to run at its clock %q, which is for the caller to set; see Options.AnyClock", p.Name, d.Name, d.ClockAt(clock).Name)
 			}
 		}
 	}

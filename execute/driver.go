@@ -100,9 +100,10 @@ type deviceCall struct {
 
 	// Of an emulated device: the model's time of the call, which takes no less, who runs it (-1:
 	// nobody of a plan or policy), at which clock, and the sleep state after it, as an index plus 1.
-	least         time.Duration
-	worker        platform.WorkerID
-	clock, sleeps int32
+	least  time.Duration
+	worker platform.WorkerID
+	clock  platform.ClockID
+	sleeps int32
 }
 
 // deviceOperand is a box of a buffer whose storage begins at base.

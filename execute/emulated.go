@@ -83,8 +83,9 @@ type emulatedCall struct {
 	call  kernels.Call
 	least time.Duration
 
-	worker        platform.WorkerID // -1: none of a plan or policy
-	clock, sleeps int32             // at which it runs, and what the unit does after it: an index plus 1
+	worker platform.WorkerID // -1: none of a plan or policy
+	clock  platform.ClockID  // at which it runs
+	sleeps int32             // what the unit does after it, as an index plus 1
 }
 
 // openEmulated opens an emulated device. notify is called from other goroutines.

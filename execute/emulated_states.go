@@ -34,7 +34,7 @@ type emulatedUnit struct {
 	sleeps   int32 // what the plan lets it do then, as an index plus 1
 	first    platform.WorkerID
 
-	clock   int32 // of a domain
+	clock   platform.ClockID // of a domain
 	running int
 	settled time.Duration // when its clock has changed
 }
@@ -99,7 +99,7 @@ func (st *emulatedStates) begin(record bool, zero int64) {
 	for i, w := range p.Workers {
 		d := &p.Devices[w.Device]
 		u := &st.units[i]
-		*u = emulatedUnit{Sleeper: schedule.NewSleeper(d.Sleeps, w.Device, schedule.UnitOfChange(p, platform.WorkerID(i)), -1), first: platform.WorkerID(i), clock: int32(d.AtClock)}
+		*u = emulatedUnit{Sleeper: schedule.NewSleeper(d.Sleeps, w.Device, schedule.UnitOfChange(p, platform.WorkerID(i)), -1), first: platform.WorkerID(i), clock: d.AtClock}
 		u.Idle(st.now(), 0)
 		if !d.UnitClocks {
 			u.first -= platform.WorkerID(w.Index)

@@ -74,7 +74,7 @@ func StatesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *Stat
 func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 	type key struct {
 		device platform.DeviceID
-		clock  int32
+		clock  platform.ClockID
 	}
 	uses, busy, others := map[key]*ClockUse{}, map[platform.DeviceID]float64{}, map[platform.DeviceID]bool{}
 	for i := range s.Spans {
@@ -83,8 +83,8 @@ func (st *States) addClocks(p *schedule.Problem, s *schedule.Schedule) {
 		k.clock, _ = p.StatesOf(span.Task, k.device)
 		if uses[k] == nil {
 			d := &p.Platform.Devices[k.device]
-			uses[k] = &ClockUse{Device: d.Name, Clock: d.ClockAt(int(k.clock)).Name}
-			others[k.device] = others[k.device] || int(k.clock) != d.AtClock
+			uses[k] = &ClockUse{Device: d.Name, Clock: d.ClockAt(k.clock).Name}
+			others[k.device] = others[k.device] || k.clock != d.AtClock
 		}
 		uses[k].Tasks++
 		uses[k].BusyS += (span.End - span.Start).Seconds()

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,18 @@ func decideStates(t testing.TB, c *stateCase) *schedule.Decision {
 	t.Helper()
 	p := parsePlatform(t, "name = \"test\"\n"+c.platform)
 	g, plan := chainOf(t, p, c.tasks)
-	plan.Clocks, plan.Sleeps = c.clocks, c.sleeps
+	for w, list := range plan.Order {
+		device := &p.Devices[p.Workers[w].Device]
+		for _, task := range list {
+			if name, ok := c.clocks[g.Tasks[task].Name]; ok {
+				clock, _ := device.ClockByName(name)
+				plan.SetClock(g, task, clock)
+			}
+			if name, ok := c.sleeps[g.Tasks[task].Name]; ok {
+				plan.SetSleep(g, task, 1+int32(slices.IndexFunc(device.Sleeps, func(s platform.SleepState) bool { return s.Name == name })))
+			}
+		}
+	}
 	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func checkPower(i int, key, who string, s Source, idle float64, b BusyPower) *fa
 // others have names and speeds of their own.
 func checkClocks(i int, d *Device) *fault {
 	who := owner("device", d.Name)
-	if d.AtClock < 0 || d.AtClock >= max(1, len(d.Clocks)) {
+	if d.AtClock < 0 || d.AtClock >= d.NumClocks() {
 		return &fault{at("device", i, clockInForceKey), who, "the clock in force is none of the device's"}
 	}
 	if len(d.Clocks) == 0 {

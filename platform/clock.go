@@ -10,6 +10,12 @@ import (
 	"dahl/naming"
 )
 
+// ClockID is a clock of a device, by its place in Device.Clocks. Zero means the device's own setting.
+type ClockID int32
+
+// InForce stands for the clock at which a device runs unless a plan says another, see Device.AtClock.
+const InForce ClockID = -1
+
 // defaultClock names a device's own setting where further clocks are listed.
 const defaultClock = "nominal"
 
@@ -43,7 +49,7 @@ func (d *Device) clockKeys(f *form) {
 		d.Clocks = slices.Insert(further, 0, own)
 	}
 	if _, ok := f.in.Keys[clockInForceKey]; ok {
-		d.AtClock = named(f.in, clockInForceKey, f.in.Text(clockInForceKey), "no clock of the device has this name; clocks are ", d.Clocks, func(c Clock) string { return c.Name })
+		d.AtClock = ClockID(named(f.in, clockInForceKey, f.in.Text(clockInForceKey), "no clock of the device has this name; clocks are ", d.Clocks, func(c Clock) string { return c.Name }))
 	}
 }
 
@@ -59,23 +65,25 @@ func (d *Device) ownClock() Clock {
 // one.
 func (d *Device) ClockInForce() Clock { return d.ClockAt(d.AtClock) }
 
-// ClockIndex finds a clock: an empty name is the first, and -1 is none.
-func (d *Device) ClockIndex(name string) int {
+// ClockByName finds a clock. An empty name is the first.
+func (d *Device) ClockByName(name string) (ClockID, bool) {
 	if name == "" {
-		return 0
+		return 0, true
 	}
-	return slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == name })
+	i := slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == name })
+	return ClockID(i), i >= 0
 }
 
-// FreeClocks lists the clocks, by their indices, that a search may give tasks on the device: all, or the one in force
-// where that is held.
-func (d *Device) FreeClocks() []int {
+// NumClocks is the number of settings of the device. A device without clocks has one, its own.
+func (d *Device) NumClocks() ClockID { return ClockID(max(1, len(d.Clocks))) }
+
+// FreeClocks lists the clocks that a search may give tasks on the device: all, or the one in force where that is held.
+func (d *Device) FreeClocks() (all []ClockID) {
 	if d.ClockHeld {
-		return []int{d.AtClock}
+		return []ClockID{d.AtClock}
 	}
-	all := make([]int, max(1, len(d.Clocks)))
-	for i := range all {
-		all[i] = i
+	for clock := range d.NumClocks() {
+		all = append(all, clock)
 	}
 	return all
 }
@@ -92,7 +100,7 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	q := *p
 	q.Devices = slices.Clone(p.Devices)
 	d := &q.Devices[id]
-	at := slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == clock })
+	at := ClockID(slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == clock }))
 	if at < 0 && len(d.Clocks) == 0 {
 		return nil, fmt.Errorf("device %q of platform %q has no clocks to choose from; describe them with [[device.clock]]", device, p.Name)
 	}
@@ -108,20 +116,17 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 }
 
 // ClocksUsed lists for each device the clock in force, as the only one at which it runs.
-func (p *Platform) ClocksUsed() [][]int32 {
-	used := make([][]int32, len(p.Devices))
+func (p *Platform) ClocksUsed() [][]ClockID {
+	used := make([][]ClockID, len(p.Devices))
 	for d := range p.Devices {
-		used[d] = []int32{int32(p.Devices[d].AtClock)}
+		used[d] = []ClockID{p.Devices[d].AtClock}
 	}
 	return used
 }
 
-// AtClocks is the platform with a clock in force, by its index, on the devices that have so many. A
-// negative index, or the one in force everywhere, changes nothing.
-func (p *Platform) AtClocks(clock int32) *Platform {
-	has := func(d Device) bool {
-		return clock >= 0 && int(clock) < max(1, len(d.Clocks)) && d.AtClock != int(clock)
-	}
+// AtClocks is the platform with a clock in force on the devices that have so many. InForce changes nothing.
+func (p *Platform) AtClocks(clock ClockID) *Platform {
+	has := func(d Device) bool { return clock != InForce && clock < d.NumClocks() && d.AtClock != clock }
 	if !slices.ContainsFunc(p.Devices, has) {
 		return p
 	}
@@ -129,7 +134,7 @@ func (p *Platform) AtClocks(clock int32) *Platform {
 	q.Devices = slices.Clone(p.Devices)
 	for i := range q.Devices {
 		if d := &q.Devices[i]; has(*d) {
-			d.AtClock = int(clock)
+			d.AtClock = clock
 		}
 	}
 	return &q

@@ -97,11 +97,11 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 // modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each is
 // the one measured with a number of busy units nearest to that of units (the larger of two), at
 // that clock if any was. Models that name the device replace those that name its kind.
-func (p *Platform) modelsFor(q *Query, units, clock int) []*Model {
+func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 	d := &p.Devices[q.Device]
 	answers := func(m *Model) bool {
-		at := d.ClockIndex(m.Clock)
-		return at == 0 || at == clock
+		at, ok := d.ClockByName(m.Clock)
+		return ok && (at == 0 || at == clock)
 	}
 	var byName, byKind []*Model
 	for i := range p.Models {
@@ -120,7 +120,12 @@ func (p *Platform) modelsFor(q *Query, units, clock int) []*Model {
 		found = byKind
 	}
 	off := func(m *Model) int { return max(m.Active-units, units-m.Active) }
-	elsewhere := func(m *Model) int { return min(1, clock-d.ClockIndex(m.Clock)) } // 1: only of the first clock
+	elsewhere := func(m *Model) int { // 1: only of the first clock
+		if at, _ := d.ClockByName(m.Clock); at == clock {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(found, func(a, b *Model) int {
 		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Shape, b.Shape), cmp.Compare(elsewhere(a), elsewhere(b)),
 			cmp.Compare(off(a), off(b)), cmp.Compare(b.Active, a.Active))
@@ -159,7 +164,7 @@ func (p *Platform) aloneOf(d *Device, m *Model) *Model {
 	for i := range p.Models {
 		o := &p.Models[i]
 		if o.Active == 1 && o.Op == m.Op && o.Variant == m.Variant && o.Type == m.Type && o.Shape == m.Shape && o.Device == m.Device && o.Clock == m.Clock {
-			if d.ClockIndex(o.Clock) != d.AtClock {
+			if at, _ := d.ClockByName(o.Clock); at != d.AtClock {
 				return p.stretched(d, o)
 			}
 			return o

@@ -44,8 +44,11 @@ func (p *Platform) HasCaps() bool {
 	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 })
 }
 
-// ClockAt is a setting of the device by its index; 0 is its own.
-func (d *Device) ClockAt(clock int) Clock {
+// ClockAt is a setting of the device.
+func (d *Device) ClockAt(clock ClockID) Clock {
+	if clock == InForce {
+		clock = d.AtClock
+	}
 	if clock > 0 {
 		return d.Clocks[clock]
 	}

@@ -123,9 +123,8 @@ type Device struct {
 	// Clocks are the settings of the device. The first is its own: its scale is 1, its powers are
 	// the two above, and speeds are those at it. Empty: one setting without a name.
 	Clocks []Clock
-	// AtClock is the index of the clock in force, see Platform.WithClock. A plan may choose others
-	// for some tasks.
-	AtClock int
+	// AtClock is the clock in force, see Platform.WithClock. A plan may choose others for some tasks.
+	AtClock ClockID
 	// ClockHeld says that somebody has chosen the clock in force, so that a search gives tasks no other. No
 	// file says it.
 	ClockHeld bool

@@ -4,7 +4,7 @@ package platform
 // device, of one unit among some that are busy, and of the first one and each further one.
 
 // Watts is what the whole device draws at a clock while some of its units are busy and the others idle.
-func (d *Device) Watts(clock, busyUnits int) float64 {
+func (d *Device) Watts(clock ClockID, busyUnits int) float64 {
 	c := d.ClockAt(clock)
 	return c.Busy.of(d.Count, busyUnits, c.Idle)
 }
@@ -26,7 +26,7 @@ func (b BusyPower) of(units, busy int, idle float64) float64 {
 // WattsAboveIdle is what one unit draws beside its idle watts while it runs at a clock and so many
 // units of the device are busy. The units of a device may be at different clocks: its power is the
 // idle watts of all units, each at its own clock, and these of the busy ones.
-func (d *Device) WattsAboveIdle(clock, busyUnits int) float64 {
+func (d *Device) WattsAboveIdle(clock ClockID, busyUnits int) float64 {
 	if busyUnits <= 0 {
 		return 0
 	}
@@ -34,7 +34,7 @@ func (d *Device) WattsAboveIdle(clock, busyUnits int) float64 {
 }
 
 // BusyWatts splits what busy units draw at a clock beside idle watts: n of them draw n times each, and first once.
-func (d *Device) BusyWatts(clock int) (first, each float64) {
+func (d *Device) BusyWatts(clock ClockID) (first, each float64) {
 	one := d.WattsAboveIdle(clock, 1)
 	if d.Count == 1 {
 		return 0, one

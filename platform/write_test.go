@@ -82,7 +82,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			}
 			if r.IntN(2) == 0 {
 				d.Clocks = []Clock{{Name: "own", Scale: 1, Idle: d.IdleWatts, Busy: d.Busy, FrequencyHz: real()}, {Name: "x", Scale: real(), Idle: real(), Busy: busy(d.Count), FrequencyHz: real()}, {Name: "y", Scale: real(), Busy: busy(d.Count)}}
-				d.AtClock = r.IntN(3)
+				d.AtClock = ClockID(r.IntN(3))
 			}
 		}
 		if d.Kind == "emulated" && r.IntN(2) == 0 {

@@ -125,7 +125,7 @@ func (r *Run) clocks() (all []clock) {
 			for i := range r.Schedule.Changes {
 				if x := &r.Schedule.Changes[i]; x.Kind == schedule.SwitchClock && x.Covers(platform.DeviceID(d), u) {
 					c.name = x.Of(p)
-					c.steps = append(c.steps, clockStep{x.End, device.ClockAt(int(x.To)).Scale})
+					c.steps = append(c.steps, clockStep{x.End, device.ClockAt(platform.ClockID(x.To)).Scale})
 				}
 			}
 			if len(c.steps) > 1 || u == 0 && device.AtClock > 0 {
@@ -140,7 +140,7 @@ func (r *Run) clocks() (all []clock) {
 func (r *Run) clockName(span *schedule.Span) string {
 	device := r.Problem.Platform.Workers[span.Worker].Device
 	clock, _ := r.Problem.StatesOf(span.Task, device)
-	return r.Problem.Platform.Devices[device].ClockAt(int(clock)).Name
+	return r.Problem.Platform.Devices[device].ClockAt(clock).Name
 }
 
 // otherClock names the clock of a span that ran at another one than the first of its device.

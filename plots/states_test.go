@@ -65,7 +65,7 @@ func statedRun(t testing.TB) *Run {
 		Changes: []schedule.Change{change(schedule.FallAsleep, 1, -1, 0, 3, 4), change(schedule.FallAsleep, -1, 0, 0, 5, 5), change(schedule.FallAsleep, 1, -1, 1, 10, 12),
 			change(schedule.SwitchClock, 0, -1, 1, 12, 14), change(schedule.WakeUp, -1, 0, 0, 12, 13), change(schedule.WakeUp, 1, -1, 1, 17, 20),
 			change(schedule.FallAsleep, 1, -1, 1, 35, 37), change(schedule.SwitchClock, 0, -1, 0, 48, 50)}}
-	prob := &schedule.Problem{Graph: g, Platform: p, Steps: 1, Clocks: []int32{0, 2, 0, 2, 0}}
+	prob := &schedule.Problem{Graph: g, Platform: p, Steps: 1, States: schedule.States{Clocks: []platform.ClockID{platform.InForce, 1, platform.InForce, 1, platform.InForce}}}
 	return &Run{Problem: prob, Schedule: s, Power: modelledPower(t, prob, s), Grounds: "modelled, watts guessed"}
 }
 
@@ -210,12 +210,12 @@ func TestSVGOfManyChangesIsSmall(t *testing.T) {
 	r := largeRun(t, 10000, 8, 1, 1)
 	d := &r.Problem.Platform.Devices[0]
 	d.UnitClocks, d.Clocks = true, []platform.Clock{{Name: "base", Scale: 1}, {Name: "slow", Scale: 0.5}}
-	r.Problem.Clocks = make([]int32, len(r.Problem.Graph.Tasks))
+	r.Problem.Clocks = make([]platform.ClockID, len(r.Problem.Graph.Tasks))
 	before := make([]time.Duration, d.Count)
 	for i := range r.Schedule.Spans {
 		span := &r.Schedule.Spans[i]
 		clock := int32(i % 2)
-		r.Problem.Clocks[span.Task] = 1 + clock
+		r.Problem.Clocks[span.Task] = platform.ClockID(clock)
 		if until := span.Start; until > before[span.Worker] {
 			r.Schedule.Changes = append(r.Schedule.Changes, schedule.Change{Device: 0, Unit: int32(span.Worker), Link: -1, To: clock, Start: before[span.Worker], End: until})
 		}

@@ -111,10 +111,10 @@ func unitCounts(units int, models []platform.Model) []int {
 
 // atClocks is a platform of one device with each of its clocks in force.
 func atClocks(alone *platform.Platform) (all []*platform.Platform) {
-	for i := range max(1, len(alone.Devices[0].Clocks)) {
+	for clock := range alone.Devices[0].NumClocks() {
 		at := *alone
 		at.Devices = slices.Clone(alone.Devices)
-		at.Devices[0].AtClock = i
+		at.Devices[0].AtClock = clock
 		all = append(all, &at)
 	}
 	return all

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -38,9 +37,9 @@ var changeNames = [...]string{"clock", "sleep", "wake"}
 func (k ChangeKind) String() string { return changeNames[k] }
 
 // ChangeOfClock is the change to a clock of a worker's domain that begins at a time.
-func ChangeOfClock(p *platform.Platform, w platform.WorkerID, clock int32, from time.Duration) Change {
+func ChangeOfClock(p *platform.Platform, w platform.WorkerID, clock platform.ClockID, from time.Duration) Change {
 	id := p.Workers[w].Device
-	c := Change{Kind: SwitchClock, Device: id, Unit: -1, Link: -1, To: clock, Start: from, End: from + p.Devices[id].Switch.Takes}
+	c := Change{Kind: SwitchClock, Device: id, Unit: -1, Link: -1, To: int32(clock), Start: from, End: from + p.Devices[id].Switch.Takes}
 	if p.Devices[id].UnitClocks {
 		c.Unit = UnitOfChange(p, w)
 	}
@@ -99,56 +98,26 @@ func sortChanges(changes []Change) {
 	})
 }
 
-// States is what a plan says of the states of devices: by name of a task, the clock at which it
-// runs, and the sleep state that its unit enters as soon as it has ended.
+// States is what a plan says of the states of devices, by task. Nil lists say nothing.
 type States struct {
-	Clocks map[string]string `json:"clocks,omitempty"`
-	Sleeps map[string]string `json:"sleeps,omitempty"`
+	Clocks []platform.ClockID // at which the task runs
+	// Sleeps are the sleep states that the task's unit enters as soon as it has ended, each as an index plus 1.
+	// Zero means none.
+	Sleeps []int32
 }
 
-// resolve finds the clocks and sleep states by task: of each the index plus 1, and 0 where the
-// plan says nothing. Both are nil where it says nothing at all.
-func (s *States) resolve(g *dag.Graph, p *platform.Platform, order [][]dag.TaskID) (clocks, sleeps []int32, err error) {
-	if len(s.Clocks)+len(s.Sleeps) == 0 {
-		return nil, nil, nil
+// SetClock gives a task of a graph a clock.
+func (s *States) SetClock(g *dag.Graph, t dag.TaskID, clock platform.ClockID) {
+	if s.Clocks == nil {
+		s.Clocks = slices.Repeat([]platform.ClockID{platform.InForce}, len(g.Tasks))
 	}
-	device := slices.Repeat([]platform.DeviceID{-1}, len(g.Tasks))
-	for w, list := range order {
-		for _, t := range list {
-			if w < len(p.Workers) && t >= 0 && int(t) < len(device) {
-				device[t] = p.Workers[w].Device
-			}
-		}
+	s.Clocks[t] = clock
+}
+
+// SetSleep gives a task of a graph a sleep state, as an index plus 1.
+func (s *States) SetSleep(g *dag.Graph, t dag.TaskID, state int32) {
+	if s.Sleeps == nil {
+		s.Sleeps = make([]int32, len(g.Tasks))
 	}
-	find := func(what string, names map[string]string, index func(d *platform.Device, name string) int) ([]int32, error) {
-		if len(names) == 0 {
-			return nil, nil
-		}
-		all, found := make([]int32, len(g.Tasks)), 0
-		for t := range g.Tasks {
-			name, ok := names[g.Tasks[t].Name]
-			if !ok || device[t] < 0 {
-				continue
-			}
-			found++
-			d := &p.Devices[device[t]]
-			if all[t] = int32(index(d, name)) + 1; all[t] == 0 {
-				return nil, fmt.Errorf("the plan gives task %q the %s %q, and device %q has none of this name", g.Tasks[t].Name, what, name, d.Name)
-			}
-		}
-		if found < len(names) {
-			return nil, fmt.Errorf("the plan gives a %s to %d tasks, of which %d are in its lists; name tasks of the graph", what, len(names), found)
-		}
-		return all, nil
-	}
-	clocks, err = find("clock", s.Clocks, func(d *platform.Device, name string) int {
-		return slices.IndexFunc(d.Clocks, func(c platform.Clock) bool { return c.Name == name })
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	sleeps, err = find("sleep state", s.Sleeps, func(d *platform.Device, name string) int {
-		return slices.IndexFunc(d.Sleeps, func(s platform.SleepState) bool { return s.Name == name })
-	})
-	return clocks, sleeps, err
+	s.Sleeps[t] = state
 }

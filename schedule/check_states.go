@@ -83,7 +83,7 @@ func (s *Schedule) works(p *platform.Platform) [][]work {
 
 // unitHistory is the state of one unit or link while its history is replayed.
 type unitHistory struct {
-	clock     int32
+	clock     platform.ClockID
 	sleep     int // 0: awake, else the state plus 1
 	since     time.Duration
 	settled   time.Duration // the end of its last change
@@ -93,9 +93,9 @@ type unitHistory struct {
 }
 
 // history replays what one unit or link did, with its changes, in the order of time.
-func (c *audit) history(works []work, clock int, states []platform.SleepState, of func(*Change) bool) error {
+func (c *audit) history(works []work, clock platform.ClockID, states []platform.SleepState, of func(*Change) bool) error {
 	slices.SortStableFunc(works, func(a, b work) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
-	r := &unitHistory{clock: int32(clock), simulated: c.s.World == Simulated, states: states}
+	r := &unitHistory{clock: clock, simulated: c.s.World == Simulated, states: states}
 	next := 0
 	for i := range c.s.Changes {
 		ch := &c.s.Changes[i]
@@ -103,7 +103,7 @@ func (c *audit) history(works []work, clock int, states []platform.SleepState, o
 			continue
 		}
 		// A task of no duration at the moment of such a change was before it if it fits the clock.
-		clock := func(span *Span) int32 {
+		clock := func(span *Span) platform.ClockID {
 			clock, _ := c.statesOf(span)
 			return clock
 		}
@@ -135,10 +135,10 @@ func (c *audit) history(works []work, clock int, states []platform.SleepState, o
 func (r *unitHistory) turn(ch *Change) error {
 	switch ch.Kind {
 	case SwitchClock:
-		if ch.To == r.clock {
+		if platform.ClockID(ch.To) == r.clock {
 			return fmt.Errorf("at %v it changes to the clock that it has", ch.Start)
 		}
-		r.clock = ch.To
+		r.clock = platform.ClockID(ch.To)
 		return nil // another unit of the domain may have asked for it while this one slept
 	case WakeUp:
 		if r.sleep != int(ch.To)+1 {
@@ -184,7 +184,7 @@ func (c *audit) works(r *unitHistory, w *work) error {
 	return nil
 }
 
-func (c *audit) statesOf(span *Span) (clock, sleeps int32) {
+func (c *audit) statesOf(span *Span) (clock platform.ClockID, sleeps int32) {
 	return c.p.StatesOf(span.Task, c.p.Platform.Workers[span.Worker].Device)
 }
 

@@ -20,15 +20,15 @@ type costOptions struct {
 	// timed says that the run times its tasks, as the measurements of the models did. If it does
 	// not, each call on a device takes its platform.Device.Timing less than measured.
 	timed bool
-	// clocks are those of a plan's tasks, as in Problem.Clocks: their costs are at these clocks of
+	// clocks are those of a plan's tasks: their costs are at these clocks of
 	// whatever device can have them in force. Nil: all are at the clock in force.
-	clocks []int32
+	clocks []platform.ClockID
 }
 
-// clock is that of a task, 0 where the clock in force holds.
-func (o *costOptions) clock(t int) int32 {
+// clock is that of a task.
+func (o *costOptions) clock(t int) platform.ClockID {
 	if o.clocks == nil {
-		return 0
+		return platform.InForce
 	}
 	return o.clocks[t]
 }
@@ -39,7 +39,7 @@ type costKey struct {
 	dtype                    dag.DType
 	flops                    float64
 	movedBytes               int64
-	clock                    int32
+	clock                    platform.ClockID
 }
 
 // newCosts finds the costs of the tasks of a graph, see [Price].
@@ -60,7 +60,7 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 		if !ok {
 			class = int32(len(c.ByClass))
 			classes[key] = class
-			row, err := costRow(g, dag.TaskID(t), p.AtClocks(key.clock-1), opt)
+			row, err := costRow(g, dag.TaskID(t), p.AtClocks(key.clock), opt)
 			if err != nil {
 				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
 			}
@@ -209,8 +209,8 @@ func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned
 			continue
 		}
 		cost := Cost{Duration: time.Duration(c.Ns), Joules: c.Joules, Variant: variant, Source: FromGraph}
-		if at := device.ClockIndex(clock); at != device.AtClock {
-			if at != 0 || givenAtClock(task.Costs, device, name, variant) {
+		if at, ok := device.ClockByName(clock); at != device.AtClock {
+			if !ok || at != 0 || givenAtClock(task.Costs, device, name, variant) {
 				continue
 			}
 			cost.Duration, cost.Joules = p.TimeAtClock(cost.Duration, platform.Query{Type: task.Type.String(), Device: d, Flops: task.Flops, MovedBytes: task.MovedBytes}), 0
@@ -229,7 +229,8 @@ func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned
 func givenAtClock(costs []dag.Cost, device *platform.Device, name, variant string) bool {
 	return slices.ContainsFunc(costs, func(c dag.Cost) bool {
 		n, v, clock := dag.SplitCostKey(c.Key)
-		return n == name && v == variant && device.ClockIndex(clock) == device.AtClock
+		at, _ := device.ClockByName(clock)
+		return n == name && v == variant && at == device.AtClock
 	})
 }
 

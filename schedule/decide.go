@@ -102,28 +102,25 @@ func checkProblems(d *Decision, choice *Choice) error {
 		if plan := choice.Plans[i]; plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
 			return fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", plan.GraphHash, g.Hash())
 		}
+		if plan := choice.Plans[i]; plan != nil {
+			if err := plan.checkStates(g, d.Priced.Platform); err != nil {
+				return err
+			}
+		}
 		return d.Priced.graphs[i].checked()
 	})
 }
 
 // fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their copies of buffers.
 func fixPlans(d *Decision, choice *Choice) (err error) {
-	clocks, sleeps := make([][]int32, len(d.Graphs)), make([][]int32, len(d.Graphs))
-	err = d.forGraphs(func(i int, g *dag.Graph) (err error) {
-		if plan := choice.Plans[i]; plan != nil {
-			clocks[i], sleeps[i], err = plan.States.resolve(g, d.Priced.Platform, plan.Order)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if d.Priced, err = d.Priced.fixing(choice.Plans, clocks); err != nil {
+	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
 		problem := d.Priced.Problem(i, 1)
-		problem.Clocks, problem.Sleeps = clocks[i], sleeps[i]
+		if plan := choice.Plans[i]; plan != nil {
+			problem.States = plan.States
+		}
 		problem.Seed, problem.eligible = choice.Seed, d.Priced.graphs[i].eligible
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}
@@ -150,7 +147,7 @@ func planGraphs(d *Decision, choice *Choice) error {
 	if err != nil {
 		return err
 	}
-	if d.Priced, err = d.Priced.fixing(made, make([][]int32, len(made))); err != nil {
+	if d.Priced, err = d.Priced.fixing(made); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
@@ -236,14 +233,14 @@ func (d *Decision) Problem(graph, steps int, timed bool) *Problem {
 
 // ClocksUsed lists the clocks, ascending, at which the tasks of each device run: those of plans, and the
 // one in force where nothing else is said.
-func (d *Decision) ClocksUsed() [][]int32 {
+func (d *Decision) ClocksUsed() [][]platform.ClockID {
 	p := d.Priced.Platform
-	used := make([][]int32, len(p.Devices))
+	used := make([][]platform.ClockID, len(p.Devices))
 	for i := range d.Graphs {
 		decided := &d.Graphs[i]
 		if decided.Plan == nil || decided.Problem.Clocks == nil {
 			for id := range p.Devices {
-				used[id] = append(used[id], int32(p.Devices[id].AtClock))
+				used[id] = append(used[id], p.Devices[id].AtClock)
 			}
 			continue
 		}

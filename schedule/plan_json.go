@@ -26,7 +26,8 @@ type planFile struct {
 	Layout   *layoutFile   `json:"layout"`
 
 	place.Written
-	States
+	Clocks map[string]string `json:"clocks"` // by task
+	Sleeps map[string]string `json:"sleeps"`
 }
 
 // workerLists is an object with a list of task names for each worker.
@@ -122,11 +123,12 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.PartBytes > 0 {
 		l.field("part_bytes", plan.PartBytes)
 	}
-	if len(plan.Clocks) > 0 {
-		l.field("clocks", plan.Clocks)
+	clocks, sleeps := plan.stateNames(g, p)
+	if len(clocks) > 0 {
+		l.field("clocks", clocks)
 	}
-	if len(plan.Sleeps) > 0 {
-		l.field("sleeps", plan.Sleeps)
+	if len(sleeps) > 0 {
+		l.field("sleeps", sleeps)
 	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
@@ -152,7 +154,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, On: f.On, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written, States: f.States}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, On: f.On, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -166,6 +168,9 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 			return nil, n.err
 		}
 		plan.Order[w] = tasks
+	}
+	if err := plan.setStates(f.Clocks, f.Sleeps, g, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Layout != nil && !p.Spread() {
 		plan.Places, plan.Arenas = f.Layout.in(p.Memories[p.HostMemory()].Name)

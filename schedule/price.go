@@ -80,7 +80,7 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 
 // price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine;
 // nil: none are. Clocks are those of a plan.
-func (c *Priced) price(g *dag.Graph, variants Variants, clocks []int32) (priced pricedGraph, err error) {
+func (c *Priced) price(g *dag.Graph, variants Variants, clocks []platform.ClockID) (priced pricedGraph, err error) {
 	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks})
 	if err == nil && slices.ContainsFunc(c.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) {
 		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks, timed: true})
@@ -141,10 +141,9 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	return view, nil
 }
 
-// fixing is the same with the variants and the copies of buffers of plans, and with clocks as in
-// Problem.Clocks. All are by graph, and may be nil. Without variants of a plan, those without its
-// clocks hold, so that results do not depend on clocks.
-func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (_ *Priced, err error) {
+// fixing is the same with the variants, the clocks and the copies of buffers of plans, by graph, which may be nil.
+// Without variants of a plan, those without its clocks hold, so that results do not depend on clocks.
+func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
 	fixed, prog := *c, *c.Program
 	fixed.graphs, prog.Graphs = slices.Clone(c.graphs), slices.Clone(prog.Graphs)
 	for i, plan := range plans {
@@ -152,11 +151,11 @@ func (c *Priced) fixing(plans []*Plan, clocks [][]int32) (_ *Priced, err error) 
 			continue
 		}
 		g, variants := c.Program.Graphs[i], plan.Variants
-		if len(variants) > 0 || clocks[i] != nil {
+		if len(variants) > 0 || plan.Clocks != nil {
 			if len(variants) == 0 {
 				variants = c.Costs(i).Variants(g, c.Platform)
 			}
-			if fixed.graphs[i], err = c.price(g, variants, clocks[i]); err != nil {
+			if fixed.graphs[i], err = c.price(g, variants, plan.Clocks); err != nil {
 				return nil, err
 			}
 		}
@@ -204,23 +203,23 @@ func (c *Priced) boundAnew() {
 // Costs are those of one graph in steps whose tasks are not timed.
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
-// AtClock are the costs of one graph with all tasks at a clock, by its index, of every device that has
+// AtClock are the costs of one graph with all tasks at a clock of every device that has
 // so many. They are those of a decision by a plan that says so and fixes these variants, or none.
-func (c *Priced) AtClock(graph int, clock int32, variants Variants) (*Costs, error) {
+func (c *Priced) AtClock(graph int, clock platform.ClockID, variants Variants) (*Costs, error) {
 	g := c.Program.Graphs[graph]
 	if len(variants) == 0 {
 		variants = c.Costs(graph).Variants(g, c.Platform)
 	}
-	return newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: slices.Repeat([]int32{clock + 1}, len(g.Tasks))})
+	return newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: slices.Repeat([]platform.ClockID{clock}, len(g.Tasks))})
 }
 
-// ByVariant lists, by class of [Priced.Costs] and by device, what a call costs at a clock, by its index, of every device that
+// ByVariant lists, by class of [Priced.Costs] and by device, what a call costs at a clock of every device that
 // has so many: by the variant that nobody has fixed first, and then by each other one that the graph or a model knows. A
 // device that cannot run it has none.
 //
 // Where the first was measured inside steps, those that were measured by themselves are left out, since their times lack what
 // neighbours cost. No other cost is in any plan.
-func (c *Priced) ByVariant(graph int, clock int32) [][][]Cost {
+func (c *Priced) ByVariant(graph int, clock platform.ClockID) [][][]Cost {
 	g, classes, p := c.Program.Graphs[graph], c.Costs(graph), c.Platform.AtClocks(clock)
 	all := make([][][]Cost, len(classes.ByClass))
 	for t, class := range classes.Class {

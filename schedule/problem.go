@@ -22,10 +22,8 @@ type Problem struct {
 	Reuse     []dag.Edge
 	ReuseNext []dag.Edge
 
-	// Clocks and Sleeps are what a plan says of tasks: the clock of each, and the sleep state that its
-	// unit enters after it, as an index plus 1. 0 is the device's clock in force, and no sleep. Nil:
-	// the plan says nothing.
-	Clocks, Sleeps []int32
+	// States are what a plan says of the tasks.
+	States
 
 	Seed uint64 // for policies that draw random numbers
 
@@ -123,10 +121,10 @@ func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
 
 // StatesOf is the clock at which a task runs on a device, by the plan or in force, and the sleep state
 // of its unit after it, as an index plus 1.
-func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock, sleeps int32) {
-	clock = int32(p.Platform.Devices[d].AtClock)
-	if p.Clocks != nil && p.Clocks[t] > 0 {
-		clock = p.Clocks[t] - 1
+func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock platform.ClockID, sleeps int32) {
+	clock = p.Platform.Devices[d].AtClock
+	if p.Clocks != nil && p.Clocks[t] != platform.InForce {
+		clock = p.Clocks[t]
 	}
 	if p.Sleeps != nil {
 		sleeps = p.Sleeps[t]

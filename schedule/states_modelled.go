@@ -41,8 +41,8 @@ func (s *Schedule) modelClocks(p *Problem, works []work, last Change) {
 		return
 	}
 	for _, w := range works { // by start
-		if clock, _ := p.StatesOf(w.span.Task, last.Device); clock != last.To {
-			last.Kind, last.To, last.Start, last.End = SwitchClock, clock, w.start, w.start
+		if clock, _ := p.StatesOf(w.span.Task, last.Device); int32(clock) != last.To {
+			last.Kind, last.To, last.Start, last.End = SwitchClock, int32(clock), w.start, w.start
 			s.Changes = append(s.Changes, last)
 		}
 	}

@@ -127,7 +127,7 @@ func TestByVariant(t *testing.T) {
 		words  string
 		change func(*dag.Graph, *platform.Platform)
 		target Target
-		clock  int32
+		clock  platform.ClockID
 		want   string
 	}{
 		{"models", alike, Unbound, 0, "fast 3ns, slow 7ns"},

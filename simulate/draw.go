@@ -19,16 +19,16 @@ import (
 // units. The most is the largest sum over k of the k tasks that draw most.
 type draw struct {
 	p      *platform.Platform
-	calls  []call     // by worker
-	clocks []int32    // by worker: the clock of its domain
-	flows  [][2]int32 // by link and direction: crossings of transfers
-	extras []extra    // of changes, perhaps in progress
+	calls  []call             // by worker
+	clocks []platform.ClockID // by worker: the clock of its domain
+	flows  [][2]int32         // by link and direction: crossings of transfers
+	extras []extra            // of changes, perhaps in progress
 }
 
 // call is a task on a worker.
 type call struct {
 	admitted bool
-	clock    int32
+	clock    platform.ClockID
 	watts    float64 // of a call with joules of its own, above idle; 0: the device's power
 }
 
@@ -40,7 +40,7 @@ type extra struct {
 }
 
 // newDraw returns nil where there is no cap.
-func newDraw(p *schedule.Problem, clocks []int32) *draw {
+func newDraw(p *schedule.Problem, clocks []platform.ClockID) *draw {
 	pl := p.Platform
 	if !pl.HasCaps() {
 		return nil
@@ -49,7 +49,7 @@ func newDraw(p *schedule.Problem, clocks []int32) *draw {
 }
 
 // callOf is a task with the watts of its own joules, if it has any, over its shortest time.
-func callOf(p *schedule.Problem, r *request, clock int32) call {
+func callOf(p *schedule.Problem, r *request, clock platform.ClockID) call {
 	c := call{admitted: true, clock: clock}
 	if cost, ok := p.Costs.Of(r.i.Task, p.Platform.Workers[r.worker].Device); ok && cost.Joules != 0 {
 		c.watts = cost.Joules / cost.Least().Seconds()
@@ -71,7 +71,7 @@ func sleepExtra(states []platform.SleepState) (e extra) {
 }
 
 // admitsTask admits a task of a worker if it fits.
-func (d *draw) admitsTask(p *schedule.Problem, r *request, clock, domain int32, now time.Duration) bool {
+func (d *draw) admitsTask(p *schedule.Problem, r *request, clock platform.ClockID, domain int32, now time.Duration) bool {
 	if d == nil {
 		return true
 	}
@@ -79,7 +79,7 @@ func (d *draw) admitsTask(p *schedule.Problem, r *request, clock, domain int32, 
 	device := &d.p.Devices[id]
 	e := sleepExtra(device.Sleeps)
 	if was := d.clocks[domain]; was != clock { // the idle watts of the one or the other hold for all units
-		idle := device.ClockAt(int(was)).Idle - device.ClockAt(int(clock)).Idle
+		idle := device.ClockAt(was).Idle - device.ClockAt(clock).Idle
 		e.watts = max(e.watts, device.Switch.WattsAboveIdle()) + float64(float64(device.Count)*math.Abs(idle))
 		e.until += device.Switch.Takes
 	}
@@ -185,7 +185,7 @@ func (d *draw) device(id platform.DeviceID) (watts float64) {
 	for i := range device.Sleeps {
 		resting = max(resting, device.Sleeps[i].Enter.WattsAboveIdle())
 	}
-	var running []int32 // clocks of the tasks that draw the device's power
+	var running []platform.ClockID // clocks of the tasks that draw the device's power
 	for w := range d.calls {
 		if d.p.Workers[w].Device != id {
 			continue
@@ -195,14 +195,14 @@ func (d *draw) device(id platform.DeviceID) (watts float64) {
 		if device.UnitClocks {
 			clock = d.clocks[w]
 		}
-		idle := device.ClockAt(int(clock)).Idle
+		idle := device.ClockAt(clock).Idle
 		switch {
 		case !c.admitted:
 			watts += platform.MostWatts(idle, device.Sleeps) + resting
 		case c.watts != 0:
-			watts += max(idle, device.ClockAt(int(c.clock)).Idle) + c.watts
+			watts += max(idle, device.ClockAt(c.clock).Idle) + c.watts
 		default:
-			watts += max(idle, device.ClockAt(int(c.clock)).Idle)
+			watts += max(idle, device.ClockAt(c.clock).Idle)
 			running = append(running, c.clock)
 		}
 	}
@@ -210,11 +210,11 @@ func (d *draw) device(id platform.DeviceID) (watts float64) {
 }
 
 // mostAbove is the most that some of the units with tasks draw above idle when they run.
-func mostAbove(device *platform.Device, clocks []int32) (most float64) {
+func mostAbove(device *platform.Device, clocks []platform.ClockID) (most float64) {
 	above := make([]float64, len(clocks))
 	for k := 1; k <= len(clocks); k++ {
 		for i, clock := range clocks {
-			above[i] = device.WattsAboveIdle(int(clock), k)
+			above[i] = device.WattsAboveIdle(clock, k)
 		}
 		slices.SortFunc(above, func(a, b float64) int { return cmp.Compare(b, a) })
 		sum := 0.0

@@ -108,15 +108,14 @@ func addStates(r *rand.Rand, p *platform.Platform) {
 
 // randomStates gives the tasks of a plan clocks and sleeps of their devices.
 func randomStates(r *rand.Rand, plan *schedule.Plan, g *dag.Graph, p *platform.Platform) {
-	plan.Clocks, plan.Sleeps = map[string]string{}, map[string]string{}
 	for w, list := range plan.Order {
 		d := &p.Devices[p.Workers[w].Device]
 		for _, t := range list {
 			if n := len(d.Clocks); n > 0 && r.IntN(2) == 0 {
-				plan.Clocks[g.Tasks[t].Name] = d.Clocks[r.IntN(n)].Name
+				plan.SetClock(g, t, platform.ClockID(r.IntN(n)))
 			}
 			if n := len(d.Sleeps); n > 0 && r.IntN(3) == 0 {
-				plan.Sleeps[g.Tasks[t].Name] = d.Sleeps[r.IntN(n)].Name
+				plan.SetSleep(g, t, int32(1+r.IntN(n)))
 			}
 		}
 	}

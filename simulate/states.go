@@ -28,13 +28,13 @@ type states struct {
 	*simulation
 	units   []resting // by worker
 	links   []resting
-	flows   []int32         // by link: transfers that have started and not ended
-	moving  map[int32]bool  // copies whose transfers they are
-	domain  []int32         // by worker: the first worker of its clock domain
-	clocks  []int32         // by domain: its clock
-	settled []time.Duration // by domain: when its clock has changed
-	running []int32         // by domain
-	draw    *draw           // nil: no cap
+	flows   []int32            // by link: transfers that have started and not ended
+	moving  map[int32]bool     // copies whose transfers they are
+	domain  []int32            // by worker: the first worker of its clock domain
+	clocks  []platform.ClockID // by domain: its clock
+	settled []time.Duration    // by domain: when its clock has changed
+	running []int32            // by domain
+	draw    *draw              // nil: no cap
 	waiting []request
 	// servedAt is the last time at which requests are served because a change is over.
 	servedAt time.Duration
@@ -66,10 +66,10 @@ func newStates(s *simulation) *states {
 	}
 	n := len(p.Workers)
 	st := &states{simulation: s, links: make([]resting, len(p.Links)), flows: make([]int32, len(p.Links)), moving: map[int32]bool{}, domain: make([]int32, n),
-		clocks: make([]int32, n), settled: make([]time.Duration, n), running: make([]int32, n), drains: make([]bool, n)}
+		clocks: make([]platform.ClockID, n), settled: make([]time.Duration, n), running: make([]int32, n), drains: make([]bool, n)}
 	for i, w := range p.Workers {
 		d := &p.Devices[w.Device]
-		st.domain[i], st.clocks[i] = int32(i), int32(d.AtClock)
+		st.domain[i], st.clocks[i] = int32(i), d.AtClock
 		if !d.UnitClocks {
 			st.domain[i] -= int32(w.Index)
 		}

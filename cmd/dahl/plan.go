@@ -14,6 +14,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plan"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -134,14 +135,15 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			continue
 		}
 		count, states := map[string]int{}, map[string]int{}
+		device := &w.Platform.Devices[w.Platform.Workers[i].Device]
 		for _, t := range decided.Order[i] {
 			task := &w.Program.Graphs[0].Tasks[t]
 			count[task.Op]++
-			if clock := decided.Clocks[task.Name]; clock != "" {
-				states["at clock "+clock]++
+			if decided.Clocks != nil && decided.Clocks[t] != platform.InForce {
+				states["at clock "+device.ClockAt(decided.Clocks[t]).Name]++
 			}
-			if state := decided.Sleeps[task.Name]; state != "" {
-				states["then asleep in "+state]++
+			if decided.Sleeps != nil && decided.Sleeps[t] > 0 {
+				states["then asleep in "+device.Sleeps[decided.Sleeps[t]-1].Name]++
 			}
 		}
 		text := mostFrequent(count, 4)

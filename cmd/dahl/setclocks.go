@@ -134,7 +134,7 @@ func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *options) error 
 		return err
 	}
 	defer restoreClocks(h)
-	set := func(d platform.DeviceID, clock int) error {
+	set := func(d platform.DeviceID, clock platform.ClockID) error {
 		others := slices.DeleteFunc(slices.Clone(own), func(s setclock.Setting) bool { return s.Device == d })
 		return cli.AsInput(h.Set(p, append(others, setclock.Setting{Device: d, Clock: clock})))
 	}

@@ -98,17 +98,13 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 }
 
 // freeClocks lists the clocks that tasks may have, by device.
-func (o *Options) freeClocks(p *platform.Platform) [][]int32 {
-	allowed := make([][]int32, len(p.Devices))
+func (o *Options) freeClocks(p *platform.Platform) [][]platform.ClockID {
+	if o.Quick {
+		return p.ClocksUsed()
+	}
+	allowed := make([][]platform.ClockID, len(p.Devices))
 	for i := range p.Devices {
-		d := &p.Devices[i]
-		if o.Quick {
-			allowed[i] = []int32{int32(d.AtClock)}
-			continue
-		}
-		for _, clock := range d.FreeClocks() {
-			allowed[i] = append(allowed[i], int32(clock))
-		}
+		allowed[i] = p.Devices[i].FreeClocks()
 	}
 	return allowed
 }

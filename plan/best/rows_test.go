@@ -8,16 +8,17 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/certificate"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
 )
 
 // randomPlan gives each task, in a random order that the graph allows, to a random worker at a random clock.
-func randomPlan(r *rand.Rand, priced *schedule.Priced) (p *schedule.Plan, worker []int, clock []int) {
+func randomPlan(r *rand.Rand, priced *schedule.Priced) (p *schedule.Plan, worker []int, clock []platform.ClockID) {
 	g, machine := priced.Program.Graphs[0], priced.Platform
 	n := len(g.Tasks)
-	p = &schedule.Plan{GraphHash: g.Hash(), Order: make([][]dag.TaskID, len(machine.Workers)), States: schedule.States{Clocks: map[string]string{}}}
-	worker, clock = make([]int, n), make([]int, n)
+	p = &schedule.Plan{GraphHash: g.Hash(), Order: make([][]dag.TaskID, len(machine.Workers))}
+	worker, clock = make([]int, n), make([]platform.ClockID, n)
 	done := make([]bool, n)
 	for range n {
 		t := r.IntN(n)
@@ -28,8 +29,8 @@ func randomPlan(r *rand.Rand, priced *schedule.Priced) (p *schedule.Plan, worker
 		worker[t] = r.IntN(len(machine.Workers))
 		d := &machine.Devices[machine.Workers[worker[t]].Device]
 		if len(d.Clocks) > 0 {
-			clock[t] = r.IntN(len(d.Clocks))
-			p.Clocks[g.Tasks[t].Name] = d.Clocks[clock[t]].Name
+			clock[t] = platform.ClockID(r.IntN(len(d.Clocks)))
+			p.SetClock(g, dag.TaskID(t), clock[t])
 		}
 		p.Order[worker[t]] = append(p.Order[worker[t]], dag.TaskID(t))
 	}
@@ -43,7 +44,7 @@ type point struct {
 	starts [][]float64 // by step and task
 }
 
-func pointOf(m *certificate.Model, priced *schedule.Priced, ran *schedule.Schedule, worker, clock []int) *point {
+func pointOf(m *certificate.Model, priced *schedule.Priced, ran *schedule.Schedule, worker []int, clock []platform.ClockID) *point {
 	p := &point{Model: m, x: make([]float64, m.NumColumns()), starts: make([][]float64, ran.Steps)}
 	machine := priced.Platform
 	for step := range p.starts {

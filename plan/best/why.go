@@ -217,7 +217,7 @@ func usesOf(p *schedule.Problem, s *schedule.Schedule) []Use {
 		}
 		for k, n := range clocks[i] {
 			if len(d.Clocks) > 1 && n > 0 {
-				uses[i].Clocks = append(uses[i].Clocks, Clock{d.ClockAt(k).Name, n / s.Steps})
+				uses[i].Clocks = append(uses[i].Clocks, Clock{d.ClockAt(platform.ClockID(k)).Name, n / s.Steps})
 			}
 		}
 	}

@@ -58,10 +58,11 @@ type Task struct{ Options []Option }
 
 // Option is a device and a clock on which a task can run.
 type Option struct {
-	Device, Clock int
-	Nanos         int64   // for which it keeps a unit, dispatch included
-	AwakeNanos    int64   // of those, in which its device draws AwakeWatts
-	Nanojoules    float64 // above what the unit adds to Model.FloorWatts, and without AwakeWatts
+	Device     int
+	Clock      platform.ClockID
+	Nanos      int64   // for which it keeps a unit, dispatch included
+	AwakeNanos int64   // of those, in which its device draws AwakeWatts
+	Nanojoules float64 // above what the unit adds to Model.FloorWatts, and without AwakeWatts
 }
 
 // Device is a pool of equal units at a memory.
@@ -175,13 +176,13 @@ func (m *Model) addDevice(d *platform.Device) error {
 // variant, whatever is in the caches and whoever runs beside it.
 func (m *Model) addTasks(c *schedule.Priced, graph int) {
 	p, costs := c.Platform, c.Costs(graph)
-	clocks := 1
+	clocks := platform.ClockID(1)
 	for i := range p.Devices {
-		clocks = max(clocks, len(p.Devices[i].Clocks))
+		clocks = max(clocks, p.Devices[i].NumClocks())
 	}
 	byClass := make([][]Option, len(costs.ByClass))
 	for clock := range clocks {
-		for class, byDevice := range c.ByVariant(graph, int32(clock)) {
+		for class, byDevice := range c.ByVariant(graph, clock) {
 			for id, byVariant := range byDevice {
 				if d := &p.Devices[id]; len(byVariant) > 0 && slices.Contains(d.FreeClocks(), clock) {
 					o := optionOf(d, id, clock, &byVariant[0])
@@ -199,7 +200,7 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) {
 }
 
 // optionOf is a call with some cost on a device at a clock.
-func optionOf(d *platform.Device, id, clock int, cost *schedule.Cost) Option {
+func optionOf(d *platform.Device, id int, clock platform.ClockID, cost *schedule.Cost) Option {
 	least := int64(cost.Least())
 	o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
 	extra := d.ClockAt(clock).Idle - problem.RestWatts(d, d.FreeClocks())

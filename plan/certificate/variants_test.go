@@ -29,7 +29,7 @@ func oneCall(t *testing.T, clock int) *schedule.Priced {
 		m.Op, m.Type, m.Device, m.Shape, m.Active, m.Count = "op", "float32", "cpu", "4", 1, 1
 		p.Models = append(p.Models, m)
 	}
-	p.Devices[0].AtClock, p.Devices[0].ClockHeld = clock, true
+	p.Devices[0].AtClock, p.Devices[0].ClockHeld = platform.ClockID(clock), true
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}

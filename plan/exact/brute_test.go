@@ -26,15 +26,12 @@ type enumeration struct {
 }
 
 // add goes on from a part of a plan; false: there are too many.
-func (e *enumeration) add(done uint64, order [][]dag.TaskID, clocks map[string]string) bool {
+func (e *enumeration) add(done uint64, order [][]dag.TaskID, clocks []platform.ClockID) bool {
 	g, p := e.priced.Program.Graphs[0], e.priced.Platform
 	if done == 1<<len(g.Tasks)-1 {
-		plan := &schedule.Plan{Order: make([][]dag.TaskID, len(order)), States: schedule.States{Clocks: map[string]string{}}}
+		plan := &schedule.Plan{Order: make([][]dag.TaskID, len(order)), States: schedule.States{Clocks: slices.Clone(clocks)}}
 		for w := range order {
 			plan.Order[w] = slices.Clone(order[w])
-		}
-		for task, clock := range clocks {
-			plan.Clocks[task] = clock
 		}
 		e.plans[fmt.Sprint(plan.Order, clocks)] = plan
 		return len(e.plans) <= e.most
@@ -49,14 +46,10 @@ func (e *enumeration) add(done uint64, order [][]dag.TaskID, clocks map[string]s
 			if _, ok := e.priced.Costs(0).Of(dag.TaskID(t), d); !ok || !ready {
 				continue
 			}
-			for clock := range max(1, len(p.Devices[d].Clocks)) {
-				order[w] = append(order[w], dag.TaskID(t))
-				if len(p.Devices[d].Clocks) > 0 {
-					clocks[g.Tasks[t].Name] = p.Devices[d].Clocks[clock].Name
-				}
+			for clock := range p.Devices[d].NumClocks() {
+				order[w], clocks[t] = append(order[w], dag.TaskID(t)), clock
 				ok := e.add(done|1<<t, order, clocks)
 				order[w] = order[w][:len(order[w])-1]
-				delete(clocks, g.Tasks[t].Name)
 				if !ok {
 					return false
 				}
@@ -77,11 +70,11 @@ func (e *enumeration) asleep(r *rand.Rand) (plans []*schedule.Plan) {
 	for _, key := range slices.Sorted(maps.Keys(e.plans)) {
 		for range 4 {
 			plan := *e.plans[key]
-			plan.Sleeps = map[string]string{}
+			plan.Sleeps = nil
 			for w, list := range plan.Order {
 				for _, t := range list {
 					if len(p.Devices[p.Workers[w].Device].Sleeps) > 0 && r.IntN(2) == 0 {
-						plan.Sleeps[e.priced.Program.Graphs[0].Tasks[t].Name] = "nap"
+						plan.SetSleep(e.priced.Program.Graphs[0], t, 1)
 					}
 				}
 			}
@@ -267,7 +260,7 @@ func TestBruteForce(t *testing.T) {
 			continue // a task is placed where it cannot run
 		}
 		e := enumeration{priced: priced, most: mostPlans, plans: map[string]*schedule.Plan{}}
-		if !e.add(0, make([][]dag.TaskID, len(p.Workers)), map[string]string{}) {
+		if !e.add(0, make([][]dag.TaskID, len(p.Workers)), make([]platform.ClockID, len(priced.Program.Graphs[0].Tasks))) {
 			continue
 		}
 		n++

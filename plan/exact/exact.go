@@ -47,7 +47,7 @@ type Options struct {
 	// 16, which is about what it takes longer.
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
-	Clocks [][]int32
+	Clocks [][]platform.ClockID
 	// Known are plans to begin with, beside that of HEFT: the result is no worse than any of them that can run.
 	Known []*schedule.Plan
 }

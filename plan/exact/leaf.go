@@ -21,7 +21,7 @@ func (s *search) tryHEFT() {
 	plan := &schedule.Plan{Policy: "heft", GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order}
 	for w, list := range plan.Order {
 		id := s.platform.Workers[w].Device
-		clock := int32(s.platform.Devices[id].AtClock)
+		clock := s.platform.Devices[id].AtClock
 		if !slices.Contains(s.problem.Clocks[id], clock) {
 			return
 		}
@@ -91,13 +91,8 @@ func (s *search) planOf(x *state) *schedule.Plan {
 }
 
 // nameClock writes the clock of a task down, where its device has several.
-func (s *search) nameClock(plan *schedule.Plan, t dag.TaskID, id platform.DeviceID, clock int32) {
-	clocks := s.platform.Devices[id].Clocks
-	if len(clocks) < 2 {
-		return
+func (s *search) nameClock(plan *schedule.Plan, t dag.TaskID, id platform.DeviceID, clock platform.ClockID) {
+	if len(s.platform.Devices[id].Clocks) > 1 {
+		plan.SetClock(s.graph, t, clock)
 	}
-	if plan.Clocks == nil {
-		plan.Clocks = map[string]string{}
-	}
-	plan.Clocks[s.graph.Tasks[t].Name] = clocks[clock].Name
 }

@@ -52,7 +52,7 @@ type known struct {
 	joules  float64
 	times   []int64 // that it fixes
 	least   []int64 // and what is known of them
-	clocks  []int32
+	clocks  []platform.ClockID
 	bound   []platform.WorkerID
 	lacks   []float64 // by piece that is still read and memory: what a copy there draws
 	sources []uint64  // by such piece, where ways have stages: where it is

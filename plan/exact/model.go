@@ -47,7 +47,7 @@ type task struct {
 // setting is a device and a clock of it, for a task.
 type setting struct {
 	device platform.DeviceID
-	clock  int32
+	clock  platform.ClockID
 	takes  int64   // the call, by the variant that takes least
 	joules float64 // of the call by the variant that draws least, beside what a unit draws that waits
 }
@@ -181,9 +181,9 @@ func (m *model) addSettings(priced *schedule.Priced) {
 					continue
 				}
 				s := setting{device: platform.DeviceID(id), clock: clock}
-				s.takes, s.joules = m.callOf(d, int(clock), rest, &cost)
+				s.takes, s.joules = m.callOf(d, clock, rest, &cost)
 				for _, other := range byVariant[costs.Class[t]][id] {
-					takes, joules := m.callOf(d, int(clock), rest, &other)
+					takes, joules := m.callOf(d, clock, rest, &other)
 					m.varied = m.varied || takes < s.takes || joules < s.joules
 					s.takes, s.joules = min(s.takes, takes), min(s.joules, joules)
 				}
@@ -197,7 +197,7 @@ func (m *model) addSettings(priced *schedule.Priced) {
 }
 
 // callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
-func (m *model) callOf(d *platform.Device, clock int, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
+func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
 	takes = max(int64(cost.Least()), int64(cost.First))
 	above := min(d.WattsAboveIdle(clock, 1), d.WattsAboveIdle(clock, d.Count))
 	idle := d.ClockAt(clock).Idle - rest

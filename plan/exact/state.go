@@ -18,7 +18,7 @@ type state struct {
 	done    uint64              // tasks
 	used    uint64              // devices
 	free    []int64             // by worker: from when it can run the next task
-	clock   []int32             // by worker: of its last task
+	clock   []platform.ClockID  // by worker: of its last task
 	end     []int64             // by task of done
 	at      []platform.MemoryID // by task of done
 	reached []uint64            // by piece: memories to which it moved
@@ -29,10 +29,10 @@ type state struct {
 
 func (m *model) newState() state {
 	n := len(m.tasks)
-	x := state{steps: make([]step, 0, n), free: make([]int64, len(m.platform.Workers)), clock: make([]int32, len(m.platform.Workers)), end: make([]int64, n),
+	x := state{steps: make([]step, 0, n), free: make([]int64, len(m.platform.Workers)), clock: make([]platform.ClockID, len(m.platform.Workers)), end: make([]int64, n),
 		at: make([]platform.MemoryID, n), reached: make([]uint64, len(m.pieces)), bound: make([]platform.WorkerID, m.groups)}
 	for w := range x.clock {
-		x.clock[w] = int32(m.platform.Devices[m.platform.Workers[w].Device].AtClock)
+		x.clock[w] = m.platform.Devices[m.platform.Workers[w].Device].AtClock
 	}
 	for i := range x.bound {
 		x.bound[i] = -1

@@ -75,7 +75,7 @@ func TestTwins(t *testing.T) {
 			continue // such as a task that names the other, or data that begin in its memory
 		}
 		e := enumeration{priced: priced, most: 600, plans: map[string]*schedule.Plan{}}
-		if !e.add(0, make([][]dag.TaskID, len(p.Workers)), map[string]string{}) {
+		if !e.add(0, make([][]dag.TaskID, len(p.Workers)), make([]platform.ClockID, len(priced.Program.Graphs[0].Tasks))) {
 			continue
 		}
 		if m.devices[twin].memory == m.devices[twin-1].memory {

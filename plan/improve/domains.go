@@ -3,16 +3,17 @@ package improve
 import (
 	"slices"
 
+	"dahl/platform"
 	"dahl/schedule/ready"
 )
 
 // domain is the units whose clock changes together.
 type domain struct {
-	clock          int32
+	clock          platform.ClockID
 	settled, until int64 // when its last change was over; when all its tasks so far have ended
 	changes        []changed
-	tasks          int   // of a step
-	last           int32 // the clock of one of them
+	tasks          int              // of a step
+	last           platform.ClockID // the clock of one of them
 
 	waiting []int32 // workers with a task that has not begun, in the order in which they came
 	running int
@@ -20,18 +21,18 @@ type domain struct {
 
 type changed struct {
 	at    int64
-	clock int32
+	clock platform.ClockID
 }
 
 // change brings a domain to a clock from a time on, and returns when that is done.
-func (own *domain) change(d *device, clock int32, at int64) int64 {
+func (own *domain) change(d *device, clock platform.ClockID, at int64) int64 {
 	own.clock, own.settled = clock, at+int64(d.Switch.Takes)
 	own.changes = append(own.changes, changed{own.settled, clock})
 	return own.settled
 }
 
 // turn is when a task at a clock can start that else could at a time.
-func (e *evaluator) turn(id int32, d *device, clock int32, at int64) int64 {
+func (e *evaluator) turn(id int32, d *device, clock platform.ClockID, at int64) int64 {
 	own := &e.domain[id]
 	at = max(at, own.settled)
 	if own.clock != clock {
@@ -206,7 +207,7 @@ func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
 			sum += float64(units * d.idle[own.last] * seconds)
 			continue
 		}
-		clock, at := int32(d.AtClock), from
+		clock, at := d.AtClock, from
 		for _, c := range own.changes {
 			if c.at > to {
 				break

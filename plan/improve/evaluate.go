@@ -93,7 +93,7 @@ func (e *evaluator) begin(x *point) {
 	}
 	for w := range e.domain {
 		own := &e.domain[w]
-		*own = domain{clock: int32(e.devices[e.workers[w].device].AtClock), changes: own.changes[:0], waiting: own.waiting[:0]}
+		*own = domain{clock: e.devices[e.workers[w].device].AtClock, changes: own.changes[:0], waiting: own.waiting[:0]}
 	}
 	for t, w := range x.worker {
 		own := &e.domain[e.workers[w].domain]
@@ -180,7 +180,7 @@ func (e *evaluator) run(t, w int32, from, ready int64, byCPU bool) (end int64) {
 		seen = 0
 	}
 	start := int64(schedule.Learns(d.Device, time.Duration(from), time.Duration(ready), time.Duration(e.free[w]), time.Duration(seen))) + int64(d.Dispatch)
-	c := &e.calls[e.slot[own.device]+e.x.clock[t]][e.class[t]]
+	c := &e.calls[e.slot[own.device]+int32(e.x.clock[t])][e.class[t]]
 	end = start + c.takes
 	if e.step == 0 {
 		end = start + c.first

@@ -5,20 +5,22 @@ import (
 	"maps"
 	"slices"
 
+	"dahl/dag"
 	"dahl/schedule"
 )
 
 // change is what a plan may do otherwise in one of several forms: the state in which a unit sleeps after a task, or
 // the variant of a call.
 type change struct {
-	task         string
-	device, call string // where there is no task
+	task         dag.TaskID
+	device, call string // of a variant
 	forms        []form // the most promising first
 }
 
 type form struct {
-	name  string  // state or variant
-	saves float64 // by an estimate
+	sleeps  int32 // the sleep state plus 1
+	variant string
+	saves   float64 // by an estimate
 }
 
 // sortChanges puts what saves most first.
@@ -72,14 +74,11 @@ func (s *search) try(found judged, all []change) judged {
 // with is a plan with changes.
 func (s *search) with(plan *schedule.Plan, some []change) *schedule.Plan {
 	with, own := *plan, map[string]bool{} // devices whose variants are the plan's own
-	with.Sleeps, with.Variants = maps.Clone(plan.Sleeps), maps.Clone(plan.Variants)
+	with.Sleeps, with.Variants = slices.Clone(plan.Sleeps), maps.Clone(plan.Variants)
 	for _, c := range some {
-		name := c.forms[0].name
-		if c.task != "" {
-			if with.Sleeps == nil {
-				with.Sleeps = map[string]string{}
-			}
-			with.Sleeps[c.task] = name
+		to := c.forms[0]
+		if c.device == "" {
+			with.SetSleep(s.graph, c.task, to.sleeps)
 			continue
 		}
 		if with.Variants == nil {
@@ -91,7 +90,7 @@ func (s *search) with(plan *schedule.Plan, some []change) *schedule.Plan {
 		if with.Variants[c.device] == nil {
 			with.Variants[c.device] = map[string]string{}
 		}
-		with.Variants[c.device][c.call] = name
+		with.Variants[c.device][c.call] = to.variant
 	}
 	if len(own) > 0 && with.Arenas != nil { // its calls may need another workspace
 		with.Places, with.Arenas = nil, nil

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/problem"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -17,11 +18,11 @@ import (
 type Options struct {
 	// Objective is what is made small, by the time and the joules of a step.
 	Objective func(span time.Duration, joules float64) float64
-	Steady    bool          // of a step among many; else of one that runs alone
-	Moves     int           // so many changed plans are looked at, and at the end other clocks of every task
-	Clocks    [][]int32     // by device: the clocks that tasks may run at; nil, or a nil entry: all
-	Seed      uint64        // of the random numbers
-	Deadline  time.Duration // a step may take no longer; 0: as long as it likes
+	Steady    bool                 // of a step among many; else of one that runs alone
+	Moves     int                  // so many changed plans are looked at, and at the end other clocks of every task
+	Clocks    [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
+	Seed      uint64               // of the random numbers
+	Deadline  time.Duration        // a step may take no longer; 0: as long as it likes
 	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step
 	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
 	// memory hold for those of the graph.
@@ -110,7 +111,7 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 		return nil, err
 	}
 	s.rules = newRules(priced, of)
-	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []int32) bool { return len(of) > 1 })
+	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []platform.ClockID) bool { return len(of) > 1 })
 	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
 		return nil, err
 	}

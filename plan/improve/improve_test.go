@@ -67,22 +67,22 @@ func TestClocksAndDeadline(t *testing.T) {
 	b.Task(dag.Task{Name: "t", Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: 100}, {Key: "cpu@slow", Ns: 200}}})
 	priced := price(t, b, p)
 	for _, c := range []struct {
-		from     string
+		from     platform.ClockID
 		deadline time.Duration
-		clocks   [][]int32
+		clocks   [][]platform.ClockID
 		want     float64
 	}{
-		{"base", 0, nil, 1200e-9},
-		{"slow", 150, nil, 1300e-9},
-		{"base", 0, [][]int32{{0}}, 1300e-9},
+		{0, 0, nil, 1200e-9},
+		{1, 150, nil, 1300e-9},
+		{0, 0, [][]platform.ClockID{{0}}, 1300e-9},
 	} {
-		from := &schedule.Plan{Order: [][]dag.TaskID{{0}}, States: schedule.States{Clocks: map[string]string{"t": c.from}}}
+		from := &schedule.Plan{Order: [][]dag.TaskID{{0}}, States: schedule.States{Clocks: []platform.ClockID{c.from}}}
 		r, err := Search(t.Context(), priced, from, Options{Objective: inJoules, Moves: 100, Deadline: c.deadline, Clocks: c.clocks})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.Abs(r.Value-c.want) > 1e-15 {
-			t.Errorf("from %s, %d ns: %g J, want %g", c.from, c.deadline, r.Value, c.want)
+			t.Errorf("from clock %d, %d ns: %g J, want %g", c.from, c.deadline, r.Value, c.want)
 		}
 	}
 }

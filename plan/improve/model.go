@@ -113,7 +113,7 @@ func (m *model) addDevices() {
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}
-		for c := range max(1, len(d.Clocks)) {
+		for c := range d.NumClocks() {
 			first, _ := d.BusyWatts(c)
 			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
 			own.shares = own.shares || first != 0
@@ -128,10 +128,10 @@ func (m *model) addCalls(of *problem.Problem, costs *schedule.Costs) {
 	m.class = costs.Class
 	for id := range m.devices {
 		m.slot = append(m.slot, int32(len(m.calls)))
-		for clock := range max(1, len(m.platform.Devices[id].Clocks)) {
+		for clock := range m.platform.Devices[id].NumClocks() {
 			row := make([]call, len(costs.ByClass))
 			for t, class := range m.class {
-				if clock >= len(of.AtClock) {
+				if int(clock) >= len(of.AtClock) {
 					break // it is not allowed
 				}
 				if cost, ok := of.AtClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
@@ -143,7 +143,7 @@ func (m *model) addCalls(of *problem.Problem, costs *schedule.Costs) {
 	}
 }
 
-func (m *model) callOf(d *platform.Device, clock int, cost *schedule.Cost) call {
+func (m *model) callOf(d *platform.Device, clock platform.ClockID, cost *schedule.Cost) call {
 	c := call{takes: int64(cost.Duration), first: int64(max(cost.Duration, cost.First)), joules: cost.Joules}
 	if cost.Joules == 0 {
 		_, each := d.BusyWatts(clock)

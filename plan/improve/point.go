@@ -17,11 +17,11 @@ type point struct {
 	sequence []int32 // tasks
 	at       []int32 // by task: its place in the sequence
 	worker   []platform.WorkerID
-	clock    []int32
+	clock    []platform.ClockID
 }
 
 func newPoint(n int) *point {
-	return &point{sequence: make([]int32, n), at: make([]int32, n), worker: make([]platform.WorkerID, n), clock: make([]int32, n)}
+	return &point{sequence: make([]int32, n), at: make([]int32, n), worker: make([]platform.WorkerID, n), clock: make([]platform.ClockID, n)}
 }
 
 // copy makes x equal to another point of the same graph.
@@ -50,7 +50,7 @@ func (x *point) insert(t int32, to int32) {
 type rules struct {
 	graph  *dag.Graph
 	places [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
-	clocks [][]int32               // by device: those allowed
+	clocks [][]platform.ClockID    // by device: those allowed
 	group  [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
 	alike  [][]int32               // by task: those of its class of costs, and those of its layer and phase
 	layer  [][]int32
@@ -133,9 +133,9 @@ func (r *rules) pointOf(p *platform.Platform, plan *schedule.Plan) (*point, erro
 	for w, list := range plan.Order {
 		device := &p.Devices[p.Workers[w].Device]
 		for _, t := range list {
-			x.worker[t], x.clock[t] = platform.WorkerID(w), int32(device.AtClock)
-			if name, ok := plan.Clocks[r.graph.Tasks[t].Name]; ok {
-				x.clock[t] = int32(device.ClockIndex(name))
+			x.worker[t], x.clock[t] = platform.WorkerID(w), device.AtClock
+			if plan.Clocks != nil && plan.Clocks[t] != platform.InForce {
+				x.clock[t] = plan.Clocks[t]
 			}
 			x.clock[t] = r.clockOn(p.Workers[w].Device, x.clock[t])
 		}
@@ -144,7 +144,7 @@ func (r *rules) pointOf(p *platform.Platform, plan *schedule.Plan) (*point, erro
 }
 
 // clockOn is a clock if it is allowed on a device, else the first that is.
-func (r *rules) clockOn(id platform.DeviceID, clock int32) int32 {
+func (r *rules) clockOn(id platform.DeviceID, clock platform.ClockID) platform.ClockID {
 	if slices.Contains(r.clocks[id], clock) {
 		return clock
 	}

@@ -17,7 +17,7 @@ func (e *evaluator) joules(span int64) float64 {
 	}
 	for t := range int32(e.tasks) {
 		own := &e.workers[e.x.worker[t]]
-		c := &e.calls[e.slot[own.device]+e.x.clock[t]][e.class[t]]
+		c := &e.calls[e.slot[own.device]+int32(e.x.clock[t])][e.class[t]]
 		sum += c.joules
 		used |= 1 << own.device
 		if d := &e.devices[own.device]; c.shared && d.shares {
@@ -57,7 +57,7 @@ const (
 
 // add notes that a unit is busy. Times are those of the step modulo its length, since what the steps before
 // and after do then happens at the same time.
-func (b *busyUnits) add(from, to, span int64, clock int32) {
+func (b *busyUnits) add(from, to, span int64, clock platform.ClockID) {
 	if from == to || span <= 0 {
 		return
 	}

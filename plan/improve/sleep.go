@@ -68,11 +68,11 @@ func (s *search) naps(plan *schedule.Plan) (all []change, err error) {
 		}
 		id := p.Platform.Workers[span.Worker].Device
 		clock, planned := p.StatesOf(span.Task, id)
-		r := rest{device: &p.Platform.Devices[id], clock: int(clock), takes: ran.Makespan - span.End}
+		r := rest{device: &p.Platform.Devices[id], clock: clock, takes: ran.Makespan - span.End}
 		if after != nil {
 			r.takes, r.wakes = after.Ready-span.End, true
 		}
-		if n := (change{task: p.Graph.Tasks[span.Task].Name, forms: r.pays()}); planned == 0 && len(n.forms) > 0 {
+		if n := (change{task: span.Task, forms: r.pays()}); planned == 0 && len(n.forms) > 0 {
 			all = append(all, n)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *search) naps(plan *schedule.Plan) (all []change, err error) {
 // rest is a time in which a unit has nothing to do.
 type rest struct {
 	device *platform.Device
-	clock  int // of the task before
+	clock  platform.ClockID // of the task before
 	takes  time.Duration
 	wakes  bool // a task follows
 }
@@ -91,8 +91,9 @@ type rest struct {
 // pays lists the states in which the unit saves more than it does by itself.
 func (r *rest) pays() (states []form) {
 	for k := range r.device.Sleeps {
-		if saves := r.saves(int32(k)+1) - r.saves(0); saves > 0 {
-			states = append(states, form{r.device.Sleeps[k].Name, saves})
+		state := int32(k) + 1
+		if saves := r.saves(state) - r.saves(0); saves > 0 {
+			states = append(states, form{sleeps: state, saves: saves})
 		}
 	}
 	return states

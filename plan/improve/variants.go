@@ -62,7 +62,7 @@ func (s *search) variants(found judged) (all []change, err error) {
 			at = len(all)
 			all = append(all, change{device: d.Name, call: of.call})
 		}
-		all[at].forms = append(all[at].forms, form{of.variant, saves})
+		all[at].forms = append(all[at].forms, form{variant: of.variant, saves: saves})
 	}
 	sortChanges(all)
 	return all, nil
@@ -75,7 +75,7 @@ func (s *search) savings(plan *schedule.Plan) (all []saving, err error) {
 		return nil, err
 	}
 	p, classes := d.Problem(0, 1, false), s.priced.Costs(0).Class
-	byClock, known := map[int32][][][]schedule.Cost{}, map[saving]int{}
+	byClock, known := map[platform.ClockID][][][]schedule.Cost{}, map[saving]int{}
 	for w, list := range plan.Order {
 		id := p.Platform.Workers[w].Device
 		device := &p.Platform.Devices[id]
@@ -95,7 +95,7 @@ func (s *search) savings(plan *schedule.Plan) (all []saving, err error) {
 					at = len(all)
 					known[of], all = at, append(all, of)
 				}
-				is, with := s.evaluator.callOf(device, int(clock), &cost), s.evaluator.callOf(device, int(clock), &other)
+				is, with := s.evaluator.callOf(device, clock, &cost), s.evaluator.callOf(device, clock, &other)
 				all[at].nanos += float64(is.takes - with.takes)
 				all[at].nanojoules += float64((is.joules - with.joules) * 1e9)
 			}

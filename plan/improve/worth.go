@@ -110,21 +110,15 @@ func (s *search) planOf(x *point) *schedule.Plan {
 	for _, t := range x.sequence {
 		w := x.worker[t]
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
-		inForce = inForce && int(x.clock[t]) == p.Devices[p.Workers[w].Device].AtClock
-	}
-	if !inForce {
-		plan.Clocks = map[string]string{}
+		inForce = inForce && x.clock[t] == p.Devices[p.Workers[w].Device].AtClock
 	}
 	for t := range s.graph.Tasks {
-		name, id := s.graph.Tasks[t].Name, s.deviceOf(x.worker[t])
-		if clocks := p.Devices[id].Clocks; !inForce && len(clocks) > 1 {
-			plan.Clocks[name] = clocks[x.clock[t]].Name
+		id := s.deviceOf(x.worker[t])
+		if !inForce && len(p.Devices[id].Clocks) > 1 {
+			plan.SetClock(s.graph, dag.TaskID(t), x.clock[t])
 		}
-		if state, sleeps := from.Sleeps[name]; sleeps && s.deviceOf(s.start.worker[t]) == id {
-			if plan.Sleeps == nil {
-				plan.Sleeps = map[string]string{}
-			}
-			plan.Sleeps[name] = state
+		if from.Sleeps != nil && from.Sleeps[t] > 0 && s.deviceOf(s.start.worker[t]) == id {
+			plan.SetSleep(s.graph, dag.TaskID(t), from.Sleeps[t])
 		}
 	}
 	return plan

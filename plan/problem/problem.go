@@ -21,7 +21,7 @@ type Problem struct {
 	Platform *platform.Platform
 	Workers  [][]platform.WorkerID // by task: those that may run it; equal lists are one
 	Groups   []int32               // by task: the number of those that are to share a worker; -1: it stands alone
-	Clocks   [][]int32             // by device: those that tasks may run at
+	Clocks   [][]platform.ClockID  // by device: those that tasks may run at
 	AtClock  []*schedule.Costs     // by clock: of devices that have so many
 
 	*Data // nil: nobody asked
@@ -30,7 +30,7 @@ type Problem struct {
 // New is the problem of the first graph of a priced program. Calls run by some variants, nil meaning those of the
 // platform's models. Tasks run at the clocks given by device, nil or a nil entry meaning all. It fails where a task can run
 // nowhere.
-func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]int32, data *Data) (p *Problem, err error) {
+func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]platform.ClockID, data *Data) (p *Problem, err error) {
 	p = &Problem{Platform: priced.Platform, Data: data}
 	if p.Workers, p.Groups, err = priced.Eligible(0); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]int32, 
 		}
 		p.Clocks = append(p.Clocks, free)
 		for len(p.AtClock) <= int(slices.Max(free)) {
-			costs, err := priced.AtClock(0, int32(len(p.AtClock)), variants)
+			costs, err := priced.AtClock(0, platform.ClockID(len(p.AtClock)), variants)
 			if err != nil {
 				return nil, err
 			}
@@ -54,8 +54,8 @@ func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]int32, 
 }
 
 // Clocks are those of a device that tasks may run at, of some by device.
-func Clocks(d *platform.Device, allowed [][]int32, id int) (all []int32) {
-	for c := range int32(max(1, len(d.Clocks))) {
+func Clocks(d *platform.Device, allowed [][]platform.ClockID, id int) (all []platform.ClockID) {
+	for c := range d.NumClocks() {
 		if id >= len(allowed) || allowed[id] == nil || slices.Contains(allowed[id], c) {
 			all = append(all, c)
 		}
@@ -65,10 +65,10 @@ func Clocks(d *platform.Device, allowed [][]int32, id int) (all []int32) {
 
 // RestWatts is the least that a unit of a device draws that runs nothing. It begins at the clock in force, and may be
 // at any of some.
-func RestWatts[C int | int32](d *platform.Device, clocks []C) float64 {
+func RestWatts(d *platform.Device, clocks []platform.ClockID) float64 {
 	watts := d.ClockInForce().Idle
 	for _, c := range clocks {
-		watts = min(watts, d.ClockAt(int(c)).Idle)
+		watts = min(watts, d.ClockAt(c).Idle)
 	}
 	return platform.LeastWatts(watts, d.Sleeps)
 }

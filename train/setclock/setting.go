@@ -9,7 +9,7 @@ import (
 // Setting is one clock of a device of a platform, as an index of its Clocks.
 type Setting struct {
 	Device platform.DeviceID
-	Clock  int
+	Clock  platform.ClockID
 }
 
 // InForce lists the settings that a platform wants for a whole run, see [Used].
@@ -17,12 +17,12 @@ func InForce(p *platform.Platform) []Setting { return Used(p, p.ClocksUsed()) }
 
 // Used lists the settings at which devices run, from their clocks: of every device that is not
 // emulated, those that are not the first or say their frequency.
-func Used(p *platform.Platform, clocks [][]int32) (all []Setting) {
+func Used(p *platform.Platform, clocks [][]platform.ClockID) (all []Setting) {
 	for id := range p.Devices {
 		d := &p.Devices[id]
 		for _, clock := range clocks[id] {
-			if !d.IsEmulated() && (clock > 0 || d.ClockAt(int(clock)).FrequencyHz > 0) {
-				all = append(all, Setting{platform.DeviceID(id), int(clock)})
+			if !d.IsEmulated() && (clock > 0 || d.ClockAt(clock).FrequencyHz > 0) {
+				all = append(all, Setting{platform.DeviceID(id), clock})
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func ghz(hz float64) string { return fmt.Sprintf("%g GHz", hz/1e9) }
 
 // check refuses settings that nobody can set: a clock without a frequency, and two of one device.
 func check(p *platform.Platform, settings []Setting) error {
-	of := map[platform.DeviceID]int{}
+	of := map[platform.DeviceID]platform.ClockID{}
 	for _, s := range settings {
 		d := &p.Devices[s.Device]
 		if d.IsEmulated() {
