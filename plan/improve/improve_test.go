@@ -139,6 +139,11 @@ func randomProblem(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
 		p.Links = []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: time.Duration(r.IntN(5)), Sharing: platform.Sharing(r.IntN(3)), IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}}
 		p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}
 	}
+	return price(t, randomGraph(r, tasks), p)
+}
+
+// randomGraph is a graph of tasks that run on both devices and read any of what those before have written.
+func randomGraph(r *rand.Rand, tasks int) *dag.Builder {
 	b := dag.NewBuilder("random")
 	var written []dag.BufferID
 	for i := range tasks {
@@ -153,7 +158,7 @@ func randomProblem(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
 		written = append(written, out)
 		b.Task(task)
 	}
-	return price(t, b, p)
+	return b
 }
 
 // heftOf is the plan from which searches start.
@@ -242,50 +247,6 @@ func TestFindsOptima(t *testing.T) {
 		t.Errorf("%d of %d searches found the optimum", optimal, searches)
 	}
 	t.Logf("%d of %d", optimal, searches)
-}
-
-// In one memory, where nothing is shared and nothing sleeps, the evaluator and the simulator agree to the
-// nanosecond for a step that runs alone, and for steady ones where no buffers share bytes and steps come to
-// follow each other alike. With two memories the evaluator knows neither how copies share a link nor the
-// order of an engine's copies in steps before the steady one: of five random sequences 87 to 91 % of the estimates were within a
-// tenth.
-func TestEvaluator(t *testing.T) {
-	r := rand.New(rand.NewPCG(12, 4))
-	near, estimates := 0, 0
-	for range 60 {
-		priced := randomProblem(t, r, 5+r.IntN(30))
-		for _, steady := range []bool{false, true} {
-			s := newTestSearch(t, priced, heftOf(t, priced), Options{Objective: inJoules, Steady: steady})
-			x := newPoint(len(s.graph.Tasks))
-			x.copy(s.start)
-			for range 5 {
-				is, err := s.judge(s.apart(s.planOf(x)), steadySteps)
-				if err != nil {
-					t.Fatal(err)
-				}
-				span, joules := s.evaluator.worth(x)
-				alike := !steady || s.evaluator.settled()
-				offSpan, offJoules := math.Abs(span/float64(is.span)-1), math.Abs(joules/is.joules-1)
-				if one := len(priced.Platform.Memories) == 1; one && alike && (math.Abs(span-float64(is.span)) >= 1 || offJoules > 1e-6) {
-					t.Errorf("steady %v: %v and %.9g J are estimated as %v ns and %.9g J", steady, is.span, is.joules, span, joules)
-				} else if !one {
-					estimates++
-					if offSpan < 0.1 && offJoules < 0.1 {
-						near++
-					}
-				}
-				for range 1 + r.IntN(10) {
-					s.change(x)
-				}
-				s.evaluator.worth(x)
-				s.evaluator.sortByStart(x)
-			}
-		}
-	}
-	if near < estimates*85/100 {
-		t.Errorf("%d of %d estimates are near", near, estimates)
-	}
-	t.Logf("%d of %d", near, estimates)
 }
 
 // A training step of a network on the machines that ship with dahl: on those of one memory the evaluator and
