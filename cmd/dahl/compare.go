@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
@@ -40,7 +41,7 @@ measured run is laid beside the joules of the platform's powers over the same ti
 Any other runs, two or more, it prints in one table: first the inputs in which they differ,
 then what each gave, with its ratio to the first run.`,
 		Example: "  dahl compare dahl-execute --json\n  dahl compare dahl-simulate dahl-execute\n  dahl compare laptop-run server-run other-run --out .",
-		Args:    wantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
+		Args:    cli.WantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
@@ -244,15 +245,15 @@ func stepsText(c *plan.Comparison, shown *shownSteps) string {
 	if shown != nil && shown.String() != "" {
 		return shown.String()
 	}
-	return countText(c.Steps, "step")
+	return naming.Count(c.Steps, "step")
 }
 
 // countedText says which steps the step of a run is the mean of.
 func countedText(of *summary) string {
 	if of.firstCount() {
-		return fmt.Sprintf("the mean of %s, those that warm up too", countText(of.Steps, "step"))
+		return fmt.Sprintf("the mean of %s, those that warm up too", naming.Count(of.Steps, "step"))
 	}
-	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step"))
+	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, naming.Count(of.Steps, "step"))
 }
 
 // printComparison writes a comparison as tables; the summary is of the measured run.
@@ -272,14 +273,14 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 	if c.RunStep != nil {
 		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), causesText(c.Causes))
 	}
-	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
+	row(naming.Count(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)
 	copies := ""
 	if c.CopyErrorPercent != nil {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
 	}
 	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%, by simulating these steps with the measured durations; %s ran elsewhere than predicted\n", "  of which",
-		c.KernelErrorPercent, copies, c.SchedulingErrorPercent, countText(c.MovedTasks, "task"))
+		c.KernelErrorPercent, copies, c.SchedulingErrorPercent, naming.Count(c.MovedTasks, "task"))
 	row("J per step", c.StepJoules, shortJoules, "  (", c.Grounds, ")")
 	for _, m := range c.Metered {
 		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), shortJoules, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))

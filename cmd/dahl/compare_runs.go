@@ -64,15 +64,15 @@ func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
 // inputs are what the run was given, by the names of the manifest in JSON. Results are left out.
 func (m *manifest) inputs() map[string]string {
 	given := struct {
-		Command  string    `json:"command"`
-		Options  options   `json:"options"`
-		Platform identity  `json:"platform"`
-		Lowering any       `json:"lowering"`
-		Chosen   string    `json:"chosen_devices,omitempty"`
-		Inputs   []string  `json:"inputs"`
-		Data     *identity `json:"data"`
-		Build    cli.Build `json:"build"`
-		Host     host      `json:"host"`
+		Command  string        `json:"command"`
+		Options  options       `json:"options"`
+		Platform cli.Identity  `json:"platform"`
+		Lowering any           `json:"lowering"`
+		Chosen   string        `json:"chosen_devices,omitempty"`
+		Inputs   []string      `json:"inputs"`
+		Data     *cli.Identity `json:"data"`
+		Build    cli.Build     `json:"build"`
+		Host     cli.Host      `json:"host"`
 	}{Command: m.Command, Options: m.Options, Platform: m.Platform, Lowering: m.Lowering, Data: m.Data, Build: m.Build, Host: m.Host}
 	if m.Chosen != nil {
 		given.Chosen = m.Chosen.Devices

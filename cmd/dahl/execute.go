@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
@@ -366,7 +367,7 @@ func printData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, countText(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
+	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
 // addLast adds what the last epoch came to.
@@ -386,12 +387,12 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		countText(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
+		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {

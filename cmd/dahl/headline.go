@@ -8,6 +8,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/schedule/explain"
 )
@@ -32,7 +33,7 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 		h.grounds = "measured by meters"
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
-		h.of = countText(s.Steps, "step") + " take"
+		h.of = naming.Count(s.Steps, "step") + " take"
 	}
 	if s.Trained != nil {
 		h.by = "by the platform's models "
@@ -87,7 +88,7 @@ func (w *workload) bounded() string {
 	if w.Model != nil {
 		of = "lowering"
 	}
-	return fmt.Sprintf("this %s (%s) on these devices", of, countText(w.Program.Graphs[0].NumTasks(), "task"))
+	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
@@ -126,19 +127,11 @@ func wholeNumber(v float64) string {
 	if v < 100 {
 		return cli.ThreeDigits(v)
 	}
-	return thousands(int(math.Round(v)))
+	return naming.Thousands(int(math.Round(v)))
 }
 
 // shareText prints a share such as an accuracy: "97.50 %".
 func shareText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
-
-// countText prints how many there are: "1 step", "1,200 steps".
-func countText(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(n) + " " + what
-}
 
 // shortJoules prints an energy with three significant digits.
 func shortJoules(j float64) string {

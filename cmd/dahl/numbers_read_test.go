@@ -154,7 +154,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 	t.Helper()
 	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
 	printed := mustRun(t, strings.Fields(line)...)
-	sim, err := readJSON[summary]("sim/" + summaryFile)
+	sim, err := cli.ReadJSON[summary]("sim/" + summaryFile)
 	if err != nil {
 		t.Fatal(err)
 	}

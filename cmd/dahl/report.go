@@ -34,7 +34,7 @@ click on a task shows what it waited for and which of that was the cause, and le
 from cause to cause. Several runs come with a table, and their fronts of time against
 energy over each other; a run without a search of plans is a point there.`,
 		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
-		Args:    wantArgs(1, 100, "the directories of runs"),
+		Args:    cli.WantArgs(1, 100, "the directories of runs"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			return reportRuns(cmd.OutOrStdout(), dirs, out)
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/best"
@@ -337,7 +337,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
-		name, countText(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
+		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
@@ -359,9 +359,9 @@ func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
 	printSources(out, s.Models)
 	fmt.Fprintf(out, "joules    %s in all (%s)\n", shortJoules(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %s, %s%s\n", countText(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
-		fmt.Fprintf(out, "room      %s of %s for lack of it\n", countText(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
+		fmt.Fprintf(out, "room      %s of %s for lack of it\n", naming.Count(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
 	}
 }
 
@@ -395,15 +395,15 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
 		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
-		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
-		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
+		Host:    cli.ThisHost(),
+		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
 		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name
 	}
 	for _, g := range w.Program.Graphs {
-		m.Graphs = append(m.Graphs, identity{g.Name, g.Hash()})
+		m.Graphs = append(m.Graphs, cli.Identity{Name: g.Name, SHA256: g.Hash()})
 	}
 	return m
 }
