@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
@@ -178,7 +179,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 		f.printPowers(stdout, noMeter)
 	}
 	for i := range sum.Devices {
-		printDevice(stdout, sum.Platform, &sum.Devices[i], meters)
+		words.PrintDevice(stdout, sum.Platform, &sum.Devices[i], meters)
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s (%s)\n",
-		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), shortJoules(predicted.Joules), predicted.Report.Grounds())
+		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ShortJoules(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run

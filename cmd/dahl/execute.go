@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/watch"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
@@ -109,7 +111,7 @@ run then keeps them on the host after every step, or every n with =n: until they
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
 
-` + watchHelp + `
+` + watch.Help + `
 
 ` + recordHelp + `
 
@@ -218,10 +220,10 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		slog.Warn(warning)
 	}
 	meters := startMeters(w.Platform)
-	shown := newWatcher(t, meters, f.page, f.watch, f.stderr)
-	shown.start()
+	shown := watch.New(t.Trainer, meters, w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
+	shown.Start()
 	runErr := t.run(ctx)
-	shown.end()
+	shown.End()
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
@@ -416,11 +418,11 @@ func (t *trainer) printMeasured(out io.Writer) {
 		after = fmt.Sprintf(" after step %d", t.resumedAfter)
 	}
 	fmt.Fprintf(out, "measured  run %s%s (predicted %s), %s\n", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), t.energyText())
-	printMeters(out, t.MeterStates, t.Readings)
+	words.PrintMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
-	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
+	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
-		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
+		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}
 	if r := recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plan/certificate"
@@ -211,9 +212,9 @@ func printOptimum(out io.Writer, o *options, found *best.Result) {
 		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
-		say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
+		words.Say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
-	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+	words.Say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
 }
 
 // boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found

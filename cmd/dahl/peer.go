@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/kernels"
 	"dahl/naming"
@@ -233,7 +234,7 @@ func peerEnergyText(e *peer.Energy) string {
 	if e.Unavailable != "" && len(e.Readings) == 0 {
 		return "energy unavailable: " + e.Unavailable
 	}
-	text := "measured " + readingsText(e.Readings)
+	text := "measured " + words.Readings(e.Readings)
 	if e.Unavailable != "" {
 		return text + ", and not of all: " + e.Unavailable
 	}
