@@ -266,34 +266,44 @@ func (e *expansion) merge(r *reduction) {
 	}
 }
 
-// shapeKey is the key under which performance models know a task, in the format
-// of kernels.Spec.Key: extents of the operands, "+" after one that is read and
-// written, then the parameters.
+// shapeKey is the [ShapeKey] of a task.
 func shapeKey(t *Task, buffers []Buffer) string {
+	key := ShapeKey(len(t.Accesses), func(i int) ([]int, Mode) {
+		a := &t.Accesses[i]
+		shape := slices.Clone(buffers[a.Buffer].Shape)
+		for d, r := range a.Box {
+			shape[d] = r.Len()
+		}
+		return shape, a.Mode
+	}, t.Params)
+	return unique.Make(key).Value() // equal keys share one string
+}
+
+// ShapeKey is the key under which performance models know a call: the extents of its operands, "+" after one that is read
+// and written, then the parameters by name.
+func ShapeKey(operands int, operand func(i int) ([]int, Mode), params Params) string {
 	var s strings.Builder
 	var digits [32]byte
-	for i, a := range t.Accesses {
+	for i := range operands {
 		if i > 0 {
 			s.WriteByte(';')
 		}
-		for d, e := range buffers[a.Buffer].Shape {
-			if a.Box != nil {
-				e = a.Box[d].Len()
-			}
+		shape, mode := operand(i)
+		for d, e := range shape {
 			if d > 0 {
 				s.WriteByte('x')
 			}
 			s.Write(strconv.AppendInt(digits[:0], int64(e), 10))
 		}
-		if a.Mode == ReadWrite {
+		if mode == ReadWrite {
 			s.WriteByte('+')
 		}
 	}
-	for _, p := range t.Params {
+	for _, p := range slices.SortedFunc(slices.Values(params), func(p, q Param) int { return strings.Compare(p.Name, q.Name) }) {
 		s.WriteByte(' ')
 		s.WriteString(p.Name)
 		s.WriteByte('=')
 		s.Write(strconv.AppendFloat(digits[:0], p.Value, 'g', -1, 64))
 	}
-	return unique.Make(s.String()).Value() // equal keys share one string
+	return s.String()
 }

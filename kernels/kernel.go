@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -188,29 +187,7 @@ func (s *Spec) Bytes() int64 {
 // Key is the shape key under which performance models know the call: the shapes of the operands,
 // then the parameters by name, as a graph has them.
 func (s *Spec) Key() string {
-	var b strings.Builder
-	var digits [32]byte
-	for i, o := range s.Operands {
-		if i > 0 {
-			b.WriteByte(';')
-		}
-		for d, e := range o.Shape {
-			if d > 0 {
-				b.WriteByte('x')
-			}
-			b.Write(strconv.AppendInt(digits[:0], int64(e), 10))
-		}
-		if o.Mode == dag.ReadWrite {
-			b.WriteByte('+')
-		}
-	}
-	for _, p := range slices.SortedFunc(slices.Values(s.Params), func(p, q dag.Param) int { return strings.Compare(p.Name, q.Name) }) {
-		b.WriteByte(' ')
-		b.WriteString(p.Name)
-		b.WriteByte('=')
-		b.Write(strconv.AppendFloat(digits[:0], p.Value, 'g', -1, 64))
-	}
-	return b.String()
+	return dag.ShapeKey(len(s.Operands), func(i int) ([]int, dag.Mode) { return s.Operands[i].Shape, s.Operands[i].Mode }, s.Params)
 }
 
 // Variant finds a variant of the kernel.

@@ -1,12 +1,14 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
-	"sync"
+
+	"dahl/parallel"
 )
 
 // A source is where the images of a data set are until they are read.
@@ -76,18 +78,7 @@ func (d *Dataset) Read(dst []byte, samples []int32) error {
 // returns the error of the first part that has one.
 func inParts(n int, do func(lo, hi int) error) error {
 	parts := min(n, runtime.GOMAXPROCS(0))
-	errs := make([]error, parts)
-	var all sync.WaitGroup
-	for p := range parts {
-		all.Go(func() { errs[p] = do(n*p/parts, n*(p+1)/parts) })
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return parallel.Do(context.Background(), parts, func(p int) error { return do(n*p/parts, n*(p+1)/parts) })
 }
 
 // Fill fills dst with all images.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -109,7 +110,7 @@ func colourings(runs ...*Run) []*colouring {
 		for _, name := range others {
 			category[name] = len(c.names)
 		}
-		c.names = append(c.names, plural(len(others), "other "+string(c.by)))
+		c.names = append(c.names, naming.Count(len(others), "other "+string(c.by)))
 		c.fills = append(c.fills, otherGrey)
 	}
 	c.fills = append(c.fills, moveGrey, roomBrown, white, pathBlack)

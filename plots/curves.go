@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dahl/naming"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -218,7 +220,7 @@ func bestText(p CurvePoint, q Quantity) string {
 func (q *Quantity) format(v float64) string {
 	switch {
 	case q.Unit == "" && v >= 1000:
-		return thousands(fmt.Sprintf("%.0f", v))
+		return naming.Grouped(fmt.Sprintf("%.0f", v))
 	case q.Unit == "s":
 		return formatDuration(time.Duration(v * 1e9))
 	}

@@ -170,7 +170,7 @@ func (r *Run) summary() string {
 	for i := range s.Spans {
 		busy += s.Spans[i].End - s.Spans[i].Start
 	}
-	text := fmt.Sprintf("%s on %s", plural(len(s.Spans), "task"), plural(len(r.Problem.Platform.Workers), "worker"))
+	text := fmt.Sprintf("%s on %s", naming.Count(len(s.Spans), "task"), naming.Count(len(r.Problem.Platform.Workers), "worker"))
 	switch {
 	case r.Part != "":
 		text += ", " + r.Part

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"dahl/naming"
+
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -193,7 +195,7 @@ func (of *Front) outside(f *frame) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(n, cmp.Or(of.What, "plan")) + " further out"
+	return naming.Count(n, cmp.Or(of.What, "plan")) + " further out"
 }
 
 // drawPoints paints all plans faintly, the front as a line with the names of its devices, and the chosen plan.

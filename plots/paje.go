@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ func Paje(w io.Writer, r *Run) error {
 	t.collect()
 	slices.SortStableFunc(t.events, func(a, b pajeEvent) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) })
 	for _, e := range t.events {
-		t.printf("%s", t.line(e))
+		t.printf("%s", e.line)
 	}
 	t.destroyContainers()
 	if err := t.out.Flush(); err != nil { // the first error of all writes
@@ -92,16 +91,22 @@ func (t *pajeTrace) writeHeader() {
 	}
 }
 
-// pajeEvent is one line below the header. It keeps indices rather than text, so
-// that a million of them fit in memory while they are sorted.
+// pajeEvent is one line below the header.
 type pajeEvent struct {
 	at    time.Duration
-	order uint8 // at equal times: ends of links, then states, variables, starts of links
-	kind  uint8
-	where int32 // container: a lane, memory, power trace or clock
-	index int32 // span, rest (-1 - index), transfer, kind of variable
-	value float64
+	order pajeOrder
+	line  string
 }
+
+// pajeOrder is the order of events at one time.
+type pajeOrder uint8
+
+const (
+	orderEnd pajeOrder = iota
+	orderState
+	orderVariable
+	orderStart
+)
 
 // pajeTrace is the state of one writing.
 type pajeTrace struct {
@@ -111,13 +116,11 @@ type pajeTrace struct {
 
 	changed   bool // anything changes its state
 	events    []pajeEvent
-	rests     []rest                    // of workers, then of links
 	clocks    []clock                   // that change
-	firstLane []int32                   // by worker: its first lane container
+	firstLane []int                     // by worker: its first lane container
 	streams   map[platform.WorkerID]int // how many lanes it has
 	lane      []int                     // by span, from the first of its worker
-	lanes     []string                  // of workers, then the links that sleep
-	links     map[int]int32             // the lanes of these
+	lanes     []string                  // of workers
 	created   [][2]string               // containers: kind, alias
 }
 
@@ -187,9 +190,9 @@ func (t *pajeTrace) writeContainers() {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
 	t.lane, t.streams = spanLanes(t.run.Schedule)
-	t.firstLane = make([]int32, len(p.Workers))
+	t.firstLane = make([]int, len(p.Workers))
 	for w := range p.Workers {
-		t.firstLane[w] = int32(len(t.lanes))
+		t.firstLane[w] = len(t.lanes)
 		for l := range max(1, t.streams[platform.WorkerID(w)]) {
 			alias := fmt.Sprintf("w%d", len(t.lanes))
 			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), laneName(p.Workers[w].Name, l))
@@ -202,12 +205,8 @@ func (t *pajeTrace) writeContainers() {
 	for i, trace := range t.run.Power {
 		create(fmt.Sprintf("p%d", i), "CP", "machine", trace.Name)
 	}
-	t.links = map[int]int32{}
 	for _, link := range t.run.changedLinks() {
-		alias := fmt.Sprintf("l%d", link)
-		create(alias, "CL", "machine", p.Links[link].Name)
-		t.links[link] = int32(len(t.lanes))
-		t.lanes = append(t.lanes, alias)
+		create(fmt.Sprintf("l%d", link), "CL", "machine", p.Links[link].Name)
 	}
 	t.clocks = t.run.clocks()
 	for i := range t.clocks {
@@ -215,26 +214,25 @@ func (t *pajeTrace) writeContainers() {
 	}
 }
 
-// The indices of states that are neither a span nor a rest: of a stream, and of a link.
-const (
-	emptyStream = math.MinInt32 + iota
-	awakeLink
-)
+// event adds a line, which begins with its kind and its time.
+func (t *pajeTrace) event(at time.Duration, order pajeOrder, kind int, format string, args ...any) {
+	t.events = append(t.events, pajeEvent{at, order, fmt.Sprintf("%d %s ", kind, seconds(at)) + fmt.Sprintf(format, args...) + "\n"})
+}
 
-// Kinds of variables.
-const (
-	liveBytes int32 = iota
-	watts
-	clockScale
-)
+// pajeState is what a worker ("ST") or a link ("SL") does from a time on.
+type pajeState struct {
+	of, where, value, text string
+	step                   int32
+	clock                  string
+}
 
-// Orders of events at one time.
-const (
-	orderEnd uint8 = iota
-	orderState
-	orderVariable
-	orderStart
-)
+func (t *pajeTrace) state(at time.Duration, order pajeOrder, s pajeState) {
+	clock := ""
+	if t.changed {
+		clock = " " + quoted(s.clock)
+	}
+	t.event(at, order, pajeSetState, "%s %s %s %s %d%s", s.of, s.where, s.value, quoted(s.text), s.step, clock)
+}
 
 // collect gathers the events. A state lasts until the next one of its container: spans and rests
 // tile a worker's time. Where tasks overlap, gaps do not tile the time of a stream, so the
@@ -242,98 +240,58 @@ const (
 func (t *pajeTrace) collect() {
 	s := t.run.Schedule
 	workers, links := t.run.rests(t.colours)
-	t.rests = slices.Concat(workers, links)
-	for i := range t.rests {
-		x := &t.rests[i]
-		lane := int32(0)
-		if i < len(workers) {
-			lane = t.firstLane[x.of]
-		} else {
-			lane = t.links[x.of]
-			t.events = append(t.events, pajeEvent{at: x.to, order: orderEnd, kind: pajeSetState, where: lane, index: awakeLink})
-		}
-		t.events = append(t.events, pajeEvent{at: x.from, order: orderState, kind: pajeSetState, where: lane, index: -1 - int32(i)})
+	for i := range workers {
+		t.rest(&workers[i], "ST", t.lanes[t.firstLane[workers[i].of]])
 	}
-	for i := range len(t.links) {
-		t.events = append(t.events, pajeEvent{order: orderEnd, kind: pajeSetState, where: int32(len(t.lanes) - 1 - i), index: awakeLink})
+	awake := func(at time.Duration, link int) {
+		t.state(at, orderEnd, pajeState{of: "SL", where: fmt.Sprintf("l%d", link), value: "A", text: "awake"})
+	}
+	for i := range links {
+		awake(links[i].to, links[i].of)
+		t.rest(&links[i], "SL", fmt.Sprintf("l%d", links[i].of))
+	}
+	for _, link := range slices.Backward(t.run.changedLinks()) {
+		awake(0, link)
 	}
 	for i, c := range t.clocks {
 		for _, step := range c.steps {
-			t.events = append(t.events, pajeEvent{at: step.at, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: clockScale, value: step.scale})
+			t.event(step.at, orderVariable, pajeSetVariable, "VC c%d %.9g", i, step.scale)
 		}
 	}
 	for i := range s.Spans {
-		lane := t.firstLane[s.Spans[i].Worker] + int32(t.lane[i])
-		if t.streams[s.Spans[i].Worker] > 1 {
-			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: emptyStream})
+		x := &s.Spans[i]
+		lane := t.lanes[t.firstLane[x.Worker]+t.lane[i]]
+		if t.streams[x.Worker] > 1 {
+			t.state(x.End, orderEnd, pajeState{of: "ST", where: lane, value: "U", text: "idle"})
 		}
-		t.events = append(t.events, pajeEvent{at: s.Spans[i].Start, order: orderState, kind: pajeSetState, where: lane, index: int32(i)})
+		t.state(x.Start, orderState, pajeState{"ST", lane, fmt.Sprintf("V%d", t.colours.ofTask[x.Task]), t.run.Problem.Graph.Tasks[x.Task].Name, x.Step, t.run.clockName(x)})
 	}
 	for i := range s.Transfers {
 		x := &s.Transfers[i]
-		t.events = append(t.events,
-			pajeEvent{at: x.Start, order: orderStart, kind: pajeStartLink, where: int32(x.From), index: int32(i)},
-			pajeEvent{at: x.End, order: orderEnd, kind: pajeEndLink, where: int32(x.To), index: int32(i)})
+		value := "X"
+		if x.Reason == place.ReasonEvict {
+			value = "XE"
+		}
+		t.event(x.Start, orderStart, pajeStartLink, "LT machine m%d %s t%d", x.From, value, i)
+		t.event(x.End, orderEnd, pajeEndLink, "LT machine m%d %s t%d", x.To, value, i)
 	}
 	for _, o := range s.Memory {
-		t.events = append(t.events, pajeEvent{at: o.At, order: orderVariable, kind: pajeSetVariable, where: int32(o.Memory), index: liveBytes, value: float64(o.Bytes)})
+		t.event(o.At, orderVariable, pajeSetVariable, "VB m%d %d", o.Memory, o.Bytes)
 	}
 	for i, trace := range t.run.Power {
 		for _, step := range trace.Samples {
-			t.events = append(t.events, pajeEvent{at: step.At, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: watts, value: step.Watts})
+			t.event(step.At, orderVariable, pajeSetVariable, "VW p%d %.9g", i, step.Watts)
 		}
 	}
 }
 
-// line writes one event.
-func (t *pajeTrace) line(e pajeEvent) string {
-	at := seconds(e.at)
-	switch e.kind {
-	case pajeSetState:
-		return fmt.Sprintf("%d %s %s\n", e.kind, at, t.state(e))
-	case pajeSetVariable:
-		switch e.index {
-		case liveBytes:
-			return fmt.Sprintf("%d %s VB m%d %.0f\n", e.kind, at, e.where, e.value)
-		case watts:
-			return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
-		}
-		return fmt.Sprintf("%d %s VC c%d %.9g\n", e.kind, at, e.where, e.value)
+// rest adds the state of a worker or a link in which it worked on nothing.
+func (t *pajeTrace) rest(x *rest, of, where string) {
+	s := pajeState{of: of, where: where, value: fmt.Sprintf("I%d", x.category-t.colours.idle(0)), text: "idle"}
+	if kind := x.category - t.colours.state(0); kind >= 0 {
+		s.value, s.text = fmt.Sprintf("%s%d", of, kind), x.text
 	}
-	value := "X"
-	if t.run.Schedule.Transfers[e.index].Reason == place.ReasonEvict {
-		value = "XE"
-	}
-	return fmt.Sprintf("%d %s LT machine m%d %s t%d\n", e.kind, at, e.where, value, e.index)
-}
-
-// state writes the fields of a state after its time.
-func (t *pajeTrace) state(e pajeEvent) string {
-	of, value, text, step, clock := "ST", "", "idle", int32(0), ""
-	switch {
-	case e.index == emptyStream:
-		value = "U"
-	case e.index == awakeLink:
-		of, value, text = "SL", "A", "awake"
-	case e.index >= 0:
-		s := &t.run.Schedule.Spans[e.index]
-		value, text, step = fmt.Sprintf("V%d", t.colours.ofTask[s.Task]), t.run.Problem.Graph.Tasks[s.Task].Name, s.Step
-		clock = t.run.clockName(s)
-	default:
-		x := &t.rests[-1-e.index]
-		if kind := x.category - t.colours.state(0); kind < 0 {
-			value = fmt.Sprintf("I%d", x.category-t.colours.idle(0))
-		} else {
-			if int(e.where) >= len(t.lanes)-len(t.links) {
-				of = "SL"
-			}
-			value, text = fmt.Sprintf("%s%d", of, kind), x.text
-		}
-	}
-	if t.changed {
-		return fmt.Sprintf("%s %s %s %s %d %s", of, t.lanes[e.where], value, quoted(text), step, quoted(clock))
-	}
-	return fmt.Sprintf("%s %s %s %s %d", of, t.lanes[e.where], value, quoted(text), step)
+	t.state(x.from, orderState, s)
 }
 
 // destroyContainers closes the containers, children first.

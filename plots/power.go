@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -120,7 +121,7 @@ func newStack(traces []energy.PowerTrace, end time.Duration, most int) *stack {
 		}
 	}
 	if small > 0 {
-		s.add(plural(small, "other"), rest)
+		s.add(naming.Count(small, "other"), rest)
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -149,7 +150,7 @@ type opTable struct {
 
 // title says what the numbers are.
 func (t *opTable) title() string {
-	return "in a step: all spans of " + plural(t.steps, "step") + ", over the steps"
+	return "in a step: all spans of " + naming.Count(t.steps, "step") + ", over the steps"
 }
 
 // line is the text of one operation.
@@ -192,7 +193,7 @@ func (t *opTable) draw(f *frame) {
 		line(o.Name, o)
 	}
 	if n := len(t.Operations) - maxOps; n > 1 {
-		line(plural(n, "further operation"), &further)
+		line(naming.Count(n, "further operation"), &further)
 	}
 	line(t.Kernels.Name, &t.Kernels)
 }

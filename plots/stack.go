@@ -3,6 +3,8 @@ package plots
 import (
 	"io"
 
+	"dahl/naming"
+
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -19,7 +21,7 @@ func Stack(w io.Writer, format string, names []string, runs ...*Run) error {
 	face := newTypeface()
 	s := newGanttStack(names, runs...)
 	return render(w, format, pageWidth, headerHeight+s.height(face)+pageMargin, func(c draw.Canvas) {
-		below := drawHeader(c, face, plural(len(runs), "run")+" on one time axis", "of runs of several steps two steady ones, unless others are asked for")
+		below := drawHeader(c, face, naming.Count(len(runs), "run")+" on one time axis", "of runs of several steps two steady ones, unless others are asked for")
 		s.draw(c, below, face)
 	})
 }

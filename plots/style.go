@@ -225,19 +225,3 @@ func significant(v float64) string {
 	}
 	return s
 }
-
-// plural writes a number of things, with thousands set apart.
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(fmt.Sprint(n)) + " " + what
-}
-
-// thousands sets the digits of a whole number apart in groups of three.
-func thousands(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}

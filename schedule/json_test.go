@@ -78,21 +78,6 @@ func TestPlanByHand(t *testing.T) {
 	}
 }
 
-// TestPlanWithLayout: what plans for one memory once listed as a layout are places there.
-func TestPlanWithLayout(t *testing.T) {
-	g, p := pairGraph(t), twoCores(t)
-	plan, err := ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "layout": {"arena_bytes": {"step": 128, "data": 0},
-		"buffers": [{"buffer": "x", "arena": "step", "offset": 64}], "reuse": [["a", "b"]]}}`), "plan.json", g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory := p.Memories[0].Name
-	places, arenas := []place.PlannedPlace{{Memory: memory, Buffer: "x", Arena: "step", Offset: 64}}, []place.PlannedArena{{Memory: memory, Arena: "data"}, {Memory: memory, Arena: "step", Bytes: 128}}
-	if !reflect.DeepEqual(plan.Places, places) || !reflect.DeepEqual(plan.Arenas, arenas) {
-		t.Errorf("places %v, arenas %v; want %v, %v", plan.Places, plan.Arenas, places, arenas)
-	}
-}
-
 func pairSchedule(g *dag.Graph) *Schedule {
 	return &Schedule{World: Measured, GraphHash: g.Hash(), Policy: "eager", Steps: 1, Makespan: 13, FirstStep: 13,
 		Spans:     []Span{{Task: 0, Worker: 0, Start: 1, End: 6}, {Task: 1, Worker: 1, Ready: -1, Start: 6, End: 13}},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -23,7 +22,6 @@ type planFile struct {
 	On       string        `json:"on"`
 	Variants Variants      `json:"variants"`
 	Devices  workerLists   `json:"devices"`
-	Layout   *layoutFile   `json:"layout"`
 
 	place.Written
 	Clocks map[string]string `json:"clocks"` // by task
@@ -63,17 +61,6 @@ func (ls *workerLists) UnmarshalJSON(data []byte) error {
 		*ls = append(*ls, l)
 	}
 	return nil
-}
-
-// layoutFile is the older form of places, in plans for one memory. The rest of the layout follows
-// from the plan.
-type layoutFile struct {
-	ArenaBytes map[string]int64     `json:"arena_bytes"`
-	Buffers    []place.PlannedPlace `json:"buffers"`
-
-	SavedBytes json.RawMessage `json:"saved_bytes"`
-	Reuse      json.RawMessage `json:"reuse"`
-	ReuseNext  json.RawMessage `json:"reuse_next"`
 }
 
 // WritePlan writes a plan as JSON: for each worker the names of its tasks in order.
@@ -172,20 +159,5 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 	if err := plan.setStates(f.Clocks, f.Sleeps, g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if f.Layout != nil && !p.Spread() {
-		plan.Places, plan.Arenas = f.Layout.in(p.Memories[p.HostMemory()].Name)
-	}
 	return plan, nil
-}
-
-// in returns the listed places and arenas for a memory.
-func (f *layoutFile) in(memory string) (places []place.PlannedPlace, arenas []place.PlannedArena) {
-	for _, at := range f.Buffers {
-		at.Memory = memory
-		places = append(places, at)
-	}
-	for _, arena := range slices.Sorted(maps.Keys(f.ArenaBytes)) {
-		arenas = append(arenas, place.PlannedArena{Memory: memory, Arena: arena, Bytes: f.ArenaBytes[arena]})
-	}
-	return places, arenas
 }

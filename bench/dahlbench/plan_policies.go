@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"dahl/energy"
+	"dahl/parallel"
 	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -83,19 +82,21 @@ func policyRuns(ctx context.Context, s *train.Space, sets []string) ([]planRun, 
 			choices = append(choices, space.Choice{Devices: set, Tiles: t})
 		}
 	}
-	return inParallel(ctx, choices, func(c space.Choice) (ran []planRun) {
-		priced, err := s.Price(c)
+	ran := make([][]planRun, len(choices))
+	err := parallel.Do(ctx, len(choices), func(i int) error {
+		priced, err := s.Price(choices[i])
 		if err != nil {
 			return nil
 		}
 		for _, policy := range schedule.Policies() {
-			r := planRun{choice: c, policy: policy}
+			r := planRun{choice: choices[i], policy: policy}
 			if (policy.Static != nil || policy.Dynamic != nil) && r.simulate(ctx, priced, schedule.Choice{Policy: policy}, shortRun) == nil {
-				ran = append(ran, r)
+				ran[i] = append(ran[i], r)
 			}
 		}
-		return ran
+		return nil
 	})
+	return slices.Concat(ran...), err
 }
 
 // leastOf is the run with the least of an objective over many steps.
@@ -107,13 +108,19 @@ func leastOf(ctx context.Context, s *train.Space, short []planRun, o exact.Objec
 		least = min(least, value(r))
 	}
 	near := slices.DeleteFunc(slices.Clone(short), func(r planRun) bool { return value(r) > nearLeast*least })
-	long, err := inParallel(ctx, near, func(r planRun) []planRun {
+	runs := make([]bool, len(near))
+	err := parallel.Do(ctx, len(near), func(i int) error {
+		r := &near[i]
 		priced, err := s.Price(r.choice)
-		if err != nil || r.simulate(ctx, priced, schedule.Choice{Policy: r.policy}, steadyRun) != nil {
-			return nil
-		}
-		return []planRun{r}
+		runs[i] = err == nil && r.simulate(ctx, priced, schedule.Choice{Policy: r.policy}, steadyRun) == nil
+		return nil
 	})
+	var long []planRun
+	for i := range near {
+		if runs[i] {
+			long = append(long, near[i])
+		}
+	}
 	if err == nil && len(long) == 0 {
 		err = errors.New("no policy can run on any set of devices")
 	}
@@ -121,22 +128,4 @@ func leastOf(ctx context.Context, s *train.Space, short []planRun, o exact.Objec
 		return planRun{}, err
 	}
 	return slices.MinFunc(long, compare), nil
-}
-
-// inParallel joins what do makes of each of some values, as many at a time as there are processors.
-func inParallel[T, R any](ctx context.Context, of []T, do func(T) []R) (all []R, err error) {
-	made := make([][]R, len(of))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range of {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			if ctx.Err() == nil {
-				made[i] = do(of[i])
-			}
-		})
-	}
-	wait.Wait()
-	return slices.Concat(made...), ctx.Err()
 }

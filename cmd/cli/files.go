@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -62,4 +64,38 @@ func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// ReadJSON reads a file that holds one object.
+func ReadJSON[T any](path string) (*T, error) {
+	if err := CheckWhole(path); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, AsInput(err)
+	}
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, InputErrorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+// Identity is a named input and the hash of its contents.
+type Identity struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// HashFile is the SHA-256 of a file.
+func HashFile(path string) (string, error) {
+	f, err := durable.Open(path)
+	if err != nil {
+		return "", AsInput(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return fmt.Sprintf("%x", h.Sum(nil)), AsInput(err)
 }

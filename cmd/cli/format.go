@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -56,4 +57,26 @@ func Ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
+}
+
+// WholeNumber prints a rate with commas, or three digits where it is below 100.
+func WholeNumber(v float64) string {
+	if v < 100 {
+		return ThreeDigits(v)
+	}
+	return naming.Thousands(int(math.Round(v)))
+}
+
+// ShowShare prints a share such as an accuracy: "97.50 %".
+func ShowShare(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+
+// ShortJoules prints an energy with three significant digits.
+func ShortJoules(j float64) string {
+	for _, unit := range []string{"J", "mJ", "uJ"} {
+		if math.Abs(j) >= 0.9995 || unit == "uJ" {
+			return ThreeDigits(j) + " " + unit
+		}
+		j *= 1000
+	}
+	panic("cli: the smallest unit takes all")
 }

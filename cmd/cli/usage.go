@@ -224,3 +224,30 @@ func wrap(text string, width int) (lines []string) {
 	}
 	return append(lines, line)
 }
+
+// given is a number of arguments with its verb.
+func given(arguments int) string {
+	switch arguments {
+	case 0:
+		return "no argument is"
+	case 1:
+		return "1 argument is"
+	}
+	return fmt.Sprintf("%d arguments are", arguments)
+}
+
+// WantArgs refuses a wrong number of arguments and says which there should be.
+func WantArgs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s wants %s; %s given", cmd.Name(), what, given(len(args)))
+		}
+		return nil
+	}
+}
+
+// AddPythonFlag adds the flag that names an interpreter. It is the only way to name one: no file that others
+// may have made says which program runs.
+func AddPythonFlag(cmd *cobra.Command, python *string, of string) {
+	cmd.Flags().StringVar(python, "python", "python3", "Python `interpreter` of "+of)
+}

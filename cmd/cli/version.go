@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -44,4 +45,17 @@ func Version() string {
 		mark = ", with uncommitted changes"
 	}
 	return fmt.Sprintf("%s (commit %s%s)", b.Version, b.Commit, mark)
+}
+
+// Host identifies the machine in manifests.
+type Host struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	Go   string `json:"go"`
+	CPUs int    `json:"cpus"`
+}
+
+// ThisHost is the one on which the program runs.
+func ThisHost() Host {
+	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()}
 }

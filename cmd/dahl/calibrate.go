@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
@@ -164,7 +165,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	}
 	sum := &f.sum
 	fmt.Fprintf(stdout, "%s: %s, %s, %s: %d measured by themselves, %d kept; repeat spread %.1f %% (of the median kernel)\n",
-		f.out, sum.Platform.Name, countText(len(sum.Platform.Workers), "worker"), countText(len(sum.Platform.Models), "model"), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
+		f.out, sum.Platform.Name, naming.Count(len(sum.Platform.Workers), "worker"), naming.Count(len(sum.Platform.Models), "model"), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
 	if sum.Unsteady > 0 {
 		fmt.Fprintf(stdout, "%d of them never settled and are marked unsteady; measure them again with --force when the machine is quiet\n", sum.Unsteady)
 	}
@@ -178,7 +179,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 		f.printPowers(stdout, noMeter)
 	}
 	for i := range sum.Devices {
-		printDevice(stdout, sum.Platform, &sum.Devices[i], meters)
+		words.PrintDevice(stdout, sum.Platform, &sum.Devices[i], meters)
 	}
 	return nil
 }

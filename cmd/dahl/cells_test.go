@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dahl/cmd/grid"
 )
 
 // badNames are names of a machine, its file, a device, a model and of cases that a spreadsheet or a browser would obey.
@@ -95,17 +97,17 @@ func TestCellsAreTexts(t *testing.T) {
 			t.Errorf("no table has the cell %q", cell)
 		}
 	}
-	text, err := os.ReadFile("out/" + resultsTable)
+	text, err := os.ReadFile("out/" + grid.TableFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`&lt;script&gt;alert(1)&lt;/script&gt; \[x\](javascript:alert(1)) \| a`, `| @x\|&lt;script&gt; |`} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("%s lacks %s:\n%s", resultsTable, want, text)
+			t.Errorf("%s lacks %s:\n%s", grid.TableFile, want, text)
 		}
 	}
 	if strings.Contains(string(text), "<script") {
-		t.Errorf("%s has a script:\n%s", resultsTable, text)
+		t.Errorf("%s has a script:\n%s", grid.TableFile, text)
 	}
 	mustRun(t, "experiment", "verify", "out")
 }

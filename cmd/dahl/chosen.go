@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -83,7 +84,7 @@ func (c *chosenDevices) print(out io.Writer) {
 		faster = ": as fast as all"
 	}
 	if c.Plain > 0 {
-		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", thousands(c.Plain))
+		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", naming.Thousands(c.Plain))
 		if c.Devices == "" {
 			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
 			return

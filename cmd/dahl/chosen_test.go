@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/rundir"
 )
 
@@ -16,7 +17,7 @@ func TestChosenDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	on := []string{"--platform", "manycore", "--model", "dahl-cnn", "--batch", "10"}
 	out := mustRun(t, append([]string{"plan", "--objective", "energy", "--budget", "5000", "--out", "p"}, on...)...)
-	plan, err := readJSON[struct{ On string }](filepath.Join("p", rundir.PlanFile))
+	plan, err := cli.ReadJSON[struct{ On string }](filepath.Join("p", rundir.PlanFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestChosenDevices(t *testing.T) {
 	}
 	// --devices is a fence: nothing outside it is chosen, and the plan says what is inside.
 	mustRun(t, append([]string{"plan", "--objective", "energy", "--budget", "2000", "--devices", "cpu:2", "--out", "f"}, on...)...)
-	if plan, err = readJSON[struct{ On string }](filepath.Join("f", rundir.PlanFile)); err != nil || plan.On != "cpu:1" && plan.On != "cpu:2" {
+	if plan, err = cli.ReadJSON[struct{ On string }](filepath.Join("f", rundir.PlanFile)); err != nil || plan.On != "cpu:1" && plan.On != "cpu:2" {
 		t.Errorf("within cpu:2 the plan is on %q (%v)", plan.On, err)
 	}
 	wantVerified(t, "f")

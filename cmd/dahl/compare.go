@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/durable"
 	"dahl/schedule"
-	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
@@ -40,7 +41,7 @@ measured run is laid beside the joules of the platform's powers over the same ti
 Any other runs, two or more, it prints in one table: first the inputs in which they differ,
 then what each gave, with its ratio to the first run.`,
 		Example: "  dahl compare dahl-execute --json\n  dahl compare dahl-simulate dahl-execute\n  dahl compare laptop-run server-run other-run --out .",
-		Args:    wantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
+		Args:    cli.WantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
@@ -225,7 +226,7 @@ func pictured(c *plan.Comparison, shown *shownSteps) *plots.Compared {
 		}
 		p.Operations[n].Add(float64(k.Count), k.Sum.Predicted, k.Sum.Measured)
 	}
-	p.Kernels.Name = allKernels
+	p.Kernels.Name = words.AllKernels
 	for i := range p.Operations {
 		p.Kernels.Add(p.Operations[i].Calls, 0, 0)
 	}
@@ -237,22 +238,20 @@ func pictured(c *plan.Comparison, shown *shownSteps) *plots.Compared {
 	return p
 }
 
-const allKernels = "all kernels"
-
 // stepsText names the steps that are compared.
 func stepsText(c *plan.Comparison, shown *shownSteps) string {
 	if shown != nil && shown.String() != "" {
 		return shown.String()
 	}
-	return countText(c.Steps, "step")
+	return naming.Count(c.Steps, "step")
 }
 
 // countedText says which steps the step of a run is the mean of.
 func countedText(of *summary) string {
 	if of.firstCount() {
-		return fmt.Sprintf("the mean of %s, those that warm up too", countText(of.Steps, "step"))
+		return fmt.Sprintf("the mean of %s, those that warm up too", naming.Count(of.Steps, "step"))
 	}
-	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, countText(of.Steps, "step"))
+	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, naming.Count(of.Steps, "step"))
 }
 
 // printComparison writes a comparison as tables; the summary is of the measured run.
@@ -272,17 +271,17 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 	if c.RunStep != nil {
 		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), causesText(c.Causes))
 	}
-	row(countText(c.Steps, "step"), c.Makespan, cli.ShowTime)
+	row(naming.Count(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)
 	copies := ""
 	if c.CopyErrorPercent != nil {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
 	}
 	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%, by simulating these steps with the measured durations; %s ran elsewhere than predicted\n", "  of which",
-		c.KernelErrorPercent, copies, c.SchedulingErrorPercent, countText(c.MovedTasks, "task"))
-	row("J per step", c.StepJoules, shortJoules, "  (", c.Grounds, ")")
+		c.KernelErrorPercent, copies, c.SchedulingErrorPercent, naming.Count(c.MovedTasks, "task"))
+	row("J per step", c.StepJoules, cli.ShortJoules, "  (", c.Grounds, ")")
 	for _, m := range c.Metered {
-		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), shortJoules, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
+		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), cli.ShortJoules, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
 	}
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	for _, b := range c.Workers {
@@ -291,105 +290,16 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 	for _, way := range c.Ways {
 		row(way.From+" to "+way.To, way.Busy, cli.ShowTime)
 	}
-	printKernels(w, c)
-	printMoved(w, c)
+	words.PrintKernels(w, c)
+	words.PrintMoved(w, c)
 	fmt.Fprintln(w, "\npredicted")
-	printWaits(w, c.PredictedWaits)
-	printStates(w, c.PredictedStates)
+	words.PrintWaits(w, c.PredictedWaits)
+	words.PrintStates(w, c.PredictedStates)
 	fmt.Fprintln(w, "measured")
-	printWaits(w, c.MeasuredWaits)
-	printStates(w, c.MeasuredStates)
+	words.PrintWaits(w, c.MeasuredWaits)
+	words.PrintStates(w, c.MeasuredStates)
 }
 
 func shownClocks(clocks []string) string {
 	return cmp.Or(strings.Join(clocks, ", "), "the first of each device")
-}
-
-// printKernels writes a line for each kernel. Times of a step are sums of spans, so that
-// they add up to what the workers are busy.
-func printKernels(w io.Writer, c *plan.Comparison) {
-	op, shape, variant, model := len(allKernels), len("shape"), len("variant"), len("model")
-	for i := range c.Kernels {
-		k := &c.Kernels[i]
-		op, shape, variant, model = max(op, len(k.Op)), max(shape, min(len(k.Shape), maxShapeWidth)), max(variant, len(k.Variant)), max(model, len(k.Source))
-	}
-	line := func(format string, cells ...any) {
-		fmt.Fprintf(w, "%-*s %-*s %-*s %-*s "+format+"\n", append([]any{op, cells[0], shape, cells[1], variant, cells[2], model, cells[3]}, cells[4:]...)...)
-	}
-	fmt.Fprintln(w)
-	line("%21s %19s %8s %17s", "", "", "", "", "in a step:", "", "", "one call:")
-	line("%5s %11s %11s %9s %6s %11s %11s", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
-	for _, k := range c.Kernels {
-		line("%5d %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cli.Cut(k.Shape, maxShapeWidth), k.Variant, k.Source, k.Count,
-			cli.ShowTime(k.Sum.Predicted), cli.ShowTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S))
-	}
-	line("%5s %11s %11s %+8.1f%%", allKernels, "", "", "", "", cli.ShowTime(c.Busy.Predicted), cli.ShowTime(c.Busy.Measured), c.Busy.ErrorPercent)
-}
-
-// maxShapeWidth is how much of the shape of a call is printed; --json has all of it.
-const maxShapeWidth = 44
-
-// maxCopyRows bounds the lines of copies that are printed; --json has all.
-const maxCopyRows = 40
-
-// printMoved writes what moves as tables.
-func printMoved(w io.Writer, c *plan.Comparison) {
-	if len(c.Copies) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%-32s %-16s %-9s %9s %7s %11s %11s %11s %9s %6s\n", "copy of", "from to", "reason", "bytes", "n", "predicted", "median", "p95", "error", "share")
-	for i, k := range c.Copies {
-		if i == maxCopyRows {
-			fmt.Fprintf(w, "and %d more\n", len(c.Copies)-i)
-			break
-		}
-		predicted, off := "-", "-"
-		if k.Median.Predicted > 0 {
-			predicted, off = cli.ShowTime(k.Median.Predicted), fmt.Sprintf("%+.1f%%", k.Median.ErrorPercent)
-		}
-		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %9s %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, cli.ShortBytes(k.Bytes), k.Count,
-			predicted, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S), off, 100*k.Share)
-	}
-	for _, way := range c.Ways {
-		fmt.Fprintf(w, "%s to %s per step: predicted %.4g copies of %s, measured %.4g of %s\n", way.From, way.To,
-			way.Count.Predicted, cli.ShortBytes(int64(way.Bytes.Predicted)), way.Count.Measured, cli.ShortBytes(int64(way.Bytes.Measured)))
-	}
-}
-
-// maxNamedCopies bounds the copies that are named in one line; --json has all.
-const maxNamedCopies = 3
-
-// printWaits writes two lines. Where nothing moves or changes there is little to say.
-func printWaits(out io.Writer, w *plan.Waits) {
-	of := func(cause explain.IdleCause) string { return cli.ShowTime(w.PerStepS[cause.String()]) }
-	changes, asleep, inChanges := "", "", ""
-	if w.PerStepS[explain.WaitChange.String()] > 0 {
-		changes = fmt.Sprintf(", %s for a change of state", of(explain.WaitChange))
-	}
-	if w.AsleepS > 0 {
-		asleep = fmt.Sprintf("; %s of it asleep", cli.ShowTime(w.AsleepS))
-	}
-	if w.Path.ChangeS > 0 {
-		inChanges = fmt.Sprintf(", %s in changes of state", cli.ShowTime(w.Path.ChangeS))
-	}
-	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer%s, %s for dispatch, %s without work%s%s\n",
-		of(explain.WaitPredecessor), of(explain.WaitTransfer), changes, of(explain.WaitDispatch), of(explain.NoWork), asleep, namedCopies("; ", "for", w.Transfers))
-	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies%s, %s between them%s\n",
-		cli.ShowTime(w.Path.TasksS), cli.ShowTime(w.Path.CopiesS), inChanges, cli.ShowTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
-}
-
-// namedCopies writes the longest: "; 0.4 ms for w@gpu from ram".
-func namedCopies(before, what string, all []plan.TransferTime) string {
-	var parts []string
-	for i, t := range all {
-		if i == maxNamedCopies {
-			parts = append(parts, "…")
-			break
-		}
-		parts = append(parts, fmt.Sprintf("%s %s %s from %s", cli.ShowTime(t.StepS), what, t.Buffer, t.From))
-	}
-	if parts == nil {
-		return ""
-	}
-	return before + strings.Join(parts, ", ")
 }

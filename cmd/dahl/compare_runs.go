@@ -64,15 +64,15 @@ func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
 // inputs are what the run was given, by the names of the manifest in JSON. Results are left out.
 func (m *manifest) inputs() map[string]string {
 	given := struct {
-		Command  string    `json:"command"`
-		Options  options   `json:"options"`
-		Platform identity  `json:"platform"`
-		Lowering any       `json:"lowering"`
-		Chosen   string    `json:"chosen_devices,omitempty"`
-		Inputs   []string  `json:"inputs"`
-		Data     *identity `json:"data"`
-		Build    cli.Build `json:"build"`
-		Host     host      `json:"host"`
+		Command  string        `json:"command"`
+		Options  options       `json:"options"`
+		Platform cli.Identity  `json:"platform"`
+		Lowering any           `json:"lowering"`
+		Chosen   string        `json:"chosen_devices,omitempty"`
+		Inputs   []string      `json:"inputs"`
+		Data     *cli.Identity `json:"data"`
+		Build    cli.Build     `json:"build"`
+		Host     cli.Host      `json:"host"`
 	}{Command: m.Command, Options: m.Options, Platform: m.Platform, Lowering: m.Lowering, Data: m.Data, Build: m.Build, Host: m.Host}
 	if m.Chosen != nil {
 		given.Chosen = m.Chosen.Devices
@@ -169,12 +169,12 @@ func figuresOf(runs []*loadedRun) []figure {
 	size := func(v float64) string { return cli.ShortBytes(int64(v)) }
 
 	add("step", "s", cli.ShowTime, always(func(s *summary) float64 { return s.StepS }))
-	add("images per second", "1/s", wholeNumber, func(s *summary) (float64, bool) { return deref(s.ImagesPerS) })
-	add("energy per image", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
-	add("steps", "", wholeNumber, always(func(s *summary) float64 { return float64(s.Steps) }))
+	add("images per second", "1/s", cli.WholeNumber, func(s *summary) (float64, bool) { return deref(s.ImagesPerS) })
+	add("energy per image", "J", cli.ShortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
+	add("steps", "", cli.WholeNumber, always(func(s *summary) float64 { return float64(s.Steps) }))
 	add("run", "s", cli.ShowTime, always(func(s *summary) float64 { return s.MakespanS }))
-	add("energy of the run, modelled", "J", shortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
-	add("tasks", "", wholeNumber, always(func(s *summary) float64 { return float64(s.Tasks) }))
+	add("energy of the run, modelled", "J", cli.ShortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
+	add("tasks", "", cli.WholeNumber, always(func(s *summary) float64 { return float64(s.Tasks) }))
 	add("moved", "bytes", size, always(func(s *summary) float64 { return float64(s.BytesMoved) }))
 	for _, memory := range memoriesOf(runs) {
 		add("live peak "+memory, "bytes", size, func(s *summary) (float64, bool) { b, has := s.LivePeakBytes[memory]; return float64(b), has })
@@ -189,7 +189,7 @@ func figuresOf(runs []*loadedRun) []figure {
 		})
 	}
 	add("training loss", "", cli.ThreeDigits, func(s *summary) (float64, bool) { return deref((*float64)(s.TrainingLoss)) })
-	add("test accuracy", "", shareText, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
+	add("test accuracy", "", cli.ShowShare, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/plan/exact"
 	"dahl/platform"
@@ -239,7 +240,7 @@ func begunRuns(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, 
 
 // experiments offers directories with the results of one.
 func experiments(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return runsWith(begin, experimentHead)
+	return runsWith(begin, grid.HeadFile)
 }
 
 // runsWith offers directories with a file of one of the patterns. Where there are none, the shell

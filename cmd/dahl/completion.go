@@ -41,7 +41,7 @@ For the present shell, and for each new one:
 
 bash needs the package bash-completion.`,
 		Example: "  source <(dahl completion bash)",
-		Args:    wantArgs(1, 1, "the name of a shell: bash, zsh, fish or powershell"),
+		Args:    cli.WantArgs(1, 1, "the name of a shell: bash, zsh, fish or powershell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := shells[args[0]]
 			if !ok {

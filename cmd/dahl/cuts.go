@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/rundir/tables"
@@ -61,7 +62,7 @@ func printCuts(out io.Writer, cuts []plan.CutCost) {
 		for i++; i < len(shown) && shown[i].Cut != plan.Uncut; i++ {
 			cells[shown[i].Cut] = moreText(&whole, &shown[i])
 		}
-		fmt.Fprintf(out, "\n%-*s %-*s %9s %9s", layer, whole.Layer, on, whole.Device, cli.ShortTime(whole.Time()), shortJoules(whole.Joules))
+		fmt.Fprintf(out, "\n%-*s %-*s %9s %9s", layer, whole.Layer, on, whole.Device, cli.ShortTime(whole.Time()), cli.ShortJoules(whole.Joules))
 		for along := range dag.NumDimensions {
 			fmt.Fprintf(out, " %*s", cell, cmp.Or(cells[along.String()], "-"))
 		}
@@ -95,7 +96,7 @@ func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 // moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
 func moreText(whole, cut *plan.CutCost) string {
 	percent := func(is, was float64) string {
-		return signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0
+		return words.Signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0
 	}
 	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + ", " + percent(cut.Joules, whole.Joules)
 }

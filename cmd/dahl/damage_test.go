@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -277,15 +278,15 @@ func TestRecipeHasEveryOption(t *testing.T) {
 		t.Errorf("no options: %v", left)
 	}
 	for what, m := range map[string]*manifest{
-		"data":  {Data: &identity{"d", "1"}},
-		"model": {Options: options{Model: "m"}, Inputs: []identity{{"m", "1"}}},
-		"init":  {Options: options{Init: "m"}, Inputs: []identity{{"m", "1"}}},
+		"data":  {Data: &cli.Identity{Name: "d", SHA256: "1"}},
+		"model": {Options: options{Model: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
+		"init":  {Options: options{Init: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
 	} {
 		was := m.recipe()
 		if what == "data" {
-			m.Data = &identity{"d", "2"}
+			m.Data = &cli.Identity{Name: "d", SHA256: "2"}
 		} else {
-			m.Inputs = []identity{{"m", "2"}}
+			m.Inputs = []cli.Identity{{Name: "m", SHA256: "2"}}
 		}
 		if said := was.difference(m.recipe()); !strings.Contains(said, " has changed since the training began") {
 			t.Errorf("%s: %q", what, said)

@@ -13,6 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -62,8 +63,8 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	}
 	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
 	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", d.Train.Len(), d.Test.Len())
-	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %s = %s\n", m.Name, o.DType, thousands(m.NumWeights()),
-		o.Batch, countText(o.Epochs, "epoch"), countText(o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch), "step"))
+	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %s = %s\n", m.Name, o.DType, naming.Thousands(m.NumWeights()),
+		o.Batch, naming.Count(o.Epochs, "epoch"), naming.Count(o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch), "step"))
 
 	w, err := calibratedWorkload(ctx, stdout, o, m, d)
 	if err != nil {
@@ -125,7 +126,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	}
 	slices.Sort(names)
 	fmt.Fprintf(stdout, "machine   %s, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
-		countText(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
+		naming.Count(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
 	w.chosen.print(stdout)
 	return w, nil
 }
@@ -137,7 +138,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), w.policyText(predicted.Main.Policy))
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s (%s)\n",
-		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), shortJoules(predicted.Joules), predicted.Report.Grounds())
+		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ShortJoules(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
@@ -175,13 +176,4 @@ func (t *trainer) writeTrace(dir *rundir.Dir) error {
 	}
 	f := traceFormats["chrome"]
 	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, predicted, run) })
-}
-
-// thousands prints an integer with commas.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

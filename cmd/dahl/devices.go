@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/plan"
@@ -227,7 +228,7 @@ func printSets(out io.Writer, c *plan.SetComparison) {
 			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent), "")
 		}
 		if len(r.Metered) > 0 {
-			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", meteredText(r.Metered))
+			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", words.Metered(r.Metered))
 		}
 	}
 	if c.By != "" {
@@ -246,12 +247,12 @@ func printSets(out io.Writer, c *plan.SetComparison) {
 func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off, of string) {
 	images, perStep, perImage := "-", "-", "-"
 	if f.ImagesPerS > 0 {
-		images = wholeNumber(f.ImagesPerS)
+		images = cli.WholeNumber(f.ImagesPerS)
 	}
 	if f.Basis != energy.Unavailable {
-		perStep = shortJoules(f.JoulesPerStep)
+		perStep = cli.ShortJoules(f.JoulesPerStep)
 		if f.JoulesPerImage > 0 {
-			perImage = shortJoules(f.JoulesPerImage)
+			perImage = cli.ShortJoules(f.JoulesPerImage)
 		}
 	}
 	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
@@ -168,7 +169,7 @@ func TestMeasuredFigures(t *testing.T) {
 }
 
 func TestReadingsText(t *testing.T) {
-	got := readingsText([]energy.Reading{
+	got := words.Readings([]energy.Reading{
 		{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
 		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &energy.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
 	})

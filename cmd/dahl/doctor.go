@@ -17,6 +17,7 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/kernels/simd"
+	"dahl/naming"
 	"dahl/platform"
 	"dahl/train/budget"
 )
@@ -98,7 +99,7 @@ func thisHost() *examined {
 // examine looks at everything; the platform is the machine as it is detected.
 func (h *examined) examine(p *platform.Platform) *findings {
 	all, cpu := &findings{Machine: p.Name}, &p.Devices[0]
-	all.add("processor", fmt.Sprintf("%s; caches of %s (second level) and %s (third)", countText(cpu.Count, "core"), cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
+	all.add("processor", fmt.Sprintf("%s; caches of %s (second level) and %s (third)", naming.Count(cpu.Count, "core"), cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
 	all.add("kernels", kernelsHere(), nil)
 	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", cli.ShortBytes(p.Memories[0].CapacityBytes), cli.ShortBytes(budget.Available().Bytes)), nil)
 	h.examineGPUs(all)

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/watch"
+	"dahl/cmd/dahl/words"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
@@ -108,7 +111,7 @@ run then keeps them on the host after every step, or every n with =n: until they
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
 
-` + watchHelp + `
+` + watch.Help + `
 
 ` + recordHelp + `
 
@@ -217,10 +220,10 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		slog.Warn(warning)
 	}
 	meters := startMeters(w.Platform)
-	shown := newWatcher(t, meters, f.page, f.watch, f.stderr)
-	shown.start()
+	shown := watch.New(t.Trainer, meters, w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
+	shown.Start()
 	runErr := t.run(ctx)
-	shown.end()
+	shown.End()
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
@@ -366,7 +369,7 @@ func printData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, countText(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
+	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
 // addLast adds what the last epoch came to.
@@ -386,12 +389,12 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.opts.Batch, countText(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		countText(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
+		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {
@@ -415,11 +418,11 @@ func (t *trainer) printMeasured(out io.Writer) {
 		after = fmt.Sprintf(" after step %d", t.resumedAfter)
 	}
 	fmt.Fprintf(out, "measured  run %s%s (predicted %s), %s\n", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), t.energyText())
-	printMeters(out, t.MeterStates, t.Readings)
+	words.PrintMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
-	printStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
+	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
-		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
+		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}
 	if r := recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)

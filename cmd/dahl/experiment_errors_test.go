@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
+	"dahl/rundir/durable"
 )
 
 // TestExperimentErrors: before anything runs, each mistake is told in one line with its place, and leaves nothing.
@@ -46,28 +48,18 @@ func TestExperimentErrors(t *testing.T) {
 	}
 }
 
-// TestExperimentOthers: results of another program or machine are not mixed with those of this one, and modified
-// sources are refused unless they are allowed.
+// TestExperimentOthers: results of another program or machine are not mixed with those of this one.
 func TestExperimentOthers(t *testing.T) {
-	for _, c := range []struct {
-		build   cli.Build
-		allowed bool
-		refused bool
-	}{{cli.Build{Commit: "c"}, false, false}, {cli.Build{Commit: "c", Dirty: true}, true, false}, {cli.Build{Commit: "c", Dirty: true}, false, true}} {
-		if err := refuseModified(c.build, c.allowed); (err != nil) != c.refused {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
 	inGrid(t, smallGrid)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
-	m, err := readExperiment("out")
+	m, err := grid.ReadManifest("out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(*experimentManifest){
-		"are of dahl":            func(m *experimentManifest) { m.Build.Commit = "another" },
-		"are of another machine": func(m *experimentManifest) { m.CPU = "Z80" },
-		`format "x"`:             func(m *experimentManifest) { m.Format = "x" },
+	for want, change := range map[string]func(*grid.Manifest){
+		"are of dahl":            func(m *grid.Manifest) { m.Build.Commit = "another" },
+		"are of another machine": func(m *grid.Manifest) { m.CPU = "Z80" },
+		`format "x"`:             func(m *grid.Manifest) { m.Format = "x" },
 	} {
 		other := *m
 		change(&other)
@@ -75,7 +67,7 @@ func TestExperimentOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeTestFile(t, "out/"+experimentHead, string(text))
+		writeTestFile(t, "out/"+grid.HeadFile, string(text))
 		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, want) && want != `format "x"` {
 			t.Errorf("%s: exit code %d, %s", want, r.code, r.stderr)
 		}
@@ -85,16 +77,15 @@ func TestExperimentOthers(t *testing.T) {
 // TestExperimentHeld: two processes do not write into one directory.
 func TestExperimentHeld(t *testing.T) {
 	inGrid(t, smallGrid)
-	x, err := openExperiment("grid.toml", false, nil)
+	dir, err := durable.MakeDir("out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells()}
-	lock, err := r.open(t.Context(), "out", &experimentFlags{})
+	defer dir.Close()
+	lock, err := dir.Lock(grid.LockFile, "another process")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.dir.Close()
 	defer lock.Unlock()
 	if again := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); again.code != cli.ExitBadInput || !strings.Contains(again.stderr, "wait for it, or name another directory") {
 		t.Errorf("exit code %d, %s", again.code, again.stderr)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/platform"
@@ -90,15 +91,12 @@ func TestExperimentMetered(t *testing.T) {
 	t.Setenv(powercapTree, tree)
 	defer restoreMeters(startMeters, idleWindow)
 	fakePowercap(tree)
-	var out strings.Builder
-	if err := runExperiment(t.Context(), &out, io.Discard, "grid.toml", &experimentFlags{dir: "out", idle: idleWindow}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := readJSON[summary]("out/cells/workers=1/" + summaryFile)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	s, err := cli.ReadJSON[summary]("out/cells/workers=1/" + summaryFile)
 	if err != nil || len(s.EnergyJ.Readings) != 1 {
 		t.Fatalf("%v, %+v", err, s.EnergyJ)
 	}
-	m, err := readExperiment("out")
+	m, err := grid.ReadManifest("out")
 	if err != nil || len(m.Idle) != 1 || !(m.Idle[0].Watts > 0) {
 		t.Fatalf("%v, %+v", err, m.Idle)
 	}
@@ -120,11 +118,11 @@ func TestMeteredRow(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
 	s := &summary{EnergyJ: energySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
 		Readings: []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
-	r := &gridRun{manifest: &experimentManifest{Idle: []idlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}}
+	by := &grid.Manifest{Idle: []grid.IdlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}
 	check := func(want map[experiment.Column]float64, source string) {
 		t.Helper()
 		row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
-		r.fillJoules(&row, s, p)
+		fillJoules(&row, s, p, by)
 		for column, v := range want {
 			if got := row.Values[column]; fmt.Sprint(got) != fmt.Sprint(v) {
 				t.Errorf("%s is %g, want %g", column, got, v)
@@ -137,7 +135,7 @@ func TestMeteredRow(t *testing.T) {
 	nan := experiment.NewRow(nil, "", "").Values[0]
 	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerImage: 0.5},
 		"measured: processors by RAPL")
-	r.manifest.Idle = nil
+	by.Idle = nil
 	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesAboveIdle: nan}, "measured: processors by RAPL")
 	p.Devices = append(p.Devices, platform.Device{Name: "gpu", Kind: platform.CUDA, Count: 1})
 	check(map[experiment.Column]float64{experiment.Joules: 40, experiment.JoulesPerEpoch: 20, experiment.JoulesError: nan}, "modelled")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/rundir/experiment"
 )
 
@@ -40,7 +41,7 @@ func inGrid(t *testing.T, text string) {
 func csvRows(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	rows := map[string]map[string]string{}
-	for _, row := range readTable(t, filepath.Join(dir, resultsCSV)) {
+	for _, row := range readTable(t, filepath.Join(dir, grid.ResultsFile)) {
 		rows[row["run"]] = row
 	}
 	return rows
@@ -79,7 +80,7 @@ func untouched(t *testing.T, dir string, before map[string]os.FileInfo) {
 // cells that it still has.
 func TestExperiment(t *testing.T) {
 	inGrid(t, smallGrid)
-	var o experimentObject
+	var o grid.Object
 	if err := json.Unmarshal([]byte(mustRun(t, "experiment", "run", "grid.toml", "--out", "out", "--json")), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestExperiment(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	mustRun(t, strings.Fields("simulate --batch=5 --devices=cpu:2 --model=tiny.toml --platform=laptop --steps=3 --out alone")...)
-	alone, err := readJSON[summary]("alone/" + summaryFile)
+	alone, err := cli.ReadJSON[summary]("alone/" + summaryFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestExperiment(t *testing.T) {
 	if a, b := manifestOf(t, "alone"), manifestOf(t, "out/cells/"+cell); a.Seal != b.Seal {
 		t.Error("the run of a cell is not that of its command line")
 	}
-	for _, name := range []string{experimentFile, experimentHead, resultsTable, "figures/curves-images_per_s-batch-devices.svg", "figures/front.svg"} {
+	for _, name := range []string{grid.CopyFile, grid.HeadFile, grid.TableFile, "figures/curves-images_per_s-batch-devices.svg", "figures/front.svg"} {
 		if !there("out/" + name) {
 			t.Errorf("there is no %s", name)
 		}
@@ -189,12 +190,12 @@ func TestExperimentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	writeTestFile(t, "out/."+resultsCSV+"-0123abcd", "half of it") // as a kill while it is written leaves it
+	writeTestFile(t, "out/."+grid.ResultsFile+"-0123abcd", "half of it") // as a kill while it is written leaves it
 	const first = "out/cells/batch=3,devices=cpu%3A1"
 	before := fileTimes(t, first)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
 	untouched(t, first, before)
-	for _, name := range []string{resultsCSV, resultsTable, "figures/front.svg"} {
+	for _, name := range []string{grid.ResultsFile, grid.TableFile, "figures/front.svg"} {
 		got, err := os.ReadFile("out/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +204,7 @@ func TestExperimentKilled(t *testing.T) {
 			t.Errorf("%v: %s is\n%s\nwant\n%s", err, name, got, want)
 		}
 	}
-	if there("out/." + resultsCSV + "-0123abcd") {
+	if there("out/." + grid.ResultsFile + "-0123abcd") {
 		t.Error("half a file is left")
 	}
 	if out := mustRun(t, "experiment", "verify", "out"); strings.Count(out, ": same") != 4 {
@@ -226,24 +227,27 @@ checkpoint = "every=1steps"
 [grid]
 workers = [1]
 `)
-	x, err := openExperiment("grid.toml", false, nil)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	src, err := os.ReadFile("grid.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := x.file.Cells()[0]
-	dir := filepath.Join("out", cellsDir, cell.Name())
-	cutAfter(t, "2", append(append([]string{"execute"}, cell.Args()...), "--out", "cut")...)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(dir), 0o777), os.Rename("cut", dir)); err != nil {
+	file, err := experiment.Parse(src, "grid.toml", false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), manifest: &experimentManifest{Build: cli.ThisBuild()}}
-	if row := r.dahlRow(&cell, dir); row.Status != experiment.Missing {
+	cell := file.Cells()[0]
+	args, dir := append([]string{"execute"}, cell.Args()...), filepath.Join("out", grid.CellsDir, cell.Name())
+	read := func() experiment.Row { return cellRow(&cell, args, &grid.Manifest{Build: cli.ThisBuild()}, dir) }
+	cutAfter(t, "2", append(args, "--out", "cut")...)
+	if err := errors.Join(os.RemoveAll(dir), os.Rename("cut", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if row := read(); row.Status != experiment.Missing {
 		t.Fatalf("a training that was cut off is %s", row.Status)
 	}
-	if err := runDahl(t.Context(), r, &cell, dir); err != nil {
-		t.Fatal(err)
-	}
-	row := r.dahlRow(&cell, dir)
+	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
+	row := read()
 	if row.Status != experiment.OK || !strings.Contains(row.Reason, "it went on after step 2") || row.Values[experiment.Joules] == row.Values[experiment.Joules] {
 		t.Errorf("%+v", row)
 	}
@@ -254,7 +258,7 @@ workers = [1]
 	if _, err := f.WriteString(" "); errors.Join(err, f.Close()) != nil {
 		t.Fatal(err)
 	}
-	if row := r.dahlRow(&cell, dir); row.Status != experiment.Missing {
+	if row := read(); row.Status != experiment.Missing {
 		t.Errorf("a cell whose summary was changed is %s", row.Status)
 	}
 }
@@ -329,7 +333,7 @@ func TestExperimentVerifyFinds(t *testing.T) {
 	step := csvRows(t, "out")["batch=3,devices=cpu%3A1"]["step_s"]
 	for _, c := range []struct{ path, from, to, want string }{
 		{cell + "schedule.json", `1`, `2`, "devices=cpu%3A1: DIFFERENT: damaged: schedule.json"},
-		{"out/" + resultsCSV, "," + step, ",9" + step, "results.csv: line 2 is not what the run of cell batch=3,devices=cpu%3A1 says"},
+		{"out/" + grid.ResultsFile, "," + step, ",9" + step, "results.csv: line 2 is not what the run of cell batch=3,devices=cpu%3A1 says"},
 	} {
 		restore := change(c.path, c.from, c.to)
 		r := dahl(t, t.Context(), "experiment", "verify", "out", "--cells", "*cpu%3A1")
@@ -338,7 +342,7 @@ func TestExperimentVerifyFinds(t *testing.T) {
 		}
 		restore()
 	}
-	change("out/"+experimentFile, "batch", "batch ")
+	change("out/"+grid.CopyFile, "batch", "batch ")
 	if r := dahl(t, t.Context(), "experiment", "verify", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "experiment.toml has changed") {
 		t.Errorf("another file: exit code %d, %s", r.code, r.stderr)
 	}
@@ -357,11 +361,11 @@ func TestExperimentPresets(t *testing.T) {
 		if err != nil || mustRun(t, "experiment", "show", name) != string(src) {
 			t.Errorf("%s is shown otherwise; %v", name, err)
 		}
-		x, err := openExperiment(name, true, nil)
+		file, err := experiment.Parse(src, name, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checkCells(x.file, x.file.Cells()); err != nil {
+		if err := cellProgram().Check(file, file.Cells()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

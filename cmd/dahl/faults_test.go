@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/platform"
@@ -47,7 +48,7 @@ var writers = []struct {
 	{"report run --out page.html", func(t *testing.T) bool { return there("page.html") }, true, 0},
 	{"compare run --out run", inRun(compareFile), true, 3},
 	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
-	{"experiment run grid.toml --out grid", func(t *testing.T) bool { return there("grid/" + resultsTable) }, true, 9},
+	{"experiment run grid.toml --out grid", func(t *testing.T) bool { return there("grid/" + grid.TableFile) }, true, 9},
 	{"man --out .", func(t *testing.T) bool { return there("dahl-verify.1") }, false, 9},
 	{"import two.stg --out g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
@@ -146,12 +147,12 @@ func TestFilesAreDocumented(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeAll(t)
 	seen, keys := map[string]bool{}, map[string]map[string]bool{}
-	for file, of := range map[string]any{summaryFile: summary{}, "manifest.json": manifest{}, "energy.json": energy.Report{}, experimentHead: experimentManifest{}} {
+	for file, of := range map[string]any{summaryFile: summary{}, "manifest.json": manifest{}, "energy.json": energy.Report{}, grid.HeadFile: grid.Manifest{}} {
 		keys[file] = map[string]bool{}
 		keysOf(keys[file], reflect.TypeOf(of), "")
 	}
-	columns := map[string][]string{resultsCSV: append([]string{"repeat"}, experiment.ColumnNames()...)}
-	columns[resultsCSV] = append(columns[resultsCSV], "joules_source", "memory_source", "status", "reason", "run")
+	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
+	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
 	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little"} {
 		err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
@@ -199,8 +200,8 @@ func TestFilesAreDocumented(t *testing.T) {
 		}
 	}
 	for _, c := range experiment.Columns() {
-		if says := d.says[resultsCSV+c.Name]; says != c.Sentence {
-			t.Errorf("%s of %s is said to be %q, and in the program %q", c.Name, resultsCSV, says, c.Sentence)
+		if says := d.says[grid.ResultsFile+c.Name]; says != c.Sentence {
+			t.Errorf("%s of %s is said to be %q, and in the program %q", c.Name, grid.ResultsFile, says, c.Sentence)
 		}
 	}
 }

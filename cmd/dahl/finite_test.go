@@ -114,7 +114,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	if m.Complete || m.Diverged == nil || m.Diverged.Step != step || m.Diverged.KeptStep != kept {
 		t.Errorf("manifest: complete %v, %+v; want step %d and the weights of step %d", m.Complete, m.Diverged, step, kept)
 	}
-	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
+	s, err := cli.ReadJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/plots"
@@ -52,7 +53,7 @@ func addDeadlineFlag(cmd *cobra.Command, o *options) {
 
 // checkDeadline verifies that the step that a search has found keeps the deadline.
 func (v *verification) checkDeadline() error {
-	s, err := readJSON[summary](filepath.Join(v.dir, summaryFile))
+	s, err := cli.ReadJSON[summary](filepath.Join(v.dir, summaryFile))
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func frontPoints(found *best.Result) (points []frontPoint) {
 
 // frontFigure is the figure of a front.
 func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
-	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, thousands(len(points))),
+	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, naming.Thousands(len(points))),
 		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: coveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
 	on := 0
 	for i := range points {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plan/certificate"
 	"dahl/platform"
 	"dahl/rundir"
@@ -86,7 +87,7 @@ func TestDeadlineOfPlan(t *testing.T) {
 		t.Errorf("within 6 ms: exit code %d, %s", r.code, r.stderr)
 	}
 	file := filepath.Join("11ms", rundir.CertificateFile)
-	c, err := readJSON[certificate.Certificate](file)
+	c, err := cli.ReadJSON[certificate.Certificate](file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +140,11 @@ func TestFrontOfPlan(t *testing.T) {
 	if chosen != 1 || len(sets) < 4 {
 		t.Errorf("%d plans are chosen, of %d sets of devices", chosen, len(sets))
 	}
-	if want := fmt.Sprintf("(the best of %s plans that differ,", thousands(len(rows))); !strings.Contains(text, want) {
+	if want := fmt.Sprintf("(the best of %s plans that differ,", naming.Thousands(len(rows))); !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
 	svg, err := os.ReadFile(filepath.Join("p", frontFigure))
-	if want := fmt.Sprintf("time and energy of %s plans", thousands(len(rows))); !strings.Contains(string(svg), want) {
+	if want := fmt.Sprintf("time and energy of %s plans", naming.Thousands(len(rows))); !strings.Contains(string(svg), want) {
 		t.Errorf("no %q in the figure", want)
 	}
 	if err != nil || !regexp.MustCompile(`no plan of these \d+ tilings on 4 sets of devices`).Match(svg) {

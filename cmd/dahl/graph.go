@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
@@ -65,7 +66,7 @@ at its best cost there; without, it counts operations.`,
 func listModels(out io.Writer) error {
 	for _, info := range nn.Models() {
 		m := info.New()
-		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, thousands(m.NumWeights()), m.Defaults.Batch)
+		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, naming.Thousands(m.NumWeights()), m.Defaults.Batch)
 	}
 	return nil
 }
@@ -277,22 +278,22 @@ func (r *graphReport) addParts(g *dag.Graph, best func(dag.TaskID) time.Duration
 }
 
 func (r *graphReport) print(out io.Writer) {
-	fmt.Fprintf(out, "graph     %s (%.12s): %s, %s, %s, %s into the next step\n", r.Graph, r.SHA256, countText(r.Tasks, "task"), countText(r.Buffers, "buffer"), countText(r.Edges, "dependence"), thousands(r.Carried))
+	fmt.Fprintf(out, "graph     %s (%.12s): %s, %s, %s, %s into the next step\n", r.Graph, r.SHA256, naming.Count(r.Tasks, "task"), naming.Count(r.Buffers, "buffer"), naming.Count(r.Edges, "dependence"), naming.Thousands(r.Carried))
 	if r.Lowering != "" {
 		fmt.Fprintf(out, "lowering  %s", r.Lowering)
 		for _, layout := range slices.Sorted(maps.Keys(r.Layouts)) {
-			fmt.Fprintf(out, "; %s %s", countText(r.Layouts[layout], "buffer"), layout)
+			fmt.Fprintf(out, "; %s %s", naming.Count(r.Layouts[layout], "buffer"), layout)
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "shape     %s, at most %s on one\n", countText(r.Levels, "level"), countText(r.Width, "task"))
+	fmt.Fprintf(out, "shape     %s, at most %s on one\n", naming.Count(r.Levels, "level"), naming.Count(r.Width, "task"))
 	fmt.Fprintf(out, "work      %s flop, %s read and written\n", cli.ShortCount(r.Flops), cli.ShortBytes(r.Bytes))
 	if r.CriticalS > 0 {
 		fmt.Fprintf(out, "path      %s critical (%s) of %s work on %s: at most %.1f tasks at a time on average\n",
-			cli.ShortTime(cli.Seconds(r.CriticalS)), countText(r.CriticalTasks, "task"), cli.ShortTime(cli.Seconds(r.WorkS)), r.Platform, cli.Ratio(r.WorkS, r.CriticalS))
+			cli.ShortTime(cli.Seconds(r.CriticalS)), naming.Count(r.CriticalTasks, "task"), cli.ShortTime(cli.Seconds(r.WorkS)), r.Platform, cli.Ratio(r.WorkS, r.CriticalS))
 	} else {
 		fmt.Fprintf(out, "path      %s flop critical (%s): at most %.1f tasks at a time on average\n",
-			cli.ShortCount(r.CriticalFlops), countText(r.CriticalTasks, "task"), cli.Ratio(r.Flops, r.CriticalFlops))
+			cli.ShortCount(r.CriticalFlops), naming.Count(r.CriticalTasks, "task"), cli.Ratio(r.Flops, r.CriticalFlops))
 	}
 	fmt.Fprintf(out, "memory   ")
 	for a := range layout.NumArenas {

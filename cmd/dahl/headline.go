@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/schedule/explain"
 )
@@ -32,7 +32,7 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 		h.grounds = "measured by meters"
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
-		h.of = countText(s.Steps, "step") + " take"
+		h.of = naming.Count(s.Steps, "step") + " take"
 	}
 	if s.Trained != nil {
 		h.by = "by the platform's models "
@@ -49,9 +49,9 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 // print writes the three lines; beside a measured step stands the predicted one.
 func (h *headline) print(out io.Writer, beside string) {
 	f := &h.figures
-	rate := fmt.Sprintf("%s tasks/s", wholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
+	rate := fmt.Sprintf("%s tasks/s", cli.WholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
 	if f.ImagesPerS > 0 {
-		rate = fmt.Sprintf("%s images/s", wholeNumber(f.ImagesPerS))
+		rate = fmt.Sprintf("%s images/s", cli.WholeNumber(f.ImagesPerS))
 	}
 	if f.StepS > 0 {
 		fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
@@ -63,9 +63,9 @@ func (h *headline) print(out io.Writer, beside string) {
 	case f.Basis == energy.Unavailable:
 		fmt.Fprintf(out, "energy    %s\n", h.grounds)
 	case f.JoulesPerImage > 0:
-		fmt.Fprintf(out, "energy    %s per image (%s)\n", shortJoules(f.JoulesPerImage), h.grounds)
+		fmt.Fprintf(out, "energy    %s per image (%s)\n", cli.ShortJoules(f.JoulesPerImage), h.grounds)
 	default:
-		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
+		fmt.Fprintf(out, "energy    %s per step (%s)\n", cli.ShortJoules(f.JoulesPerStep), h.grounds)
 	}
 	times, run, bound := cli.Ratio(h.run.Seconds(), h.bound.Seconds()), cli.ShortTime(h.run), cli.ShortTime(h.bound)
 	text := fmt.Sprintf("%s times the %s that %sno schedule of %s can beat", cli.ThreeDigits(times), bound, h.by, h.what)
@@ -87,7 +87,7 @@ func (w *workload) bounded() string {
 	if w.Model != nil {
 		of = "lowering"
 	}
-	return fmt.Sprintf("this %s (%s) on these devices", of, countText(w.Program.Graphs[0].NumTasks(), "task"))
+	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
@@ -119,34 +119,4 @@ func printSources(out io.Writer, m *explain.ModelError) {
 		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
 	}
 	fmt.Fprintln(out)
-}
-
-// wholeNumber prints a rate with commas, or three digits where it is below 100.
-func wholeNumber(v float64) string {
-	if v < 100 {
-		return cli.ThreeDigits(v)
-	}
-	return thousands(int(math.Round(v)))
-}
-
-// shareText prints a share such as an accuracy: "97.50 %".
-func shareText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
-
-// countText prints how many there are: "1 step", "1,200 steps".
-func countText(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(n) + " " + what
-}
-
-// shortJoules prints an energy with three significant digits.
-func shortJoules(j float64) string {
-	for _, unit := range []string{"J", "mJ", "uJ"} {
-		if math.Abs(j) >= 0.9995 || unit == "uJ" {
-			return cli.ThreeDigits(j) + " " + unit
-		}
-		j *= 1000
-	}
-	panic("dahl: the smallest unit takes all")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule/explain"
@@ -157,7 +158,7 @@ func TestOneIsOne(t *testing.T) {
 
 func TestShortJoules(t *testing.T) {
 	for j, want := range map[float64]string{1234: "1234 J", 1: "1 J", 0.9996: "1 J", 0.05: "50 mJ", 0.000166: "166 uJ", 1e-9: "0.001 uJ", 0: "0 uJ"} {
-		if got := shortJoules(j); got != want {
+		if got := cli.ShortJoules(j); got != want {
 			t.Errorf("%v J: %q, want %q", j, got, want)
 		}
 	}

@@ -41,7 +41,7 @@ platform with such links and no latencies charges what the file says.`,
 		Example: `  dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl simulate --platform laptop --graph graph.json`,
-		Args: wantArgs(1, 1, "a file"),
+		Args: cli.WantArgs(1, 1, "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" {
 				return cli.InputErrorf("name the graph file to write with --out, such as --out graph.json")
@@ -92,7 +92,7 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 			moved += g.Buffers[i].Bytes()
 		}
 	}
-	fmt.Fprintf(stdout, "%s: %s tasks, %s edges, %s along them; %s\n", f.out, thousands(g.NumTasks()), thousands(edges), cli.ShortBytes(moved), took)
+	fmt.Fprintf(stdout, "%s: %s tasks, %s edges, %s along them; %s\n", f.out, naming.Thousands(g.NumTasks()), naming.Thousands(edges), cli.ShortBytes(moved), took)
 	fmt.Fprintf(stdout, "next: dahl simulate --platform server --graph %s\n", f.out)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/rundir/tables"
@@ -39,7 +40,7 @@ where they are installed: all of these where --variant asks for them or a
 calibration finds them fastest; what rounds factors, only where --precision allows it.
 Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
-		Args:    wantArgs(0, 1, "one platform or run at most"),
+		Args:    cli.WantArgs(0, 1, "one platform or run at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if variants && (len(args) == 0 || asJSON) {
 				return cli.InputErrorf("--by-variant wants a run directory or a platform file, and no --json")
@@ -194,7 +195,7 @@ func kernelTimes(path string) (rows []kernelTime, title string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, countText(r.Schedule.Steps, "step")), nil
+		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, naming.Count(r.Schedule.Steps, "step")), nil
 	}
 	p, err := cli.LoadPlatform(path)
 	if err != nil {

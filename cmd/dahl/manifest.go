@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/rundir"
-	"dahl/rundir/durable"
 	"dahl/train"
 	"dahl/train/peer"
 )
@@ -30,17 +28,17 @@ type manifest struct {
 	Build   cli.Build `json:"build"`
 	Command string    `json:"command"` // subcommand
 	Args    []string  `json:"args"`    // command line without the program and --out
-	Host    host      `json:"host"`
+	Host    cli.Host  `json:"host"`
 
 	Options  options             `json:"options"`
 	Model    string              `json:"model,omitempty"`
-	Platform identity            `json:"platform"`
-	Graphs   []identity          `json:"graphs"`
+	Platform cli.Identity        `json:"platform"`
+	Graphs   []cli.Identity      `json:"graphs"`
 	Lowering *dag.Lowering       `json:"lowering,omitempty"`
 	Chosen   *chosenDevices      `json:"chosen_devices,omitempty"`
 	Variants []string            `json:"variants,omitempty"` // "device op type shape: variant", sorted
-	Inputs   []identity          `json:"inputs,omitempty"`   // files that the options name, the platform excepted
-	Data     *identity           `json:"data,omitempty"`     // what was trained and tested on
+	Inputs   []cli.Identity      `json:"inputs,omitempty"`   // files that the options name, the platform excepted
+	Data     *cli.Identity       `json:"data,omitempty"`     // what was trained and tested on
 	GPUs     []train.DeviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
 	Program *peer.Versions `json:"program,omitempty"` // that trained, where it is not this one
@@ -63,19 +61,6 @@ type manifest struct {
 	Diverged *train.Divergence `json:"diverged,omitempty"`
 }
 
-// identity is a named input and the hash of its contents.
-type identity struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
-}
-
-type host struct {
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-	Go   string `json:"go"`
-	CPUs int    `json:"cpus"`
-}
-
 // readManifest reads the manifest of a run directory.
 func readManifest(dir string) (*manifest, error) {
 	m := new(manifest)
@@ -85,7 +70,7 @@ func readManifest(dir string) (*manifest, error) {
 // createRun begins the directory of a run. An input that lies in it is refused, since the run
 // takes its place and could not be repeated.
 func createRun(dir string, m *manifest) (*rundir.Dir, error) {
-	for _, in := range append(m.Inputs[:len(m.Inputs):len(m.Inputs)], identity{Name: m.Options.Platform}) {
+	for _, in := range append(m.Inputs[:len(m.Inputs):len(m.Inputs)], cli.Identity{Name: m.Options.Platform}) {
 		if in.Name != "" && liesIn(in.Name, dir) {
 			return nil, cli.InputErrorf("%s is read by this run and lies in the directory that it replaces; copy it elsewhere, or name another directory than %s with --out", in.Name, dir)
 		}
@@ -148,8 +133,8 @@ func argsWithout(args []string, flags ...string) []string {
 
 // hashInputs identifies the files that the options name, so that rerun can tell that one
 // changed: except the platform, of which a run directory keeps a copy, and the data.
-func hashInputs(o *options) ([]identity, error) {
-	var ids []identity
+func hashInputs(o *options) ([]cli.Identity, error) {
+	var ids []cli.Identity
 	paths := readPaths()
 	for _, in := range []struct {
 		flag, value string
@@ -163,28 +148,17 @@ func hashInputs(o *options) ([]identity, error) {
 		if err := in.fits(path); err != nil {
 			return nil, err
 		}
-		sum, err := hashFile(path)
+		sum, err := cli.HashFile(path)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, identity{path, sum})
+		ids = append(ids, cli.Identity{Name: path, SHA256: sum})
 	}
 	return ids, nil
 }
 
-func hashFile(path string) (string, error) {
-	f, err := durable.Open(path)
-	if err != nil {
-		return "", cli.AsInput(err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return fmt.Sprintf("%x", h.Sum(nil)), cli.AsInput(err)
-}
-
 // hashData identifies images and labels of both splits; test may be nil.
-func hashData(ctx context.Context, train, test *nn.Dataset) (*identity, error) {
+func hashData(ctx context.Context, train, test *nn.Dataset) (*cli.Identity, error) {
 	h := until{ctx, sha256.New()}
 	for _, d := range []*nn.Dataset{train, test} {
 		if d == nil {
@@ -197,7 +171,7 @@ func hashData(ctx context.Context, train, test *nn.Dataset) (*identity, error) {
 		}
 		cli.Must(binary.Write(h.Hash, binary.LittleEndian, d.Labels))
 	}
-	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}, nil
+	return &cli.Identity{Name: train.Name, SHA256: fmt.Sprintf("%x", h.Sum(nil))}, nil
 }
 
 // until is a hash that refuses what is written when its context has ended.

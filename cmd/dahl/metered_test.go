@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/rundir"
@@ -43,7 +44,7 @@ func TestMeteredSteps(t *testing.T) {
 		}
 		predicted, measured := w.figures(result), w.figures(result, readings...)
 		steps := plan.MeteredSteps(&predicted, &measured)
-		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
+		if got := words.Metered(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)
 		}
 	}

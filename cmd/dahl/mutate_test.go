@@ -18,8 +18,8 @@ import (
 var edges = []string{"0", "-1", "1", "NaN", "Inf", "-Inf", "1e308", "-1e308", "1e-320", "4294967296", "9223372036854775807", "9223372036854775808",
 	"0x10", "1_000", "", " ", "\"", "[]", "{}", "null", "true", "\x1b[31m", "\u0085", "\ufeff", "..", "a,b", "=1+1", "<b>", strings.Repeat("x", 300)}
 
-// digitsOf finds numbers, and words finds what stands between quotes, in a text.
-var digitsOf, words = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`), regexp.MustCompile(`"[^"\n]*"`)
+// digitsOf finds numbers, and textsOf finds what stands between quotes, in a text.
+var digitsOf, textsOf = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`), regexp.MustCompile(`"[^"\n]*"`)
 
 // mutate changes some bytes, and says how.
 func mutate(random *rand.Rand, data []byte) ([]byte, string) {
@@ -77,9 +77,9 @@ func mutateText(random *rand.Rand, data []byte) ([]byte, string) {
 	case 2, 3: // a digit, so that the number stays one
 		return replace(regexp.MustCompile(`[0-9]`).FindAllIndex(data, -1), func(was []byte) string { return string('0' + (was[0]-'0'+byte(1+random.IntN(9)))%10) })
 	case 4:
-		return replace(words.FindAllIndex(data, -1), func([]byte) string { return `"` + edge + `"` })
+		return replace(textsOf.FindAllIndex(data, -1), func([]byte) string { return `"` + edge + `"` })
 	case 5: // with another word or number of the file
-		found := append(words.FindAllIndex(data, -1), digitsOf.FindAllIndex(data, -1)...)
+		found := append(textsOf.FindAllIndex(data, -1), digitsOf.FindAllIndex(data, -1)...)
 		return replace(found, func([]byte) string { f := found[random.IntN(len(found))]; return string(data[f[0]:f[1]]) })
 	case 6:
 		lines[line] = nil

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 )
 
 // reportRows reads the rows of the runs in a report, by name.
@@ -121,7 +122,7 @@ func (n *numbers) readCompare(s *summary) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for _, want := range []string{fmt.Sprintf("%s, %+.1f %% (error: + where", cli.ShowTime(c.Makespan_s.Measured), c.Makespan_s.Error_percent), s.Shown.String(), allKernels} {
+	for _, want := range []string{fmt.Sprintf("%s, %+.1f %% (error: + where", cli.ShowTime(c.Makespan_s.Measured), c.Makespan_s.Error_percent), s.Shown.String(), words.AllKernels} {
 		if !bytes.Contains(svg, []byte(want)) {
 			n.t.Errorf("%s: %s: the picture of the comparison lacks %q", n.c, n.dir, want)
 		}
@@ -137,10 +138,10 @@ func (n *numbers) readPrinted(s *summary, printed string) {
 	}
 	wants := []string{"run " + cli.ShowTime(s.MakespanS) + after + " (predicted"}
 	if s.StepS > 0 {
-		wants = append(wants, fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(s.StepS), wholeNumber(*s.ImagesPerS)), fmt.Sprintf("\nenergy    %s per image (", shortJoules(s.EnergyJ.PerImage)))
+		wants = append(wants, fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(s.StepS), cli.WholeNumber(*s.ImagesPerS)), fmt.Sprintf("\nenergy    %s per image (", cli.ShortJoules(s.EnergyJ.PerImage)))
 	}
 	if len(s.EnergyJ.Readings) == 0 {
-		wants = append(wants, shortJoules(s.EnergyJ.Total)+" ("+s.EnergyJ.Grounds)
+		wants = append(wants, cli.ShortJoules(s.EnergyJ.Total)+" ("+s.EnergyJ.Grounds)
 	}
 	for _, want := range wants {
 		if !strings.Contains(printed, want) {
@@ -154,11 +155,11 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 	t.Helper()
 	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
 	printed := mustRun(t, strings.Fields(line)...)
-	sim, err := readJSON[summary]("sim/" + summaryFile)
+	sim, err := cli.ReadJSON[summary]("sim/" + summaryFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), wholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
+	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), cli.WholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
 		t.Errorf("%s: no %q in\n%s", c, want, printed)
 	}
 	var pair struct {

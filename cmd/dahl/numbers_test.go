@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
@@ -205,7 +206,7 @@ func (c *numbersCase) check(t *testing.T, dir, printed string) *summary {
 // readSummary reads the summary, in which some numbers follow from others.
 func (n *numbers) readSummary() *summary {
 	n.t.Helper()
-	s, err := readJSON[summary](filepath.Join(n.dir, summaryFile))
+	s, err := cli.ReadJSON[summary](filepath.Join(n.dir, summaryFile))
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -325,7 +326,7 @@ func (n *numbers) readTables(s *summary, early bool) {
 func (n *numbers) readShown(s *summary) {
 	n.t.Helper()
 	file := func(name string) map[string]any {
-		m, err := readJSON[map[string]any](filepath.Join(n.dir, name))
+		m, err := cli.ReadJSON[map[string]any](filepath.Join(n.dir, name))
 		if err != nil {
 			n.t.Fatal(err)
 		}
@@ -363,7 +364,7 @@ func (n *numbers) readExperiment(s *summary) {
 	}
 	row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
 	fillTimes(&row, s)
-	(&gridRun{manifest: &experimentManifest{}}).fillJoules(&row, s, p)
+	fillJoules(&row, s, p, &grid.Manifest{})
 	for column, quantity := range map[experiment.Column]string{experiment.StepTime: "step s", experiment.Rate: "images/s", experiment.JoulesPerImage: "J/image", experiment.RunTime: "run s"} {
 		if v := row.Values[column]; !math.IsNaN(v) {
 			n.says("the row of an experiment", quantity, v)

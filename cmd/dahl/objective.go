@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plan/certificate"
@@ -101,7 +102,7 @@ func (o *options) searchText() string {
 	if o.BudgetTime > 0 {
 		return fmt.Sprintf("%s may take %v", searches, o.BudgetTime)
 	}
-	return fmt.Sprintf("%s looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", searches, thousands(o.Budget))
+	return fmt.Sprintf("%s looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", searches, naming.Thousands(o.Budget))
 }
 
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
@@ -206,14 +207,14 @@ func (o *options) objectiveUnit() string {
 // printOptimum says what was found, and how far from the least it may be.
 func printOptimum(out io.Writer, o *options, found *best.Result) {
 	unit := o.objectiveUnit()
-	looked := countText(found.Nodes, "node")
+	looked := naming.Count(found.Nodes, "node")
 	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", countText(len(found.Simulated), "plan"), countText(found.Moves, "move"), countText(found.Choices, "choice"))
+		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
-		say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
+		words.Say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
-	say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+	words.Say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
 }
 
 // boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found

@@ -113,7 +113,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 		wantVerified(t, objective)
 	}
 	file := filepath.Join("energy", rundir.CertificateFile)
-	c, err := readJSON[certificate.Certificate](file)
+	c, err := cli.ReadJSON[certificate.Certificate](file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -372,24 +372,3 @@ func (o *options) setPolicy() error {
 	o.Policy = known[i]
 	return nil
 }
-
-// given is a number of arguments with its verb.
-func given(arguments int) string {
-	switch arguments {
-	case 0:
-		return "no argument is"
-	case 1:
-		return "1 argument is"
-	}
-	return fmt.Sprintf("%d arguments are", arguments)
-}
-
-// wantArgs refuses a wrong number of arguments and says which there should be.
-func wantArgs(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return fmt.Errorf("%s wants %s; %s given", cmd.Name(), what, given(len(args)))
-		}
-		return nil
-	}
-}

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/kernels"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/schedule"
@@ -25,9 +27,6 @@ import (
 
 // peerCommand is the command in the manifest of a training by another program.
 const peerCommand = "peer"
-
-// defaultPython is the interpreter where nobody names another one.
-const defaultPython = "python3"
 
 func newPeer(args []string) *cobra.Command {
 	o := options{args: args}
@@ -58,7 +57,7 @@ dahl verify take it. Training images are not counted as right or wrong, which wo
 steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 		Example: `  dahl peer pytorch --model lenet5 --epochs 2
   dahl peer jax --python venv/bin/python --model mlp --setting best --json`,
-		Args: wantArgs(1, 1, "the program"),
+		Args: cli.WantArgs(1, 1, "the program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Program = args[0]
 			progress := cmd.OutOrStdout()
@@ -106,7 +105,7 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 	exclude(cmd, "devices", "workers")
 	f := cmd.Flags()
 	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	addPythonFlag(cmd, &o.Python, "the program")
+	cli.AddPythonFlag(cmd, &o.Python, "the program")
 	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
 	for _, name := range ofDahlAlone {
 		cli.Must(f.MarkHidden(name))
@@ -119,12 +118,6 @@ func addPeerFlags(cmd *cobra.Command, o *options) {
 		}
 		return nil
 	})
-}
-
-// addPythonFlag adds the flag that names an interpreter. It is the only way to name one: no file that others
-// may have made says which program runs.
-func addPythonFlag(cmd *cobra.Command, python *string, of string) {
-	cmd.Flags().StringVar(python, "python", defaultPython, "Python `interpreter` of "+of)
 }
 
 // runPeer runs one training from options to files.
@@ -175,7 +168,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 		return cli.PrintJSON(stdout, s)
 	}
 	r := &t.Result
-	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), countText(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
+	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), naming.Count(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
 	fmt.Fprintf(progress, "files     %s\n", dir.Path())
 	return nil
 }
@@ -220,9 +213,9 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
 	printData(out, &w.Data)
-	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, countText(w.Model.NumWeights(), "weight"), w.Options.Batch, countText(w.opts.Epochs, "epoch"))
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.Options.Batch, naming.Count(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %s\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
-		r.Setting, r.Format, r.Device, countText(r.Threads, "thread"))
+		r.Setting, r.Format, r.Device, naming.Count(r.Threads, "thread"))
 	fmt.Fprintf(out, "trained   by %s; the first losses differ by %.1g from dahl's\n", w.Method(), r.LossError)
 }
 
@@ -241,7 +234,7 @@ func peerEnergyText(e *peer.Energy) string {
 	if e.Unavailable != "" && len(e.Readings) == 0 {
 		return "energy unavailable: " + e.Unavailable
 	}
-	text := "measured " + readingsText(e.Readings)
+	text := "measured " + words.Readings(e.Readings)
 	if e.Unavailable != "" {
 		return text + ", and not of all: " + e.Unavailable
 	}

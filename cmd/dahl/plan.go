@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -154,7 +155,7 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i], o.Counted.StepS()), text)
 	}
 	if unused > 0 {
-		fmt.Fprintf(out, "without a task: %s of %s\n", thousands(unused), countText(len(w.Platform.Workers), "worker"))
+		fmt.Fprintf(out, "without a task: %s of %s\n", naming.Thousands(unused), naming.Count(len(w.Platform.Workers), "worker"))
 	}
 	printEngines(out, decided)
 	fmt.Fprintln(out)

@@ -30,7 +30,7 @@ func newPlot([]string) *cobra.Command {
 		Short:   "draw figures of a run",
 		Long:    long.String(),
 		Example: "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5",
-		Args:    wantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
+		Args:    cli.WantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return plotRun(cmd, args[0], args[1:], format, colour, steps)
 		},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/plan"
@@ -37,7 +38,7 @@ func TestRecordedPart(t *testing.T) {
 		line := slices.Concat(recordedTraining, c.args)
 		decodeObject(t, mustRun(t, slices.Concat(line, []string{"--json", "--record", "11", "--out", "all"})...), &all)
 		text := mustRun(t, append(line, "--out", "part")...)
-		s, err := readJSON[summary]("part/" + summaryFile)
+		s, err := cli.ReadJSON[summary]("part/" + summaryFile)
 		if err != nil {
 			t.Fatal(err)
 		}

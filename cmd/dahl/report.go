@@ -34,7 +34,7 @@ click on a task shows what it waited for and which of that was the cause, and le
 from cause to cause. Several runs come with a table, and their fronts of time against
 energy over each other; a run without a search of plans is a point there.`,
 		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
-		Args:    wantArgs(1, 100, "the directories of runs"),
+		Args:    cli.WantArgs(1, 100, "the directories of runs"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			return reportRuns(cmd.OutOrStdout(), dirs, out)
 		},
@@ -164,22 +164,22 @@ func (r *loadedRun) reportRow() []report.Cell {
 			row = append(row, report.Cell{Name: name, Text: show(v), Number: &v})
 		}
 	}
-	add("steps", float64(s.Steps), wholeNumber)
+	add("steps", float64(s.Steps), cli.WholeNumber)
 	add("run", s.MakespanS, cli.ShowTime)
 	if s.StepS > 0 {
 		add("step", s.StepS, cli.ShowTime)
 	}
 	if s.ImagesPerS != nil {
-		add("images/s", *s.ImagesPerS, wholeNumber)
+		add("images/s", *s.ImagesPerS, cli.WholeNumber)
 	}
 	if s.EnergyJ.Basis != energy.Unavailable {
-		add("energy of the run, modelled", s.EnergyJ.Total, shortJoules)
+		add("energy of the run, modelled", s.EnergyJ.Total, cli.ShortJoules)
 	}
 	if joules := s.joulesPerStep(); !math.IsNaN(joules) {
 		if s.EnergyJ.PerImage > 0 {
-			add("energy per image", s.EnergyJ.PerImage, shortJoules)
+			add("energy per image", s.EnergyJ.PerImage, cli.ShortJoules)
 		} else {
-			add("energy per step", joules, shortJoules)
+			add("energy per step", joules, cli.ShortJoules)
 		}
 	}
 	row = append(row, report.Cell{Name: "energy by", Text: s.energyBy()})
@@ -187,7 +187,7 @@ func (r *loadedRun) reportRow() []report.Cell {
 		add("training loss", float64(*s.TrainingLoss), cli.ThreeDigits)
 	}
 	if s.TestAccuracy != nil {
-		add("test accuracy", *s.TestAccuracy, shareText)
+		add("test accuracy", *s.TestAccuracy, cli.ShowShare)
 	}
 	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
 	add("live peak in "+host, float64(s.LivePeakBytes[host]), func(b float64) string { return cli.ShortBytes(int64(b)) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plots"
 	"dahl/rundir"
@@ -62,7 +63,7 @@ func TestReportInBrowser(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "3", "--policy", "heft", "--out", "run")
 	mustRun(t, "report", "run")
 	b.open("report.html")
-	e, err := readJSON[energy.Report](filepath.Join("run", rundir.EnergyFile))
+	e, err := cli.ReadJSON[energy.Report](filepath.Join("run", rundir.EnergyFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --out one")...)
 	mustRun(t, "report", "both", "one", "--out", "page.html")
 	b.open("page.html")
-	e, err := readJSON[energy.Report](filepath.Join("both", rundir.EnergyFile))
+	e, err := cli.ReadJSON[energy.Report](filepath.Join("both", rundir.EnergyFile))
 	if err != nil {
 		t.Fatal(err)
 	}

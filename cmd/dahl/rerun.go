@@ -32,12 +32,12 @@ Times are shown, never compared, so that it sets no clocks. It refuses when an i
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
 		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
-		Args:    wantArgs(1, 1, "the directory of a run"),
+		Args:    cli.WantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out, python)
 		},
 	}
-	addPythonFlag(cmd, &python, "a run by another program")
+	cli.AddPythonFlag(cmd, &python, "a run by another program")
 	cmd.Flags().StringVar(&out, "out", "", "keep the new run in this `directory` (default: compare and forget it)")
 	return cmd
 }
@@ -149,7 +149,7 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 // changedInput says which input of the run is not what it was.
 func (m *manifest) changedInput() error {
 	for _, file := range m.Inputs {
-		sum, err := hashFile(file.Name)
+		sum, err := cli.HashFile(file.Name)
 		if err != nil {
 			return fmt.Errorf("an input of the run is missing: %w", err)
 		}
@@ -263,8 +263,8 @@ func compareFiles(name, dir, out string) (repeatRow, error) {
 
 // printBothTimes reports how long both runs took, where both say so.
 func printBothTimes(stdout io.Writer, dir, out string) {
-	then, errThen := readJSON[summary](filepath.Join(dir, summaryFile))
-	now, errNow := readJSON[summary](filepath.Join(out, summaryFile))
+	then, errThen := cli.ReadJSON[summary](filepath.Join(dir, summaryFile))
+	now, errNow := cli.ReadJSON[summary](filepath.Join(out, summaryFile))
 	if errThen != nil || errNow != nil {
 		return
 	}

@@ -89,7 +89,7 @@ func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]str
 		if file.Name != o.Model {
 			continue
 		}
-		sum, err := hashFile(file.Name)
+		sum, err := cli.HashFile(file.Name)
 		if err == nil && sum != file.SHA256 {
 			err = cli.InputErrorf("%s has changed since the training began", file.Name)
 		}

@@ -140,7 +140,7 @@ func TestResumeSchedule(t *testing.T) {
 	}
 	sameFiles(t, stepsFile, "run", "whole")
 	mustRun(t, "rerun", "run")
-	s, err := readJSON[summary](filepath.Join("whole", summaryFile))
+	s, err := cli.ReadJSON[summary](filepath.Join("whole", summaryFile))
 	const method = "adamw lr=0.001 beta1=0.9 beta2=0.999 eps=1e-08 weight_decay=0.01 decoupled=1; " +
 		"schedule cosine over=13steps min=0 warmup=4steps from=0.25; loss cross_entropy label_smoothing=0.125; clip_norm=0.5"
 	if err != nil || s.Method != method {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"dahl/cmd/cli"
@@ -113,26 +111,10 @@ func loadRun(dir string) (*loadedRun, error) {
 	for _, file := range changed {
 		slog.Warn("a file of the run is not as it was written; dahl verify says more", "file", file)
 	}
-	s, err := readJSON[summary](filepath.Join(dir, summaryFile))
+	s, err := cli.ReadJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {
 		return nil, err
 	}
 	l, err := rundir.Load(dir, execute.Target{Variant: m.Options.Variant})
 	return &loadedRun{l, m, s}, cli.AsInput(err)
-}
-
-// readJSON reads a file that holds one object.
-func readJSON[T any](path string) (*T, error) {
-	if err := cli.CheckWhole(path); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, cli.AsInput(err)
-	}
-	v := new(T)
-	if err := json.Unmarshal(data, v); err != nil {
-		return nil, cli.InputErrorf("%s: %w", path, err)
-	}
-	return v, nil
 }

@@ -121,7 +121,7 @@ func TestSetClocks(t *testing.T) {
 		wantClock(t, dir, c.flags, "800000", "3000000")
 		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
 		m, err := readManifest(run)
-		s, errS := readJSON[summary](filepath.Join(run, summaryFile))
+		s, errS := cli.ReadJSON[summary](filepath.Join(run, summaryFile))
 		if err := errors.Join(err, errS); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestPlannedClocksOfACore(t *testing.T) {
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	newClockTree(t)
 	mustRun(t, strings.Fields(clockedTraining+"--out plain")...)
-	read, err := readJSON[map[string]any](filepath.Join("plain", "plan.json"))
+	read, err := cli.ReadJSON[map[string]any](filepath.Join("plain", "plan.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/best"
@@ -84,7 +85,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	}
 	r.w.printRun(stdout, r.summary)
 	r.w.chosen.print(stdout)
-	printStates(stdout, r.summary.States)
+	words.PrintStates(stdout, r.summary.States)
 	if out.verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
@@ -94,13 +95,13 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
 	}
 	if r.found != nil {
-		e := &explained{r.summary.Explanation, exact.Objective(o.Objective), r.found.Covered, r.w.whole, stdout}
-		e.printChosen()
+		e := &words.Explained{Explanation: r.summary.Explanation, Objective: exact.Objective(o.Objective), Covered: r.found.Covered, Machine: r.w.whole, Out: stdout, More: summaryFile}
+		e.PrintChosen()
 		printOptimum(stdout, o, r.found)
 		if o.BudgetTime > 0 {
-			say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+			words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
 		}
-		e.print()
+		e.Print()
 	}
 	fmt.Fprintf(stdout, "files     %s\n", r.dir)
 	r.head.print(stdout, "")
@@ -337,7 +338,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
-		name, countText(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), countText(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
+		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
@@ -355,13 +356,13 @@ func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
 		fmt.Fprintf(out, ", then %s per step", cli.ShortTime(o.Counted.PerStep()))
 	}
 	fmt.Fprintln(out)
-	printWaits(out, s.Waits)
+	words.PrintWaits(out, s.Waits)
 	printSources(out, s.Models)
-	fmt.Fprintf(out, "joules    %s in all (%s)\n", shortJoules(o.Joules), o.Report.Grounds())
+	fmt.Fprintf(out, "joules    %s in all (%s)\n", cli.ShortJoules(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %s, %s%s\n", countText(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
-		fmt.Fprintf(out, "room      %s of %s for lack of it\n", countText(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
+		fmt.Fprintf(out, "room      %s of %s for lack of it\n", naming.Count(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
 	}
 }
 
@@ -374,7 +375,7 @@ func printSamples(out io.Writer, s *plan.Samples) {
 	run, step, joules := &s.Makespan, &s.Step, &s.Energy
 	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s, %s to %s\n", s.Count, s.Seed,
 		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
-		shortJoules(joules.Median), shortJoules(joules.Low), shortJoules(joules.High))
+		cli.ShortJoules(joules.Median), cli.ShortJoules(joules.Low), cli.ShortJoules(joules.High))
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
@@ -395,15 +396,15 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
 		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
-		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
-		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
+		Host:    cli.ThisHost(),
+		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
 		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name
 	}
 	for _, g := range w.Program.Graphs {
-		m.Graphs = append(m.Graphs, identity{g.Name, g.Hash()})
+		m.Graphs = append(m.Graphs, cli.Identity{Name: g.Name, SHA256: g.Hash()})
 	}
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule"
@@ -19,12 +20,12 @@ import (
 // energyText prints the joules of all of a training and what they rest on.
 func (t *trainer) energyText() string {
 	o := t.Measured
-	modelled := fmt.Sprintf("%s (%s)", shortJoules(o.Joules), o.Report.Grounds())
+	modelled := fmt.Sprintf("%s (%s)", cli.ShortJoules(o.Joules), o.Report.Grounds())
 	if o.Basis == energy.Unavailable {
 		modelled = "energy unavailable: the platform names no powers"
 	}
 	if len(t.Readings) > 0 {
-		return fmt.Sprintf("measured %s; %s", readingsText(t.Readings), modelled)
+		return fmt.Sprintf("measured %s; %s", words.Readings(t.Readings), modelled)
 	}
 	return modelled
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/schedule"
@@ -94,5 +95,5 @@ func printTiles(out io.Writer, s *plan.TileSearch) {
 			clauses = append(clauses, fmt.Sprintf("%s does not run: %s", try.Tiles, try.Error))
 		}
 	}
-	say(out, "tiles", clauses...)
+	words.Say(out, "tiles", clauses...)
 }

@@ -39,7 +39,7 @@ func newTrace([]string) *cobra.Command {
 		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
 (trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE). Of
 a training the Chrome events have the prediction, too, above what was measured.`,
-		Args: wantArgs(1, 1, "the directory of a run"),
+		Args: cli.WantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return traceRun(cmd.OutOrStdout(), args[0], format)
 		},

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -100,7 +101,7 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 		fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec())
 	}
 	if m.Modelled && m.Images > 0 {
-		fmt.Fprintf(out, "  %s per image (modelled)", shortJoules(m.Joules/float64(m.Images)))
+		fmt.Fprintf(out, "  %s per image (modelled)", cli.ShortJoules(m.Joules/float64(m.Images)))
 	}
 	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
 }

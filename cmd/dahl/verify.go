@@ -28,7 +28,7 @@ graph and platform, that the tasks and copies of the plan ran in its order, the
 joules, and that no two live buffers share a byte in any memory. It prints a line for
 each and exits with 1 if one does not hold. It also says whether a run is being
 written into the directory, or one was cut off there.`,
-		Args: wantArgs(1, 1, "the directory of a run"),
+		Args: cli.WantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state := stateText(args[0])
 			m, err := readManifest(args[0])

@@ -304,7 +304,7 @@ func together(kinds []whatIfKind) string {
 		show func(float64) string
 	}{
 		{"time", func(k *whatIfKind) *whatIfStep { return k.Fastest }, func(s *whatIfStep) float64 { return s.StepS }, cli.ShowTime},
-		{"joules", func(k *whatIfKind) *whatIfStep { return k.Frugal }, func(s *whatIfStep) float64 { return s.StepJ }, shortJoules},
+		{"joules", func(k *whatIfKind) *whatIfStep { return k.Frugal }, func(s *whatIfStep) float64 { return s.StepJ }, cli.ShortJoules},
 	} {
 		alone, single, both := "", math.Inf(1), math.NaN()
 		for i := range kinds {
@@ -339,7 +339,7 @@ func (r *whatIfRow) boundText() string {
 	case exact.Time:
 		return cli.ShowTime(float64(r.Bound))
 	case exact.Energy:
-		return shortJoules(float64(r.Bound))
+		return cli.ShortJoules(float64(r.Bound))
 	}
 	return cli.ThreeDigits(float64(r.Bound)*1e6) + " mJ·ms"
 }
@@ -359,9 +359,9 @@ func printWhatIf(out io.Writer, rows []whatIfRow) {
 		}
 		image := "-"
 		if isFinite(float64(r.ImageJ)) {
-			image = shortJoules(float64(r.ImageJ))
+			image = cli.ShortJoules(float64(r.ImageJ))
 		}
-		fmt.Fprintf(out, "%-*s %10s %10s %10s %12s %8s %7.3g %8.3g  %s\n", width, r.Platform, cli.ShowTime(float64(r.StepS)), shortJoules(float64(r.StepJ)), image,
+		fmt.Fprintf(out, "%-*s %10s %10s %10s %12s %8s %7.3g %8.3g  %s\n", width, r.Platform, cli.ShowTime(float64(r.StepS)), cli.ShortJoules(float64(r.StepJ)), image,
 			r.boundText(), gapText(float64(r.Gap)), float64(r.TimeRatio), float64(r.EnergyRatio), space.Choice{Devices: r.Devices, Tiles: r.Tiles})
 	}
 	for i := range rows {
@@ -382,7 +382,7 @@ func printWhatIf(out io.Writer, rows []whatIfRow) {
 				step *whatIfStep
 			}{{"shortest", k.Fastest}, {"fewest joules", k.Frugal}} {
 				if best.step != nil {
-					fmt.Fprintf(out, "  %-9s %-13s %10s %10s  %s\n", k.Kind, best.what, cli.ShowTime(best.step.StepS), shortJoules(best.step.StepJ), space.Choice{Devices: best.step.Devices, Tiles: best.step.Tiles})
+					fmt.Fprintf(out, "  %-9s %-13s %10s %10s  %s\n", k.Kind, best.what, cli.ShowTime(best.step.StepS), cli.ShortJoules(best.step.StepJ), space.Choice{Devices: best.step.Devices, Tiles: best.step.Tiles})
 				}
 			}
 		}

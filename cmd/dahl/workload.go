@@ -40,7 +40,7 @@ type workload struct {
 	samples train.Samples
 	clocks  *machineClocks   // of a training; nil: none were asked for
 	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
-	inputs  []identity       // files that the options name, for the manifest
+	inputs  []cli.Identity   // files that the options name, for the manifest
 }
 
 // searched is a search for a plan, and what it has found.

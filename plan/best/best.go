@@ -55,11 +55,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
+	"dahl/parallel"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -252,7 +251,7 @@ func (f *finder) price(ctx context.Context) error {
 // of the others cannot.
 func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
 	all := make([]*candidate, len(choices))
-	err = inParallel(ctx, len(choices), func(i int) error {
+	err = parallel.Do(ctx, len(choices), func(i int) error {
 		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
@@ -376,7 +375,7 @@ func (f *finder) choose(ctx context.Context) error {
 	}
 	slices.SortStableFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	finalists = finalists[:min(len(finalists), 8)]
-	err := inParallel(ctx, len(finalists), func(i int) error {
+	err := parallel.Do(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
 		return c.take(ctx, f.Options, c.Plan, longRun)
 	})
@@ -447,22 +446,4 @@ func (f *finder) result() (*Result, error) {
 	r.Simulated = f.different()
 	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
-}
-
-// inParallel calls do for all numbers below n, as many at a time as the machine has processors.
-func inParallel(ctx context.Context, n int, do func(i int) error) error {
-	var wait sync.WaitGroup
-	errs := make([]error, n)
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range n {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = do(i)
-			}
-		})
-	}
-	wait.Wait()
-	return cmp.Or(errs...)
 }

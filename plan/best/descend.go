@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"dahl/parallel"
 	"dahl/platform"
 )
 
@@ -171,7 +172,7 @@ func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(
 	for i, c := range some {
 		before[i] = c.nodes + c.plans*c.nodesOfPlan()
 	}
-	err := inParallel(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
+	err := parallel.Do(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
 	for i, c := range some {
 		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
 		f.offer(c)

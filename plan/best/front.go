@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/parallel"
 	"dahl/plan/improve"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -108,7 +109,7 @@ func (f *finder) settle(ctx context.Context) error {
 		if len(front) == 0 {
 			return nil
 		}
-		err := inParallel(ctx, len(front), func(i int) error {
+		err := parallel.Do(ctx, len(front), func(i int) error {
 			t := &front[i]
 			d, err := of[t.Plan].priced.Decide(schedule.Choice{Plans: []*schedule.Plan{t.Plan}})
 			if err != nil {

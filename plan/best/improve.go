@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/parallel"
 	"dahl/plan/improve"
 	"dahl/platform"
 	"dahl/schedule"
@@ -67,7 +68,7 @@ func (f *finder) inherit(ctx context.Context) error {
 			}
 		}
 	}
-	return inParallel(ctx, len(all), func(i int) error {
+	return parallel.Do(ctx, len(all), func(i int) error {
 		c, before := all[i], all[i].Try
 		if plans[i] == nil {
 			return nil
@@ -108,7 +109,7 @@ func (c *candidate) worker(name string) int {
 // improveEach makes so many moves from the plan of each of some choices, with so many copies of buffers.
 func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []int32, moves int) error {
 	found := make([]*improve.Result, len(from))
-	err := inParallel(ctx, len(from), func(i int) (err error) {
+	err := parallel.Do(ctx, len(from), func(i int) (err error) {
 		c := from[i]
 		found[i], err = improve.Search(ctx, c.priced, c.Plan, improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: moves,
 			Clocks: f.freeClocks(c.priced.Platform), Deadline: f.Deadline, Copies: copies[i], Seed: uint64(moves)})

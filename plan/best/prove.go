@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/parallel"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
@@ -53,7 +54,7 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	if f.Quick {
 		return nil
 	}
-	return inParallel(ctx, len(some), func(i int) error {
+	return parallel.Do(ctx, len(some), func(i int) error {
 		if c := some[i]; !c.proven && c.leaf == nil {
 			return f.bound(ctx, &proving{group: []*candidate{c}, by: work})
 		}
@@ -86,7 +87,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		}
 		at[key].group = append(at[key].group, c)
 	}
-	return inParallel(ctx, len(groups), func(i int) error { return f.bound(ctx, groups[i]) })
+	return parallel.Do(ctx, len(groups), func(i int) error { return f.bound(ctx, groups[i]) })
 }
 
 // How the bound of a choice was found, from weak to strong.
@@ -113,7 +114,7 @@ func (f *finder) prove(ctx context.Context) error {
 		for i, p := range tasks {
 			before[i] = p.group[0].bound
 		}
-		if err := inParallel(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i]) }); err != nil {
+		if err := parallel.Do(ctx, len(tasks), func(i int) error { return f.bound(ctx, tasks[i]) }); err != nil {
 			return err
 		}
 		for i, p := range tasks {
@@ -204,7 +205,7 @@ func (f *finder) share(ctx context.Context, p *proving) error {
 	less := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
 		return c.bound >= bound || c.graph != p.group[0].graph || !slices.ContainsFunc(p.group, c.isPartOf)
 	})
-	return inParallel(ctx, len(less), func(i int) error {
+	return parallel.Do(ctx, len(less), func(i int) error {
 		c := less[i]
 		m, err := f.models.Of(c.priced, c.graph, p.model.Objective)
 		if err == nil && p.model.Relaxes(m.Within(f.Deadline)) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dahl/energy"
+	"dahl/parallel"
 	"dahl/plan"
 	"dahl/plan/improve"
 	"dahl/platform"
@@ -337,7 +338,7 @@ func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spr
 		return &Spread{Seed: seed, Missing: plan.NoDistributions}, nil
 	}
 	drawn := make([][]float64, draws) // by draw and plan; nil: there was no time
-	err := inParallel(ctx, draws, func(k int) error {
+	err := parallel.Do(ctx, draws, func(k int) error {
 		values := make([]float64, len(plans))
 		for i, d := range decided {
 			scale := plan.Draw(d.Problem(0, 1, false), seed, uint64(k))

@@ -1,11 +1,11 @@
 package certificate
 
 import (
+	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
+	"dahl/parallel"
 	"dahl/plan/space"
 )
 
@@ -23,11 +23,11 @@ func (c *Certificate) Check(s *space.Space) error {
 		return err
 	}
 	k := &checking{Certificate: c, space: s, parts: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
-	if err := inParallel(len(c.Leaves), k.checkLeaf); err != nil {
+	if err := parallel.Do(context.Background(), len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
 	choices := slices.Concat(s.Choices(), c.Further)
-	return inParallel(len(choices), func(i int) error { return k.checkCovered(choices[i]) })
+	return parallel.Do(context.Background(), len(choices), func(i int) error { return k.checkCovered(choices[i]) })
 }
 
 func sameNames(a, b []string) bool {
@@ -191,27 +191,4 @@ func (m *Model) without(device int) (*Model, bool) {
 		}
 	}
 	return &rest, true
-}
-
-// inParallel calls do for 0 to n−1, on all processors at one time, and returns the error of the least of these.
-func inParallel(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for i := range next {
-				errs[i] = do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package words
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"dahl/plan"
 )
 
-// printStates says what clocks, sleep and caps did; nothing where there are none.
-func printStates(out io.Writer, s *plan.States) {
+// PrintStates says what clocks, sleep and caps did; nothing where there are none.
+func PrintStates(out io.Writer, s *plan.States) {
 	if s == nil {
 		return
 	}
@@ -27,7 +27,7 @@ func printStates(out io.Writer, s *plan.States) {
 	}
 	j := &s.Joules
 	fmt.Fprintf(out, "causes    per step: idle %s, busy %s, transfers %s, host %s, asleep or off %s, changes %s\n",
-		shortJoules(j.Idle), shortJoules(j.Busy), shortJoules(j.Transfer), shortJoules(j.Host), shortJoules(j.Sleep), shortJoules(j.Switching))
+		cli.ShortJoules(j.Idle), cli.ShortJoules(j.Busy), cli.ShortJoules(j.Transfer), cli.ShortJoules(j.Host), cli.ShortJoules(j.Sleep), cli.ShortJoules(j.Switching))
 	for _, c := range s.Caps {
 		fmt.Fprintf(out, "cap       %s: %s W, at most %s W reached\n", c.Of, cli.ThreeDigits(c.CapWatts), cli.ThreeDigits(c.GreatestWatts))
 	}

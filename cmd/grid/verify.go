@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type verifyFlags struct {
 	python string
 }
 
-func newExperimentVerify() *cobra.Command {
+func newVerify(p *Program) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
@@ -39,24 +39,24 @@ shown beside. It exits with 1 if something differs that must not. Start it in th
 directory where the experiment was started.`,
 		Example: `  dahl experiment verify dahl-experiment-schedulers --count 5 --seed 2
   dahl experiment verify results --cells 'batch=16,*'`,
-		Args: wantArgs(1, 1, "the directory of an experiment"),
+		Args: cli.WantArgs(1, 1, "the directory of an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verifyExperiment(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
+			return p.verify(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.cells, "cells", "*", "the cells whose names match a `pattern`, in which * stands for any text")
 	cmd.Flags().IntVar(&f.count, "count", 0, "`n` of them, drawn at random (0: all)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`seed` of what is drawn")
-	addPythonFlag(cmd, &f.python, "the contestants that need one")
+	cli.AddPythonFlag(cmd, &f.python, "the contestants that need one")
 	return cmd
 }
 
-// verifyExperiment repeats cells of a directory.
-func verifyExperiment(ctx context.Context, out io.Writer, dir string, f *verifyFlags) error {
+// verify repeats cells of a directory.
+func (p *Program) verify(ctx context.Context, out io.Writer, dir string, f *verifyFlags) error {
 	if err := cli.CheckNotNegative("count", f.count); err != nil {
 		return err
 	}
-	m, err := readExperiment(dir)
+	m, err := ReadManifest(dir)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func verifyExperiment(ctx context.Context, out io.Writer, dir string, f *verifyF
 	if err != nil {
 		return err
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), manifest: m}
+	r := &gridRun{source: x, program: p, cells: x.file.Cells(), manifest: m}
 	chosen, err := r.choose(dir, f)
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func verifyExperiment(ctx context.Context, out io.Writer, dir string, f *verifyF
 	wrong := 0
 	if err := r.checkResults(dir); err != nil {
 		wrong++
-		fmt.Fprintf(out, "%s: %v\n", resultsCSV, err)
+		fmt.Fprintf(out, "%s: %v\n", ResultsFile, err)
 	} else {
-		fmt.Fprintf(out, "%s: what the cells say\n", resultsCSV)
+		fmt.Fprintf(out, "%s: what the cells say\n", ResultsFile)
 	}
 	defer cli.Saving(ctx, "the cell that is repeated is ended")()
 	for i, c := range chosen {
-		at := filepath.Join(dir, cellsDir, c.Name())
+		at := filepath.Join(dir, CellsDir, c.Name())
 		text, err := contestantOf(c).verify(ctx, at, f.python)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d of %d cells were compared: %w", i, len(chosen), ctx.Err())
@@ -107,7 +107,7 @@ func (r *gridRun) choose(dir string, f *verifyFlags) (chosen []*experiment.Cell,
 		if err != nil {
 			return nil, cli.InputErrorf("--cells %q: %w", f.cells, err)
 		}
-		if row := contestantOf(c).row(r, c, filepath.Join(dir, cellsDir, c.Name())); match && row.Status == experiment.OK {
+		if row := r.program.Row(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())); match && row.Status == experiment.OK {
 			chosen = append(chosen, c)
 		}
 	}
@@ -131,13 +131,13 @@ func (r *gridRun) checkResults(dir string) error {
 	r.table = experiment.Table{File: r.file}
 	for i := range r.cells {
 		c := &r.cells[i]
-		r.table.Rows = append(r.table.Rows, contestantOf(c).row(r, c, filepath.Join(dir, cellsDir, c.Name())))
+		r.table.Rows = append(r.table.Rows, r.program.Row(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())))
 	}
 	var now bytes.Buffer
 	if err := r.table.WriteCSV(&now); err != nil {
 		return err
 	}
-	then, err := rundir.ReadAs(filepath.Join(dir, resultsCSV), rundir.All)
+	then, err := rundir.ReadAs(filepath.Join(dir, ResultsFile), rundir.All)
 	if err != nil {
 		return err
 	}

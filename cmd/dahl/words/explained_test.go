@@ -1,13 +1,9 @@
-package main
+package words
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/plan/best"
@@ -36,9 +32,9 @@ func TestExplained(t *testing.T) {
 	}
 	var out bytes.Buffer
 	machine := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU}, {Name: "gpu0", Kind: "cuda"}, {Name: "gpu1", Kind: "cuda"}}}
-	x := &explained{e, exact.Energy, best.Covered{Sets: 20, Tilings: 8}, machine, &out}
-	x.printChosen()
-	x.print()
+	x := &Explained{e, exact.Energy, best.Covered{Sets: 20, Tilings: 8}, machine, &out, "summary.json"}
+	x.PrintChosen()
+	x.Print()
 	want := `chosen    cpu:2,gpu0 with tiles whole, planned by branch and bound
           cpu: 3 of the tasks on 1 of the 2 units chosen, busy 25 %, clocks 2 at slow and 1 at base,
           2 dense by avx2 (avx512 is the fastest by itself); gpu0: 9 of the tasks, busy 80 %, asleep
@@ -60,62 +56,5 @@ spread    18 mJ to 22 mJ from 5 to 95 % of 100 draws of all durations; the next 
 `
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
-	}
-}
-
-// TestExplainedRun: what plan prints is what it writes as JSON, and where nothing is drawn it says why.
-func TestExplainedRun(t *testing.T) {
-	t.Chdir(t.TempDir())
-	const machine = `name = "m"
-host_power = "10 W"
-[[memory]]
-name = "ram"
-bandwidth = "10 GB/s"
-[[device]]
-name = "cpu"
-kind = "cpu"
-count = 2
-memory = "ram"
-speed = { float32 = "10 GF/s" }
-%spower = { idle = "1 W", busy = "5 W" }
-`
-	writeTestFile(t, "m.toml", fmt.Sprintf(machine, "run_spread = 0.05\n"))
-	writeTestFile(t, "flat.toml", fmt.Sprintf(machine, ""))
-	run := func(file string, more ...string) string {
-		return mustRun(t, append([]string{"plan", "--platform", file, "--model", "mlp", "--batch", "16", "--objective", "energy", "--budget", "2000", "--out", "p"}, more...)...)
-	}
-	text := run("m.toml")
-	var s struct {
-		best.Explanation
-		StepJ float64 `json:"steady_step_j"`
-	}
-	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
-		t.Fatal(err)
-	}
-	f, w := &s.Chosen.Figures, &s.Chosen.Why
-	if sum := w.BaseJ + w.LeftOutJ + w.IdleJ + w.BusyJ + w.TransferJ + w.StatesJ; f.StepJ != s.StepJ || sum < 0.999999*f.StepJ || sum > 1.000001*f.StepJ {
-		t.Errorf("a step takes %v J, in the explanation %v J with parts of %v J", s.StepJ, f.StepJ, sum)
-	}
-	tasks := 0
-	for _, u := range s.Chosen.Use {
-		tasks += u.Tasks
-	}
-	if s.Next == nil || s.Spread.Chosen == nil {
-		t.Fatalf("next %+v, spread %+v", s.Next, s.Spread)
-	}
-	for _, want := range []string{
-		"chosen    " + choiceText(s.Chosen.Devices, s.Chosen.Tiles), fmt.Sprintf("cpu: %d of the tasks on", tasks),
-		fmt.Sprintf("why       %s in %s", shortJoules(f.StepJ), cli.ShowTime(f.StepS)),
-		"next      " + choiceText(s.Next.Devices, s.Next.Tiles), "spread    " + shortJoules(s.Spread.Chosen.Low) + " to " + shortJoules(s.Spread.Chosen.High),
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if text := run("flat.toml"); !strings.Contains(text, "spread    not known: every duration of this run is one number") {
-		t.Errorf("nothing is drawn:\n%s", text)
-	}
-	if text := mustRun(t, "plan", "--platform", "flat.toml", "--model", "mlp", "--batch", "16", "--out", "q"); strings.Contains(text, "chosen  ") || strings.Contains(text, "spread  ") {
-		t.Errorf("without an objective:\n%s", text)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/naming"
 	"dahl/plots"
 	"dahl/rundir/durable"
 	"dahl/rundir/experiment"
@@ -25,18 +25,17 @@ import (
 	"dahl/train/peer"
 )
 
-// experimentFlags are the flags of experiment run.
-type experimentFlags struct {
+// runFlags are the flags of experiment run.
+type runFlags struct {
 	dir           string
 	small, json   bool
 	allowModified bool
 	data          []string
-	idle          time.Duration // how long meters are read while nothing runs
 	python        string
 }
 
-func newExperimentRun([]string) *cobra.Command {
-	f := experimentFlags{idle: idleWindow}
+func newRun(p *Program) *cobra.Command {
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run FILE|NAME",
 		Short: "run the cells of an experiment that have not run yet",
@@ -84,25 +83,25 @@ the probability that stands below the table, however the values are distributed.
 File names in an experiment are as on the command line of a cell: from the directory in
 which dahl was started.
 
-` + experimentTables(),
+` + tablesHelp(),
 		Example: `  dahl experiment run schedulers --small
   dahl experiment run mine.toml --out results --data fashion=data/fashion-mnist`,
-		Args: wantArgs(1, 1, "an experiment: a file, or the name of one that ships with dahl"),
+		Args: cli.WantArgs(1, 1, "an experiment: a file, or the name of one that ships with dahl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExperiment(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &f)
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
 	cmd.Flags().BoolVar(&f.small, "small", false, "the small version: what [small] in the file says")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil, "take other data in a case: `case=DATA` (repeat it for several cases)")
-	addPythonFlag(cmd, &f.python, "the contestants that need one")
+	cli.AddPythonFlag(cmd, &f.python, "the contestants that need one")
 	cmd.Flags().BoolVar(&f.allowModified, "allow-modified", false, "run also with a program that was built from modified sources, which nobody can build again")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
-// experimentTables lists the columns, the kinds of figures and the contestants for the help.
-func experimentTables() string {
+// tablesHelp lists the columns, the kinds of figures and the contestants for the help.
+func tablesHelp() string {
 	var b strings.Builder
 	b.WriteString("The columns of results.csv, beside the coordinates, the repetition and what the numbers rest on:\n")
 	for _, c := range experiment.Columns() {
@@ -121,10 +120,11 @@ func experimentTables() string {
 
 // gridRun is an experiment that runs.
 type gridRun struct {
-	*experimentSource
+	*source
+	program  *Program
 	cells    []experiment.Cell
 	dir      *durable.Dir
-	manifest *experimentManifest
+	manifest *Manifest
 	table    experiment.Table
 	progress io.Writer
 	bar      *cli.ProgressBar
@@ -132,17 +132,17 @@ type gridRun struct {
 	installed map[string]error
 }
 
-// runExperiment runs what has not run yet and writes all results.
-func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f *experimentFlags) error {
-	x, err := openExperiment(name, f.small, f.data)
+// run runs what has not run yet and writes all results.
+func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, name string, f *runFlags) error {
+	x, err := open(name, f.small, f.data)
 	if err != nil {
 		return err
 	}
-	r := &gridRun{experimentSource: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[string]error{}}
+	r := &gridRun{source: x, program: p, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[string]error{}}
 	if f.json {
 		r.progress = io.Discard
 	}
-	if err := cmp.Or(refuseModified(cli.ThisBuild(), f.allowModified), checkCells(r.file, r.cells)); err != nil {
+	if err := cmp.Or(refuseModified(cli.ThisBuild(), f.allowModified), p.Check(r.file, r.cells)); err != nil {
 		return err
 	}
 	path := cmp.Or(f.dir, "dahl-experiment-"+r.file.Name)
@@ -165,7 +165,7 @@ func runExperiment(ctx context.Context, stdout, stderr io.Writer, name string, f
 		r.print(stdout)
 	}
 	if failed := r.table.Count(experiment.Failed); runErr == nil && failed > 0 {
-		runErr = fmt.Errorf("%d of %d cells failed; %s in %s says why", failed, len(r.cells), resultsCSV, path)
+		runErr = fmt.Errorf("%d of %d cells failed; %s in %s says why", failed, len(r.cells), ResultsFile, path)
 	}
 	return runErr
 }
@@ -179,22 +179,22 @@ func refuseModified(b cli.Build, allowed bool) error {
 }
 
 // open makes or takes over the directory and writes what runs.
-func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lock *durable.File, err error) {
-	earlier, err := earlierExperiment(path)
+func (r *gridRun) open(ctx context.Context, path string, f *runFlags) (lock *durable.File, err error) {
+	earlier, err := earlier(path)
 	if err != nil {
 		return nil, err
 	}
 	if r.dir, err = durable.MakeDir(path); err != nil {
 		return nil, cli.AsInput(err)
 	}
-	lock, err = r.dir.Lock(lockFile, fmt.Sprintf("process %d", os.Getpid()))
+	lock, err = r.dir.Lock(LockFile, fmt.Sprintf("process %d", os.Getpid()))
 	if err != nil {
 		r.dir.Close()
 		return nil, cli.InputErrorf("%s: %w; wait for it, or name another directory with --out", path, err)
 	}
-	r.manifest = &experimentManifest{Format: experimentFormat, Build: cli.ThisBuild(),
-		Host: host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
-		File: identity{r.name, fmt.Sprintf("%x", sha256.Sum256(r.text))}, Small: f.small, Data: f.data, Python: f.python}
+	r.manifest = &Manifest{Format: headFormat, Build: cli.ThisBuild(),
+		Host: cli.ThisHost(),
+		File: cli.Identity{Name: r.name, SHA256: fmt.Sprintf("%x", sha256.Sum256(r.text))}, Small: f.small, Data: f.data, Python: f.python}
 	here, err := cli.Machine("", "", false)
 	if err == nil {
 		r.manifest.CPU = here.Name
@@ -203,7 +203,7 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 		err = r.goesOn(path, earlier)
 	}
 	if err == nil && r.manifest.Idle == nil {
-		r.manifest.Idle, err = r.measureIdle(ctx, f.idle)
+		r.manifest.Idle, err = r.measureIdle(ctx)
 	}
 	if err == nil {
 		err = r.begin()
@@ -220,7 +220,7 @@ func (r *gridRun) open(ctx context.Context, path string, f *experimentFlags) (lo
 func (r *gridRun) begin() error {
 	entries, err := os.ReadDir(r.dir.Path())
 	for _, e := range entries {
-		for _, name := range []string{experimentHead, experimentFile, resultsCSV, resultsTable} {
+		for _, name := range []string{HeadFile, CopyFile, ResultsFile, TableFile} {
 			if strings.HasPrefix(e.Name(), "."+name+"-") {
 				err = cmp.Or(err, r.dir.Remove(e.Name()))
 			}
@@ -229,18 +229,18 @@ func (r *gridRun) begin() error {
 	if err != nil {
 		return err
 	}
-	err = r.dir.Replace(experimentHead, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) })
+	err = r.dir.Replace(HeadFile, func(w io.Writer) error { return cli.PrintJSON(w, r.manifest) })
 	if err == nil {
-		err = r.dir.Replace(experimentFile, writeText(string(r.text)))
+		err = r.dir.Replace(CopyFile, writeText(string(r.text)))
 	}
 	if err == nil {
-		err = r.dir.Mkdir(cellsDir)
+		err = r.dir.Mkdir(CellsDir)
 	}
 	return err
 }
 
-// earlierExperiment is what ran in a directory before; nil: nothing did.
-func earlierExperiment(path string) (*experimentManifest, error) {
+// earlier is what ran in a directory before; nil: nothing did.
+func earlier(path string) (*Manifest, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -249,12 +249,12 @@ func earlierExperiment(path string) (*experimentManifest, error) {
 		return nil, cli.InputErrorf("output directory: %w", err)
 	}
 	others := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { // what was cut off before there was a manifest
-		return e.Name() == lockFile || strings.HasPrefix(e.Name(), "."+experimentHead)
+		return e.Name() == LockFile || strings.HasPrefix(e.Name(), "."+HeadFile)
 	})
 	if len(others) == 0 {
 		return nil, nil
 	}
-	m, err := readExperiment(path)
+	m, err := ReadManifest(path)
 	if err != nil {
 		return nil, cli.InputErrorf("output directory %s is not empty and not that of an experiment; name another with --out", path)
 	}
@@ -263,7 +263,7 @@ func earlierExperiment(path string) (*experimentManifest, error) {
 
 // goesOn refuses a directory whose results another program or machine has made, and keeps what was
 // measured of the machine.
-func (r *gridRun) goesOn(path string, earlier *experimentManifest) error {
+func (r *gridRun) goesOn(path string, earlier *Manifest) error {
 	now := r.manifest
 	switch {
 	case earlier.Build != now.Build:
@@ -309,7 +309,7 @@ func (r *gridRun) runCells(ctx context.Context) error {
 		r.table.Rows[i] = row
 		left := time.Duration(float64(time.Since(begun)) / float64(done+1) * float64(len(missing)-done-1))
 		r.printCell(&row, done+1, len(missing), left)
-		if err := r.dir.Replace(resultsCSV, r.table.WriteCSV); err != nil {
+		if err := r.dir.Replace(ResultsFile, r.table.WriteCSV); err != nil {
 			return err
 		}
 	}
@@ -318,27 +318,27 @@ func (r *gridRun) runCells(ctx context.Context) error {
 
 // cellDir is the run directory of a cell.
 func (r *gridRun) cellDir(c *experiment.Cell) string {
-	return filepath.Join(r.dir.Path(), cellsDir, c.Name())
+	return filepath.Join(r.dir.Path(), CellsDir, c.Name())
 }
 
 // row reads what a cell came to.
 func (r *gridRun) row(c *experiment.Cell) experiment.Row {
-	return contestantOf(c).row(r, c, r.cellDir(c))
+	return r.program.Row(c, r.args(c), r.manifest, r.cellDir(c))
 }
 
 // write writes tables and figures.
 func (r *gridRun) write() error {
-	if err := r.dir.Replace(resultsCSV, r.table.WriteCSV); err != nil {
+	if err := r.dir.Replace(ResultsFile, r.table.WriteCSV); err != nil {
 		return err
 	}
-	if err := r.dir.Replace(resultsTable, r.writeTable); err != nil {
+	if err := r.dir.Replace(TableFile, r.writeTable); err != nil {
 		return err
 	}
-	if err := cmp.Or(r.dir.RemoveAll(figuresDir), r.dir.Mkdir(figuresDir)); err != nil {
+	if err := cmp.Or(r.dir.RemoveAll(FiguresDir), r.dir.Mkdir(FiguresDir)); err != nil {
 		return err
 	}
 	for _, c := range r.table.Charts() {
-		err := r.dir.Replace(filepath.Join(figuresDir, c.Name+".svg"), func(w io.Writer) error { return drawChart(w, "svg", r.file, &c) })
+		err := r.dir.Replace(filepath.Join(FiguresDir, c.Name+".svg"), func(w io.Writer) error { return drawChart(w, "svg", r.file, &c) })
 		if err != nil && !errors.Is(err, plots.ErrNoData) {
 			return fmt.Errorf("figure %s: %w", c.Name, err)
 		}
@@ -356,6 +356,6 @@ func (r *gridRun) writeTable(w io.Writer) error {
 	if m.Build.Dirty {
 		modified = " with modified sources"
 	}
-	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %s, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, tables.Markdown(m.CPU), countText(m.Host.CPUs, "core"), m.Host.OS, m.Host.Arch, tables.Markdown(m.File.Name), m.File.SHA256)
+	_, err := fmt.Fprintf(w, "\ndahl %s, commit %s%s; %s, %s, %s/%s. Experiment %s, sha256 %.12s.\n", m.Build.Version, m.Build.Commit, modified, tables.Markdown(m.CPU), naming.Count(m.Host.CPUs, "core"), m.Host.OS, m.Host.Arch, tables.Markdown(m.File.Name), m.File.SHA256)
 	return err
 }

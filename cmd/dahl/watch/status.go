@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/train"
 )
 
@@ -171,7 +172,7 @@ func (s *status) rateText() string {
 	if s.imagesPerS == 0 {
 		return "- images/s"
 	}
-	return thousands(int(math.Round(s.imagesPerS))) + " images/s"
+	return naming.Thousands(int(math.Round(s.imagesPerS))) + " images/s"
 }
 
 func (s *status) busyText() string {

@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
 	"dahl/naming"
@@ -21,8 +20,6 @@ type contestant struct {
 	args func(r *gridRun, c *experiment.Cell) []string
 	// run leaves the run of a cell in a directory. It goes on with one that was interrupted.
 	run func(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) error
-	// row reads that run. Its status is Missing where the directory does not hold the run of this cell.
-	row func(r *gridRun, c *experiment.Cell, dir string) experiment.Row
 	// verify runs the cell again, where it needs an interpreter by that one, and compares. Text is what may
 	// differ, such as times.
 	verify func(ctx context.Context, dir, python string) (text string, err error)
@@ -30,9 +27,9 @@ type contestant struct {
 
 // contestants is the table of them. The first one trains where an experiment names none.
 func contestants() []contestant {
-	all := []contestant{{"dahl", "this program", dahlArgs, runDahl, (*gridRun).dahlRow, verifyDahl}}
+	all := []contestant{{"dahl", "this program", dahlArgs, runDahl, verifyDahl}}
 	for _, p := range peer.Programs() {
-		all = append(all, contestant{p.Name, p.Doc, peerArgs, runPeerCell, (*gridRun).dahlRow, verifyDahl})
+		all = append(all, contestant{p.Name, p.Doc, peerArgs, runPeerCell, verifyDahl})
 	}
 	return all
 }
@@ -45,23 +42,18 @@ func dahlArgs(r *gridRun, c *experiment.Cell) []string {
 // settingKey is the key of cells that is no flag of execute, but of peer.
 const settingKey = "setting"
 
-// peerFlagSet are the flags of peer.
-func peerFlagSet() *pflag.FlagSet {
-	cmd := &cobra.Command{Use: peerCommand}
-	addPeerFlags(cmd, &options{})
-	return cmd.Flags()
-}
-
 // peerArgs leaves out what only dahl reads, such as the policy.
 func peerArgs(r *gridRun, c *experiment.Cell) []string {
-	flags := peerFlagSet()
+	cmd := &cobra.Command{Use: r.program.PeerCommand}
+	r.program.AddPeerFlags(cmd)
+	flags := cmd.Flags()
 	var without []string
 	for _, s := range c.Settings {
 		if f := flags.Lookup(s.Key); f == nil || f.Hidden {
 			without = append(without, s.Key)
 		}
 	}
-	return append([]string{peerCommand, c.Setting(experiment.ContestantAxis), "--python=" + r.manifest.Python}, c.Args(without...)...)
+	return append([]string{r.program.PeerCommand, c.Setting(experiment.ContestantAxis), "--python=" + r.manifest.Python}, c.Args(without...)...)
 }
 
 // runPeerCell runs a cell as a process of this program, if the other program is installed.

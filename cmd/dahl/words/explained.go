@@ -1,4 +1,7 @@
-package main
+// Package words prints what other packages have found, in words and tables.
+//
+// Read first: [Explained]. A line begins with a label of nine columns, as [Say] writes it.
+package words
 
 import (
 	"cmp"
@@ -15,20 +18,21 @@ import (
 	"dahl/platform"
 )
 
-// explained prints what a search chose and why, in words.
-type explained struct {
+// Explained prints what a search chose and why, in words.
+type Explained struct {
 	*best.Explanation
-	objective exact.Objective
-	covered   best.Covered
-	machine   *platform.Platform
-	out       io.Writer
+	Objective exact.Objective
+	Covered   best.Covered
+	Machine   *platform.Platform
+	Out       io.Writer
+	More      string // the file that has what is not printed
 }
 
 // lineColumns is how wide a line of words may be.
 const lineColumns = 100
 
-// say prints clauses under a label, in as many lines as they need.
-func say(out io.Writer, label string, clauses ...string) {
+// Say prints clauses under a label, in as many lines as they need.
+func Say(out io.Writer, label string, clauses ...string) {
 	line := fmt.Sprintf("%-9s", label)
 	for word := range strings.FieldsSeq(strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")) {
 		if len([]rune(line))+1+len([]rune(word)) > lineColumns {
@@ -40,12 +44,12 @@ func say(out io.Writer, label string, clauses ...string) {
 	fmt.Fprintln(out, line)
 }
 
-func (e *explained) say(label string, clauses ...string) { say(e.out, label, clauses...) }
+func (e *Explained) say(label string, clauses ...string) { Say(e.Out, label, clauses...) }
 
-// printChosen says what the plan is.
-func (e *explained) printChosen() {
+// PrintChosen says what the plan is.
+func (e *Explained) PrintChosen() {
 	c := &e.Chosen
-	e.say("chosen", choiceText(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
+	e.say("chosen", Choice(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
 	var clauses, none []string
 	active := 0
 	for _, u := range c.Use {
@@ -65,13 +69,13 @@ func (e *explained) printChosen() {
 	}
 }
 
-// print says why, what else there was, and how sure it is.
-func (e *explained) print() {
+// Print says why, what else there was, and how sure it is.
+func (e *Explained) Print() {
 	e.say("why", e.whyText()...)
 	if n := e.Next; n == nil {
 		e.say("next", "none: every plan that was found is of the chosen devices and tiles")
 	} else {
-		e.say("next", choiceText(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
+		e.say("next", Choice(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
 	}
 	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.ofText("more of", o.Of, "with", o.Devices) })
 	e.printOptions("leave out", e.Without, func(o *best.Option) string { return e.ofText("less of", o.Of, "without", e.Chosen.Devices) })
@@ -79,7 +83,7 @@ func (e *explained) print() {
 }
 
 // printOptions prints the best of some options.
-func (e *explained) printOptions(label string, options []best.Option, of func(*best.Option) string) {
+func (e *Explained) printOptions(label string, options []best.Option, of func(*best.Option) string) {
 	const most = 3
 	sorted := slices.Clone(options)
 	order := func(o *best.Option) (known int, least float64) {
@@ -95,7 +99,7 @@ func (e *explained) printOptions(label string, options []best.Option, of func(*b
 	})
 	for i := range sorted {
 		if i == most {
-			e.say("", fmt.Sprintf("%d more in %s", len(sorted)-most, summaryFile))
+			e.say("", fmt.Sprintf("%d more in %s", len(sorted)-most, e.More))
 			return
 		}
 		e.say(label, of(&sorted[i])+e.optionText(&sorted[i]))
@@ -104,15 +108,15 @@ func (e *explained) printOptions(label string, options []best.Option, of func(*b
 }
 
 // ofText says which devices change: those that a list has as a whole, or units of them.
-func (e *explained) ofText(units, of, whole, list string) string {
+func (e *Explained) ofText(units, of, whole, list string) string {
 	if slices.Contains(strings.Split(list, ","), of) {
 		units = whole
 	}
-	return units + " " + e.machine.ListName(of) + ": "
+	return units + " " + e.Machine.ListName(of) + ": "
 }
 
-// choiceText names devices and tiles.
-func choiceText(devices, tiles string) string {
+// Choice names devices and tiles.
+func Choice(devices, tiles string) string {
 	if tiles == "" {
 		return devices
 	}
@@ -210,18 +214,18 @@ func parts(w *best.Why) []part {
 }
 
 // whyText says what a step is made of.
-func (e *explained) whyText() (clauses []string) {
+func (e *Explained) whyText() (clauses []string) {
 	w, f := &e.Chosen.Why, &e.Chosen.Figures
-	if e.objective != exact.Energy {
+	if e.Objective != exact.Energy {
 		clauses = append(clauses, fmt.Sprintf("the critical path of the %s is %s tasks, %s copies, %s waits%s", cli.ShowTime(f.StepS), percent(w.PathTasks), percent(w.PathCopies), percent(w.PathWaits), statesText(w)),
 			fmt.Sprintf("%s works most, %s of a step", w.Busiest, percent(w.BusyShare)))
 	}
 	all := parts(w)
-	if e.objective == exact.Time || all == nil {
+	if e.Objective == exact.Time || all == nil {
 		return clauses
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(b.joules, a.joules) })
-	text := fmt.Sprintf("%s in %s, %s W:", shortJoules(f.StepJ), cli.ShowTime(f.StepS), cli.ThreeDigits(w.Watts))
+	text := fmt.Sprintf("%s in %s, %s W:", cli.ShortJoules(f.StepJ), cli.ShowTime(f.StepS), cli.ThreeDigits(w.Watts))
 	for i, p := range all {
 		if p.joules < 0.005*f.StepJ && i > 0 {
 			break
@@ -229,7 +233,7 @@ func (e *explained) whyText() (clauses []string) {
 		if i > 0 {
 			text += ","
 		}
-		text += fmt.Sprintf(" %s %s", shortJoules(p.joules), p.name)
+		text += fmt.Sprintf(" %s %s", cli.ShortJoules(p.joules), p.name)
 	}
 	return append(clauses, text)
 }
@@ -242,12 +246,12 @@ func statesText(w *best.Why) string {
 }
 
 // nextWhyText says what makes most of the difference between the next best plan and the chosen one.
-func (e *explained) nextWhyText() string {
+func (e *Explained) nextWhyText() string {
 	chosen, next := &e.Chosen.Why, e.Next.Why
 	if !e.comparable(e.Next) {
 		return ""
 	}
-	if e.objective == exact.Time {
+	if e.Objective == exact.Time {
 		return fmt.Sprintf("its critical path is %s tasks, %s copies, %s waits%s", percent(next.PathTasks), percent(next.PathCopies), percent(next.PathWaits), statesText(next))
 	}
 	of, differ := parts(chosen), parts(next)
@@ -263,7 +267,7 @@ func (e *explained) nextWhyText() string {
 	slices.SortStableFunc(differ, func(a, b part) int { return cmp.Compare(math.Abs(b.joules), math.Abs(a.joules)) })
 	var most []string
 	for _, p := range differ[:min(len(differ), 2)] {
-		most = append(most, p.name+" "+signed(shortJoules(p.joules)))
+		most = append(most, p.name+" "+Signed(cli.ShortJoules(p.joules)))
 	}
 	if len(most) == 0 {
 		return ""
@@ -274,8 +278,8 @@ func (e *explained) nextWhyText() string {
 // told, relative to the whole, is what a part differs by at least to be worth a word.
 const told = 1e-4
 
-// signed gives what is not negative a sign.
-func signed(text string) string {
+// Signed gives what is not negative a sign.
+func Signed(text string) string {
 	if strings.HasPrefix(text, "-") {
 		return text
 	}
@@ -283,12 +287,12 @@ func signed(text string) string {
 }
 
 // optionText says what a group of choices costs.
-func (e *explained) optionText(o *best.Option) string {
+func (e *Explained) optionText(o *best.Option) string {
 	tiles := o.Tiles
 	if tiles == e.Chosen.Tiles {
 		tiles = ""
 	}
-	text := choiceText(o.Devices, tiles) + ": "
+	text := Choice(o.Devices, tiles) + ": "
 	if o.Figures == nil {
 		return text + "no plan was made; " + e.atLeastText(o)
 	}
@@ -304,12 +308,12 @@ func (e *explained) optionText(o *best.Option) string {
 
 // comparable reports whether the plan of an option was looked for as far as the chosen one, or is proven, or is that one. What
 // is not does without devices or with more, and without the search as well.
-func (e *explained) comparable(o *best.Option) bool {
+func (e *Explained) comparable(o *best.Option) bool {
 	return o.Figures != nil && (o.Searched || *o.Figures == e.Chosen.Figures || o.AtLeast >= o.Figures.Relative-1e-9)
 }
 
 // atLeastText says what bounds leave room for.
-func (e *explained) atLeastText(o *best.Option) string {
+func (e *Explained) atLeastText(o *best.Option) string {
 	switch {
 	case o.AtLeast <= -1:
 		return "no bound is known"
@@ -322,15 +326,15 @@ func (e *explained) atLeastText(o *best.Option) string {
 }
 
 // these names what bounds are of, where that is less than everything.
-func (e *explained) these() string {
-	if e.covered.Tilings > 1 {
+func (e *Explained) these() string {
+	if e.Covered.Tilings > 1 {
 		return " of these tilings"
 	}
 	return ""
 }
 
 // figuresText says how a plan compares with the chosen one.
-func (e *explained) figuresText(o *best.Option) string {
+func (e *Explained) figuresText(o *best.Option) string {
 	f, chosen := o.Figures, &e.Chosen.Figures
 	if *f == *chosen {
 		return "the same"
@@ -341,11 +345,11 @@ func (e *explained) figuresText(o *best.Option) string {
 	}
 	text += ", " + relative(f.Relative)
 	var beside []string
-	if e.objective != exact.Time && chosen.StepS > 0 {
+	if e.Objective != exact.Time && chosen.StepS > 0 {
 		beside = append(beside, "step "+relative(f.StepS/chosen.StepS-1))
 	}
 	if e.Chosen.Why.Basis != energy.Unavailable && f.StepS > 0 {
-		beside = append(beside, signed(cli.ThreeDigits(f.StepJ/f.StepS-e.Chosen.Why.Watts))+" W")
+		beside = append(beside, Signed(cli.ThreeDigits(f.StepJ/f.StepS-e.Chosen.Why.Watts))+" W")
 	}
 	if f.Late {
 		beside = append(beside, "too late for the deadline")
@@ -357,7 +361,7 @@ func (e *explained) figuresText(o *best.Option) string {
 }
 
 // spreadText says where the objective lies when durations are drawn.
-func (e *explained) spreadText() string {
+func (e *Explained) spreadText() string {
 	s := &e.Spread
 	if s.Missing != "" {
 		return "not known: " + s.Missing
@@ -378,12 +382,12 @@ func policyText(policy string) string {
 }
 
 // value prints a value of the objective with three digits.
-func (e *explained) value(v float64) string {
-	switch e.objective {
+func (e *Explained) value(v float64) string {
+	switch e.Objective {
 	case exact.Time:
 		return cli.ShowTime(v)
 	case exact.Energy:
-		return shortJoules(v)
+		return cli.ShortJoules(v)
 	}
 	return cli.ThreeDigits(v) + " J·s"
 }
@@ -401,5 +405,5 @@ func relative(r float64) string {
 	if r >= 9.995 {
 		return cli.ThreeDigits(r+1) + " times as much"
 	}
-	return signed(cli.ThreeDigits(math.Round(1e4*r)/100)) + " %"
+	return Signed(cli.ThreeDigits(math.Round(1e4*r)/100)) + " %"
 }

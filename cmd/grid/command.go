@@ -1,4 +1,9 @@
-package main
+// Package grid is the command experiment of dahl: it checks the cells of a grid of runs, runs each as a process, reads
+// their runs, draws figures, and repeats cells. Package [dahl/rundir/experiment] has the file of an experiment, its cells
+// and the table of results; the program whose commands cells are is a [Program].
+//
+// Read first: [New], [Program], and gridRun in run.go.
+package grid
 
 import (
 	"errors"
@@ -18,7 +23,8 @@ import (
 	"dahl/rundir/experiment"
 )
 
-func newExperiment(args []string) *cobra.Command {
+// New is the command experiment, whose cells run by the commands of a program.
+func New(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "run a grid of runs from one file, and repeat parts of it",
@@ -35,22 +41,22 @@ one CSV file, one table with medians and intervals, and figures over the grid.`,
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	cmd.AddCommand(newExperimentRun(args), newExperimentVerify(), newExperimentList(), newExperimentShow())
+	cmd.AddCommand(newRun(p), newVerify(p), newList(), newShow())
 	return cmd
 }
 
-func newExperimentList() *cobra.Command {
+func newList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "list the experiments that ship with dahl",
 		Long:  `list prints the experiments that ship with dahl, and how many cells each has, with --small too.`,
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range experiment.Presets() {
 				var cells [2]int
 				var file *experiment.File
 				for i, small := range []bool{true, false} {
-					x, err := openExperiment(name, small, nil)
+					x, err := open(name, small, nil)
 					if err != nil {
 						return err
 					}
@@ -63,13 +69,13 @@ func newExperimentList() *cobra.Command {
 	}
 }
 
-func newExperimentShow() *cobra.Command {
+func newShow() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME",
 		Short:   "print an experiment that ships with dahl",
 		Long:    `show prints the file of an experiment that ships with dahl: save it, change it, and run it.`,
 		Example: "  dahl experiment show schedulers > mine.toml",
-		Args:    wantArgs(1, 1, "the name of an experiment"),
+		Args:    cli.WantArgs(1, 1, "the name of an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := experiment.Preset(args[0])
 			if err != nil {
@@ -81,19 +87,19 @@ func newExperimentShow() *cobra.Command {
 	}
 }
 
-// experimentSource is an experiment file as it was given.
-type experimentSource struct {
+// source is an experiment file as it was given.
+type source struct {
 	name string // of the file, or of what ships with dahl
 	text []byte
 	file *experiment.File
 }
 
-// openExperiment reads a file, or what ships with dahl by its name. Data are pairs of the name of a
+// open reads a file, or what ships with dahl by its name. Data are pairs of the name of a
 // case and of the data that it takes in the place of the file's.
-func openExperiment(name string, small bool, data []string) (*experimentSource, error) {
-	x := &experimentSource{name: name}
+func open(name string, small bool, data []string) (*source, error) {
+	x := &source{name: name}
 	var err error
-	if x.text, err = experimentText(name); err != nil {
+	if x.text, err = textOf(name); err != nil {
 		return nil, err
 	}
 	if x.file, err = experiment.Parse(x.text, name, small); err != nil {
@@ -111,8 +117,8 @@ func openExperiment(name string, small bool, data []string) (*experimentSource, 
 	return x, nil
 }
 
-// experimentText is the text of a file, or of what ships with dahl.
-func experimentText(name string) ([]byte, error) {
+// textOf is the text of a file, or of what ships with dahl.
+func textOf(name string) ([]byte, error) {
 	if slices.Contains(experiment.Presets(), name) {
 		return experiment.Preset(name)
 	}
@@ -129,56 +135,56 @@ func experimentText(name string) ([]byte, error) {
 
 // The files of the directory of an experiment.
 const (
-	experimentFile = "experiment.toml" // a copy
-	experimentHead = "experiment.json"
-	resultsCSV     = "results.csv"
-	resultsTable   = "results.md"
-	figuresDir     = "figures"
-	cellsDir       = "cells"
-	lockFile       = ".lock"
+	CopyFile    = "experiment.toml" // a copy
+	HeadFile    = "experiment.json"
+	ResultsFile = "results.csv"
+	TableFile   = "results.md"
+	FiguresDir  = "figures"
+	CellsDir    = "cells"
+	LockFile    = ".lock"
 )
 
-// experimentFormat is that of experimentHead.
-const experimentFormat = "dahl-experiment 1"
+// headFormat is that of HeadFile.
+const headFormat = "dahl-experiment 1"
 
-// experimentManifest says how the results of a directory came to be.
-type experimentManifest struct {
-	Format string    `json:"format"`
-	Build  cli.Build `json:"build"`
-	Host   host      `json:"host"`
-	CPU    string    `json:"cpu"`
-	File   identity  `json:"file"`
-	Small  bool      `json:"small,omitempty"`
-	Data   []string  `json:"data,omitempty"` // case=DATA, in the place of the file's
-	Python string    `json:"python"`         // interpreter of contestants that need one
+// Manifest says how the results of a directory came to be.
+type Manifest struct {
+	Format string       `json:"format"`
+	Build  cli.Build    `json:"build"`
+	Host   cli.Host     `json:"host"`
+	CPU    string       `json:"cpu"`
+	File   cli.Identity `json:"file"`
+	Small  bool         `json:"small,omitempty"`
+	Data   []string     `json:"data,omitempty"` // case=DATA, in the place of the file's
+	Python string       `json:"python"`         // interpreter of contestants that need one
 
-	Idle []idlePower `json:"idle,omitempty"` // while nothing ran, where there are meters
+	Idle []IdlePower `json:"idle,omitempty"` // while nothing ran, where there are meters
 }
 
-// readExperiment reads the manifest of a directory of results.
-func readExperiment(dir string) (*experimentManifest, error) {
-	path := filepath.Join(dir, experimentHead)
+// ReadManifest reads the manifest of a directory of results.
+func ReadManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, HeadFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.InputErrorf("%s holds no experiment: there is no %s in it", dir, experimentHead)
+		return nil, cli.InputErrorf("%s holds no experiment: there is no %s in it", dir, HeadFile)
 	}
-	m, err := readJSON[experimentManifest](path)
-	if err == nil && m.Format != experimentFormat {
-		err = cli.InputErrorf("%s: format %q, want %q", path, m.Format, experimentFormat)
+	m, err := cli.ReadJSON[Manifest](path)
+	if err == nil && m.Format != headFormat {
+		err = cli.InputErrorf("%s: format %q, want %q", path, m.Format, headFormat)
 	}
 	return m, err
 }
 
 // source is the experiment of a directory, from the copy of its file.
-func (m *experimentManifest) source(dir string) (*experimentSource, error) {
-	path := filepath.Join(dir, experimentFile)
-	sum, err := hashFile(path)
+func (m *Manifest) source(dir string) (*source, error) {
+	path := filepath.Join(dir, CopyFile)
+	sum, err := cli.HashFile(path)
 	if err == nil && sum != m.File.SHA256 {
 		err = cli.InputErrorf("%s has changed since the experiment ran", path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return openExperiment(path, m.Small, m.Data)
+	return open(path, m.Small, m.Data)
 }
 
 // writeText writes what prints itself in lines.

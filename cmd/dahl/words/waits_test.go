@@ -1,4 +1,4 @@
-package main
+package words
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestWaitsText(t *testing.T) {
 		moved = append(moved, plan.TransferTime{Buffer: name + "@own", From: "ram", StepS: float64(7-i) * 1e-6})
 	}
 	var out strings.Builder
-	printWaits(&out, &plan.Waits{PerStepS: map[string]float64{"dependence": 25e-6, "transfer": 1e-6, "no work left": 11e-6}, Transfers: moved,
+	PrintWaits(&out, &plan.Waits{PerStepS: map[string]float64{"dependence": 25e-6, "transfer": 1e-6, "no work left": 11e-6}, Transfers: moved,
 		Path: plan.PathParts{TasksS: 35e-6, CopiesS: 3e-6}})
 	want := `waits     per step of all workers: 25 us for a predecessor, 1 us for a transfer, 0 ns for dispatch, 11 us without work; 7 us for a@own from ram, 6 us for b@own from ram, 5 us for c@own from ram, …
 path      per step 35 us in tasks, 3 us in copies, 0 ns between them

@@ -1,4 +1,7 @@
-package main
+// Package watch shows a training while it runs: on a terminal as a line or a page, elsewhere as a line now and then.
+//
+// Read first: [Watcher], and history in status.go.
+package watch
 
 import (
 	"fmt"
@@ -16,14 +19,15 @@ const (
 	plainEvery = 10 * time.Second       // between two lines where there is no terminal
 )
 
-const watchHelp = `On a terminal a line at the bottom says how far the epoch is. --watch makes a page of it: epoch
+// Help is the paragraph about it in the help of commands.
+const Help = `On a terminal a line at the bottom says how far the epoch is. --watch makes a page of it: epoch
 and step, the loss and its course, images per second, how busy each device is, watts and temperature
 where there is a meter, memory and the time that is left. Where the standard error is no terminal,
 --watch prints a line there every ten seconds. Neither changes a weight, and a step waits for neither.`
 
-// watcher shows a training while it runs: on a terminal as a line, or with --watch as a page; elsewhere with
+// Watcher shows a training while it runs: on a terminal as a line, or with --watch as a page; elsewhere with
 // --watch as a line now and then.
-type watcher struct {
+type Watcher struct {
 	live    func() train.Live
 	counted func() []energy.Counted
 	past    history
@@ -35,10 +39,10 @@ type watcher struct {
 	stop, stopped chan struct{}
 }
 
-// newWatcher shows nothing yet.
-func newWatcher(t *trainer, meters *train.Meters, page *cli.Page, whole bool, stderr io.Writer) *watcher {
-	w := &watcher{live: t.Live, counted: meters.Now, page: page, whole: whole, stop: make(chan struct{}), stopped: make(chan struct{})}
-	for _, bytes := range t.w.Decision.ReservedBytes() {
+// New shows nothing yet of a training whose network has so many bytes reserved in each memory.
+func New(t *train.Trainer, meters *train.Meters, reserved []int64, page *cli.Page, whole bool, stderr io.Writer) *Watcher {
+	w := &Watcher{live: t.Live, counted: meters.Now, page: page, whole: whole, stop: make(chan struct{}), stopped: make(chan struct{})}
+	for _, bytes := range reserved {
 		w.past.reserved += bytes
 	}
 	if whole && page == nil {
@@ -47,8 +51,8 @@ func newWatcher(t *trainer, meters *train.Meters, page *cli.Page, whole bool, st
 	return w
 }
 
-// start looks at the training now and then, until end.
-func (w *watcher) start() {
+// Start looks at the training now and then, until [Watcher.End].
+func (w *Watcher) Start() {
 	if w.page == nil && w.plain == nil {
 		close(w.stopped)
 		return
@@ -69,14 +73,14 @@ func (w *watcher) start() {
 	}()
 }
 
-// end takes away what is shown.
-func (w *watcher) end() {
+// End takes away what is shown.
+func (w *Watcher) End() {
 	close(w.stop)
 	<-w.stopped
 }
 
 // look shows how the training is at a time.
-func (w *watcher) look(now time.Time) {
+func (w *Watcher) look(now time.Time) {
 	w.past.add(sample{now, w.live(), w.counted()})
 	if w.past.began.live.Epoch == 0 {
 		return // nothing has run

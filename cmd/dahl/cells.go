@@ -2,27 +2,110 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"dahl/cmd/cli"
+	"dahl/cmd/grid"
 	"dahl/energy"
+	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
+	"dahl/train"
 )
 
-// dahlRow reads the run of a cell.
-func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
+// newExperiment has the cells of experiments run by this program.
+func newExperiment([]string) *cobra.Command {
+	return grid.New(cellProgram())
+}
+
+// cellProgram says how cells run by the commands of this program.
+func cellProgram() *grid.Program {
+	return &grid.Program{Commands: cellCommands(), PeerCommand: peerCommand, AddPeerFlags: func(cmd *cobra.Command) { addPeerFlags(cmd, &options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
+}
+
+// cellCommands are the commands of which cells can be.
+func cellCommands() []grid.Command {
+	return []grid.Command{
+		{Name: "simulate", AddFlags: func(cmd *cobra.Command) grid.Options {
+			o := &options{}
+			addSimulateFlags(cmd, o, &output{}, "")
+			addSamplesFlag(cmd, o)
+			return &cellOptions{o, checkSimulation}
+		}},
+		{Name: "plan", AddFlags: func(cmd *cobra.Command) grid.Options {
+			o := &options{}
+			addSimulateFlags(cmd, o, &output{}, "")
+			addObjectiveFlags(cmd, o)
+			return &cellOptions{o, checkSimulation}
+		}},
+		{Name: "execute", AddFlags: func(cmd *cobra.Command) grid.Options {
+			o := &options{}
+			addExecuteFlags(cmd, o, &executeFlags{})
+			return &cellOptions{o, checkTraining}
+		}},
+	}
+}
+
+// cellOptions are the options of a cell, as its command reads them.
+type cellOptions struct {
+	*options
+	check func(*options) error // what they name; nothing is planned or run
+}
+
+func (o *cellOptions) Check() error                         { return o.check(o.options) }
+func (o *cellOptions) Machine() (*platform.Platform, error) { return thisMachine(o.options) }
+
+// idleWindow is how long the machine is left alone, where it has meters. Tests have a shorter one.
+var idleWindow = 3 * time.Second
+
+// startMeters starts the meters of a training on this machine. Tests have others.
+var startMeters = train.StartMeters
+
+// checkSimulation checks what simulate and plan read.
+func checkSimulation(o *options) error {
+	p, err := cli.LoadPlatform(o.Platform)
+	if err == nil {
+		_, err = o.selected(p)
+	}
+	if err == nil && o.Model != "" {
+		var m *nn.Model
+		if m, _, err = fittedModel(o); err == nil {
+			_, err = o.trained(m)
+		}
+	}
+	if err == nil {
+		_, err = hashInputs(o)
+	}
+	return err
+}
+
+// checkTraining checks what execute reads.
+func checkTraining(o *options) error {
+	m, _, err := trainingData(o)
+	if err == nil {
+		_, err = o.trained(m)
+	}
+	if err == nil {
+		_, err = thisMachine(o)
+	}
+	if err == nil {
+		_, err = hashInputs(o)
+	}
+	return err
+}
+
+// cellRow reads the run of a cell of an experiment, whose command line it has to have.
+func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) experiment.Row {
 	missing := experiment.NewRow(c, experiment.Missing, "")
 	m := new(manifest)
-	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, r.args(c)) {
+	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, args) {
 		return missing
 	}
 	if m.ended() {
@@ -32,7 +115,7 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 	if changed, err := rundir.Changed(dir, m); err != nil || slices.Contains(changed, summaryPath) || slices.Contains(changed, platformPath) {
 		return missing
 	}
-	s, err := readJSON[summary](summaryPath)
+	s, err := cli.ReadJSON[summary](summaryPath)
 	if err != nil {
 		return missing
 	}
@@ -41,11 +124,11 @@ func (r *gridRun) dahlRow(c *experiment.Cell, dir string) experiment.Row {
 		return missing
 	}
 	row := experiment.NewRow(c, experiment.OK, "")
-	if m.Build != r.manifest.Build {
+	if m.Build != by.Build {
 		row.Reason = fmt.Sprintf("made by commit %s", m.Build.Commit)
 	}
 	fillTimes(&row, s)
-	r.fillJoules(&row, s, p)
+	fillJoules(&row, s, p, by)
 	fillUse(&row, s, p)
 	if s.Trained != nil && s.Trained.ResumedAfterStep > 0 {
 		row.Reason = fmt.Sprintf("it went on after step %d; times are of the rest, and there are no joules of all of it", s.Trained.ResumedAfterStep)
@@ -78,7 +161,7 @@ func fillTimes(row *experiment.Row, s *summary) {
 
 // fillJoules sets the joules and says what they rest on: on meters where they cover all devices, else
 // on the powers of the platform file.
-func (r *gridRun) fillJoules(row *experiment.Row, s *summary, p *platform.Platform) {
+func fillJoules(row *experiment.Row, s *summary, p *platform.Platform, by *grid.Manifest) {
 	e := &s.EnergyJ
 	measured := covers(e.Readings, p)
 	if row.JoulesSource = e.Grounds; !measured && e.Basis == energy.Unavailable {
@@ -86,7 +169,7 @@ func (r *gridRun) fillJoules(row *experiment.Row, s *summary, p *platform.Platfo
 	}
 	joules := e.Total
 	if measured {
-		joules = r.fillMetered(row, e.Readings)
+		joules = fillMetered(row, e.Readings, by)
 	}
 	row.Set(experiment.Joules, joules)
 	if s.Trained != nil {
@@ -101,15 +184,15 @@ func (r *gridRun) fillJoules(row *experiment.Row, s *summary, p *platform.Platfo
 }
 
 // fillMetered sets what only meters know, and returns the joules that all of them counted.
-func (r *gridRun) fillMetered(row *experiment.Row, readings []energy.Reading) (joules float64) {
-	var by []string
+func fillMetered(row *experiment.Row, readings []energy.Reading, by *grid.Manifest) (joules float64) {
+	var sources []string
 	unsure, idle := 0.0, 0.0 // idle is NaN where some meter was not read while nothing ran
 	for _, of := range readings {
-		by = append(by, of.Of+" by "+of.Meter)
+		sources = append(sources, of.Of+" by "+of.Meter)
 		joules, unsure = joules+of.Joules, unsure+of.ErrorJoules
-		idle += r.manifest.idleWatts(&of) * of.Seconds
+		idle += by.IdleWatts(&of) * of.Seconds
 	}
-	row.JoulesSource = "measured: " + strings.Join(by, ", ")
+	row.JoulesSource = "measured: " + strings.Join(sources, ", ")
 	row.Set(experiment.JoulesError, unsure)
 	row.Set(experiment.JoulesAboveIdle, joules-idle)
 	return joules
@@ -162,84 +245,3 @@ func (s *share) add(busy float64, units int) {
 
 // percent is NaN where there are no units.
 func (s *share) percent() float64 { return 100 * s.busy / float64(s.units) }
-
-// printBegin says what is about to run.
-func (r *gridRun) printBegin(missing int) {
-	fmt.Fprintf(r.progress, "cells     %d: %d have run, %d to run; in %s\n", len(r.cells), len(r.cells)-missing, missing, r.dir.Path())
-	of := map[string]bool{}
-	for i := range r.cells {
-		of[r.cells[i].Name()] = true
-	}
-	entries, err := os.ReadDir(filepath.Join(r.dir.Path(), cellsDir))
-	if err != nil {
-		return // there is nothing to be said of it
-	}
-	left := slices.DeleteFunc(cli.Texts(entries, os.DirEntry.Name), func(name string) bool { return of[name] })
-	if len(left) > 0 {
-		fmt.Fprintf(r.progress, "left out  %d cells that are not in the experiment any more, such as %s; they stay in %s\n", len(left), left[0], cellsDir)
-	}
-}
-
-// printCell prints a line of a cell that has run.
-func (r *gridRun) printCell(row *experiment.Row, done, of int, left time.Duration) {
-	text := "FAILED: " + row.Reason
-	if row.Status == experiment.Absent {
-		text = "left out: " + row.Reason
-	}
-	if row.Status == experiment.OK {
-		var parts []string
-		for _, column := range []experiment.Column{experiment.StepTime, experiment.Rate, experiment.JoulesPerImage, experiment.Accuracy} {
-			if v := row.Values[column]; !math.IsNaN(v) {
-				parts = append(parts, column.Info().Heading+" "+column.Format(v, v, v))
-			}
-		}
-		text = strings.Join(parts, ", ")
-	}
-	fmt.Fprintf(r.progress, "%*d/%d  %s: %s; left %s\n", len(fmt.Sprint(of)), done, of, row.Cell.Title(), text, left.Round(time.Second))
-}
-
-// print says what came of all cells.
-func (r *gridRun) print(out io.Writer) {
-	fmt.Fprintf(out, "results   %d of %d cells; %s and %s in %s, figures in %s\n", r.table.Count(experiment.OK), len(r.cells), resultsCSV, resultsTable, r.dir.Path(), filepath.Join(r.dir.Path(), figuresDir))
-}
-
-// experimentObject is what --json prints.
-type experimentObject struct {
-	Name   string          `json:"name"`
-	Dir    string          `json:"dir"`
-	Cells  int             `json:"cells"`
-	OK     int             `json:"ok"`
-	Failed int             `json:"failed"`
-	Build  cli.Build       `json:"build"`
-	Rows   []experimentRow `json:"rows"`
-}
-
-// experimentRow is a cell there.
-type experimentRow struct {
-	Run         string             `json:"run"`
-	Coordinates map[string]string  `json:"coordinates"`
-	Repeat      int                `json:"repeat"`
-	Status      experiment.Status  `json:"status"`
-	Reason      string             `json:"reason,omitempty"`
-	Values      map[string]float64 `json:"values"` // by column, those that are known
-	Joules      string             `json:"joules_source,omitempty"`
-	Memory      string             `json:"memory_source,omitempty"`
-}
-
-func (r *gridRun) object() *experimentObject {
-	o := &experimentObject{Name: r.file.Name, Dir: r.dir.Path(), Cells: len(r.cells), OK: r.table.Count(experiment.OK), Failed: r.table.Count(experiment.Failed), Build: r.manifest.Build}
-	for i := range r.table.Rows {
-		row := &r.table.Rows[i]
-		at := experimentRow{Run: row.Cell.Name(), Coordinates: map[string]string{}, Repeat: row.Cell.Repeat, Status: row.Status, Reason: row.Reason,
-			Values: map[string]float64{}, Joules: row.JoulesSource, Memory: row.MemorySource}
-		for _, c := range row.Cell.Coordinates {
-			at.Coordinates[c.Axis] = c.Label
-		}
-		for column, v := range row.Values {
-			at.Values[experiment.Column(column).String()] = v
-		}
-		maps.DeleteFunc(at.Values, func(_ string, v float64) bool { return math.IsNaN(v) })
-		o.Rows = append(o.Rows, at)
-	}
-	return o
-}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
+	"dahl/plan/best"
+)
+
+// TestExplainedRun: what plan prints is what it writes as JSON, and where nothing is drawn it says why.
+func TestExplainedRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const machine = `name = "m"
+host_power = "10 W"
+[[memory]]
+name = "ram"
+bandwidth = "10 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 2
+memory = "ram"
+speed = { float32 = "10 GF/s" }
+%spower = { idle = "1 W", busy = "5 W" }
+`
+	writeTestFile(t, "m.toml", fmt.Sprintf(machine, "run_spread = 0.05\n"))
+	writeTestFile(t, "flat.toml", fmt.Sprintf(machine, ""))
+	run := func(file string, more ...string) string {
+		return mustRun(t, append([]string{"plan", "--platform", file, "--model", "mlp", "--batch", "16", "--objective", "energy", "--budget", "2000", "--out", "p"}, more...)...)
+	}
+	text := run("m.toml")
+	var s struct {
+		best.Explanation
+		StepJ float64 `json:"steady_step_j"`
+	}
+	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	f, w := &s.Chosen.Figures, &s.Chosen.Why
+	if sum := w.BaseJ + w.LeftOutJ + w.IdleJ + w.BusyJ + w.TransferJ + w.StatesJ; f.StepJ != s.StepJ || sum < 0.999999*f.StepJ || sum > 1.000001*f.StepJ {
+		t.Errorf("a step takes %v J, in the explanation %v J with parts of %v J", s.StepJ, f.StepJ, sum)
+	}
+	tasks := 0
+	for _, u := range s.Chosen.Use {
+		tasks += u.Tasks
+	}
+	if s.Next == nil || s.Spread.Chosen == nil {
+		t.Fatalf("next %+v, spread %+v", s.Next, s.Spread)
+	}
+	for _, want := range []string{
+		"chosen    " + words.Choice(s.Chosen.Devices, s.Chosen.Tiles), fmt.Sprintf("cpu: %d of the tasks on", tasks),
+		fmt.Sprintf("why       %s in %s", cli.ShortJoules(f.StepJ), cli.ShowTime(f.StepS)),
+		"next      " + words.Choice(s.Next.Devices, s.Next.Tiles), "spread    " + cli.ShortJoules(s.Spread.Chosen.Low) + " to " + cli.ShortJoules(s.Spread.Chosen.High),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if text := run("flat.toml"); !strings.Contains(text, "spread    not known: every duration of this run is one number") {
+		t.Errorf("nothing is drawn:\n%s", text)
+	}
+	if text := mustRun(t, "plan", "--platform", "flat.toml", "--model", "mlp", "--batch", "16", "--out", "q"); strings.Contains(text, "chosen  ") || strings.Contains(text, "spread  ") {
+		t.Errorf("without an objective:\n%s", text)
+	}
+}

@@ -1,0 +1,48 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/plan"
+)
+
+// Metered prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
+func Metered(steps []plan.MeteredStep) string {
+	return strings.Join(cli.Texts(steps, func(s plan.MeteredStep) string {
+		return fmt.Sprintf("%s %s per step (predicted %s, %+.1f %%)", s.Of, cli.ShortJoules(s.JoulesPerStep), cli.ShortJoules(s.PredictedJoulesPerStep), s.ErrorPercent)
+	}), ", ")
+}
+
+// PrintMeters says of each meter that has not simply counted what became of it, and what that means.
+func PrintMeters(out io.Writer, states []energy.MeterState, readings []energy.Reading) {
+	for i := range states {
+		m := &states[i]
+		if m.Status == energy.Counts {
+			continue
+		}
+		measured := slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == m.Of })
+		switch text := m.String(); {
+		case m.Whole() || m.Unused || measured:
+			fmt.Fprintf(out, "meter     %s\n", text)
+		default:
+			fmt.Fprintf(out, "meter     %s; so the joules of %s are not measured\n", text, m.Of)
+		}
+	}
+}
+
+// Readings prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
+// gpu0 by … (38 J by …: 5 % apart)".
+func Readings(readings []energy.Reading) string {
+	return strings.Join(cli.Texts(readings, func(r energy.Reading) string {
+		text := fmt.Sprintf("%s ± %s J of %s by %s", cli.ThreeDigits(r.Joules), cli.ThreeDigits(r.ErrorJoules), r.Of, r.Meter)
+		if s := r.Second; s != nil {
+			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", cli.ThreeDigits(s.Joules), s.Meter, s.DisagreementPercent)
+		}
+		return text
+	}), ", ")
+}

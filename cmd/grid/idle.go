@@ -1,0 +1,78 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"dahl/energy"
+	"dahl/platform"
+)
+
+// IdlePower is what a meter counts while nothing runs.
+type IdlePower struct {
+	Of         string  `json:"of"`
+	Meter      string  `json:"meter"`
+	Watts      float64 `json:"watts"`
+	ErrorWatts float64 `json:"error_watts"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// measureIdle reads the meters of the machines of all trainings while nothing runs; none where there
+// are no meters.
+func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error) {
+	command, err := r.program.commandOf(r.file)
+	if err != nil || command.Name != "execute" {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for i := range r.cells {
+		o, err := command.options(r.cells[i].Args(settingKey))
+		if err != nil {
+			return nil, err
+		}
+		p, err := o.Machine()
+		if err != nil {
+			return nil, err
+		}
+		if seen[p.Name] {
+			continue
+		}
+		seen[p.Name] = true
+		readings, err := r.program.idleReadings(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range readings {
+			if !slices.ContainsFunc(idle, func(p IdlePower) bool { return p.Of == of.Of && p.Meter == of.Meter }) {
+				idle = append(idle, IdlePower{of.Of, of.Meter, of.Joules / of.Seconds, of.ErrorJoules / of.Seconds, of.Seconds})
+			}
+		}
+	}
+	return idle, nil
+}
+
+// idleReadings reads the meters of a machine for a while; nil: it has none.
+func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]energy.Reading, error) {
+	meters := by.Meters(p)
+	if meters.Empty() {
+		return meters.Stop()
+	}
+	select {
+	case <-time.After(by.Idle):
+	case <-ctx.Done():
+	}
+	readings, err := meters.Stop()
+	return readings, cmp.Or(ctx.Err(), err)
+}
+
+// IdleWatts is what a meter counted per second while nothing ran; NaN: it was not read then.
+func (m *Manifest) IdleWatts(of *energy.Reading) float64 {
+	i := slices.IndexFunc(m.Idle, func(p IdlePower) bool { return p.Of == of.Of && p.Meter == of.Meter })
+	if i < 0 {
+		return math.NaN()
+	}
+	return m.Idle[i].Watts
+}
