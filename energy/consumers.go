@@ -160,6 +160,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	a.devices = append(a.devices, newEntry(d.Name, d.PowerSource))
 	trace := PowerTrace{Name: d.Name}
 	var states []int32
+	idle, above := d.ClockInForce().Idle, 0.0 // of a unit that runs a modelled call
 	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
 		clear(p.running)
 		clear(p.modelled)
@@ -183,30 +184,29 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		}
 		unitsNow(d, p.units, stretches, states)
 		secs := (to - from).Seconds()
+		if p.units == nil {
+			above = d.WattsAboveIdle(d.AtClock, p.modelledBusy)
+		}
 		for _, k := range active {
 			if int(k) >= len(spans) {
 				continue
 			}
 			u := unit(k)
-			clock := p.clock(u)
-			watts := d.ClockAt(clock).Idle / float64(p.running[u])
+			if p.units != nil {
+				clock := p.units[u].clock
+				idle, above = d.ClockAt(clock).Idle, d.WattsAboveIdle(clock, p.modelledBusy)
+			}
+			watts := idle / float64(p.running[u])
 			if joules := a.spanCallJ[spans[k]]; joules != 0 {
 				watts += joules / (in[k].end - in[k].start).Seconds()
 			} else {
-				watts += d.WattsAboveIdle(clock, p.modelledBusy) / float64(p.modelled[u])
+				watts += above / float64(p.modelled[u])
 			}
 			a.spanJ[spans[k]] += float64(watts * secs)
 		}
 		trace.add(from, p.rest(&a.devices[id], secs)+callWatts)
 	})
 	a.traces = append(a.traces, trace)
-}
-
-func (p *piece) clock(unit int) platform.ClockID {
-	if p.units == nil {
-		return p.d.AtClock
-	}
-	return p.units[unit].clock
 }
 
 // rest adds the joules of units that run nothing to an entry. It returns the watts of the device,

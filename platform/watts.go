@@ -10,7 +10,7 @@ func (d *Device) Watts(clock ClockID, busyUnits int) float64 {
 }
 
 // of is the watts of some units, of which so many are busy.
-func (b BusyPower) of(units, busy int, idle float64) float64 {
+func (b *BusyPower) of(units, busy int, idle float64) float64 {
 	switch {
 	case busy <= 0:
 		return float64(float64(units) * idle)
@@ -30,7 +30,8 @@ func (d *Device) WattsAboveIdle(clock ClockID, busyUnits int) float64 {
 	if busyUnits <= 0 {
 		return 0
 	}
-	return (d.Watts(clock, busyUnits) - d.Watts(clock, 0)) / float64(busyUnits)
+	c := d.ClockAt(clock)
+	return (c.Busy.of(d.Count, busyUnits, c.Idle) - float64(float64(d.Count)*c.Idle)) / float64(busyUnits)
 }
 
 // BusyWatts splits what busy units draw at a clock beside idle watts: n of them draw n times each, and first once.

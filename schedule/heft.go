@@ -80,9 +80,8 @@ type readyIn struct {
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
-	flow := newFlow(p.Graph)
-	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
-		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
+	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
+		copies: newHEFTCopies(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 

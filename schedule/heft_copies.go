@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -52,7 +53,7 @@ type heftEngine struct {
 }
 
 // newHEFTCopies is nil where there is one memory.
-func newHEFTCopies(p *Problem, h homes) *heftCopies {
+func newHEFTCopies(p *Problem) *heftCopies {
 	g, n := p.Graph, len(p.Platform.Memories)
 	if n == 1 {
 		return nil
@@ -65,14 +66,15 @@ func newHEFTCopies(p *Problem, h homes) *heftCopies {
 			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
 		}
 	}
+	written := g.WrittenStorages()
 	for b := range g.Buffers {
 		storage := dag.BufferID(b)
 		if g.Storage(storage) != storage {
 			continue
 		}
-		home, set := h.memory(p, storage), everywhere
-		if home >= 0 {
-			set = 1 << home
+		home, set := platform.MemoryID(-1), everywhere
+		if in, counted, err := initialMemories(p, storage, written[storage]); err == nil && counted {
+			home, set = platform.MemoryID(bits.TrailingZeros64(in)), in
 		}
 		for a, end := g.StorageAtoms(storage); a < end; a++ {
 			c.valid[a], c.writer[a], c.source[a] = set, -1, home
