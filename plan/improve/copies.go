@@ -9,20 +9,22 @@ import (
 	"dahl/schedule/ready"
 )
 
-// copies times what moves between memories. An engine takes what has been ready longest, and of that what is
-// read first, as a decision estimates it. Links count as free.
+// copies times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine
+// takes what has been ready longest, and of that what is read first, as a decision estimates it.
 type copies struct {
-	*spread
+	*problem.Data
 	*evaluator
-	at      []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
-	next    []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
-	links   []int64   // by link and direction: when it is free
-	free    [][]int64 // of engines, into each memory and then out of it: when each is free
-	queue   ready.Heap[copying]
-	batch   []copying // of one task
-	least   []int64   // by memory, of one piece: its first reader there
-	reached uint64    // memories
-	joules  float64   // of the step
+	memories int
+	host     platform.MemoryID
+	at       []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
+	next     []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
+	links    []int64   // by link and direction: when it is free
+	engines  [][]int64 // into each memory and then out of it: when each is free
+	queue    ready.Heap[copying]
+	batch    []copying // of one task
+	least    []int64   // by memory, of one piece: its first reader there
+	reached  uint64    // memories
+	joules   float64   // of the step
 }
 
 const pending = -1
@@ -51,11 +53,12 @@ func (c copying) Before(d copying) bool {
 }
 
 func newCopies(e *evaluator, steps int) *copies {
-	s := e.spread
-	n := steps * len(s.Pieces) * s.memories
-	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories), links: make([]int64, 2*len(s.platform.Links))}
-	for _, of := range s.engines {
-		c.free = append(c.free, make([]int64, of.in), make([]int64, of.out))
+	p := e.platform
+	n := steps * len(e.data.Pieces) * len(p.Memories)
+	c := &copies{Data: e.data, evaluator: e, memories: len(p.Memories), host: p.HostMemory(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
+	for m := range p.Memories {
+		in, out := p.CopyEngines(platform.MemoryID(m))
+		c.engines = append(c.engines, make([]int64, in), make([]int64, out))
 	}
 	return c
 }
@@ -72,7 +75,7 @@ func (c *copies) begin() {
 	}
 	c.queue, c.reached = c.queue[:0], 0
 	clear(c.links)
-	for _, lanes := range c.free {
+	for _, lanes := range c.engines {
 		clear(lanes)
 	}
 	c.send(int32(c.tasks), 0)
@@ -138,7 +141,7 @@ func (c *copies) load(of copying) {
 
 // start lets a copy wait for an engine if it needs one.
 func (c *copies) start(of copying) {
-	if c.lanes[of.from][of.to] < 0 && len(c.Ways[of.from][of.to].Shares) == 0 {
+	if way := &c.Ways[of.from][of.to]; way.Engine < 0 && len(way.Shares) == 0 {
 		c.move(of)
 	} else {
 		c.queue.Push(of)
@@ -182,8 +185,8 @@ func (c *copies) move(of copying) {
 	way := &c.Ways[of.from][of.to]
 	start, takes := of.since, way.Takes(of.bytes)
 	end := start + takes
-	if lane := c.lanes[of.from][of.to]; lane >= 0 {
-		lanes := c.free[lane]
+	if way.Engine >= 0 {
+		lanes := c.engines[way.Engine]
 		best := 0
 		for l := range lanes {
 			if lanes[l] < lanes[best] {

@@ -38,7 +38,7 @@ func newEvaluator(m *model) *evaluator {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}
 	switch {
-	case m.spread != nil:
+	case m.data != nil:
 		e.copies = newCopies(e, int(steps))
 	case slices.ContainsFunc(m.devices, func(d device) bool { return d.drains }):
 		e.queues = newQueues(m)

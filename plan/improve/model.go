@@ -20,7 +20,7 @@ type model struct {
 	slot       []int32  // by device: of its first clock
 	devices    []device
 	workers    []worker
-	spread     *spread // nil: all is in one memory
+	data       *problem.Data // nil: all is in one memory
 	manyClocks bool
 	rest       float64 // watts of the host and of links that idle
 }
@@ -60,7 +60,7 @@ type worker struct {
 // newModel makes the model of a problem of a graph with some copies of its buffers.
 func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Options) *model {
 	p := priced.Platform
-	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
+	m := &model{platform: p, data: of.Data, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
 		m.rest += p.Links[l].IdleWatts
 	}
@@ -77,9 +77,6 @@ func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Opt
 		m.workers = append(m.workers, own)
 	}
 	m.addCalls(of, priced.Costs(0))
-	if p.Spread() {
-		m.spread = newSpread(p, of.Data)
-	}
 	return m
 }
 

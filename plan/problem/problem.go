@@ -4,8 +4,13 @@
 // Read first: [Problem]; what is read of whom in data.go, how it moves in way.go.
 //
 // Local search, the exact search and certificates make their own tables of it: local search times all of a plan,
-// the exact search a part of one, and a certificate bounds all plans. How long a step takes says the simulator, and
-// beside it the estimate of package improve alone. What the exact search and certificates say of times are bounds.
+// the exact search a part of one, and a certificate bounds all plans.
+//
+// # Who says when a task ends
+//
+// The simulator does, and beside it the estimate of package improve, which a test compares with the simulator. Nothing else
+// has a plan to time. HEFT and package place make a plan and its order of copies, by times in which nothing is shared. The
+// exact search, certificates and the bounds of package schedule say when a task ends at the earliest.
 package problem
 
 import (

@@ -7,6 +7,7 @@ type Way struct {
 	PassesHost    bool    // they go by way of the host's memory
 	JoulesPerByte float64 // beside what idle links draw
 	LatencyNs     int64
+	Engine        int32   // copy engines that they need: 2m into memory m, 2m + 1 out of it; -1: none
 	Shares        []Share // links whose bandwidth copies share
 
 	platform *platform.Platform
@@ -26,7 +27,7 @@ func newWays(p *platform.Platform) (all [][]Way) {
 	for from := range platform.MemoryID(len(p.Memories)) {
 		row := make([]Way, len(p.Memories))
 		for to := range platform.MemoryID(len(row)) {
-			w := Way{PassesHost: p.Passes(from, to, p.HostMemory()), JoulesPerByte: p.RouteJoulesPerByte(from, to), LatencyNs: int64(p.RouteTime(from, to, 0)), platform: p, from: from, to: to}
+			w := Way{Engine: engine(p, from, to), PassesHost: p.Passes(from, to, p.HostMemory()), JoulesPerByte: p.RouteJoulesPerByte(from, to), LatencyNs: int64(p.RouteTime(from, to, 0)), platform: p, from: from, to: to}
 			for _, use := range p.LinkUses(from, to) {
 				if l := &p.Links[use.Link]; l.Sharing != platform.Fatpipe {
 					w.Shares = append(w.Shares, Share{2*int32(use.Link) + use.Direction, float64(use.Times) * 1e9 / l.BandwidthBytesPerSec})
@@ -37,4 +38,14 @@ func newWays(p *platform.Platform) (all [][]Way) {
 		all = append(all, row)
 	}
 	return all
+}
+
+func engine(p *platform.Platform, from, to platform.MemoryID) int32 {
+	switch in, out := p.EnginesTaken(from, to); {
+	case in && from != to:
+		return 2 * int32(to)
+	case out && from != to:
+		return 2*int32(from) + 1
+	}
+	return -1
 }
