@@ -113,23 +113,30 @@ func (w *stepWork) areaNs() float64 {
 	for d := range weights {
 		weights[d] = units(int32(d))
 	}
-	for round := range maxAreaRounds {
+	const gap = 1e-3
+	MultiplicativeWeights(weights, func(loads []float64) bool {
 		best = max(best, w.weighed(weights, loads))
-		most := slices.Max(loads)
-		if most <= float64(best*(1+areaGap)) {
-			break // nor does the optimum
-		}
-		for d := range weights {
-			weights[d] *= 1 + float64(loads[d]/most)/float64(1+round/8)
-		}
-	}
+		return slices.Max(loads) > float64(best*(1+gap)) // else the optimum is not above it, either
+	})
 	return best
 }
 
-const (
-	maxAreaRounds = 256
-	areaGap       = 1e-3
-)
+// MultiplicativeWeights changes weights round by round, each by the load that it has brought in the one before. weigh
+// finds the loads by the weights, and reports whether other weights may be better.
+func MultiplicativeWeights(weights []float64, weigh func(loads []float64) bool) {
+	const most = 256
+	loads := make([]float64, len(weights))
+	for round := range most {
+		clear(loads)
+		if !weigh(loads) || slices.Max(loads) == 0 {
+			return
+		}
+		fullest := slices.Max(loads)
+		for d := range weights {
+			weights[d] *= 1 + float64(loads[d]/fullest)/float64(1+round/8)
+		}
+	}
+}
 
 // weighed is the sum over all tasks of the least that each weighs, for weights that it divides by
 // their sum. Loads are what each device has to do then.

@@ -3,8 +3,10 @@ package exact
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // Bounds of all plans that go on from a part of one.
@@ -25,7 +27,7 @@ import (
 //
 // for a bound T' of the time. So the choice between a device that draws little and one that is
 // free weighs joules against time at once. The weights are found for the whole graph by multiplicative
-// weights, as in schedule.Priced.LowerBound, for several s.
+// weights ([schedule.MultiplicativeWeights]), for several s.
 
 // area is a bound by weights.
 type area struct {
@@ -233,17 +235,11 @@ func (m *model) addAreas() {
 	}
 }
 
-// areaRounds bounds the rounds in which weights are looked for.
-const areaRounds = 256
-
 // newArea looks for good weights, of which those of all units have the sum given.
 func (m *model) newArea(share, total float64, joules func(*setting) float64) (best area) {
-	weights, loads := make([]float64, len(m.devices)), make([]float64, len(m.devices))
-	for d := range weights {
-		weights[d] = 1
-	}
+	weights := slices.Repeat([]float64{1}, len(m.devices))
 	most := math.Inf(-1)
-	for round := range areaRounds {
+	schedule.MultiplicativeWeights(weights, func(loads []float64) bool {
 		sum := 0.0
 		for d := range weights {
 			sum += float64(weights[d] * float64(len(m.devices[d].workers)))
@@ -251,8 +247,7 @@ func (m *model) newArea(share, total float64, joules func(*setting) float64) (be
 		for d := range weights {
 			weights[d] *= total / sum
 		}
-		a := area{weights: append([]float64(nil), weights...), share: share, least: make([]float64, len(m.tasks))}
-		clear(loads)
+		a := area{weights: slices.Clone(weights), share: share, least: make([]float64, len(m.tasks))}
 		bound := 0.0
 		for t := range m.tasks {
 			a.least[t] = math.Inf(1)
@@ -269,19 +264,7 @@ func (m *model) newArea(share, total float64, joules func(*setting) float64) (be
 		if bound > most {
 			most, best = bound, a
 		}
-		if total == 0 {
-			break
-		}
-		fullest := 0.0
-		for _, load := range loads {
-			fullest = max(fullest, load)
-		}
-		if fullest == 0 {
-			break
-		}
-		for d := range weights {
-			weights[d] *= 1 + float64(loads[d]/fullest)/float64(1+round/8)
-		}
-	}
+		return total != 0
+	})
 	return best
 }
