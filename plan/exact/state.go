@@ -119,7 +119,7 @@ func (m *model) arrival(x *state, t int, memory platform.MemoryID) (at int64) {
 func (m *model) move(x *state, i int32, to platform.MemoryID) (joules float64) {
 	p := &m.pieces[i]
 	from := m.source(x, p)
-	if m.problem.Ways[from][to].PassesHost {
+	if m.staged && m.problem.Ways[from][to].PassesHost {
 		stage := m.platform.HostMemory()
 		joules = m.move(x, i, stage)
 		from = stage
