@@ -101,7 +101,7 @@ otherwise it is a guess unless the file is edited.`,
 	flags.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
 	flags.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
 	flags.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
-	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
+	flags.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
 	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
