@@ -59,7 +59,7 @@ func copiesOf(d *schedule.Decision, graph int) (counts []place.PlannedCount) {
 
 // A plan with clocks, sleep and copies of buffers is executed as it says: the changes on the emulated GPU are those of
 // a simulation of the same plan, in the same order, none overlaps a task (Schedule.Check), each
-// takes its time, joules add up, transfers are those of the plan, and the weights are those of a run without any of it.
+// takes its time, transfers are those of the plan, and the weights are those of a run without any of it.
 func TestStatesAreExecuted(t *testing.T) {
 	n := newNetwork(t, "mlp", dag.Float32, 1)
 	plain := n.execute(t, how{platform: emulatedNode(t, 1)})
@@ -110,9 +110,6 @@ func TestStatesAreExecuted(t *testing.T) {
 			t.Fatalf("graph %d: %v", run.graph, err)
 		}
 		report, err := energy.FromSchedule(run.schedule, run.problem)
-		if err == nil {
-			err = report.Check(run.schedule, run.problem)
-		}
 		if err != nil {
 			t.Fatalf("graph %d: %v", run.graph, err)
 		}

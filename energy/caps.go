@@ -2,6 +2,7 @@ package energy
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +18,17 @@ type Cap struct {
 
 // wholeMachine is what the cap of the platform is of.
 const wholeMachine = "the machine"
+
+// CheckCaps fails where the run reached more than a cap, beyond rounding. A simulated run never does.
+func (r *Report) CheckCaps() error {
+	const rounding = 1e-9
+	for _, c := range r.Caps {
+		if c.GreatestWatts > float64(c.CapWatts*(1+rounding)) {
+			return fmt.Errorf("%s draws %.6g W, above its cap of %g W", c.Of, c.GreatestWatts, c.CapWatts)
+		}
+	}
+	return nil
+}
 
 // caps lists the caps of the platform.
 func (a *account) caps() (caps []Cap) {

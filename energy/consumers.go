@@ -129,9 +129,7 @@ func (a *account) integrateDevices() {
 
 // piece is a device between two moments at which anything begins or ends there.
 type piece struct {
-	platform *platform.Platform
 	d        *platform.Device
-	id       platform.DeviceID
 	units    []unitNow // nil: nothing ever changes
 	running  []int     // calls on each unit
 	modelled []int     // those of them without joules of their own
@@ -154,7 +152,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	for _, s := range stretches {
 		in = append(in, s.interval)
 	}
-	p := piece{platform: a.p.Platform, d: d, id: id, running: make([]int, d.Count), modelled: make([]int, d.Count)}
+	p := piece{d: d, running: make([]int, d.Count), modelled: make([]int, d.Count)}
 	if len(stretches) > 0 {
 		p.units = make([]unitNow, d.Count)
 	}
@@ -216,7 +214,7 @@ func (p *piece) clock(unit int) platform.ClockID {
 func (p *piece) rest(e *Entry, secs float64) (watts float64) {
 	if p.units == nil {
 		e.IdleJoules += float64(float64(float64(p.d.Count-p.busy)*p.d.ClockInForce().Idle) * secs)
-		return p.platform.BusyTotal(p.id, p.modelledBusy)
+		return p.d.Watts(p.d.AtClock, p.modelledBusy)
 	}
 	for u := range p.units {
 		now := &p.units[u]

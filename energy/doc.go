@@ -8,7 +8,7 @@
 //
 // # Model
 //
-// A device draws platform.BusyTotal of the number of its busy units. A call with joules of its
+// A device draws [platform.Device.Watts] of the number of its busy units. A call with joules of its
 // own draws its unit's idle power, and its joules spread over its duration, instead. A link draws
 // its idle power all the time, and more in proportion to the used share of its bandwidth
 // (links.go). The host draws its baseline all the time.
@@ -29,7 +29,8 @@
 // # Invariants
 //
 //   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
-//     integral of Traces. Report.Check verifies it, by an integration of its own.
+//     integral of Traces. A test compares each consumer with the power of every nanosecond by
+//     the definition above (TestJoulesAddUp).
 //   - A modelled joule is never shown as measured, and neither is one of a meter that cannot be right.
 //
 // # Units

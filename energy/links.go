@@ -25,15 +25,6 @@ import (
 // The rule is that of SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp. For
 // fatpipes it differs: SimGrid takes the largest of the rates instead of their sum.
 
-// joulesPerByte is the energy above idle of one byte crossing a link once.
-func joulesPerByte(l *platform.Link) float64 {
-	capacity := l.BandwidthBytesPerSec
-	if l.Sharing == platform.Duplex {
-		capacity *= 2
-	}
-	return (l.BusyWatts - l.IdleWatts) / capacity
-}
-
 // moving is when the bytes of a transfer move.
 func moving(p *platform.Platform, t *schedule.Transfer) interval {
 	if first := t.Start + p.RouteTime(t.From, t.To, 0); first < t.End {
@@ -58,7 +49,7 @@ func (a *account) integrateLinks() error {
 				pl.Memories[v.From].Name, pl.Memories[v.To].Name, pl.Name)
 		}
 		for _, use := range pl.LinkUses(v.From, v.To) {
-			joules := joulesPerByte(&pl.Links[use.Link]) * float64(v.Bytes) * float64(use.Times)
+			joules := pl.Links[use.Link].JoulesPerByte() * float64(v.Bytes) * float64(use.Times)
 			on[use.Link] = append(on[use.Link], carried{int32(i), joules})
 		}
 	}

@@ -59,7 +59,7 @@ func TestMeasurePower(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.words, got, c)
 		}
 		if !near(d.IdleWatts, c.perCore) || d.PowerSource != platform.Measured || d.PowerMeter != got.Meter || d.PowerSpread != got.Spread ||
-			!near(p.BusyTotal(0, 1), c.first) || !near(p.BusyTotal(0, c.cores), c.all) || !near(p.BusyTotal(0, 0), c.idle) {
+			!near(p.Devices[0].Watts(p.Devices[0].AtClock, 1), c.first) || !near(p.Devices[0].Watts(p.Devices[0].AtClock, c.cores), c.all) || !near(p.Devices[0].Watts(p.Devices[0].AtClock, 0), c.idle) {
 			t.Errorf("%s: the device is %+v", c.words, d)
 		}
 		if d.Clocks[0].Idle != d.IdleWatts || d.Clocks[0].Busy != d.Busy || d.Clocks[1].Idle != 0 {

@@ -230,7 +230,7 @@ func TestStates(t *testing.T) {
 		}
 		report, err := energy.FromSchedule(s, p)
 		if err == nil {
-			err = report.Check(s, p)
+			err = report.CheckCaps()
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.words, err)

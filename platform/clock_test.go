@@ -145,8 +145,8 @@ func TestSelectAtAClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.HostPower.Value != 3 || p.BusyTotal(0, 0) != 1 || p.BusyTotal(0, 1) != 3 {
-		t.Errorf("host %g W, one core idle %g W and busy %g W; want 3, 1 and 3", p.HostPower.Value, p.BusyTotal(0, 0), p.BusyTotal(0, 1))
+	if p.HostPower.Value != 3 || p.Devices[0].Watts(p.Devices[0].AtClock, 0) != 1 || p.Devices[0].Watts(p.Devices[0].AtClock, 1) != 3 {
+		t.Errorf("host %g W, one core idle %g W and busy %g W; want 3, 1 and 3", p.HostPower.Value, p.Devices[0].Watts(p.Devices[0].AtClock, 0), p.Devices[0].Watts(p.Devices[0].AtClock, 1))
 	}
 }
 

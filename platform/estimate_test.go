@@ -77,7 +77,7 @@ func TestEstimateKeepsToTheClock(t *testing.T) {
 		t.Errorf("slow: %v", e.Duration)
 	}
 	d := slow.Devices[0]
-	if d.speed("float32") != 4e9 || d.ClockInForce().Idle != 3 || slow.BusyTotal(0, 1) != 14 || d.Clocks[0].Name != "fast" {
+	if d.speed("float32") != 4e9 || d.ClockInForce().Idle != 3 || slow.Devices[0].Watts(slow.Devices[0].AtClock, 1) != 14 || d.Clocks[0].Name != "fast" {
 		t.Errorf("the slow clock is not in force: %+v", d)
 	}
 	if p.Devices[0].speed("float32") != 10e9 || p.Devices[0].ClockInForce().Name != "fast" {

@@ -265,7 +265,7 @@ func TestShippedPlatforms(t *testing.T) {
 			t.Errorf("%s does not say where its numbers come from", file)
 		}
 		for d := range p.Devices {
-			if p.Devices[d].PowerSource == "" || p.BusyTotal(DeviceID(d), p.Devices[d].Count) <= p.BusyTotal(DeviceID(d), 0) {
+			if p.Devices[d].PowerSource == "" || p.Devices[d].Watts(p.Devices[d].AtClock, p.Devices[d].Count) <= p.Devices[d].Watts(p.Devices[d].AtClock, 0) {
 				t.Errorf("%s: device %q has no power, or draws less when busy", file, p.Devices[d].Name)
 			}
 			for _, elem := range []string{"float32", "float64"} {

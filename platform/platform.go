@@ -126,27 +126,6 @@ func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out boo
 	return in, out
 }
 
-// BusyTotal is the watts of the whole device while busyUnits of its units run something, the idle
-// ones included.
-func (p *Platform) BusyTotal(d DeviceID, busyUnits int) float64 {
-	v := &p.Devices[d]
-	c := v.ClockInForce()
-	return totalWatts(v.Count, c.Idle, c.Busy, busyUnits)
-}
-
-func totalWatts(count int, idle float64, b BusyPower, busy int) float64 {
-	switch {
-	case busy <= 0:
-		return float64(float64(count) * idle)
-	case !b.WholeDevice:
-		return float64(float64(busy)*b.UnitWatts) + float64(float64(count-busy)*idle)
-	case busy >= count:
-		return b.AllWatts
-	}
-	share := float64(busy-1) / float64(count-1)
-	return b.FirstWatts + float64((b.AllWatts-b.FirstWatts)*share)
-}
-
 // Spread reports whether tasks run in several memories.
 func (p *Platform) Spread() bool {
 	return slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Memory != p.Devices[0].Memory })

@@ -163,7 +163,7 @@ func TestHostMemory(t *testing.T) {
 
 // By unit: n·busy + (count − n)·idle. For the whole device: linear from the first
 // unit, 120 W, to all four, 200 W, so 120 + 80/3 with two.
-func TestBusyTotal(t *testing.T) {
+func TestWatts(t *testing.T) {
 	p := &Platform{Devices: []Device{
 		{Count: 3, IdleWatts: 2, Busy: BusyPower{UnitWatts: 9}},
 		{Count: 4, IdleWatts: 25, Busy: BusyPower{FirstWatts: 120, AllWatts: 200, WholeDevice: true}},
@@ -174,7 +174,7 @@ func TestBusyTotal(t *testing.T) {
 		n    int
 		want float64
 	}{{0, 0, 6}, {0, 1, 13}, {0, 2, 20}, {0, 3, 27}, {1, 0, 100}, {1, 1, 120}, {1, 2, 120 + 80.0/3}, {1, 4, 200}, {2, 0, 20}, {2, 1, 250}} {
-		if got := p.BusyTotal(c.d, c.n); !near(got, c.want, 1e-15) {
+		if got := p.Devices[c.d].Watts(p.Devices[c.d].AtClock, c.n); !near(got, c.want, 1e-15) {
 			t.Errorf("device %d with %d busy: %g W, want %g", c.d, c.n, got, c.want)
 		}
 	}

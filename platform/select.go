@@ -239,7 +239,7 @@ func busyOfSome(b BusyPower, count, n int, idle float64) BusyPower {
 		return b
 	}
 	watts := func(busy int) float64 {
-		return max(0, totalWatts(count, idle, b, busy)-float64(float64(count-n)*idle))
+		return max(0, b.of(count, busy, idle)-float64(float64(count-n)*idle))
 	}
 	if n == 1 {
 		return BusyPower{UnitWatts: watts(1)}

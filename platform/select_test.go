@@ -172,16 +172,16 @@ func TestSelectKeepsThePower(t *testing.T) {
 			want, got := p.HostPower.Value, q.HostPower.Value
 			for d := range p.Devices {
 				if d == of {
-					want += p.BusyTotal(DeviceID(d), busy)
+					want += p.Devices[d].Watts(p.Devices[d].AtClock, busy)
 				} else {
-					want += p.BusyTotal(DeviceID(d), 0)
+					want += p.Devices[d].Watts(p.Devices[d].AtClock, 0)
 				}
 			}
 			for d := range q.Devices {
 				if DeviceID(d) == at {
-					got += q.BusyTotal(DeviceID(d), busy)
+					got += q.Devices[d].Watts(q.Devices[d].AtClock, busy)
 				} else {
-					got += q.BusyTotal(DeviceID(d), 0)
+					got += q.Devices[d].Watts(q.Devices[d].AtClock, 0)
 				}
 			}
 			if math.Abs(got-want) > 1e-9*want {

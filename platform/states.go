@@ -55,17 +55,6 @@ func (d *Device) ClockAt(clock ClockID) Clock {
 	return d.ownClock()
 }
 
-// WattsAboveIdle is what one unit draws beside its idle watts while it runs at a clock and so many
-// units of the device are busy. The units of a device may be at different clocks: its power is the
-// idle watts of all units, each at its own clock, and these of the busy ones.
-func (d *Device) WattsAboveIdle(clock ClockID, busyUnits int) float64 {
-	if busyUnits <= 0 {
-		return 0
-	}
-	c := d.ClockAt(clock)
-	return (totalWatts(d.Count, c.Idle, c.Busy, busyUnits) - float64(float64(d.Count)*c.Idle)) / float64(busyUnits)
-}
-
 func (t *Transition) keys(f *form) {
 	f.duration("time", &t.Takes)
 	f.quantity("joules", &joulesScale, &t.Joules)

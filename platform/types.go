@@ -111,7 +111,7 @@ type Device struct {
 	Unreachable bool
 
 	IdleWatts   float64   // one unit, idle
-	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
+	Busy        BusyPower // with n of Count units busy the device draws Watts(clock, n)
 	PowerSource Source    // empty: no power is known
 	PowerMeter  string    // that measured the power; empty: not said
 	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; 0: not said

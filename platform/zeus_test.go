@@ -139,7 +139,7 @@ func predictLimited(t *testing.T, others []limited, limit float64) limited {
 	if !ok {
 		t.Fatal("no estimate")
 	}
-	return limited{limit, e.Duration.Seconds(), p.BusyTotal(0, 1)}
+	return limited{limit, e.Duration.Seconds(), p.Devices[0].Watts(p.Devices[0].AtClock, 1)}
 }
 
 // between is the value at a limit on the line through those of two others.

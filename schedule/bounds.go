@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/schedule/place"
 )
 
 // LowerBound is a time that no schedule of some steps of a graph goes below on these costs. The
@@ -124,26 +125,19 @@ func mustFollow(g *dag.Graph, memories int) follows {
 		return follows{g.PredsBack, g.Reach()}
 	}
 	const steps = 2
-	var edges [steps][]dag.Edge // from a task of the second step to what it follows, by how far back that is
-	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
-	n := int32(len(g.Tasks))
-	for i := range steps * n {
-		t := dag.TaskID(i % n)
-		for k, a := range g.Tasks[t].Accesses {
-			for _, atom := range g.Atoms(t, k) {
-				if last := writer[atom]; a.Mode.Reads() && last >= 0 && i >= n {
-					back := 1 - last/n
-					edges[back] = append(edges[back], dag.Edge{From: t, To: dag.TaskID(last % n)})
-				}
-				if a.Mode.Writes() { // no other operand of the task has the atom
-					writer[atom] = i
-				}
-			}
+	var edges [steps][]dag.Edge // from a task to what it follows, by how far back that is
+	place.EachReading(g, func(writer int32, reader dag.TaskID, _ int32, next bool) {
+		switch is := (dag.Edge{From: reader, To: dag.TaskID(writer)}); {
+		case int(writer) == len(g.Tasks): // nobody
+		case next:
+			edges[1] = append(edges[1], is)
+		default:
+			edges[0] = append(edges[0], is)
 		}
-		if i >= n {
-			for _, other := range g.Tasks[t].After {
-				edges[0] = append(edges[0], dag.Edge{From: t, To: other})
-			}
+	})
+	for t := range g.Tasks {
+		for _, other := range g.Tasks[t].After {
+			edges[0] = append(edges[0], dag.Edge{From: dag.TaskID(t), To: other})
 		}
 	}
 	for back := range edges {

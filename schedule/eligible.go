@@ -93,6 +93,23 @@ func (p *Problem) eligibility() (*eligibility, error) {
 	return &free, nil
 }
 
+// Eligible lists the workers that may run each task of a graph, equal lists being one, and the number of the group of tasks
+// that are to share a worker with it; -1: it stands alone.
+func (c *Priced) Eligible(graph int) (workers [][]platform.WorkerID, groups []int32, err error) {
+	e, err := c.graphs[graph].eligible()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, class := range e.class {
+		group := int32(-1)
+		if e.group[class] {
+			group = class
+		}
+		workers, groups = append(workers, e.workers[class]), append(groups, group)
+	}
+	return workers, groups, nil
+}
+
 // nowhere says why no worker can run a task.
 func (e *eligibility) nowhere(p *Problem, t dag.TaskID) error {
 	task := &p.Graph.Tasks[t]

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // flow is the data that passes between the tasks of one step.
@@ -28,25 +29,18 @@ type inflow struct {
 
 func newFlow(g *dag.Graph) *flow {
 	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: g.WrittenStorages()}}
-	last := slices.Repeat([]dag.TaskID{-1}, g.NumAtoms())
-	for t := range g.Tasks {
-		id := dag.TaskID(t)
-		for i, a := range g.Tasks[t].Accesses {
-			if !a.Mode.Reads() {
-				continue
-			}
-			for _, atom := range g.Atoms(id, i) {
-				f.add(id, last[atom], g.Storage(a.Buffer), g.AtomBytes(dag.AtomID(atom)))
-			}
+	n, reading := int32(len(g.Tasks)), dag.TaskID(0)
+	place.EachReadingOfFirst(g, func(writer int32, reader dag.TaskID, atom int32) {
+		for ; reading < reader; reading++ {
+			f.start[reading+1] = int32(len(f.all))
 		}
-		f.start[t+1] = int32(len(f.all))
-		for i, a := range g.Tasks[t].Accesses {
-			if a.Mode.Writes() {
-				for _, atom := range g.Atoms(id, i) {
-					last[atom] = id
-				}
-			}
+		if writer == n {
+			writer = -1
 		}
+		f.add(reader, dag.TaskID(writer), g.AtomStorage(dag.AtomID(atom)), g.AtomBytes(dag.AtomID(atom)))
+	})
+	for ; int32(reading) < n; reading++ {
+		f.start[reading+1] = int32(len(f.all))
 	}
 	return f
 }

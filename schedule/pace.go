@@ -66,7 +66,7 @@ func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID)
 func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
 	d := c.p.Platform.Workers[w].Device
 	device := &c.p.Platform.Devices[d]
-	start = c.learns(i, device, w, now, ready) + device.Dispatch
+	start = Learns(device, now, ready, c.free[w], c.from.seen(i, device, ready)) + device.Dispatch
 	c.from.begin(i, w)
 	var second, third float64
 	if c.caches != nil {
@@ -83,25 +83,22 @@ func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Durati
 	return start, takes
 }
 
-// learns is when a worker learns of an instance that it is given now. A worker that sleeps
-// while a device works wakes when the host has seen the end there; waking adds Wake − Handoff.
-func (c *Pace) learns(i dag.Instance, device *platform.Device, w platform.WorkerID, now, ready time.Duration) time.Duration {
-	asleep := func(waited time.Duration) bool { return device.Wake > 0 && waited >= device.WakeAfter }
-	waited := ready - c.free[w]
+// Learns is when a worker of a device, free since some time, learns of an instance that became ready and that it is
+// given now. seen is how long it takes the host to see what made the instance ready, where the worker has to wait for
+// that; else 0. A worker that sleeps meanwhile wakes when the host has seen it; waking adds Wake − Handoff.
+func Learns(d *platform.Device, now, ready, free, seen time.Duration) time.Duration {
+	asleep := d.Wake > 0 && ready+seen-free >= d.WakeAfter
 	switch {
-	case c.from.byDevice(i, device, ready):
-		seen := ready + c.from.toCPU
-		if asleep(seen - c.free[w]) {
-			seen += max(0, device.Wake-device.Handoff)
-		}
-		return max(now, seen)
-	case waited <= 0:
+	case seen > 0 && asleep:
+		return max(now, ready+seen+max(0, d.Wake-d.Handoff))
+	case seen > 0:
+		return max(now, ready+seen)
+	case ready <= free:
 		return now
-	case asleep(waited):
-		return now + device.Wake
-	default:
-		return now + device.Handoff
+	case asleep:
+		return now + d.Wake
 	}
+	return now + d.Handoff
 }
 
 // End notes when the task that a worker began will end.

@@ -52,20 +52,25 @@ func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
 	}
 }
 
-// byDevice reports whether an event that the host has to see first made a task ready. The start
-// of the run is no such event, and neither is a predecessor on a processor that ended at that
-// moment. Only the step that counts can have a predecessor with that end, since ends only grow.
-func (h *handoffs) byDevice(i dag.Instance, d *platform.Device, ready time.Duration) bool {
-	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
-		return false
+// seen is how long it takes the host to see what made a task ready. 0: the unit of the task sees that itself, as it does
+// the start of the run.
+func (h *handoffs) seen(i dag.Instance, d *platform.Device, ready time.Duration) time.Duration {
+	if h == nil || d.HandoffToCPU > 0 || ready == 0 || h.byProcessor(i, ready) {
+		return 0
 	}
+	return h.toCPU
+}
+
+// byProcessor reports whether a predecessor on a processor ended when a task became ready. Then no event that the host
+// has to see first did it. Only the step that counts can have a predecessor with that end, since ends only grow.
+func (h *handoffs) byProcessor(i dag.Instance, ready time.Duration) bool {
 	ended := func(preds []int32) bool {
 		return slices.ContainsFunc(preds, func(t int32) bool { return h.ended[t] == ready })
 	}
 	for back := range h.links.Reach() + 1 {
 		if preds := h.links.PredsBack(i.Task, back); ended(preds[0]) || ended(preds[1]) {
-			return false
+			return true
 		}
 	}
-	return !slices.ContainsFunc(h.orders, func(o dag.Rows) bool { return ended(o.Row(int32(i.Task))) })
+	return slices.ContainsFunc(h.orders, func(o dag.Rows) bool { return ended(o.Row(int32(i.Task))) })
 }

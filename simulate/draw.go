@@ -198,7 +198,7 @@ func (d *draw) device(id platform.DeviceID) (watts float64) {
 		idle := device.ClockAt(clock).Idle
 		switch {
 		case !c.admitted:
-			watts += mostAsleep(device, idle) + resting
+			watts += platform.MostWatts(idle, device.Sleeps) + resting
 		case c.watts != 0:
 			watts += max(idle, device.ClockAt(c.clock).Idle) + c.watts
 		default:
@@ -207,14 +207,6 @@ func (d *draw) device(id platform.DeviceID) (watts float64) {
 		}
 	}
 	return watts + mostAbove(device, running)
-}
-
-// mostAsleep is the most that a unit draws that waits or sleeps.
-func mostAsleep(device *platform.Device, idle float64) float64 {
-	for i := range device.Sleeps {
-		idle = max(idle, device.Sleeps[i].Watts)
-	}
-	return idle
 }
 
 // mostAbove is the most that some of the units with tasks draw above idle when they run.
@@ -237,10 +229,7 @@ func mostAbove(device *platform.Device, clocks []platform.ClockID) (most float64
 // link is the most that a link may draw.
 func (d *draw) link(l int) float64 {
 	link, flows := &d.p.Links[l], d.flows[l]
-	watts := link.IdleWatts
-	for i := range link.Sleeps {
-		watts = max(watts, link.Sleeps[i].Watts)
-	}
+	watts := platform.MostWatts(link.IdleWatts, link.Sleeps)
 	full := link.BusyWatts - link.IdleWatts
 	switch {
 	case link.Sharing == platform.Fatpipe:

@@ -36,7 +36,7 @@ func TestWorkersAreCores(t *testing.T) {
 	if p, err = cli.LoadPlatform("emulated"); err != nil {
 		t.Fatal(err)
 	}
-	if q, err = cli.WithWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.BusyTotal(0, 1) != 5.5 || q.HostPower.Value != 10.5 {
+	if q, err = cli.WithWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.Devices[0].Watts(q.Devices[0].AtClock, 1) != 5.5 || q.HostPower.Value != 10.5 {
 		t.Errorf("one of two cores: %+v, %v", q, err)
 	}
 }

@@ -6,28 +6,48 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 )
 
-// addData finds what tasks follow, what they read from whom, and what has to get into memories. Of a
-// steady step it looks at the second of two.
-func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
-	d := &dataFinder{Model: m, g: g, p: p, bytes: map[edgeKey]int64{}, versions: map[[2]int32]int32{}, writer: slices.Repeat([]int32{-1}, g.NumAtoms())}
-	n, steps := int32(len(g.Tasks)), int32(1)
-	if m.Steady {
-		steps = 2
+// addData finds what tasks follow, what they read from whom, and what has to get into memories. In a steady step what
+// no task writes is where it has to be.
+func (m *Model) addData(g *dag.Graph, p *platform.Platform) error {
+	data, err := problem.NewData(p, g, m.Steady)
+	if err != nil {
+		return err
 	}
-	for i := range steps * n {
-		d.add(i%n, i/n, i >= (steps-1)*n)
+	bytes, n := map[edgeKey]int64{}, int32(len(g.Tasks))
+	for i := range data.Pieces {
+		of := &data.Pieces[i]
+		v := Version{Writer: of.Writer, Home: -1, Bytes: of.Bytes, storage: int32(of.Storage)}
+		if of.Writer == n {
+			v.Writer, v.Home = -1, int(of.Home)
+		}
+		for _, r := range of.Readers {
+			v.Readers = append(v.Readers, r.Of)
+			if of.Writer < n {
+				bytes[edgeKey{of.Writer, r.Of, r.Back}] += of.Bytes
+			}
+		}
+		if slices.Sort(v.Readers); v.Writer >= 0 || !m.Steady {
+			v.Readers = slices.Compact(v.Readers)
+			m.Versions = append(m.Versions, v)
+		}
+	}
+	follows := func(before []int32, t, back int32) {
+		for _, other := range before {
+			bytes[edgeKey{other, t, back}] += 0
+		}
 	}
 	for t := range n { // orders of reuse between steps are left out, since a plan may have more copies of a buffer
-		d.follows(t, g.Preds(dag.TaskID(t)), 0)
+		follows(g.Preds(dag.TaskID(t)), t, 0)
 		if m.Steady {
-			d.follows(t, g.CarriedPreds(dag.TaskID(t)), 1)
+			follows(g.CarriedPreds(dag.TaskID(t)), t, 1)
 		}
 	}
 	nanos := map[int64][]int64{} // by bytes
-	for e, bytes := range d.bytes {
+	for e, bytes := range bytes {
 		if nanos[bytes] == nil {
 			for at := range p.Memories {
 				nanos[bytes] = append(nanos[bytes], leastNanos(p, platform.MemoryID(at), bytes))
@@ -37,87 +57,13 @@ func (m *Model) addData(g *dag.Graph, p *platform.Platform) {
 	}
 	slices.SortFunc(m.Edges, func(a, b Edge) int { return compareEdges(&a, &b) })
 	m.mergeVersions(p)
-}
-
-func compareEdges(a, b *Edge) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
-}
-
-// dataFinder goes through the accesses of tasks in program order.
-type dataFinder struct {
-	*Model
-	g        *dag.Graph
-	p        *platform.Platform
-	bytes    map[edgeKey]int64
-	versions map[[2]int32]int32 // by atom and writer
-	writer   []int32            // by atom: step and task of the last, as one number
+	return nil
 }
 
 type edgeKey struct{ from, to, back int32 }
 
-// add goes through one task. Where it does not count, only what it writes is noted.
-func (d *dataFinder) add(t, step int32, counts bool) {
-	n := int32(len(d.g.Tasks))
-	for _, before := range d.g.Tasks[t].After {
-		if counts {
-			d.bytes[edgeKey{int32(before), t, 0}] += 0
-		}
-	}
-	for k, a := range d.g.Tasks[t].Accesses {
-		for _, atom := range d.g.Atoms(dag.TaskID(t), k) {
-			if a.Mode.Reads() && counts {
-				size, from, last := d.g.AtomBytes(dag.AtomID(atom)), int32(-1), d.writer[atom]
-				if last >= 0 {
-					from = last % n
-					if back := step - last/n; from != t || back > 0 {
-						d.bytes[edgeKey{from, t, back}] += size
-					}
-				}
-				d.read(t, atom, from, size)
-			}
-			if a.Mode.Writes() {
-				d.writer[atom] = step*n + t
-			}
-		}
-	}
-}
-
-// follows notes orders without data.
-func (d *dataFinder) follows(t int32, before []int32, back int32) {
-	for _, other := range before {
-		if other != t || back > 0 {
-			d.bytes[edgeKey{other, t, back}] += 0
-		}
-	}
-}
-
-// read notes that a task reads an atom, as somebody wrote it: versions are made for those that somebody
-// reads. What no task writes and has no home is everywhere, and in a steady step what none writes is
-// where it has to be.
-func (d *dataFinder) read(t, atom, writer int32, bytes int64) {
-	home := -1
-	if writer < 0 {
-		storage := d.g.AtomStorage(dag.AtomID(atom))
-		b := &d.g.Buffers[storage]
-		if d.Steady || b.Home == "" && !d.g.WrittenStorages()[storage] {
-			return
-		}
-		at := d.p.HostMemory()
-		if id, ok := d.p.MemoryByName(b.Home); ok {
-			at = id
-		}
-		home = int(at)
-	}
-	key := [2]int32{atom, writer}
-	at, ok := d.versions[key]
-	if !ok {
-		at = int32(len(d.Versions))
-		d.versions[key] = at
-		d.Versions = append(d.Versions, Version{Writer: writer, Home: home, Bytes: bytes, storage: int32(d.g.AtomStorage(dag.AtomID(atom)))})
-	}
-	if v := &d.Versions[at]; !slices.Contains(v.Readers, t) {
-		v.Readers = append(v.Readers, t)
-	}
+func compareEdges(a, b *Edge) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Back, b.Back))
 }
 
 // mergeVersions makes one of all versions with the same writer, home and readers: they go together. It finds how long they move

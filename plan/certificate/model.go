@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -105,7 +106,9 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	m.addData(c.Program.Graphs[graph], c.Platform)
+	if err := m.addData(c.Program.Graphs[graph], c.Platform); err != nil {
+		return nil, err
+	}
 	m.link()
 	m.number()
 	return m, nil
@@ -136,7 +139,7 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 		}
 	}
 	for i := range p.Links {
-		m.FloorWatts += leastAsleep(p.Links[i].IdleWatts, p.Links[i].Sleeps)
+		m.FloorWatts += platform.LeastWatts(p.Links[i].IdleWatts, p.Links[i].Sleeps)
 	}
 	for to := range p.Memories {
 		memory := memoryOf(p, platform.MemoryID(to))
@@ -149,53 +152,24 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 	return m, nil
 }
 
-func leastAsleep(idle float64, sleeps []platform.SleepState) float64 {
-	for i := range sleeps {
-		idle = min(idle, sleeps[i].Watts)
-	}
-	return idle
-}
-
 // addDevice adds a device. With n units busy it draws what all draw idle, AwakeWatts, and n times the
 // watts of a unit, at each of its clocks: the power is linear from one busy unit to all.
 func (m *Model) addDevice(d *platform.Device) error {
 	awake := math.Inf(1)
 	for _, clock := range d.FreeClocks() {
-		awake = min(awake, awakeWatts(d, clock))
-		if unitWatts(d, clock) < 0 {
+		first, each := d.BusyWatts(clock)
+		awake = min(awake, first)
+		if each < 0 {
 			return fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
 		}
 	}
-	floor := float64(float64(d.Count) * floorWatts(d))
+	floor := float64(float64(d.Count) * problem.RestWatts(d, d.FreeClocks()))
 	if d.MayBeOff {
 		floor = min(floor, d.OffWatts)
 	}
 	m.FloorWatts += floor
 	m.Devices = append(m.Devices, Device{Name: d.Name, Units: d.Count, Memory: int(d.Memory), AwakeWatts: awake})
 	return nil
-}
-
-// floorWatts is the least that a unit draws.
-func floorWatts(d *platform.Device) float64 {
-	least := math.Inf(1)
-	for _, clock := range d.FreeClocks() {
-		least = min(least, leastAsleep(d.ClockAt(clock).Idle, d.Sleeps))
-	}
-	return least
-}
-
-// unitWatts is what one more busy unit draws above its idle watts.
-func unitWatts(d *platform.Device, clock platform.ClockID) float64 {
-	if d.Count == 1 {
-		return d.WattsAboveIdle(clock, 1)
-	}
-	all := float64(float64(d.Count) * d.WattsAboveIdle(clock, d.Count))
-	return (all - d.WattsAboveIdle(clock, 1)) / float64(d.Count-1)
-}
-
-// awakeWatts is what the first busy unit draws beside that.
-func awakeWatts(d *platform.Device, clock platform.ClockID) float64 {
-	return d.WattsAboveIdle(clock, 1) - unitWatts(d, clock)
 }
 
 // addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
@@ -229,11 +203,12 @@ func (m *Model) addTasks(c *schedule.Priced, graph int) {
 func optionOf(d *platform.Device, id int, clock platform.ClockID, cost *schedule.Cost) Option {
 	least := int64(cost.Least())
 	o := Option{Device: id, Clock: clock, Nanos: int64(d.Dispatch) + least, AwakeNanos: least}
-	extra := d.ClockAt(clock).Idle - floorWatts(d)
+	extra := d.ClockAt(clock).Idle - problem.RestWatts(d, d.FreeClocks())
 	if cost.Joules != 0 {
 		o.AwakeNanos, o.Nanojoules = 0, below(float64(cost.Joules*1e9)+float64(extra*float64(least)))
 	} else {
-		o.Nanojoules = below(float64((extra + unitWatts(d, clock)) * float64(least)))
+		_, each := d.BusyWatts(clock)
+		o.Nanojoules = below(float64((extra + each) * float64(least)))
 	}
 	return o
 }
@@ -259,19 +234,12 @@ func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
 			continue
 		}
 		ways++
-		perByte := 0.0
 		for _, use := range p.LinkUses(from, to) {
-			l := &p.Links[use.Link]
-			capacity := l.BandwidthBytesPerSec
-			if l.Sharing == platform.Duplex {
-				capacity *= 2
-			}
-			perByte += float64((l.BusyWatts - l.IdleWatts) / capacity * 1e9 * float64(use.Times))
-			if l.Sharing != platform.Fatpipe {
+			if p.Links[use.Link].Sharing != platform.Fatpipe {
 				crossed[use.Link]++
 			}
 		}
-		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, perByte)))
+		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, p.RouteJoulesPerByte(from, to)*1e9)))
 	}
 	for l, n := range crossed {
 		if perNano := above(p.Links[l].BandwidthBytesPerSec / 1e9); n == ways && (m.BytesPerNano == 0 || perNano < m.BytesPerNano) {

@@ -89,7 +89,7 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 		return nil, err
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
-	s.tryHEFT(o)
+	s.tryHEFT()
 	for _, plan := range o.Known {
 		if d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
 			_, _ = s.evaluate(d, plan) // one that cannot run is no plan to begin with

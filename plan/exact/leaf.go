@@ -12,7 +12,7 @@ import (
 )
 
 // tryHEFT begins with a plan that costs little to find, where it is one of those searched.
-func (s *search) tryHEFT(o Options) {
+func (s *search) tryHEFT() {
 	d, err := s.priced.Decide(schedule.Choice{})
 	if err != nil {
 		s.refused = err
@@ -22,7 +22,7 @@ func (s *search) tryHEFT(o Options) {
 	for w, list := range plan.Order {
 		id := s.platform.Workers[w].Device
 		clock := s.platform.Devices[id].AtClock
-		if !slices.Contains(s.clocks(o, id), clock) {
+		if !slices.Contains(s.problem.Clocks[id], clock) {
 			return
 		}
 		for _, t := range list {

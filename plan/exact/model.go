@@ -1,21 +1,20 @@
 package exact
 
 import (
-	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/schedule/place"
 )
 
 // model is a problem as the search sees it. Times are nanoseconds.
 type model struct {
 	graph     *dag.Graph
 	platform  *platform.Platform
+	problem   *problem.Problem
 	objective Objective
 	tasks     []task
 	sorted    []int32 // tasks, those before that others wait for
@@ -40,9 +39,9 @@ type task struct {
 	after    uint64  // tasks that wait for it
 	reads    []int32 // pieces
 	settings []setting
-	least    []int64           // by device: dispatch and call; -1: it cannot run there
-	worker   platform.WorkerID // where it has to run; -1: anywhere
-	group    int               // -1: none
+	least    []int64 // by device: dispatch and call; -1: it cannot run there
+	allowed  []bool  // by worker
+	group    int     // -1: none
 }
 
 // setting is a device and a clock of it, for a task.
@@ -56,12 +55,11 @@ type setting struct {
 // piece is what a task wrote of one storage for the same readers, or what was there before the run.
 // It goes to another memory once.
 type piece struct {
-	writer  int32               // -1: it was there
-	home    platform.MemoryID   // where it was then
-	readers uint64              // tasks
-	ways    [][]int64           // by memories: how long it takes; -1: no way
-	hops    [][]float64         // by memories that are next to each other: joules
-	through []platform.MemoryID // by memories: the one on the way, -1 if none
+	writer  int32             // -1: it was there
+	home    platform.MemoryID // where it was then
+	readers uint64            // tasks
+	ways    [][]int64         // by memories: how long it takes; -1: no way
+	hops    [][]float64       // by memories that are next to each other: joules
 }
 
 // device is one of the platform.
@@ -81,14 +79,17 @@ const noWay = math.MaxInt64 / 8
 
 func newModel(priced *schedule.Priced, o Options) (*model, error) {
 	m := &model{graph: priced.Program.Graphs[0], platform: priced.Platform, objective: o.Objective}
-	m.addDevices(o)
+	data, err := problem.NewData(m.platform, m.graph, false)
+	if err != nil {
+		return nil, err
+	}
+	if m.problem, err = problem.New(priced, nil, o.Clocks, data); err != nil {
+		return nil, err
+	}
+	m.addDevices()
 	m.addTasks()
-	if err := m.addSettings(priced, o); err != nil {
-		return nil, err
-	}
-	if err := m.addPieces(); err != nil {
-		return nil, err
-	}
+	m.addSettings(priced)
+	m.addPieces()
 	m.addTwins()
 	m.sort()
 	m.addTails()
@@ -104,27 +105,19 @@ func (m *model) perNs(watts float64) float64 {
 	return float64(watts * 1e-9)
 }
 
-// least is the least that a unit draws that does nothing.
-func least(watts float64, sleeps []platform.SleepState) float64 {
-	for i := range sleeps {
-		watts = min(watts, sleeps[i].Watts)
-	}
-	return watts
-}
-
 // maySleep reports whether a plan that lists sleep states may draw less than all that are searched.
 func (m *model) maySleep() bool {
 	return m.objective != Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
 }
 
-func (m *model) addDevices(o Options) {
+func (m *model) addDevices() {
 	p := m.platform
 	m.restJ = m.perNs(p.HostPower.Value)
 	if m.objective == Time {
 		m.restJ = 1
 	}
 	for l := range p.Links {
-		m.restJ += m.perNs(least(p.Links[l].IdleWatts, p.Links[l].Sleeps))
+		m.restJ += m.perNs(platform.LeastWatts(p.Links[l].IdleWatts, p.Links[l].Sleeps))
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
@@ -132,7 +125,7 @@ func (m *model) addDevices(o Options) {
 		if d.UnitClocks || d.Count == 1 {
 			own.switches, own.switchTime, own.switchJ = d.Switch != platform.Transition{}, int64(d.Switch.Takes), m.perNs(d.Switch.Joules*1e9)
 		}
-		own.restJ = float64(float64(d.Count) * m.perNs(m.restWatts(o, platform.DeviceID(i))))
+		own.restJ = float64(float64(d.Count) * m.perNs(problem.RestWatts(d, m.problem.Clocks[i])))
 		own.unusedJ = own.restJ
 		if d.MayBeOff {
 			own.unusedJ = min(own.restJ, m.perNs(d.OffWatts))
@@ -145,73 +138,46 @@ func (m *model) addDevices(o Options) {
 	}
 }
 
-// clocks are those of a device that tasks may run at.
-func (m *model) clocks(o Options, id platform.DeviceID) (all []platform.ClockID) {
-	if int(id) < len(o.Clocks) && o.Clocks[id] != nil {
-		return o.Clocks[id]
-	}
-	for c := range m.platform.Devices[id].NumClocks() {
-		all = append(all, c)
-	}
-	return all
-}
-
-// restWatts is the least that a unit draws that runs nothing. It begins at the clock in force.
-func (m *model) restWatts(o Options, id platform.DeviceID) float64 {
-	d := &m.platform.Devices[id]
-	watts := d.ClockInForce().Idle
-	for _, c := range m.clocks(o, id) {
-		watts = min(watts, d.ClockAt(c).Idle)
-	}
-	return least(watts, d.Sleeps)
-}
-
 func (m *model) addTasks() {
-	g, groups := m.graph, map[string]int{}
-	m.tasks = make([]task, len(g.Tasks))
+	groups := map[int32]int{}
+	m.tasks = make([]task, len(m.graph.Tasks))
 	for t := range m.tasks {
 		own := &m.tasks[t]
-		own.worker, own.group = -1, -1
-		for _, before := range g.Preds(dag.TaskID(t)) {
+		for _, before := range m.graph.Preds(dag.TaskID(t)) {
 			own.before |= 1 << before
 			m.tasks[before].after |= 1 << t
 		}
-		pl := g.Tasks[t].Placement
-		if pl == nil {
-			continue
+		own.allowed, own.group = make([]bool, len(m.platform.Workers)), -1
+		for _, w := range m.problem.Workers[t] {
+			own.allowed[w] = true
 		}
-		if w, ok := m.platform.WorkerByName(pl.Device); ok {
-			if _, isDevice := m.platform.DeviceByName(pl.Device); !isDevice {
-				own.worker, m.unlike = w, true
-			}
+		for w := range own.allowed {
+			m.unlike = m.unlike || own.allowed[w] != own.allowed[w-m.platform.Workers[w].Index]
 		}
-		if pl.Colocate != "" {
-			if _, known := groups[pl.Colocate]; !known {
-				groups[pl.Colocate] = len(groups)
+		if of := m.problem.Groups[t]; of >= 0 {
+			if _, known := groups[of]; !known {
+				groups[of] = len(groups)
 			}
-			own.group, m.unlike = groups[pl.Colocate], true
+			own.group, m.unlike = groups[of], true
 		}
 	}
 	m.groups = len(groups)
 }
 
 // addSettings finds what the calls take and draw.
-func (m *model) addSettings(priced *schedule.Priced, o Options) error {
+func (m *model) addSettings(priced *schedule.Priced) {
 	for t := range m.tasks {
 		m.tasks[t].least = slices.Repeat([]int64{-1}, len(m.devices))
 	}
 	for id := range m.devices {
 		d := &m.platform.Devices[id]
-		rest := m.restWatts(o, platform.DeviceID(id))
-		for _, clock := range m.clocks(o, platform.DeviceID(id)) {
-			costs, err := priced.AtClock(0, clock, nil)
-			if err != nil {
-				return err
-			}
-			byVariant := priced.ByVariant(0, clock)
+		rest := problem.RestWatts(d, m.problem.Clocks[id])
+		for _, clock := range m.problem.Clocks[id] {
+			costs, byVariant := m.problem.AtClock[clock], priced.ByVariant(0, clock)
 			for t := range m.tasks {
+				own := &m.tasks[t]
 				cost, ok := costs.Of(dag.TaskID(t), platform.DeviceID(id))
-				if !ok || m.tasks[t].worker >= 0 && m.platform.Workers[m.tasks[t].worker].Device != platform.DeviceID(id) {
+				if !ok || !slices.ContainsFunc(m.devices[id].workers, func(w platform.WorkerID) bool { return own.allowed[w] }) {
 					continue
 				}
 				s := setting{device: platform.DeviceID(id), clock: clock}
@@ -221,28 +187,19 @@ func (m *model) addSettings(priced *schedule.Priced, o Options) error {
 					m.varied = m.varied || takes < s.takes || joules < s.joules
 					s.takes, s.joules = min(s.takes, takes), min(s.joules, joules)
 				}
-				m.tasks[t].settings = append(m.tasks[t].settings, s)
-				if all := s.takes + m.devices[id].dispatch; m.tasks[t].least[id] < 0 || all < m.tasks[t].least[id] {
-					m.tasks[t].least[id] = all
+				own.settings = append(own.settings, s)
+				if all := s.takes + m.devices[id].dispatch; own.least[id] < 0 || all < own.least[id] {
+					own.least[id] = all
 				}
 			}
 		}
 	}
-	for t := range m.tasks {
-		if len(m.tasks[t].settings) == 0 {
-			return fmt.Errorf("task %q: no worker of platform %q can run it", m.graph.Tasks[t].Name, m.platform.Name)
-		}
-	}
-	return nil
 }
 
 // callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
 func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
 	takes = max(int64(cost.Least()), int64(cost.First))
-	above := d.WattsAboveIdle(clock, 1)
-	for n := 2; n <= d.Count; n++ {
-		above = min(above, d.WattsAboveIdle(clock, n))
-	}
+	above := min(d.WattsAboveIdle(clock, 1), d.WattsAboveIdle(clock, d.Count))
 	idle := d.ClockAt(clock).Idle - rest
 	if cost.Joules != 0 {
 		return takes, m.perNs(float64(cost.Joules*1e9)) + float64(m.perNs(idle)*float64(takes))
@@ -250,86 +207,34 @@ func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64,
 	return takes, float64(m.perNs(idle+above) * float64(takes))
 }
 
-// addPieces finds what tasks read of what others wrote, or of what was there.
-func (m *model) addPieces() error {
-	type version struct {
-		writer  int32
-		storage dag.BufferID
-	}
-	g := m.graph
-	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
-	readers := map[[2]int32]uint64{} // by writer and atom
-	var order [][2]int32
-	for t := range m.tasks {
-		for _, writes := range [2]bool{false, true} {
-			for i, a := range g.Tasks[t].Accesses {
-				if writes && !a.Mode.Writes() || !writes && !a.Mode.Reads() {
-					continue
-				}
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					if writes {
-						writer[atom] = int32(t)
-						continue
-					}
-					key := [2]int32{writer[atom], atom}
-					if readers[key] == 0 {
-						order = append(order, key)
-					}
-					readers[key] |= 1 << t
+// addPieces adds what tasks read of what others wrote, or of what was there.
+func (m *model) addPieces() {
+	n := platform.MemoryID(len(m.platform.Memories))
+	for i := range m.problem.Pieces {
+		of := &m.problem.Pieces[i]
+		p := piece{writer: of.Writer, home: of.Home}
+		if int(of.Writer) == len(m.tasks) {
+			p.writer = -1
+		}
+		for _, r := range of.Readers {
+			p.readers |= 1 << r.Of
+			m.tasks[r.Of].reads = append(m.tasks[r.Of].reads, int32(i))
+		}
+		for from := range n {
+			ways, hops := make([]int64, n), make([]float64, n)
+			for to := range n {
+				way := &m.problem.Ways[from][to]
+				ways[to] = min(noWay, routeTime(m.platform, from, to, of.Bytes)) // no more than in parts over two hops
+				if way.PassesHost {
+					m.staged = true
+				} else if ways[to] < noWay {
+					hops[to] = float64(m.perNs(way.JoulesPerByte*1e9) * float64(of.Bytes))
 				}
 			}
+			p.ways, p.hops = append(p.ways, ways), append(p.hops, hops)
 		}
+		m.pieces = append(m.pieces, p)
 	}
-	type group struct {
-		version
-		readers uint64
-	}
-	bytes, groups := map[group]int64{}, []group(nil)
-	for _, key := range order {
-		storage := g.AtomStorage(dag.AtomID(key[1]))
-		if key[0] < 0 && !g.WrittenStorages()[storage] && g.Buffers[storage].Home == "" {
-			continue // an input, which is wherever it is needed
-		}
-		of := group{version{key[0], storage}, readers[key]}
-		if _, known := bytes[of]; !known {
-			groups = append(groups, of)
-		}
-		bytes[of] += g.AtomBytes(dag.AtomID(key[1]))
-	}
-	for _, of := range groups {
-		home, err := place.Home(m.platform, &g.Buffers[of.storage])
-		if err != nil {
-			return err
-		}
-		m.addPiece(piece{writer: of.writer, home: home, readers: of.readers}, bytes[of])
-	}
-	return nil
-}
-
-// addPiece adds a piece of some bytes, and how it moves.
-func (m *model) addPiece(p piece, bytes int64) {
-	pl := m.platform
-	n, host := len(pl.Memories), pl.HostMemory()
-	for from := range platform.MemoryID(n) {
-		ways, hops := make([]int64, n), make([]float64, n)
-		for to := range platform.MemoryID(n) {
-			through := platform.MemoryID(-1)
-			ways[to] = routeTime(pl, from, to, bytes) // no more than in parts over two hops
-			if pl.Passes(from, to, host) {
-				through, m.staged = host, true
-			} else if ways[to] < noWay {
-				hops[to] = m.routeJoules(from, to, bytes)
-			}
-			ways[to] = min(ways[to], noWay)
-			p.through = append(p.through, through)
-		}
-		p.ways, p.hops = append(p.ways, ways), append(p.hops, hops)
-	}
-	for readers := p.readers; readers != 0; readers &= readers - 1 {
-		own := &m.tasks[bits.TrailingZeros64(readers)]
-		own.reads = append(own.reads, int32(len(m.pieces)))
-	}
-	m.pieces = append(m.pieces, p)
 }
 
 // routeTime is how long a copy takes that has all links for itself. A nanosecond is the least. What is
@@ -351,19 +256,6 @@ func routeTime(p *platform.Platform, from, to platform.MemoryID, bytes int64) in
 		ns = max(ns, float64(bytes)/(l.BandwidthBytesPerSec/times)*1e9)
 	}
 	return min(noWay, int64(p.RouteTime(from, to, 0))+int64(math.Ceil(min(noWay, float64(ns*(1-1e-9))))))
-}
-
-// routeJoules is what a copy draws beside the idle watts of links.
-func (m *model) routeJoules(from, to platform.MemoryID, bytes int64) (joules float64) {
-	for _, use := range m.platform.LinkUses(from, to) {
-		l := &m.platform.Links[use.Link]
-		capacity := l.BandwidthBytesPerSec
-		if l.Sharing == platform.Duplex {
-			capacity *= 2
-		}
-		joules += float64(m.perNs((l.BusyWatts-l.IdleWatts)/capacity*1e9) * float64(bytes) * float64(use.Times))
-	}
-	return joules
 }
 
 // sort puts the tasks after those that they wait for.

@@ -60,7 +60,7 @@ func (x *state) isReady(tasks []task, t int) bool {
 // allows reports whether a task may be put on a worker of a device that can run it.
 func (m *model) allows(x *state, t int, w platform.WorkerID) bool {
 	own := &m.tasks[t]
-	return (own.worker < 0 || own.worker == w) && (own.group < 0 || x.bound[own.group] < 0 || x.bound[own.group] == w)
+	return own.allowed[w] && (own.group < 0 || x.bound[own.group] < 0 || x.bound[own.group] == w)
 }
 
 // take adds a task to the part of a plan.
@@ -119,7 +119,8 @@ func (m *model) arrival(x *state, t int, memory platform.MemoryID) (at int64) {
 func (m *model) move(x *state, i int32, to platform.MemoryID) (joules float64) {
 	p := &m.pieces[i]
 	from := m.source(x, p)
-	if stage := p.through[int(from)*len(p.ways)+int(to)]; stage >= 0 {
+	if m.problem.Ways[from][to].PassesHost {
+		stage := m.platform.HostMemory()
 		joules = m.move(x, i, stage)
 		from = stage
 	}

@@ -84,7 +84,7 @@ func (m *model) areTwins(a, b platform.DeviceID) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(m.pieces, func(p piece) bool { return !p.sameWith(of.memory, as.memory) })
+	return !slices.ContainsFunc(m.pieces, func(p piece) bool { return !m.sameWith(&p, of.memory, as.memory) })
 }
 
 // settingsOn are the settings of a task on a device, without its name.
@@ -99,7 +99,7 @@ func (t *task) settingsOn(id platform.DeviceID) (list []setting) {
 }
 
 // sameWith reports whether a piece moves the same with two memories in each other's place.
-func (p *piece) sameWith(a, b platform.MemoryID) bool {
+func (m *model) sameWith(p *piece, a, b platform.MemoryID) bool {
 	with := func(m platform.MemoryID) platform.MemoryID {
 		switch m {
 		case a:
@@ -112,11 +112,12 @@ func (p *piece) sameWith(a, b platform.MemoryID) bool {
 	if p.writer < 0 && with(p.home) != p.home {
 		return false
 	}
-	n := platform.MemoryID(len(p.ways))
+	n, host := platform.MemoryID(len(p.ways)), m.platform.HostMemory()
 	for from := range n {
 		for to := range n {
+			staged := m.problem.Ways[from][to].PassesHost
 			if p.ways[from][to] != p.ways[with(from)][with(to)] || p.hops[from][to] != p.hops[with(from)][with(to)] ||
-				with(p.through[from*n+to]) != p.through[with(from)*n+with(to)] {
+				staged != m.problem.Ways[with(from)][with(to)].PassesHost || staged && with(host) != host {
 				return false
 			}
 		}

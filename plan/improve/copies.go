@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule/ready"
 )
@@ -16,7 +17,7 @@ type copies struct {
 	at      []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
 	next    []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
 	links   []int64   // by link and direction: when it is free
-	lanes   [][]int64 // of engines, into each memory and then out of it: when each is free
+	free    [][]int64 // of engines, into each memory and then out of it: when each is free
 	queue   ready.Heap[copying]
 	batch   []copying // of one task
 	least   []int64   // by memory, of one piece: its first reader there
@@ -51,17 +52,17 @@ func (c copying) Before(d copying) bool {
 
 func newCopies(e *evaluator, steps int) *copies {
 	s := e.spread
-	n := steps * len(s.pieces) * s.memories
+	n := steps * len(s.Pieces) * s.memories
 	c := &copies{spread: s, evaluator: e, at: make([]int64, n), next: make([]int32, n), least: make([]int64, s.memories), links: make([]int64, 2*len(s.platform.Links))}
 	for _, of := range s.engines {
-		c.lanes = append(c.lanes, make([]int64, of.in), make([]int64, of.out))
+		c.free = append(c.free, make([]int64, of.in), make([]int64, of.out))
 	}
 	return c
 }
 
 // begin prepares a step. Before the first one everything goes from where it is at home to where it is read.
 func (c *copies) begin() {
-	n := len(c.pieces) * c.memories
+	n := len(c.Pieces) * c.memories
 	for i := int(c.step) * n; i < int(c.step+1)*n; i++ {
 		c.at[i] = pending
 	}
@@ -71,7 +72,7 @@ func (c *copies) begin() {
 	}
 	c.queue, c.reached = c.queue[:0], 0
 	clear(c.links)
-	for _, lanes := range c.lanes {
+	for _, lanes := range c.free {
 		clear(lanes)
 	}
 	c.send(int32(c.tasks), 0)
@@ -79,26 +80,26 @@ func (c *copies) begin() {
 
 // memory is where the writer of a piece is. The one past the last task stands for what was there before the
 // run.
-func (c *copies) memory(p *piece) platform.MemoryID {
-	if int(p.writer) == c.tasks {
-		return p.home
+func (c *copies) memory(p *problem.Piece) platform.MemoryID {
+	if int(p.Writer) == c.tasks {
+		return p.Home
 	}
-	return c.in[p.writer]
+	return c.in[p.Writer]
 }
 
 func (c *copies) entry(piece, step int32) int32 {
-	return (step*int32(len(c.pieces)) + piece) * int32(c.memories)
+	return (step*int32(len(c.Pieces)) + piece) * int32(c.memories)
 }
 
 // send lets what a task has written move as soon as it has ended. What is of one storage and for one reader
 // first moves together.
 func (c *copies) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
-	for _, id := range c.written[writer] {
-		p := &c.pieces[id]
+	for _, id := range c.Written[writer] {
+		p := &c.Pieces[id]
 		from, sent := c.memory(p), uint64(0)
-		for _, r := range p.readers {
-			to, key := c.in[r.of], int64(r.back)<<32|int64(c.x.at[r.of])
+		for _, r := range p.Readers {
+			to, key := c.in[r.Of], int64(r.Back)<<32|int64(c.x.at[r.Of])
 			if to == from || sent&(1<<to) != 0 && c.least[to] <= key {
 				continue
 			}
@@ -107,16 +108,16 @@ func (c *copies) send(writer int32, ended int64) {
 		}
 		for ; sent != 0; sent &= sent - 1 {
 			to := platform.MemoryID(bits.TrailingZeros64(sent))
-			c.load(copying{since: ended, reader: c.least[to], storage: p.storage, from: from, to: to, last: to, bytes: p.bytes, entry: c.entry(id, c.step) + int32(to)})
+			c.load(copying{since: ended, reader: c.least[to], storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, c.step) + int32(to)})
 		}
 	}
 	for i := range c.batch {
 		b := &c.batch[i]
-		if host := c.host; c.ways[b.from][b.to].passesHost {
+		if host := c.host; c.Ways[b.from][b.to].PassesHost {
 			b.to = host
-			c.joules += float64(c.ways[host][b.last].joules * float64(b.bytes))
+			c.joules += float64(c.Ways[host][b.last].JoulesPerByte * float64(b.bytes))
 		}
-		c.joules += float64(c.ways[b.from][b.to].joules * float64(b.bytes))
+		c.joules += float64(c.Ways[b.from][b.to].JoulesPerByte * float64(b.bytes))
 		c.reached |= 1<<b.from | 1<<b.to
 		c.start(*b)
 	}
@@ -137,7 +138,7 @@ func (c *copies) load(of copying) {
 
 // start lets a copy wait for an engine if it needs one.
 func (c *copies) start(of copying) {
-	if way := &c.ways[of.from][of.to]; way.lanes < 0 && len(way.shares) == 0 {
+	if c.lanes[of.from][of.to] < 0 && len(c.Ways[of.from][of.to].Shares) == 0 {
 		c.move(of)
 	} else {
 		c.queue.Push(of)
@@ -147,12 +148,12 @@ func (c *copies) start(of copying) {
 // arrived is when a memory has all that a task reads.
 func (c *copies) arrived(t int32) (at int64) {
 	in := c.in[t]
-	for _, r := range c.reads[t] {
-		p := &c.pieces[r.of]
-		if r.back > c.step || int(p.writer) == c.tasks && c.step > 0 || c.memory(p) == in {
+	for _, r := range c.Reads[t] {
+		p := &c.Pieces[r.Of]
+		if r.Back > c.step || int(p.Writer) == c.tasks && c.step > 0 || c.memory(p) == in {
 			continue
 		}
-		entry := c.entry(r.of, c.step-r.back) + int32(in)
+		entry := c.entry(r.Of, c.step-r.Back) + int32(in)
 		for c.at[entry] == pending {
 			c.move(c.queue.Pop())
 		}
@@ -163,12 +164,12 @@ func (c *copies) arrived(t int32) (at int64) {
 
 // share is when a copy ends on links that others share with it. A link has so much left to move from before;
 // the copy gets half of it until that is done or it has ended.
-func (c *copies) share(way *way, start, end, bytes int64) int64 {
-	for _, s := range way.shares {
-		from, takes := start+way.latency, int64(s.ns*float64(bytes))
-		left := max(0, c.links[s.link]-from)
+func (c *copies) share(way *problem.Way, start, end, bytes int64) int64 {
+	for _, s := range way.Shares {
+		from, takes := start+way.LatencyNs, int64(s.NsPerByte*float64(bytes))
+		left := max(0, c.links[s.Link]-from)
 		end = max(end, from+takes+min(left, takes))
-		c.links[s.link] = from + left + takes
+		c.links[s.Link] = from + left + takes
 	}
 	return end
 }
@@ -178,11 +179,11 @@ const parts = 8
 
 // move gives a copy to the engine that is free first.
 func (c *copies) move(of copying) {
-	way := &c.ways[of.from][of.to]
-	start, takes := of.since, way.takes(of.bytes)
+	way := &c.Ways[of.from][of.to]
+	start, takes := of.since, way.Takes(of.bytes)
 	end := start + takes
-	if way.lanes >= 0 {
-		lanes := c.lanes[way.lanes]
+	if lane := c.lanes[of.from][of.to]; lane >= 0 {
+		lanes := c.free[lane]
 		best := 0
 		for l := range lanes {
 			if lanes[l] < lanes[best] {
@@ -202,8 +203,8 @@ func (c *copies) move(of copying) {
 		return
 	}
 	// The second hop of a part runs beside the first hop of the next.
-	on := &c.ways[of.to][of.last]
-	of.since = max(start, end+on.takes(of.bytes/parts)-on.takes(of.bytes))
+	on := &c.Ways[of.to][of.last]
+	of.since = max(start, end+on.Takes(of.bytes/parts)-on.Takes(of.bytes))
 	of.from, of.to = of.to, of.last
 	c.start(of)
 }

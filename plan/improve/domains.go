@@ -26,7 +26,7 @@ type changed struct {
 
 // change brings a domain to a clock from a time on, and returns when that is done.
 func (own *domain) change(d *device, clock platform.ClockID, at int64) int64 {
-	own.clock, own.settled = clock, at+d.switchNs
+	own.clock, own.settled = clock, at+int64(d.Switch.Takes)
 	own.changes = append(own.changes, changed{own.settled, clock})
 	return own.settled
 }
@@ -195,7 +195,7 @@ func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
 		from = to - span
 	}
 	units := d.count
-	if d.unitClocks {
+	if d.UnitClocks {
 		units = 1
 	}
 	for w := range e.workers {
@@ -207,13 +207,13 @@ func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
 			sum += float64(units * d.idle[own.last] * seconds)
 			continue
 		}
-		clock, at := d.atClock, from
+		clock, at := d.AtClock, from
 		for _, c := range own.changes {
 			if c.at > to {
 				break
 			}
 			if c.at > from {
-				sum += float64(units*d.idle[clock]*float64(c.at-at)/1e9) + d.switchJ
+				sum += float64(units*d.idle[clock]*float64(c.at-at)/1e9) + d.Switch.Joules
 				at = c.at
 			}
 			clock = c.clock

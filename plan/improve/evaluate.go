@@ -3,8 +3,10 @@ package improve
 import (
 	"math"
 	"slices"
+	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // unrolled is how many steps of a long run are timed at most, to find what one adds.
@@ -91,7 +93,7 @@ func (e *evaluator) begin(x *point) {
 	}
 	for w := range e.domain {
 		own := &e.domain[w]
-		*own = domain{clock: e.devices[e.workers[w].device].atClock, changes: own.changes[:0], waiting: own.waiting[:0]}
+		*own = domain{clock: e.devices[e.workers[w].device].AtClock, changes: own.changes[:0], waiting: own.waiting[:0]}
 	}
 	for t, w := range x.worker {
 		own := &e.domain[e.workers[w].domain]
@@ -173,7 +175,11 @@ func (e *evaluator) time() (last int64) {
 func (e *evaluator) run(t, w int32, from, ready int64, byCPU bool) (end int64) {
 	own := &e.workers[w]
 	d := &e.devices[own.device]
-	start := learns(d, from, ready, e.free[w], byCPU) + d.dispatch
+	seen := d.toCPU
+	if byCPU {
+		seen = 0
+	}
+	start := int64(schedule.Learns(d.Device, time.Duration(from), time.Duration(ready), time.Duration(e.free[w]), time.Duration(seen))) + int64(d.Dispatch)
 	c := &e.calls[e.slot[own.device]+int32(e.x.clock[t])][e.class[t]]
 	end = start + c.takes
 	if e.step == 0 {
@@ -208,22 +214,4 @@ func (e *evaluator) ready(t int32, own *worker, d *device) (at int64, byCPU bool
 		}
 	}
 	return at, byCPU
-}
-
-// learns is when a worker begins with a task for which all else is ready at a time.
-func learns(d *device, now, ready, free int64, byCPU bool) int64 {
-	waited := ready - free
-	switch {
-	case d.toCPU > 0 && !byCPU:
-		seen := ready + d.toCPU
-		if d.wake > 0 && seen-free >= d.wakeAfter {
-			seen += max(0, d.wake-d.handoff)
-		}
-		return max(now, seen)
-	case waited <= 0:
-		return now
-	case d.wake > 0 && waited >= d.wakeAfter:
-		return now + d.wake
-	}
-	return now + d.handoff
 }

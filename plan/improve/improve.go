@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -95,22 +96,26 @@ type search struct {
 
 func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
 	s = &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
-	if s.rules, err = newRules(priced, &o); err != nil {
-		return nil, err
-	}
-	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []platform.ClockID) bool { return len(of) > 1 })
-	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
-		return nil, err
-	}
 	with, err := s.withCopies()
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(priced, with, from.Variants, &o)
+	var data *problem.Data
+	if priced.Platform.Spread() {
+		if data, err = problem.NewData(priced.Platform, with, true); err != nil {
+			return nil, err
+		}
+	}
+	of, err := problem.New(priced, from.Variants, o.Clocks, data)
 	if err != nil {
 		return nil, err
 	}
-	s.evaluator = newEvaluator(m)
+	s.rules = newRules(priced, of)
+	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []platform.ClockID) bool { return len(of) > 1 })
+	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
+		return nil, err
+	}
+	s.evaluator = newEvaluator(newModel(of, priced, with, &o))
 	return s, nil
 }
 

@@ -1,9 +1,8 @@
 package improve
 
 import (
-	"slices"
-
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -43,21 +42,13 @@ type call struct {
 
 // device is one of the platform.
 type device struct {
-	dispatch, handoff int64
-	wakeAfter, wake   int64 // 0: it never sleeps
-	toCPU             int64 // the greatest of all devices, where it takes another's end so long to be seen here
-	count             float64
-	atClock           platform.ClockID
-	idle, first       []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
-	shares            bool      // some first is not 0
-	switchNs          int64
-	switchJ           float64
-	clocks            bool // there are several
-	unitClocks        bool // each unit has its own
-	drains            bool // there are several units and clocks, and all units are at one
-	mayBeOff          bool
-	offWatts          float64
-	memory            platform.MemoryID
+	*platform.Device
+	toCPU       int64 // the greatest of all devices, where it takes another's end so long to be seen here
+	count       float64
+	idle, first []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
+	shares      bool      // some first is not 0
+	clocks      bool      // there are several
+	drains      bool      // there are several units and clocks, and all units are at one
 }
 
 // worker is one unit. Units whose clock changes together are one domain.
@@ -66,8 +57,8 @@ type worker struct {
 	memory         platform.MemoryID
 }
 
-// newModel makes the model of a graph with some copies of its buffers, whose calls run by some variants.
-func newModel(priced *schedule.Priced, g *dag.Graph, variants schedule.Variants, o *Options) (*model, error) {
+// newModel makes the model of a problem of a graph with some copies of its buffers.
+func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Options) *model {
 	p := priced.Platform
 	m := &model{platform: p, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
 	for l := range p.Links {
@@ -85,13 +76,11 @@ func newModel(priced *schedule.Priced, g *dag.Graph, variants schedule.Variants,
 		}
 		m.workers = append(m.workers, own)
 	}
-	if err := m.addCalls(priced, variants); err != nil {
-		return nil, err
-	}
+	m.addCalls(of, priced.Costs(0))
 	if p.Spread() {
-		m.spread = newSpread(p, g)
+		m.spread = newSpread(p, of.Data)
 	}
-	return m, nil
+	return m
 }
 
 func (m *model) addWaits(g *dag.Graph) {
@@ -120,13 +109,12 @@ func (m *model) addDevices() {
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		own := device{dispatch: int64(d.Dispatch), handoff: int64(d.Handoff), wakeAfter: int64(d.WakeAfter), wake: int64(d.Wake), count: float64(d.Count), atClock: d.AtClock,
-			switchNs: int64(d.Switch.Takes), switchJ: d.Switch.Joules, clocks: len(d.Clocks) > 1, unitClocks: d.UnitClocks, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1, mayBeOff: d.MayBeOff, offWatts: d.OffWatts, memory: d.Memory}
+		own := device{Device: d, count: float64(d.Count), clocks: len(d.Clocks) > 1, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1}
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}
 		for c := range d.NumClocks() {
-			first := float64(d.WattsAboveIdle(c, 1)) - m.eachMore(d, c)
+			first, _ := d.BusyWatts(c)
 			own.idle, own.first = append(own.idle, d.ClockAt(c).Idle), append(own.first, first)
 			own.shares = own.shares || first != 0
 		}
@@ -135,46 +123,31 @@ func (m *model) addDevices() {
 	}
 }
 
-// eachMore is what each busy unit of a device beyond the first adds to what it draws, in watts. With n busy
-// units it draws the same for each of them, and what the first adds beyond that once.
-func (m *model) eachMore(d *platform.Device, clock platform.ClockID) float64 {
-	if d.Count == 1 {
-		return d.WattsAboveIdle(clock, 1)
-	}
-	return float64(2*d.WattsAboveIdle(clock, 2)) - d.WattsAboveIdle(clock, 1)
-}
-
 // addCalls finds what the calls take and draw.
-func (m *model) addCalls(priced *schedule.Priced, variants schedule.Variants) error {
-	byClock := map[platform.ClockID]*schedule.Costs{}
-	m.class = slices.Clone(priced.Costs(0).Class)
+func (m *model) addCalls(of *problem.Problem, costs *schedule.Costs) {
+	m.class = costs.Class
 	for id := range m.devices {
 		m.slot = append(m.slot, int32(len(m.calls)))
-		d := &m.platform.Devices[id]
-		for clock := range d.NumClocks() {
-			if byClock[clock] == nil {
-				costs, err := priced.AtClock(0, clock, variants)
-				if err != nil {
-					return err
-				}
-				byClock[clock] = costs
-			}
-			row := make([]call, len(priced.Costs(0).ByClass))
+		for clock := range m.platform.Devices[id].NumClocks() {
+			row := make([]call, len(costs.ByClass))
 			for t, class := range m.class {
-				if cost, ok := byClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
-					row[class] = m.callOf(d, clock, &cost)
+				if int(clock) >= len(of.AtClock) {
+					break // it is not allowed
+				}
+				if cost, ok := of.AtClock[clock].Of(dag.TaskID(t), platform.DeviceID(id)); ok {
+					row[class] = m.callOf(&m.platform.Devices[id], clock, &cost)
 				}
 			}
 			m.calls = append(m.calls, row)
 		}
 	}
-	return nil
 }
 
 func (m *model) callOf(d *platform.Device, clock platform.ClockID, cost *schedule.Cost) call {
 	c := call{takes: int64(cost.Duration), first: int64(max(cost.Duration, cost.First)), joules: cost.Joules}
 	if cost.Joules == 0 {
-		c.joules, c.shared = float64(m.eachMore(d, clock)*float64(cost.Duration))/1e9, true
+		_, each := d.BusyWatts(clock)
+		c.joules, c.shared = float64(each*float64(cost.Duration))/1e9, true
 	}
 	return c
 }

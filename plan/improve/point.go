@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/ready"
@@ -55,46 +56,49 @@ type rules struct {
 	layer  [][]int32
 }
 
-func newRules(priced *schedule.Priced, o *Options) (*rules, error) {
+func newRules(priced *schedule.Priced, of *problem.Problem) *rules {
 	g, p := priced.Program.Graphs[0], priced.Platform
-	r := &rules{graph: g, group: make([][]int32, len(g.Tasks)), clocks: make([][]platform.ClockID, len(p.Devices))}
-	for id := range p.Devices {
-		for c := range p.Devices[id].NumClocks() {
-			if id >= len(o.Clocks) || o.Clocks[id] == nil || slices.Contains(o.Clocks[id], c) {
-				r.clocks[id] = append(r.clocks[id], c)
-			}
-		}
-		if len(r.clocks[id]) == 0 {
-			return nil, fmt.Errorf("none of the clocks allowed of device %q is one of its own", p.Devices[id].Name)
-		}
-	}
-	known := map[string][][]platform.WorkerID{}
+	r := &rules{graph: g, group: make([][]int32, len(g.Tasks)), clocks: of.Clocks}
+	known := map[*platform.WorkerID][][]platform.WorkerID{} // by the first of a list, since equal ones are one
 	for t := range g.Tasks {
-		key := fmt.Sprint(priced.Costs(0).Class[t])
-		if pl := g.Tasks[t].Placement; pl != nil {
-			key = fmt.Sprint(key, " ", pl.Device)
+		workers := of.Workers[t]
+		if known[&workers[0]] == nil {
+			known[&workers[0]] = byDevice(p, workers)
 		}
-		if _, ok := known[key]; !ok {
-			known[key] = allowed(priced, dag.TaskID(t))
-		}
-		r.places = append(r.places, known[key])
+		r.places = append(r.places, known[&workers[0]])
 	}
 	r.alike = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
 	r.layer = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(g.Tasks[t].Labels) })
-	for t, group := range lists(len(g.Tasks), func(t int) string {
-		if pl := g.Tasks[t].Placement; pl != nil && pl.Colocate != "" {
-			return pl.Colocate
-		}
-		return fmt.Sprint(t)
-	}) {
-		if len(group) > 1 {
-			r.group[t] = group
-			if int(group[0]) == t {
-				r.join(group)
-			}
+	for t, group := range of.Groups {
+		if group >= 0 {
+			r.group[t] = ofGroup(of.Groups, group)
 		}
 	}
-	return r, nil
+	return r
+}
+
+// ofGroup lists the tasks of a group; nil if it is one alone.
+func ofGroup(groups []int32, group int32) (all []int32) {
+	for t, g := range groups {
+		if g == group {
+			all = append(all, int32(t))
+		}
+	}
+	if len(all) == 1 {
+		return nil
+	}
+	return all
+}
+
+// byDevice splits workers, those of a device following each other.
+func byDevice(p *platform.Platform, workers []platform.WorkerID) (all [][]platform.WorkerID) {
+	for i, w := range workers {
+		if i == 0 || p.Workers[w].Device != p.Workers[workers[i-1]].Device {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], w)
+	}
+	return all
 }
 
 // lists are, by task, the tasks of one name.
@@ -111,44 +115,9 @@ func lists(tasks int, name func(t int) string) [][]int32 {
 	return all
 }
 
-// join lets the tasks of a group run only where all of them can.
-func (r *rules) join(group []int32) {
-	var all [][]platform.WorkerID
-	for _, workers := range r.places[group[0]] {
-		shared := slices.DeleteFunc(slices.Clone(workers), func(w platform.WorkerID) bool {
-			return slices.ContainsFunc(group, func(t int32) bool { return !r.allows(t, w) })
-		})
-		if len(shared) > 0 {
-			all = append(all, shared)
-		}
-	}
-	for _, t := range group {
-		r.places[t] = all
-	}
-}
-
 // allows reports whether a worker may run a task.
 func (r *rules) allows(t int32, w platform.WorkerID) bool {
 	return slices.ContainsFunc(r.places[t], func(workers []platform.WorkerID) bool { return slices.Contains(workers, w) })
-}
-
-// allowed lists the workers that can run a task and on which it may be placed, by device.
-func allowed(priced *schedule.Priced, t dag.TaskID) (all [][]platform.WorkerID) {
-	p, pl := priced.Platform, priced.Program.Graphs[0].Tasks[t].Placement
-	last := platform.DeviceID(-1)
-	for w := range p.Workers {
-		worker := &p.Workers[w]
-		device := &p.Devices[worker.Device]
-		_, runs := priced.Costs(0).Of(t, worker.Device)
-		if !runs || pl != nil && !slices.Contains([]string{"", worker.Name, device.Name, device.Kind}, pl.Device) {
-			continue
-		}
-		if worker.Device != last {
-			all, last = append(all, nil), worker.Device
-		}
-		all[len(all)-1] = append(all[len(all)-1], platform.WorkerID(w))
-	}
-	return all
 }
 
 // pointOf is the point of a plan. What the plan says of clocks that are not allowed does not hold.

@@ -28,8 +28,8 @@ func (e *evaluator) joules(span int64) float64 {
 		sum += e.copies.joules
 	}
 	for i := range e.devices {
-		if d := &e.devices[i]; d.mayBeOff && used&(1<<i) == 0 && !e.reached(d.memory) {
-			sum += float64(d.offWatts * seconds)
+		if d := &e.devices[i]; d.MayBeOff && used&(1<<i) == 0 && !e.reached(d.Memory) {
+			sum += float64(d.OffWatts * seconds)
 		} else {
 			sum += e.idleJoules(int32(i), span) + e.busy[i].joules(d.first)
 		}

@@ -46,7 +46,7 @@ func (s *search) variants(found judged) (all []change, err error) {
 	waits := s.evaluator.rest // watts while nothing runs
 	for i := range s.evaluator.devices {
 		d := &s.evaluator.devices[i]
-		waits += float64(d.count * d.idle[d.atClock])
+		waits += float64(d.count * d.idle[d.AtClock])
 	}
 	for i := range savings {
 		of := &savings[i]

@@ -75,9 +75,18 @@ func (t *traffic) eachPush(visit func(writer int32, is push)) {
 // written it: in the same step, or in the one before. The number of tasks stands for a writer
 // before the first step.
 func EachReading(g *dag.Graph, visit func(writer int32, reader dag.TaskID, atom int32, nextStep bool)) {
+	eachReading(g, []bool{false, true}, visit)
+}
+
+// EachReadingOfFirst visits what every task of the first step reads.
+func EachReadingOfFirst(g *dag.Graph, visit func(writer int32, reader dag.TaskID, atom int32)) {
+	eachReading(g, []bool{false}, func(writer int32, reader dag.TaskID, atom int32, _ bool) { visit(writer, reader, atom) })
+}
+
+func eachReading(g *dag.Graph, passes []bool, visit func(writer int32, reader dag.TaskID, atom int32, nextStep bool)) {
 	none := int32(len(g.Tasks)) // what is there before the first step
 	last := slices.Repeat([]int32{none}, g.NumAtoms())
-	for _, next := range [2]bool{false, true} {
+	for _, next := range passes {
 		for id := range dag.TaskID(none) {
 			for i, a := range g.Tasks[id].Accesses {
 				if !a.Mode.Reads() || next && !g.Carried(g.Storage(a.Buffer)) {

@@ -1,0 +1,74 @@
+// Package problem has one step of a graph on a platform as those see it who look at many plans of it: the
+// workers and clocks that tasks may have, what calls take there, what moves between memories and how.
+//
+// Read first: [Problem]; what is read of whom in data.go, how it moves in way.go.
+//
+// Local search, the exact search and certificates make their own tables of it: local search times all of a plan,
+// the exact search a part of one, and a certificate bounds all plans. How long a step takes says the simulator, and
+// beside it the estimate of package improve alone. What the exact search and certificates say of times are bounds.
+package problem
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Problem is one step. Nobody changes it.
+type Problem struct {
+	Platform *platform.Platform
+	Workers  [][]platform.WorkerID // by task: those that may run it; equal lists are one
+	Groups   []int32               // by task: the number of those that are to share a worker; -1: it stands alone
+	Clocks   [][]platform.ClockID  // by device: those that tasks may run at
+	AtClock  []*schedule.Costs     // by clock: of devices that have so many
+
+	*Data // nil: nobody asked
+}
+
+// New is the problem of the first graph of a priced program. Calls run by some variants, nil meaning those of the
+// platform's models. Tasks run at the clocks given by device, nil or a nil entry meaning all. It fails where a task can run
+// nowhere.
+func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]platform.ClockID, data *Data) (p *Problem, err error) {
+	p = &Problem{Platform: priced.Platform, Data: data}
+	if p.Workers, p.Groups, err = priced.Eligible(0); err != nil {
+		return nil, err
+	}
+	for id := range p.Platform.Devices {
+		d := &p.Platform.Devices[id]
+		free := Clocks(d, clocks, id)
+		if len(free) == 0 {
+			return nil, fmt.Errorf("none of the clocks allowed of device %q is one of its own", d.Name)
+		}
+		p.Clocks = append(p.Clocks, free)
+		for len(p.AtClock) <= int(slices.Max(free)) {
+			costs, err := priced.AtClock(0, platform.ClockID(len(p.AtClock)), variants)
+			if err != nil {
+				return nil, err
+			}
+			p.AtClock = append(p.AtClock, costs)
+		}
+	}
+	return p, nil
+}
+
+// Clocks are those of a device that tasks may run at, of some by device.
+func Clocks(d *platform.Device, allowed [][]platform.ClockID, id int) (all []platform.ClockID) {
+	for c := range d.NumClocks() {
+		if id >= len(allowed) || allowed[id] == nil || slices.Contains(allowed[id], c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// RestWatts is the least that a unit of a device draws that runs nothing. It begins at the clock in force, and may be
+// at any of some.
+func RestWatts(d *platform.Device, clocks []platform.ClockID) float64 {
+	watts := d.ClockInForce().Idle
+	for _, c := range clocks {
+		watts = min(watts, d.ClockAt(c).Idle)
+	}
+	return platform.LeastWatts(watts, d.Sleeps)
+}
