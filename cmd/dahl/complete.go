@@ -32,14 +32,14 @@ func completions() map[string]cobra.CompletionFunc {
 		"clock": clocks, "colour": values(plots.Colours()...), "continue-on-loss": anything,
 		"data": dataNames, "deadline": anything, "devices": devices, "dtype": values(cli.RealTypes()...), "epochs": anything,
 		"export": namesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": namesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
-		"init": namesOrFiles([]string{uniformInit}, ".npz"), "instances": directories, "joules": anything,
+		"init": namesOrFiles([]string{uniformInit}, ".npz"), "joules": anything,
 		"label-smoothing": anything, "limit": anything, "loss": values(lossNames()...), "lowering": namesOrFiles([]string{bestTiles}, ".toml"),
 		"lr": anything, "model": modelFiles, "momentum": anything, "objective": values(exact.Objectives()...), "offset": anything,
 		"optimizer": values(optimizerNames()...), "out": directories, "plan": namesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": anything, "precision": values(kernels.Precisions()...), "python": anyFile, "record": anything, "resize": anything,
 		"resume": begunRuns, "samples": anything, "save": namesOrFiles(nil, ".npz"), "schedule": values(scheduleNames()...),
 		"seed": anything, "setting": values(peerSettings()...), "steps": anything, "tile": anything, "time": anything, "unit": anything, "variant": values(kernels.VariantNames()...),
-		"weight-decay": anything, "what-if": platformFiles, "workers": anything,
+		"weight-decay": anything, "workers": anything,
 
 		"calibrate.out": namesOrFiles(nil, ".toml"), "import.out": namesOrFiles(nil, ".json"), "report.out": namesOrFiles(nil, ".html"),
 		"experiment run.data": anything, "experiment verify.cells": anything, "experiment verify.count": anything,
@@ -51,7 +51,7 @@ func completions() map[string]cobra.CompletionFunc {
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"compare": runs, "report": runs, "trace": one(runs), "verify": one(runs), "rerun": one(runs), "plot": runAndFigures,
-		"kernels": one(runs), "import": one(namesOrFiles(nil, ".stg", ".dot", ".json")), "plan": namesOrFiles(platforms.Names(), ".toml"),
+		"kernels": one(runs), "import": one(namesOrFiles(nil, ".stg", ".dot", ".json")),
 		"peer": one(values(peerNames()...)), "completion": one(values(shellNames()...)), "experiment show": one(values(experiment.Presets()...)),
 		"experiment run": one(namesOrFiles(experiment.Presets(), ".toml")), "experiment verify": one(experiments),
 	}

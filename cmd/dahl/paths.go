@@ -31,7 +31,7 @@ func readPaths() map[string]func(string) string {
 		return slices.Contains(nn.DataNames(), kind)
 	}
 	return map[string]func(string) string{
-		"data": unless(isData), "graph": path, "instances": path, "plan": path, "platform": path, "resume": path, "what-if": path,
+		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,
 		"init":     unless(func(value string) bool { return strings.HasPrefix(value, uniformInit) }),
 		"lowering": unless(func(value string) bool { return value == bestTiles }),
 		"model":    unless(func(value string) bool { return !cli.IsModelFile(value) }),
@@ -113,7 +113,7 @@ func valuesOf(f *pflag.Flag) []string {
 
 // elsewhere tells that a command does not write to the default of a flag, since other flags say where it does.
 func elsewhere(cmd *cobra.Command, f *pflag.Flag) bool {
-	return !f.Changed && slices.ContainsFunc([]string{"resume", "what-if", "instances"}, cmd.Flags().Changed)
+	return !f.Changed && cmd.Flags().Changed("resume")
 }
 
 // checkOutput refuses an output that is one of the inputs, or a file of another kind.
