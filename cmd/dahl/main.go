@@ -26,8 +26,8 @@ Start with:  dahl demo`,
 	for _, sub := range commands {
 		root.AddCommand(sub(args))
 	}
-	addCompletions(root)
-	root.PersistentPreRunE = checkPaths
+	cli.Complete(root, completions(), arguments())
+	root.PersistentPreRunE = paths().Check
 	return root
 }
 
