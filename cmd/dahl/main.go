@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/inspect"
 )
 
 func main() { cli.Main(newRoot) }
@@ -65,8 +66,8 @@ var commands = []func([]string) *cobra.Command{
 	newPeer,
 	newGraph,
 	newImport,
-	newKernels,
-	newDoctor,
+	func([]string) *cobra.Command { return inspect.NewKernels(loadResults) },
+	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
 	newVerify,
 	newRerun,
 	newCompletion,
