@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
@@ -146,7 +147,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	defer meters.Close()
 	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
 	if noMeter == nil {
-		if _, noMeter = believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
+		if _, noMeter = inspect.Believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
 			processors = nil
 		}
 	}
@@ -358,4 +359,10 @@ func (f *growingFile) close() error {
 	}
 	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil
 	return nil
+}
+
+// calibrationTime says what calibrate measures by default and about how long.
+func calibrationTime() string {
+	return fmt.Sprintf("dahl calibrate --out here.toml takes about %v for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
+		calibrationPerModel, strings.Join(calibratedModels, ", "))
 }

@@ -103,10 +103,6 @@ type options struct {
 
 	announce func() // says how long searches may take, once; nil: a terminal shows it
 
-	whatIf []string // machines to compare
-
-	instances string // the directory of graphs to plan, each with the other options
-
 	anyClock bool // the clocks of processors and GPUs are set, or not asked for
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.
@@ -203,7 +199,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
-		case o.Graph != "" || o.instances != "":
+		case o.Graph != "":
 			o.Steps = 1
 		default:
 			o.Steps = 10
