@@ -15,14 +15,14 @@ import (
 )
 
 // splitDifferently is a training step of conv → ReLU → pool → flatten → dense with
-// another split in every layer, of which none divides its extent, in one of the forms.
-func splitDifferently(t testing.TB, layout string, fused bool) *dag.Graph {
+// another split in every layer, of which none divides its extent.
+func splitDifferently(t testing.TB) *dag.Graph {
 	t.Helper()
 	m, err := nn.New("split", []int{2, 11, 13}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layout: layout, Fused: fused, Layers: map[string]dag.LayerLowering{
+	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input":    {Forward: dag.Cut{Samples: 5}},
 		"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
 		"relu1":    {Forward: dag.Cut{Samples: 2, Outputs: 3}},
@@ -42,9 +42,7 @@ func splitDifferently(t testing.TB, layout string, fused bool) *dag.Graph {
 // shares with its original, and notes who wrote and read each one last. A task must
 // depend on those tasks and on no other.
 func TestTasksWaitForWhatTheyReadAlone(t *testing.T) {
-	for _, f := range forms {
-		t.Run(fmt.Sprintf("%s,fused=%v", f.layout, f.fused), func(t *testing.T) { checkWaits(t, splitDifferently(t, f.layout, f.fused)) })
-	}
+	checkWaits(t, splitDifferently(t))
 }
 
 func checkWaits(t *testing.T, g *dag.Graph) {
@@ -125,14 +123,7 @@ func reaches(g *dag.Graph, from, to int32) bool {
 // starts before the last tile of the layer before it has ended, and with a barrier
 // it does not.
 func TestTilesInFlightTogether(t *testing.T) {
-	p := machine(t, 3)
-	for _, f := range forms {
-		pairs := [][2]string{{"conv1", "relu1"}, {"relu1", "pool1"}, {"pool1", "fc1"}}
-		if f.fused && f.layout == dag.NHWC {
-			pairs = [][2]string{{"conv1", "fc1"}}
-		}
-		checkFlight(t, splitDifferently(t, f.layout, f.fused), p, pairs)
-	}
+	checkFlight(t, splitDifferently(t), machine(t, 3), [][2]string{{"conv1", "fc1"}})
 }
 
 // checkFlight compares a graph with itself with barriers.
@@ -240,7 +231,7 @@ func byLayer(g *dag.Graph) (order []dag.TaskID, group []int) {
 // TestBarriersKeepTheWork: the graph with barriers has every task with its work, and
 // every dependence of the original.
 func TestBarriersKeepTheWork(t *testing.T) {
-	g := splitDifferently(t, dag.NHWC, true)
+	g := splitDifferently(t)
 	barred := withBarriers(t, g)
 	if g.TotalFlops() != barred.TotalFlops() || g.TotalBytes() != barred.TotalBytes() {
 		t.Errorf("%g flops and %d bytes, want %g and %d", barred.TotalFlops(), barred.TotalBytes(), g.TotalFlops(), g.TotalBytes())

@@ -101,32 +101,29 @@ func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 // TestSplitsOverDevices trains convolutional networks, one with branches, split by samples, by filters
 // and by stages between two cores and one or two emulated GPUs, through two epochs with
 // short last batches and evaluations. The weights and losses are those of one core to the last bit, in
-// every form of lowering, of which every second cuts layers along all dimensions, in both types, and with an optimiser that
+// lowerings of which every second cuts layers along all dimensions, in both types, and with an optimiser that
 // keeps two states per weight.
 func TestSplitsOverDevices(t *testing.T) {
 	adam := nn.DefaultAdam()
 	for i, c := range []struct {
 		model     string
-		form      int
 		dtype     dag.DType
 		optimizer nn.Optimizer
 		epochs    int
 		loss      nn.Loss
 		clip      float64
 	}{
-		{"digits-cnn", 0, dag.Float32, nil, 1, nn.Loss{}, 0}, {"digits-cnn", 1, dag.Float32, adam, 1, nn.Loss{}, 0}, {"digits-cnn", 2, dag.Float64, nil, 1, nn.Loss{}, 0},
-		{"digits-cnn", 3, dag.Float32, nil, 2, nn.Loss{}, 0}, {"digits-cnn", 3, dag.Float64, adam, 1, nn.Loss{}, 0},
-		{"digits-cnn", 3, dag.Float32, nn.DefaultAdamW(), 1, nn.Loss{LabelSmoothing: 0.125}, 0.5}, {"digits-cnn", 0, dag.Float64, nil, 1, nn.Loss{Name: "mse"}, 0.25},
-		{branching, 0, dag.Float64, adam, 1, nn.Loss{}, 0}, {branching, 3, dag.Float32, nil, 1, nn.Loss{}, 0},
+		{"digits-cnn", dag.Float32, nil, 2, nn.Loss{}, 0}, {"digits-cnn", dag.Float32, adam, 1, nn.Loss{}, 0}, {"digits-cnn", dag.Float64, nil, 1, nn.Loss{}, 0},
+		{"digits-cnn", dag.Float32, nn.DefaultAdamW(), 1, nn.Loss{LabelSmoothing: 0.125}, 0.5}, {"digits-cnn", dag.Float64, nil, 1, nn.Loss{Name: "mse"}, 0.25},
+		{branching, dag.Float64, adam, 1, nn.Loss{}, 0}, {branching, dag.Float32, nil, 1, nn.Loss{}, 0},
 	} {
-		form := forms[c.form]
-		n := newNetwork(t, c.model, c.dtype, false, c.epochs)
+		n := newNetwork(t, c.model, c.dtype, c.epochs)
 		n.optimizer, n.model.Defaults.Loss, n.model.Defaults.ClipNorm = c.optimizer, c.loss, c.clip
-		n.lower(t, []dag.Lowering{fixtureLowering(form.layout, form.fused), n.mixedLowering(form.layout, form.fused)}[i%2])
+		n.lower(t, []dag.Lowering{fixtureLowering(), n.mixedLowering()}[i%2])
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
 			for split := range deviceSplits {
-				t.Run(fmt.Sprintf("%s %s fused %v %v %v, %v, clipped at %v, %d GPUs, %s", c.model, form.layout, form.fused, c.dtype, c.optimizer, c.loss, c.clip, gpus, deviceSplits[split].name), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %v %v, %v, clipped at %v, %d GPUs, %s", c.model, c.dtype, c.optimizer, c.loss, c.clip, gpus, deviceSplits[split].name), func(t *testing.T) {
 					got := n.execute(t, how{platform: emulatedNode(t, gpus), plans: n.splitPlans(2+gpus, split)})
 					if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
 						t.Error("weights or losses differ from those of one core")
@@ -162,10 +159,10 @@ func onGPUs(t *testing.T, r run, gpus int, split string) {
 // the executor stages in the host memory what the Engine moves at once.
 func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
 	const steps = 3
-	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
+	n := newNetwork(t, "digits-cnn", dag.Float32, 1)
 	for split := range deviceSplits {
 		if split == 1 {
-			n.lower(t, n.mixedLowering(dag.NHWC, true)) // from here on
+			n.lower(t, n.mixedLowering()) // from here on
 		}
 		name, plans := deviceSplits[split].name, n.splitPlans(3, split)
 		executed, d := n.steps(t, how{platform: emulatedNode(t, 1), plans: plans}, steps)
@@ -204,9 +201,9 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 	const steps = 3
 	for gpus := 1; gpus <= 2; gpus++ {
 		for i, dtype := range []dag.DType{dag.Float32, dag.Float64}[:gpus] {
-			n := newNetwork(t, []string{"digits-cnn", branching}[i], dtype, true, 1)
+			n := newNetwork(t, []string{"digits-cnn", branching}[i], dtype, 1)
 			if gpus == 2 {
-				n.lower(t, n.mixedLowering(dag.NHWC, true))
+				n.lower(t, n.mixedLowering())
 			}
 			for split := range deviceSplits {
 				plans := n.splitPlans(2+gpus, split)
@@ -234,7 +231,7 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 // the host memory, by a bus of so little latency that results go from one to the other in parts.
 // The weights are those of one core to the last bit, and every part is the plan's and in the prediction, in its order.
 func TestStagedMovesInParts(t *testing.T) {
-	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
+	n := newNetwork(t, "digits-cnn", dag.Float32, 1)
 	want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 	for split := range deviceSplits[:2] { // what stages exchange here is less than two parts
 		name, p := deviceSplits[split].name, emulatedNode(t, 2)

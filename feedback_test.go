@@ -106,7 +106,7 @@ func TestFeedbackReproducesAPolicy(t *testing.T) {
 // for the same tasks; what the measured run takes more is the executor's own.
 func TestFeedbackIsNeverSlower(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
-		n := newNetwork(t, model, dag.Float32, true, 1)
+		n := newNetwork(t, model, dag.Float32, 1)
 		tr := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
 		for _, r := range tr.runs {
 			fed := feedBack(t, tr.decision, r.graph, r.schedule)

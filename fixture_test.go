@@ -38,23 +38,18 @@ const (
 	epochSteps   = 6 // 2 + 1 of training, 2 + 1 of evaluation
 )
 
-// forms are the ways to lower a network, each with tiles of its own.
-var forms = []struct {
-	layout string
-	fused  bool
-}{{dag.NCHW, false}, {dag.NCHW, true}, {dag.NHWC, false}, {dag.NHWC, true}}
-
 // fixtureLowering splits every layer, and sums five tiles of each weight gradient
 // in three accumulators, so that there is much that could be done in another order.
-func fixtureLowering(layout string, fused bool) dag.Lowering {
-	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 11}, WeightGradient: dag.Cut{Samples: 1, Outputs: 13, Accumulators: 3}}}
+func fixtureLowering() dag.Lowering {
+	return dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 11}, WeightGradient: dag.Cut{Samples: 1, Outputs: 13, Accumulators: 3}}}
 }
 
 // mixedLowering cuts each layer, its input gradient and its weight gradient in thirds along other dimensions: samples,
-// outputs, inputs, rows and columns in turn, with two accumulators for each sum. Every third layer is recomputed, and a fused
+// outputs, inputs, rows and columns in turn, with two accumulators for each sum. Every third layer is recomputed, and a
 // step has two micro-batches.
-func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
-	l := fixtureLowering(layout, fused)
+func (n *network) mixedLowering() dag.Lowering {
+	l := fixtureLowering()
+	l.MicroBatches = 2
 	l.Default.Forward.Samples, l.Default.Forward.Outputs = 1, 3 // of no layer here, but of deviceSplits
 	l.Layers = map[string]dag.LayerLowering{}
 	for i, s := range n.model.Stages {
@@ -68,15 +63,11 @@ func (n *network) mixedLowering(layout string, fused bool) dag.Lowering {
 		ll.Recompute = i%3 == 0
 		l.Layers[s.Name] = ll
 	}
-	if fused {
-		l.MicroBatches = 2
-	}
 	return l
 }
 
-// newNetwork lowers a built-in model channels-last with all fusion, or as the chain of
-// single layers that these are compared with.
-func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
+// newNetwork lowers a built-in model.
+func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *network {
 	t.Helper()
 	m, err := nn.ModelByName(model)
 	switch model {
@@ -102,7 +93,7 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs 
 			t.Fatal(err)
 		}
 	}
-	n.lower(t, fixtureLowering(map[bool]string{true: dag.NHWC, false: dag.NCHW}[fused], fused))
+	n.lower(t, fixtureLowering())
 	return n
 }
 

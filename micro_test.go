@@ -23,7 +23,7 @@ func pipelined(t testing.TB, microBatches int) *dag.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 64, Type: dag.Float32, Train: true, Samples: 64, Lowering: dag.Lowering{Fused: true, MicroBatches: microBatches}})
+	g, err := m.Lower(nn.LowerOptions{Batch: 64, Type: dag.Float32, Train: true, Samples: 64, Lowering: dag.Lowering{MicroBatches: microBatches}})
 	if err != nil {
 		t.Fatal(err)
 	}

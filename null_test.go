@@ -46,7 +46,7 @@ func TestNullRunReplaysAPlan(t *testing.T) {
 	p.Devices[0].Dispatch, p.Devices[0].Handoff = 200, 100
 	p.Devices[0].WakeAfter, p.Devices[0].Wake = 50_000, 20_000
 	for _, model := range []string{"digits-cnn", "lenet5"} {
-		n := newNetwork(t, model, dag.Float64, false, 1)
+		n := newNetwork(t, model, dag.Float64, 1)
 		d := decided(t, n.prog, how{platform: p, policy: "heft"})
 		for i, g := range n.prog.Graphs {
 			problem := &d.Graphs[i].Problem

@@ -21,19 +21,17 @@ import (
 func TestReplayIsExact(t *testing.T) {
 	var scratch int64
 	for _, model := range []string{"digits-cnn", "lenet5", branching} {
-		for _, fused := range []bool{true, false} {
-			n := newNetwork(t, model, dag.Float32, fused, 2)
-			for workers := 1; workers <= 3; workers++ {
-				p := machine(t, workers)
-				eager := n.execute(t, how{platform: p, policy: "eager"})
-				for name, h := range map[string]how{
-					"heft":         {platform: p, policy: "heft", poison: true},
-					"eager's plan": {platform: p, plans: eager.plans(), poison: true},
-				} {
-					t.Run(fmt.Sprintf("%s/fused=%v/%d/%s", model, fused, workers, name), func(t *testing.T) {
-						scratch = max(scratch, n.checkReplay(t, h))
-					})
-				}
+		n := newNetwork(t, model, dag.Float32, 2)
+		for workers := 1; workers <= 3; workers++ {
+			p := machine(t, workers)
+			eager := n.execute(t, how{platform: p, policy: "eager"})
+			for name, h := range map[string]how{
+				"heft":         {platform: p, policy: "heft", poison: true},
+				"eager's plan": {platform: p, plans: eager.plans(), poison: true},
+			} {
+				t.Run(fmt.Sprintf("%s/%d/%s", model, workers, name), func(t *testing.T) {
+					scratch = max(scratch, n.checkReplay(t, h))
+				})
 			}
 		}
 	}
@@ -68,7 +66,7 @@ func (n *network) checkReplay(t *testing.T, h how) int64 {
 // bound that holds in any order.
 func TestPoliciesKeepTheBound(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
-		n := newNetwork(t, model, dag.Float32, false, 2)
+		n := newNetwork(t, model, dag.Float32, 2)
 		for workers := 1; workers <= 3; workers++ {
 			for _, policy := range []string{"eager", "dmda"} {
 				tr := n.execute(t, how{platform: machine(t, workers), policy: policy, poison: true})
@@ -263,7 +261,7 @@ func peakOf(g *dag.Graph, lives []life, chosen func(dag.BufferID) bool) int64 {
 // to it by the fixture.
 func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
-		n := newNetwork(t, model, dag.Float32, true, 1)
+		n := newNetwork(t, model, dag.Float32, 1)
 		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
 			for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
 				d := decided(t, n.prog, how{platform: p, policy: policy})

@@ -70,7 +70,7 @@ const (
 func TestPeakOfARecomputedChain(t *testing.T) {
 	hidden, tanh := nn.Dense{Outputs: 13}, nn.Activation{Function: "tanh"}
 	layers := []nn.Layer{hidden, tanh, hidden, tanh, hidden, tanh, hidden, tanh, nn.Dense{Outputs: 3}}
-	plain := dag.Lowering{Fused: true}
+	plain := dag.Lowering{}
 	again := recomputed(plain, "fc1", "tanh1", "fc3", "tanh3")
 	for _, c := range []struct {
 		policy      string
@@ -129,7 +129,7 @@ func TestMemoryOfTheSquareRoot(t *testing.T) {
 		layers = append(layers, nn.Dense{Outputs: 3})
 		for policy, losses := range map[string]int64{"eager": 4, "heft": 2} {
 			rest := inputBytes + hyperBytes + losses*lossBytes
-			plain := dag.Lowering{Fused: true}
+			plain := dag.Lowering{}
 			for _, c := range []struct {
 				lowering dag.Lowering
 				want     int64
@@ -157,30 +157,28 @@ func TestRecomputedTrainings(t *testing.T) {
 		{"lenet5", []string{"input", "conv1", "relu1", "pool1"}},
 		{branching, []string{"conv1", "relu1", "conv2", "relu2", "add1", "conv4", "relu3"}},
 	} {
-		for _, fused := range []bool{true, false} {
-			dtype := []dag.DType{dag.Float32, dag.Float64}[i%2]
-			t.Run(fmt.Sprintf("%s/%v/fused=%v", c.model, dtype, fused), func(t *testing.T) {
-				n := newNetwork(t, c.model, dtype, fused, 1)
-				plain := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
-				n.lower(t, recomputed(n.lowering, c.layers...))
-				if !slices.ContainsFunc(n.prog.Graphs[0].Tasks, func(t dag.Task) bool { return t.Labels.Phase == "recompute" }) {
-					t.Fatal("nothing is computed again")
-				}
-				for workers := 1; workers <= 3; workers += 2 {
-					h := how{platform: machine(t, workers), policy: "heft", poison: true}
-					n.checkReplay(t, h)
-					for _, h.policy = range []string{"heft", "eager"} {
-						if tr := n.execute(t, h); tr.hash() != plain.hash() || !slices.Equal(tr.losses, plain.losses) {
-							t.Errorf("%d workers, %s: other bits", workers, h.policy)
-						}
+		dtype := []dag.DType{dag.Float32, dag.Float64}[i%2]
+		t.Run(fmt.Sprintf("%s/%v", c.model, dtype), func(t *testing.T) {
+			n := newNetwork(t, c.model, dtype, 1)
+			plain := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
+			n.lower(t, recomputed(n.lowering, c.layers...))
+			if !slices.ContainsFunc(n.prog.Graphs[0].Tasks, func(t dag.Task) bool { return t.Labels.Phase == "recompute" }) {
+				t.Fatal("nothing is computed again")
+			}
+			for workers := 1; workers <= 3; workers += 2 {
+				h := how{platform: machine(t, workers), policy: "heft", poison: true}
+				n.checkReplay(t, h)
+				for _, h.policy = range []string{"heft", "eager"} {
+					if tr := n.execute(t, h); tr.hash() != plain.hash() || !slices.Equal(tr.losses, plain.losses) {
+						t.Errorf("%d workers, %s: other bits", workers, h.policy)
 					}
 				}
-				for _, p := range []*platform.Platform{shipped(t, "laptop"), shipped(t, "server")} {
-					for _, policy := range []string{"eager", "dmda", "heft"} {
-						simulated(t, decided(t, n.prog, how{platform: p, policy: policy}), 0, 3)
-					}
+			}
+			for _, p := range []*platform.Platform{shipped(t, "laptop"), shipped(t, "server")} {
+				for _, policy := range []string{"eager", "dmda", "heft"} {
+					simulated(t, decided(t, n.prog, how{platform: p, policy: policy}), 0, 3)
 				}
-			})
-		}
+			}
+		})
 	}
 }

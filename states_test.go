@@ -61,7 +61,7 @@ func copiesOf(d *schedule.Decision, graph int) (counts []place.PlannedCount) {
 // a simulation of the same plan, in the same order, none overlaps a task (Schedule.Check), each
 // takes its time, transfers are those of the plan, and the weights are those of a run without any of it.
 func TestStatesAreExecuted(t *testing.T) {
-	n := newNetwork(t, "mlp", dag.Float32, true, 1)
+	n := newNetwork(t, "mlp", dag.Float32, 1)
 	plain := n.execute(t, how{platform: emulatedNode(t, 1)})
 	p := stateful(t, 0)
 	d := decided(t, n.prog, how{platform: p})
@@ -122,7 +122,7 @@ func TestStatesAreExecuted(t *testing.T) {
 
 // Under a policy a device falls asleep by itself and is woken for its tasks.
 func TestSleepUnderAPolicy(t *testing.T) {
-	n := newNetwork(t, "mlp", dag.Float32, true, 1)
+	n := newNetwork(t, "mlp", dag.Float32, 1)
 	p := stateful(t, 20*time.Microsecond)
 	tr := n.execute(t, how{platform: p, policy: "eager"})
 	naps := 0

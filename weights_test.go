@@ -54,14 +54,14 @@ func smallNetwork(t testing.TB, dtype dag.DType) *network {
 		t.Fatal(err)
 	}
 	n.test = n.train
-	n.lower(t, fixtureLowering(dag.NHWC, true))
+	n.lower(t, fixtureLowering())
 	return n
 }
 
 // tiles lowers with tiles for a split alone, and so in few tasks.
 func (n *network) tiles(t testing.TB, split int) {
 	t.Helper()
-	l := dag.Lowering{Layout: dag.NHWC, Fused: true}
+	l := dag.Lowering{}
 	switch deviceSplits[split].name {
 	case "sample":
 		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2}, WeightGradient: dag.Cut{Samples: 2}}

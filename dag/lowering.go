@@ -1,5 +1,11 @@
 package dag
 
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
 // Lowering says how a network becomes a graph: the granularity of every layer, and which are computed twice. It is data, so
 // that a planner can search over it without knowing the network. Zero values mean "not split" and
 // 1 accumulator.
@@ -7,13 +13,6 @@ type Lowering struct {
 	// Default holds for layers that Layers does not name.
 	Default LayerLowering
 	Layers  map[string]LayerLowering
-	// Layout is the order of the dimensions of images between layers: NCHW (the
-	// default, as data and parameters have it) or NHWC, channels last.
-	Layout string
-	// Fused computes consecutive layers in one task where an operation exists for them in this
-	// layout, and also the softmax cross-entropy and weight gradients with their updates. False
-	// lowers each layer by itself, and the loss as a chain of small operations.
-	Fused bool
 	// MicroBatches is into how many parts of samples a training step cuts its batch. Each part passes the network
 	// forward and backward by itself, with activations of its own. The gradients are sums over all parts,
 	// and one update follows. A part has ⌈batch/MicroBatches⌉ samples, and the last one what is left, so that there
@@ -21,11 +20,27 @@ type Lowering struct {
 	MicroBatches int `json:",omitzero"`
 }
 
-// The layouts of a Lowering. An empty one is NCHW.
-const (
-	NCHW = "nchw"
-	NHWC = "nhwc"
-)
+// UnmarshalJSON also takes the form of older plans, which name the layout of images and say whether layers are fused. It
+// refuses another layout than channels last, and layers that are not fused.
+func (l *Lowering) UnmarshalJSON(data []byte) error {
+	type fields Lowering // without this method
+	older := struct {
+		*fields
+		Layout string
+		Fused  bool
+	}{(*fields)(l), channelsLast, true}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&older); err != nil {
+		return err
+	}
+	if older.Layout != channelsLast || !older.Fused {
+		return fmt.Errorf("lowering: layout %q and fused %v; images have their channels last (%q), and layers are fused", older.Layout, older.Fused, channelsLast)
+	}
+	return nil
+}
+
+const channelsLast = "nhwc" // the layout of images in older plans
 
 // Dimension is a dimension of a layer's computation, along which it may be cut.
 type Dimension int

@@ -20,16 +20,16 @@ func TestOffers(t *testing.T) {
 		id := b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: dag.Float32, Role: dag.Workspace})
 		return dag.Access{Region: dag.Region{Buffer: id}, Mode: dag.Read}
 	}
-	y := buffer("y", 2, 5, 7, 11)
+	y := buffer("y", 2, 7, 11, 5)
 	y.Mode = dag.Write
-	kernels.Add(b, dag.Task{Name: "conv", Op: "conv2d", Type: dag.Float32,
-		Params:   []dag.Param{{Name: "stride", Value: 1}, {Name: "top", Value: 1}, {Name: "left", Value: 1}},
-		Accesses: []dag.Access{y, buffer("x", 2, 3, 7, 11), buffer("w", 5, 3, 3, 3)}})
+	kernels.Add(b, dag.Task{Name: "conv", Op: "conv2d.nhwc", Type: dag.Float32,
+		Params:   []dag.Param{{Name: "stride", Value: 1}, {Name: "top", Value: 1}, {Name: "left", Value: 1}, {Name: "relu", Value: 0}},
+		Accesses: []dag.Access{y, buffer("x", 2, 7, 11, 3), buffer("w", 3, 3, 3, 5)}})
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _ := operation("conv2d")
+	k, _ := operation("conv2d.nhwc")
 	bytes, greatest := map[string]int64{}, int64(0)
 	for _, o := range (Target{}).Offers(g, 0, "cpu")[1:] {
 		bytes[o.Variant] = o.WorkspaceBytes

@@ -39,67 +39,42 @@ import (
 //
 // All variants round each product and sum, in one order, so that their bits are equal.
 
-// operations over images, with channels behind the samples, and channels last.
-var (
-	moments, momentsNHWC             = momentsOf("", 1), momentsOf(".nhwc", 3)
-	batchNorm, batchNormNHWC         = batchNormOf("", 1), batchNormOf(".nhwc", 3)
-	batchNormSums, batchNormSumsNHWC = batchNormSumsOf("", 1), batchNormSumsOf(".nhwc", 3)
-	batchNormDx, batchNormDxNHWC     = batchNormDxOf("", 1), batchNormDxOf(".nhwc", 3)
-)
-
-// imageDims are the dimensions of an image whose channels are dimension 1 or 3.
-func imageDims(channels int) string {
-	if channels == 3 {
-		return "n h w c"
-	}
-	return "n c h w"
-}
-
-// vectorised is the vector variants of an operation, where channels are last.
-func vectorised(channels int, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
-	if channels != 3 {
-		return nil
-	}
+// atPixels is the vector variants of an operation over images.
+func atPixels(run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
 	return atLevels("pixel by pixel, a vector of channels at a time", run32, run64, workspace)
 }
 
-func momentsOf(suffix string, channels int) Kernel {
-	return Kernel{
-		Op: "moments" + suffix, Doc: "s = Σ x, q = Σ (x - s/pixels)² over the pixels of each sample",
-		Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, imageDims(channels))},
-		Flops:    perElement(4, 2),
-		Variants: withRef("pixel by pixel", momentsRef[float32](channels), momentsRef[float64](channels),
-			vectorised(channels, momentsAt[float32], momentsAt[float64], channelWorkspace(2)),
-			normOnCUDA("moments", channels, normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)),
-	}
+var moments = Kernel{
+	Op: "moments.nhwc", Doc: "s = Σ x, q = Σ (x - s/pixels)² over the pixels of each sample",
+	Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, "n h w c")},
+	Flops:    perElement(4, 2),
+	Variants: withRef("pixel by pixel", momentsRef[float32], momentsRef[float64],
+		atPixels(momentsAt[float32], momentsAt[float64], channelWorkspace(2)),
+		normOnCUDA("moments", normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)),
 }
 
-func batchNormOf(suffix string, channels int) Kernel {
-	return Kernel{
-		Op: "batchnorm" + suffix, Doc: "y = (x - k0)·k1 + k2 [+ r], with relu = 1 its positive part",
-		Operands: []Operand{
-			writes("y", Real, imageDims(channels)), reads("x", Real, imageDims(channels)), reads("k", Real, "4 c"),
-			optional(reads("r", Real, imageDims(channels))),
-		},
-		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
-		Variants: withRef("element by element", batchNormRef[float32](channels), batchNormRef[float64](channels),
-			vectorised(channels, batchNormAt[float32], batchNormAt[float64], nil),
-			normOnCUDA("batchnorm", channels, normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)),
-	}
+var batchNorm = Kernel{
+	Op: "batchnorm.nhwc", Doc: "y = (x - k0)·k1 + k2 [+ r], with relu = 1 its positive part",
+	Operands: []Operand{
+		writes("y", Real, "n h w c"), reads("x", Real, "n h w c"), reads("k", Real, "4 c"),
+		optional(reads("r", Real, "n h w c")),
+	},
+	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
+	Variants: withRef("element by element", batchNormRef[float32], batchNormRef[float64],
+		atPixels(batchNormAt[float32], batchNormAt[float64], nil),
+		normOnCUDA("batchnorm", normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)),
 }
 
-func batchNormSumsOf(suffix string, channels int) Kernel {
-	return Kernel{
-		Op: "batchnorm.sums" + suffix, Doc: "s = Σ dy, q = Σ dy·(x - k0) over the pixels of each sample, with relu = 1 where y > 0",
-		Operands: []Operand{
-			writes("s", Real, "n c"), writes("q", Real, "n c"),
-			reads("dy", Real, imageDims(channels)), reads("x", Real, imageDims(channels)), reads("k", Real, "4 c"),
-		},
-		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
-		Variants: withRef("pixel by pixel", batchNormSumsRef[float32](channels), batchNormSumsRef[float64](channels),
-			vectorised(channels, batchNormSumsAt[float32], batchNormSumsAt[float64], nil),
-			normOnCUDA("batchnorm.sums", channels, normOperands{images: []int{2, 3}, s: 0, q: 1, k: 4, kd: -1}, true)),
-	}
+var batchNormSums = Kernel{
+	Op: "batchnorm.sums.nhwc", Doc: "s = Σ dy, q = Σ dy·(x - k0) over the pixels of each sample, with relu = 1 where y > 0",
+	Operands: []Operand{
+		writes("s", Real, "n c"), writes("q", Real, "n c"),
+		reads("dy", Real, "n h w c"), reads("x", Real, "n h w c"), reads("k", Real, "4 c"),
+	},
+	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
+	Variants: withRef("pixel by pixel", batchNormSumsRef[float32], batchNormSumsRef[float64],
+		atPixels(batchNormSumsAt[float32], batchNormSumsAt[float64], nil),
+		normOnCUDA("batchnorm.sums", normOperands{images: []int{2, 3}, s: 0, q: 1, k: 4, kd: -1}, true)),
 }
 
 // batchNormGate is for a ReLU behind the sum of the normalised and another value, the gradient of both of which is g. It
@@ -112,22 +87,20 @@ var batchNormGate = Kernel{
 	},
 	Flops: perElement(5, 2),
 	Variants: withRef("pixel by pixel", batchNormGateRef[float32], batchNormGateRef[float64],
-		vectorised(3, batchNormGateAt[float32], batchNormGateAt[float64], nil),
-		normOnCUDA("batchnorm.gate", 3, normOperands{images: []int{2, 3, 4, 6}, s: 0, q: 1, k: 5, kd: -1}, false)),
+		atPixels(batchNormGateAt[float32], batchNormGateAt[float64], nil),
+		normOnCUDA("batchnorm.gate", normOperands{images: []int{2, 3, 4, 6}, s: 0, q: 1, k: 5, kd: -1}, false)),
 }
 
-func batchNormDxOf(suffix string, channels int) Kernel {
-	return Kernel{
-		Op: "batchnorm.dx" + suffix, Doc: "dx = kd0·dy + kd1·(x - k0) + kd2, with relu = 1 of dy where y > 0",
-		Operands: []Operand{
-			writes("dx", Real, imageDims(channels)), reads("dy", Real, imageDims(channels)), reads("x", Real, imageDims(channels)),
-			reads("k", Real, "4 c"), reads("kd", Real, "3 c"),
-		},
-		Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
-		Variants: withRef("element by element", batchNormDxRef[float32](channels), batchNormDxRef[float64](channels),
-			vectorised(channels, batchNormDxAt[float32], batchNormDxAt[float64], nil),
-			normOnCUDA("batchnorm.dx", channels, normOperands{images: []int{0, 1, 2}, s: -1, q: -1, k: 3, kd: 4}, true)),
-	}
+var batchNormDx = Kernel{
+	Op: "batchnorm.dx.nhwc", Doc: "dx = kd0·dy + kd1·(x - k0) + kd2, with relu = 1 of dy where y > 0",
+	Operands: []Operand{
+		writes("dx", Real, "n h w c"), reads("dy", Real, "n h w c"), reads("x", Real, "n h w c"),
+		reads("k", Real, "4 c"), reads("kd", Real, "3 c"),
+	},
+	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
+	Variants: withRef("element by element", batchNormDxRef[float32], batchNormDxRef[float64],
+		atPixels(batchNormDxAt[float32], batchNormDxAt[float64], nil),
+		normOnCUDA("batchnorm.dx", normOperands{images: []int{0, 1, 2}, s: -1, q: -1, k: 3, kd: 4}, true)),
 }
 
 var batchNormStats = Kernel{
@@ -225,20 +198,18 @@ func (k *normalising[T]) put(c int, mean, inverse float64, weight, bias T) {
 	k.mean[c], k.scale[c], k.shift[c], k.inverse[c] = T(mean), T(inverse*float64(weight)), bias, T(inverse)
 }
 
-func momentsRef[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		x := pixelsOf[T](&call.Args[2], channels)
-		for n := range x.extent[0] {
-			s, q := row[T](&call.Args[0], n), row[T](&call.Args[1], n)
-			for c := range s {
-				s[c], q[c] = 0, 0
-				x.eachPixel(n, c, func(at int) { s[c] += x.elems[at] })
-				mean := s[c] / T(x.extent[2]*x.extent[3])
-				x.eachPixel(n, c, func(at int) {
-					d := x.elems[at] - mean
-					q[c] += T(d * d)
-				})
-			}
+func momentsRef[T Float](call *Call) {
+	x := pixelsOf[T](&call.Args[2])
+	for n := range x.extent[0] {
+		s, q := row[T](&call.Args[0], n), row[T](&call.Args[1], n)
+		for c := range s {
+			s[c], q[c] = 0, 0
+			x.eachPixel(n, c, func(at int) { s[c] += x.elems[at] })
+			mean := s[c] / T(x.extent[2]*x.extent[3])
+			x.eachPixel(n, c, func(at int) {
+				d := x.elems[at] - mean
+				q[c] += T(d * d)
+			})
 		}
 	}
 }
@@ -253,41 +224,37 @@ func (m *map4[T]) eachPixel(n, c int, visit func(at int)) {
 	}
 }
 
-func batchNormRef[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		y, x, k := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels), normalisingOf[T](&call.Args[2])
-		var r map4[T]
-		if len(call.Args) > 3 {
-			r = pixelsOf[T](&call.Args[3], channels)
-		}
-		y.each(func(n, c, h, w int) {
-			v := k.of(x.elems[x.at(n, c, h, w)], c)
-			if r.elems != nil {
-				v += r.elems[r.at(n, c, h, w)]
-			}
-			if call.Params[0] == 1 && v < 0 {
-				v = 0
-			}
-			y.elems[y.at(n, c, h, w)] = v
-		})
+func batchNormRef[T Float](call *Call) {
+	y, x, k := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), normalisingOf[T](&call.Args[2])
+	var r map4[T]
+	if len(call.Args) > 3 {
+		r = pixelsOf[T](&call.Args[3])
 	}
+	y.each(func(n, c, h, w int) {
+		v := k.of(x.elems[x.at(n, c, h, w)], c)
+		if r.elems != nil {
+			v += r.elems[r.at(n, c, h, w)]
+		}
+		if call.Params[0] == 1 && v < 0 {
+			v = 0
+		}
+		y.elems[y.at(n, c, h, w)] = v
+	})
 }
 
-func batchNormSumsRef[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		dy, x, k := pixelsOf[T](&call.Args[2], channels), pixelsOf[T](&call.Args[3], channels), normalisingOf[T](&call.Args[4])
-		for n := range dy.extent[0] {
-			clear(row[T](&call.Args[0], n))
-			clear(row[T](&call.Args[1], n))
-		}
-		dy.each(func(n, c, h, w int) {
-			v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
-			if call.Params[0] == 0 || k.of(v, c) > 0 {
-				row[T](&call.Args[0], n)[c] += g
-				row[T](&call.Args[1], n)[c] += T(g * (v - k.mean[c]))
-			}
-		})
+func batchNormSumsRef[T Float](call *Call) {
+	dy, x, k := pixelsOf[T](&call.Args[2]), pixelsOf[T](&call.Args[3]), normalisingOf[T](&call.Args[4])
+	for n := range dy.extent[0] {
+		clear(row[T](&call.Args[0], n))
+		clear(row[T](&call.Args[1], n))
 	}
+	dy.each(func(n, c, h, w int) {
+		v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
+		if call.Params[0] == 0 || k.of(v, c) > 0 {
+			row[T](&call.Args[0], n)[c] += g
+			row[T](&call.Args[1], n)[c] += T(g * (v - k.mean[c]))
+		}
+	})
 }
 
 func batchNormGateRef[T Float](call *Call) {
@@ -310,18 +277,16 @@ func batchNormGateRef[T Float](call *Call) {
 	})
 }
 
-func batchNormDxRef[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		dx, dy, x := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels), pixelsOf[T](&call.Args[2], channels)
-		k, a, b, e := normalisingOf[T](&call.Args[3]), row[T](&call.Args[4], 0), row[T](&call.Args[4], 1), row[T](&call.Args[4], 2)
-		dx.each(func(n, c, h, w int) {
-			v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
-			if call.Params[0] == 1 && !(k.of(v, c) > 0) {
-				g = 0
-			}
-			dx.elems[dx.at(n, c, h, w)] = T(a[c]*g) + T(b[c]*(v-k.mean[c])) + e[c]
-		})
-	}
+func batchNormDxRef[T Float](call *Call) {
+	dx, dy, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), pixelsOf[T](&call.Args[2])
+	k, a, b, e := normalisingOf[T](&call.Args[3]), row[T](&call.Args[4], 0), row[T](&call.Args[4], 1), row[T](&call.Args[4], 2)
+	dx.each(func(n, c, h, w int) {
+		v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
+		if call.Params[0] == 1 && !(k.of(v, c) > 0) {
+			g = 0
+		}
+		dx.elems[dx.at(n, c, h, w)] = T(a[c]*g) + T(b[c]*(v-k.mean[c])) + e[c]
+	})
 }
 
 func batchNormStatsRef[T Float](call *Call) {

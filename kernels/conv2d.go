@@ -1,7 +1,5 @@
 package kernels
 
-import "dahl/kernels/cuda"
-
 // Convolution of images of c channels with filters of i×j elements, as in PyTorch's conv2d (a
 // cross-correlation). Channels and filters fall into groups g of equal size, and the filters f of a
 // group see its channels c alone: one group is the usual convolution, and one channel per group a
@@ -17,52 +15,6 @@ import "dahl/kernels/cuda"
 // How many there are below it and to its right follows from the extents. Parts of a convolution may
 // begin inside the image that they know: there t and l are negative. A part that has filters of one
 // group is a convolution with one group.
-
-var conv2d = linear{factors: []int{1, 2}, bias: 3}.of(Kernel{
-	Op: "conv2d", Doc: "y = x ⋆ w + b: cross-correlation with padding and stride",
-	Operands: []Operand{
-		sums("y", "n g:f oh ow"),
-		reads("x", Real, "n g:c "+windowIndices),
-		reads("w", Real, "g:f c i j"),
-		optional(reads("b", Real, "g:f")),
-	},
-	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
-	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 0) },
-},
-	atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
-	convolutionFirst.maps.variants(convolutionFirst.forwardProducts, withOptions(slidingParams...)...),
-	libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(slidingParams...)...))
-
-var conv2dDx = linear{factors: []int{1, 2}}.of(Kernel{
-	Op: "conv2d.dx", Doc: "dx = gradient of conv2d with respect to x",
-	Operands: []Operand{
-		sums("dx", "n g:c "+windowIndices),
-		reads("dy", Real, "n g:f oh ow"),
-		reads("w", Real, "g:f c i j"),
-	},
-	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
-	PerPoint: 2,
-},
-	atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
-	convolutionFirst.maps.variants(convolutionFirst.inputProducts, withOptions(slidingParams...)...),
-	libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
-
-var conv2dDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
-	Op: "conv2d.dw", Doc: "dw, db = gradients of conv2d with respect to w and b",
-	Operands: []Operand{
-		sums("dw", "g:f c i j"),
-		reads("dy", Real, "n g:f oh ow"),
-		reads("x", Real, "n g:c "+windowIndices),
-		optional(sums("db", "g:f")),
-	},
-	Params: slidingParams, Options: slidingOptions, Sizes: groupSizes,
-	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return biasFlops(s, 3, 1) },
-},
-	atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
-	convolutionFirst.weights.variants(convolutionFirst.weightProducts, withOptions(slidingParams...)...),
-	libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))
 
 // windowIndices are rows and columns of an image under windows. slidingParams, slidingOptions and
 // groupSizes belong to the statement of any convolution.

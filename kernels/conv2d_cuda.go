@@ -2,34 +2,18 @@ package kernels
 
 import "fmt"
 
-// Convolutions on CUDA devices, in both layouts, are products of windows of the image with
-// filters. In n×h×w×c the rows of a product are pixels and its columns channels. In n×c×h×w,
-// where pixels follow each other in memory, it is the reverse. The gradient of the bias is one
-// more tap of the window, a row or column of ones.
+// Convolutions on CUDA devices are products of windows of the image with
+// filters. The rows of a product are pixels and its columns channels. The gradient of the bias is one
+// more tap of the window, a row of ones.
 
-// convolution holds the differences between the layouts.
+// convolution is the order of filters, and the products.
 type convolution struct {
-	layout          image
 	filters, turned filterLayout // of the convolution, and of the gradient of its input
 	maps, weights   *productFamily
 }
 
-var convolutionFirst = convolution{
-	layout: channelsFirst, filters: filterLayout{2, 3, 1, 0, false}, turned: filterLayout{2, 3, 1, 0, false},
-	maps: &productFamily{
-		module: "conv2d", name: "conv2d", columns: true, takes: takesEven,
-		simt:   []productTile{tile64x64, tile16x128},
-		simt64: []productTile{tile64x64},
-	},
-	weights: &productFamily{
-		module: "conv2d", name: "conv2d_dw", columns: true, takes: takesEven,
-		simt:   []productTile{tile64x64, tile16x32},
-		simt64: []productTile{tile64x64, wide16x32},
-	},
-}
-
 var convolutionLast = convolution{
-	layout: channelsLast, filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
+	filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
 	maps: &productFamily{
 		module: "conv2d_nhwc", name: "conv2d_nhwc", takes: takesEven,
 		simt:   []productTile{tile128x64, tile64x64, tile128x32, tile128x16},
@@ -75,32 +59,15 @@ func (l filterLayout) every(w *DeviceArg, n int) (i, j int) {
 	return n * w.Stride[l.i], n * w.Stride[l.j]
 }
 
-// taps are extents or strides of a window's rows, columns and channels, in the order in which its
-// taps are counted.
-func (c *convolution) taps(i, j, channels int) triple {
-	if c.layout == channelsLast {
-		return triple{i, j, channels}
-	}
-	return triple{channels, i, j}
-}
-
-// product is the product of a window and filters, or of a transposed window and a map.
-func (c *convolution) product(window, other productOperand, m, k int32) productParams {
-	if c.layout == channelsLast {
-		return productParams{a: window, b: other, m: m, n: other.taps, k: k}
-	}
-	return productParams{a: other, b: window, m: other.taps, n: m, k: k}
-}
-
 // forward is a convolution of x with filters w. The result has the given pixels.
 func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) productParams {
 	xs, ws := &call.Args[x], &call.Args[w]
 	rows, columns := ws.Shape[c.filters.i], ws.Shape[c.filters.j]
 	channels, filters := ws.Shape[c.filters.c], ws.Shape[c.filters.f]
 	i, j := c.filters.every(ws, 1)
-	window := c.layout.window(xs, forwardSweep(pixels, rows, columns, windowingOf(call.Params))).vectorised(call.Type, channels)
-	other := mapOperand(ws.Addr, c.taps(rows, columns, channels), c.taps(i, j, ws.Stride[c.filters.c]), filters, ws.Stride[c.filters.f]).vectorised(call.Type, filters)
-	return c.product(window, other, window.pixels, window.taps)
+	window := windowOperand(xs, forwardSweep(pixels, rows, columns, windowingOf(call.Params))).vectorised(call.Type, channels)
+	other := mapOperand(ws.Addr, triple{rows, columns, channels}, triple{i, j, ws.Stride[c.filters.c]}, filters, ws.Stride[c.filters.f]).vectorised(call.Type, filters)
+	return productParams{a: window, b: other, m: window.pixels, n: other.taps, k: window.taps}
 }
 
 // forwardSweep moves a convolution's window over its input.
@@ -123,10 +90,10 @@ func takesEven(s *Spec) error {
 
 func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
 	y := &call.Args[0]
-	p := c.forward(call, 1, 2, c.layout.pixels(y))
+	p := c.forward(call, 1, 2, y.pixels())
 	p.bias = call.bias(3)
 	p.relu, p.add = flag(rectifies(call.Params)), flag(y.Accumulates())
-	p.result(y.Addr, c.layout.pixels(y), c.layout.strides(y), c.layout.channel(y))
+	p.result(y.Addr, y.pixels(), y.strides(), y.Stride[3])
 	return []productParams{p}
 }
 
@@ -153,7 +120,7 @@ func phases(extent, out, k int, a axis) []phase {
 
 // inputProducts are the phases of the gradient of the input, whose filters may be turned.
 func (c *convolution) inputProducts(call *DeviceCall) []productParams {
-	dx, dy, w, g := c.layout.pixels(&call.Args[0]), c.layout.pixels(&call.Args[1]), call.Args[2].Shape, windowingOf(call.Params)
+	dx, dy, w, g := call.Args[0].pixels(), call.Args[1].pixels(), call.Args[2].Shape, windowingOf(call.Params)
 	var all []productParams
 	for _, rows := range phases(dx[1], dy[1], w[c.turned.i], g.rows) {
 		for _, columns := range phases(dx[2], dy[2], w[c.turned.j], g.columns) {
@@ -168,26 +135,26 @@ func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productP
 	stride, size := windowingOf(call.Params).rows.stride, call.Type.SizeBytes()
 	channels, filters := w.Shape[c.turned.c], w.Shape[c.turned.f]
 	pixels := triple{dx.Shape[0], rows.pixels, columns.pixels}
-	window := c.layout.window(dy, sweep{
+	window := windowOperand(dy, sweep{
 		pixels: pixels, rows: rows.taps, columns: columns.taps, step: 1, direction: -rows.dilation,
 		originRow: rows.origin, originColumn: columns.origin,
 	}).vectorised(call.Type, filters)
 	i, j := c.turned.every(w, rows.every)
-	other := mapOperand(c.turned.tap(w, size, rows.tap, columns.tap), c.taps(rows.taps, columns.taps, filters),
-		c.taps(i, j, w.Stride[c.turned.f]), channels, w.Stride[c.turned.c]).vectorised(call.Type, channels)
-	p := c.product(window, other, window.pixels, window.taps)
+	other := mapOperand(c.turned.tap(w, size, rows.tap, columns.tap), triple{rows.taps, columns.taps, filters},
+		triple{i, j, w.Stride[c.turned.f]}, channels, w.Stride[c.turned.c]).vectorised(call.Type, channels)
+	p := productParams{a: window, b: other, m: window.pixels, n: other.taps, k: window.taps}
 	p.add = flag(dx.Accumulates())
 	place := func(a *DeviceArg) (uint64, triple) {
-		s := c.layout.strides(a)
+		s := a.strides()
 		first := int64(rows.first*s[1] + columns.first*s[2])
 		return a.Addr + uint64(first*size), triple{s[0], s[1] * stride, s[2] * stride}
 	}
 	address, strides := place(dx)
-	p.result(address, pixels, strides, c.layout.channel(dx))
+	p.result(address, pixels, strides, dx.Stride[3])
 	if len(call.Args) > 3 {
 		x := &call.Args[3]
 		address, strides := place(x)
-		p.beside(address, strides, c.layout.channel(x))
+		p.beside(address, strides, x.Stride[3])
 	}
 	return p
 }
@@ -200,7 +167,7 @@ func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, p
 	p.add = flag(dw.Accumulates())
 	if db < len(call.Args) {
 		p.bias, p.addBias = call.Args[db].Addr, flag(call.Args[db].Accumulates())
-		c.withOnes(&p)
+		p.withOnes()
 	}
 	return p
 }
@@ -215,24 +182,18 @@ func gradientSweep(call *DeviceCall, at filterLayout, pixels triple) sweep {
 func (c *convolution) gradientFor(call *DeviceCall, at filterLayout, dy productOperand, x int, s sweep) productParams {
 	w := &call.Args[0]
 	channels := w.Shape[at.c]
-	window := c.layout.window(&call.Args[x], s).vectorised(call.Type, channels)
-	p := c.product(window, dy, window.taps, window.pixels)
+	window := windowOperand(&call.Args[x], s).vectorised(call.Type, channels)
+	p := productParams{a: window, b: dy, m: window.taps, n: dy.taps, k: window.pixels}
 	i, j := at.every(w, 1)
-	p.result(w.Addr, c.taps(s.rows, s.columns, channels), c.taps(i, j, w.Stride[at.c]), w.Stride[at.f])
+	p.result(w.Addr, triple{s.rows, s.columns, channels}, triple{i, j, w.Stride[at.c]}, w.Stride[at.f])
 	return p
 }
 
 // withOnes adds the gradient of the bias.
-func (c *convolution) withOnes(p *productParams) {
-	if c.layout == channelsLast {
-		p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes
-	} else {
-		p.b, p.n, p.ones = p.b.withOnes(), p.n+1, columnOfOnes
-	}
-}
+func (p *productParams) withOnes() { p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes }
 
 func (c *convolution) weightProducts(call *DeviceCall) []productParams {
 	dy := &call.Args[1]
-	other := c.layout.mapOf(dy).vectorised(call.Type, c.layout.channels(dy))
-	return []productParams{c.gradient(call, other, 2, 3, c.layout.pixels(dy))}
+	other := imageOperand(dy).vectorised(call.Type, dy.Shape[3])
+	return []productParams{c.gradient(call, other, 2, 3, dy.pixels())}
 }

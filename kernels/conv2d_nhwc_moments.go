@@ -61,7 +61,7 @@ func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) fu
 	}
 	moments := func(c *Call) { momentsAt[T](l, c) }
 	if reference {
-		moments = momentsRef[T](3)
+		moments = momentsRef[T]
 	}
 	return func(call *Call) {
 		args := call.Args // a call of another slice would be on the heap

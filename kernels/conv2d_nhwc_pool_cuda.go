@@ -58,14 +58,14 @@ func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
 func pooledProduct(call *DeviceCall) productParams {
 	y, index := &call.Args[0], &call.Args[1]
 	_, step := fusedPooling(call.Params)
-	pooled := channelsLast.pixels(y)
+	pooled := y.pixels()
 	p := convolutionLast.forward(call, 2, 3, pooled)
 	positions := fusedWindow * fusedWindow * pooled.volume()
 	p.a.pooled, p.a.pixels, p.m = 1, index32(positions), index32(positions)
 	p.pool.step = divideBy(step)
 	p.after, p.bias = afterPool, call.bias(4)
-	p.result(y.Addr, pooled, channelsLast.strides(y), 1)
-	p.beside(index.Addr, channelsLast.strides(index), 1)
+	p.result(y.Addr, pooled, y.strides(), 1)
+	p.beside(index.Addr, index.strides(), 1)
 	return p
 }
 
@@ -96,13 +96,13 @@ func unpooledProduct(call *DeviceCall) (productParams, int64) {
 func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	y, index := &call.Args[0], &call.Args[1]
 	size, step := fusedPooling(call.Params)
-	pooled, filters := channelsLast.pixels(y), y.Shape[3]
+	pooled, filters := y.pixels(), y.Shape[3]
 	p := pooledScan{
 		z: call.Work, y: y.Addr, index: index.Addr,
 		rows: divideBy(pooled[1]), columns: divideBy(pooled[2]), channels: divideBy(filters),
 		elements: index32(pooled.volume() * filters), size: int32(size), step: int32(step),
 	}
-	for i, s := range []triple{packedStrides(pixels, filters), channelsLast.strides(y), channelsLast.strides(index)} {
+	for i, s := range []triple{packedStrides(pixels, filters), y.strides(), index.strides()} {
 		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
 	}
 	return cuda.Launch{
@@ -124,8 +124,8 @@ func unpooledGradient(call *DeviceCall) []productParams {
 func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) {
 	g, marks := &call.Args[dy], &call.Args[index]
 	size, step := fusedPooling(call.Params)
-	pooled, at := channelsLast.pixels(g), channelsLast.strides(marks)
-	o := mapOperand(g.Addr, coveredPixels(call, g), channelsLast.strides(g), g.Shape[3], 1).vectorised(call.Type, g.Shape[3])
+	pooled, at := g.pixels(), marks.strides()
+	o := mapOperand(g.Addr, coveredPixels(call, g), g.strides(), g.Shape[3], 1).vectorised(call.Type, g.Shape[3])
 	if !marksAligned(marks, 16/int(call.Type.SizeBytes())) {
 		o.vector = 0
 	}
@@ -139,7 +139,7 @@ func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) 
 // number, and so can be loaded at once.
 func marksAligned(index *DeviceArg, group int) bool {
 	fits := index.Addr%uint64(group) == 0
-	for _, s := range channelsLast.strides(index) {
+	for _, s := range index.strides() {
 		fits = fits && s%group == 0
 	}
 	return fits

@@ -8,11 +8,10 @@ import (
 )
 
 // Convolutions by a library, cuDNN, are variants beside our own kernels: "cudnn" in the
-// arithmetic of the type, "cudnn-tf32" on tensor cores. cuDNN takes filters as f×c×k×k, or with
-// channels last as f×k×k×c, and only whole operands. So filters of other layouts, and regions of
+// arithmetic of the type, "cudnn-tf32" on tensor cores. With channels last cuDNN takes filters as f×k×k×c, and only whole operands. So filters of other layouts, and regions of
 // larger buffers, are copied to the workspace before it, and results from there after it. cuDNN
 // adds bias and results and takes the positive part itself. The mask of a ReLU and the gradient
-// of the bias are kernels of ours. With channels last cuDNN has no float64.
+// of the bias are kernels of ours. cuDNN has no float64 there.
 
 // CuDNN is the library's name in Variant.Library.
 const CuDNN = "cudnn"
@@ -49,13 +48,10 @@ func (l libraryConvolution) variants(params ...string) []Variant {
 
 func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
 	v := Variant{
-		Name: name, Kind: CUDA, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
+		Name: name, Kind: CUDA, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
 		Before:      func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before },
 		LibraryCall: func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part },
 		Launches:    func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after },
-	}
-	if tf32 || l.layout == channelsLast {
-		v.Types = []dag.DType{dag.Float32}
 	}
 	if tf32 {
 		v.Capability, v.FactorBits = 80, TF32Bits
@@ -88,7 +84,7 @@ func (l *libraryConvolution) takes(s *Spec) error {
 	x, y, w, at := shape(l.x), shape(l.y), shape(l.w), l.window()
 	pad, stride := int(s.Param("top")), int(s.Param("stride"))
 	fits := pad >= 0 && s.Param("left") == s.Param("top") && w[at.i] == w[at.j] && (l.kind != cuda.Forward || s.Operands[0].Mode == dag.Write)
-	for _, d := range l.layout[1:3] {
+	for _, d := range []int{1, 2} {
 		pixels := windows(x[d], w[at.i], pad, stride)
 		if l.pooled {
 			pixels = windows(pixels, int(s.Param("size")), 0, int(s.Param("step")))
@@ -117,7 +113,7 @@ type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 // of is a [shareOut].
 func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
-		Kind: l.kind, Float64: c.Type == dag.Float64, TF32: tf32, ChannelsLast: l.layout == channelsLast,
+		Kind: l.kind, TF32: tf32,
 		Pad: c.param(5), Stride: c.param(4), Add: c.Args[0].Accumulates() && l.hyper == 0,
 	}}
 	x, y, w := &c.Args[l.x], &c.Args[l.y], &c.Args[l.w]
@@ -215,21 +211,14 @@ func (to *convolutionCall) laidOut(a *DeviceArg, shape []int, in, out move) *Dev
 
 // image is an image for cuDNN: the operand itself, or a copy.
 func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image {
-	first := 1 // samples may lie apart
-	if l.layout == channelsLast {
-		first = 0
-	}
-	if !a.packed(first) {
+	if !a.packed(0) {
 		a = to.laidOut(a, a.Shape, copyElements, copyElements)
 	}
 	// The stride of an extent of 1 may be any number in an operand; in packed ones it is that of
 	// the extents.
 	strides := BindDevice(0, &dag.Buffer{Shape: a.Shape}, nil, a.Mode).Stride
-	if first == 1 && a.Shape[0] > 1 {
-		strides[0] = a.Stride[0]
-	}
 	image := cuda.Image{Addr: a.Addr}
-	for i, d := range [4]int{l.layout[0], l.layout[3], l.layout[1], l.layout[2]} {
+	for i, d := range [4]int{0, 3, 1, 2} {
 		image.Extent[i], image.Stride[i] = index32(a.Shape[d]), index32(strides[d])
 	}
 	return image
@@ -244,15 +233,10 @@ var (
 
 // filtersOf is the address of packed filters.
 func (l *libraryConvolution) filtersOf(to *convolutionCall, w *DeviceArg) uint64 {
-	switch {
-	case l.layout == channelsLast && l.kind == cuda.InputGradient:
-		w = to.laidOut(turnedBack(w), []int{w.Shape[2], w.Shape[0], w.Shape[1], w.Shape[3]}, copyElements, nil)
-	case l.layout == channelsLast:
-		w = to.laidOut(w, []int{w.Shape[3], w.Shape[0], w.Shape[1], w.Shape[2]}, filtersToLibrary, filtersFromLibrary)
-	case !w.packed(0):
-		w = to.laidOut(w, w.Shape, copyElements, copyElements)
+	if l.kind == cuda.InputGradient {
+		return to.laidOut(turnedBack(w), []int{w.Shape[2], w.Shape[0], w.Shape[1], w.Shape[3]}, copyElements, nil).Addr
 	}
-	return w.Addr
+	return to.laidOut(w, []int{w.Shape[3], w.Shape[0], w.Shape[1], w.Shape[2]}, filtersToLibrary, filtersFromLibrary).Addr
 }
 
 // descent is the address of the gradient of filters that descend on it. after is its layout.

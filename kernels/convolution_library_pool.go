@@ -36,7 +36,7 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 	to := l.of(plain, tf32)
 	z := &plain.Args[l.y]
 	if l.kind == cuda.Forward {
-		to.after = append(to.after, scanLaunch(c, channelsLast.pixels(z)))
+		to.after = append(to.after, scanLaunch(c, z.pixels()))
 		return to
 	}
 	size, step := c.Params[ownParam], c.Params[ownParam+1]
@@ -46,7 +46,7 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 }
 
 // spreadMaxima is maxpool.nhwc.dx.
-var spreadMaxima = spreadOnCUDA("maxpool.dx", true, 1)
+var spreadMaxima = spreadOnCUDA("maxpool.dx", true)
 
 func (l *libraryConvolution) pooledWorkBytes(c *DeviceCall) int64 {
 	plain := l.whole(c)

@@ -25,13 +25,11 @@ func TestConvolutionLibraryShares(t *testing.T) {
 		copies        []int64 // elements of copies in the workspace, in their order
 		x, y          [4]int32
 	}{
-		{"whole buffers", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, geometry, 0,
-			0, 0, nil, [4]int32{715, 143, 13, 1}, [4]int32{294, 42, 7, 1}},
-		// x and w are copied first, y last.
-		{"regions", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, geometry, 1,
-			2, 1, []int64{2 * 715, 2 * 294, 7 * 45}, [4]int32{715, 143, 13, 1}, [4]int32{294, 42, 7, 1}},
 		{"filters are turned", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 1), 0,
 			1, 0, []int64{7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
+		// x and the filters are copied first, y last.
+		{"regions", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 1), 1,
+			2, 1, []int64{2 * 715, 2 * 294, 7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
 		{"and the mask follows", "conv2d.nhwc.dx", [][]int{{2, 11, 13, 5}, {2, 6, 7, 7}, {3, 3, 7, 5}, {2, 11, 13, 5}}, geometry, 0,
 			1, 1, []int64{7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
 		// The gradient, to which is added, comes and goes; the sums of the bias follow, not split.

@@ -13,12 +13,12 @@ func (c *convolution) descent(call *DeviceCall, dy productOperand, x, hyper int,
 	p := c.gradientFor(call, asPyTorch, dy, x, s)
 	b, vw := call.afterHyper(hyper)
 	if b > 0 {
-		c.withOnes(&p)
+		p.withOnes()
 	}
 	if p.descends(call, hyper) {
 		v := &call.Args[vw]
 		i, j := asPyTorch.every(v, 1)
-		p.beside(v.Addr, c.taps(i, j, v.Stride[asPyTorch.c]), v.Stride[asPyTorch.f])
+		p.beside(v.Addr, triple{i, j, v.Stride[asPyTorch.c]}, v.Stride[asPyTorch.f])
 	}
 	return p
 }
@@ -46,8 +46,8 @@ func (p *productParams) descends(call *DeviceCall, hyper int) bool {
 
 func (c *convolution) descentProducts(call *DeviceCall) []productParams {
 	dy := &call.Args[1]
-	other := c.layout.mapOf(dy).vectorised(call.Type, c.layout.channels(dy))
-	return []productParams{c.descent(call, other, 2, 3, gradientSweep(call, asPyTorch, c.layout.pixels(dy)))}
+	other := imageOperand(dy).vectorised(call.Type, dy.Shape[3])
+	return []productParams{c.descent(call, other, 2, 3, gradientSweep(call, asPyTorch, dy.pixels()))}
 }
 
 // unpooledDescent is the descent of a convolution with pooling.

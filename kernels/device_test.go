@@ -67,13 +67,13 @@ func TestTakes(t *testing.T) {
 		geometry
 		fits bool
 	}{
-		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 1, 0, 0}, true},
-		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, false},
-		{"conv2d", [][]int{{2, 7, 6, 6}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 0, 0, 0}, false},
-		{"conv2d", [][]int{{2, 7, 7, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}}, dag.Write, geometry{2, 1, 1, 0, 0}, false}, // 3 below
-		{"conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 2}}, dag.Write, geometry{2, 1, 1, 0, 0}, false},
-		{"conv2d.dx", [][]int{{2, 5, 4, 13}, {2, 7, 3, 7}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, -1, -1, 0, 0}, false},
-		{"conv2d.dx", [][]int{{2, 5, 11, 13}, {2, 7, 6, 7}, {7, 5, 3, 3}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, true},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 0, 0}, true},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, false},
+		{"conv2d.nhwc", [][]int{{2, 6, 6, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 0, 0, 0}, false},
+		{"conv2d.nhwc", [][]int{{2, 7, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 0, 0}, false}, // 3 below
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 2, 5, 7}}, dag.Write, geometry{2, 1, 1, 0, 0}, false},
+		{"conv2d.nhwc.dx", [][]int{{2, 4, 13, 5}, {2, 3, 7, 7}, {3, 3, 7, 5}}, dag.ReadWrite, geometry{2, -1, -1, 0, 0}, false},
+		{"conv2d.nhwc.dx", [][]int{{2, 11, 13, 5}, {2, 6, 7, 7}, {3, 3, 7, 5}}, dag.ReadWrite, geometry{2, 1, 1, 0, 0}, true},
 		// 6×7 pixels have 3×3 windows of 2×2, and not 4×3.
 		{"conv2d.nhwc.pool", [][]int{{2, 3, 3, 7}, {2, 3, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, true},
 		{"conv2d.nhwc.pool", [][]int{{2, 4, 3, 7}, {2, 4, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, false},

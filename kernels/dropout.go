@@ -35,13 +35,13 @@ var dropoutKeys = Kernel{
 }
 
 var dropout = Kernel{
-	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c",
+	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c, 0: x is n c",
 	Operands: []Operand{writes("y", Real, "n ..."), reads("x", Real, "n ..."), reads("keys", Wide, "n")},
 	Params:   []string{"p", "channels_last"}, Whole: restText,
 	Check: func(s *Spec) error {
 		last, err := intParam(s, "channels_last", 0, 1)
-		if rank := len(s.Operands[0].Shape); err == nil && (rank > 4 || last == 1 && rank < 4) {
-			err = fmt.Errorf("%d dimensions, want at most 4, and 4 with channels last", rank)
+		if rank := len(s.Operands[0].Shape); err == nil && rank != 2+2*last {
+			err = fmt.Errorf("%d dimensions and channels_last = %d, want 4 and 1 for images, 2 and 0 for features", rank, last)
 		}
 		if err == nil && s.Param("p") != 1 {
 			err = realParam(s, "p", 0, 1)
@@ -72,7 +72,7 @@ func dropoutKeysRef(call *Call) {
 }
 
 func dropoutRef[T Float](call *Call) {
-	y, x := pixelsIn[T](&call.Args[0], call.Params[1] == 1), pixelsIn[T](&call.Args[1], call.Params[1] == 1)
+	y, x := placesOf[T](&call.Args[0]), placesOf[T](&call.Args[1])
 	least, scale := dropLeast(call.Params[0]), T(1/(1-call.Params[0]))
 	for n, key := range Data[int64](&call.Args[2]) {
 		e, words := 0, [4]uint32{}
@@ -94,15 +94,12 @@ func dropoutRef[T Float](call *Call) {
 // dropLeast is the least word of an element that stays.
 func dropLeast(p float64) uint64 { return uint64(p * (1 << 32)) }
 
-// pixelsIn is an operand of up to four dimensions in the order samples, channels, rows, columns.
-func pixelsIn[T Float](a *Arg, channelsLast bool) map4[T] {
-	if channelsLast {
-		return pixelsOf[T](a, 3)
+// placesOf is an operand of images or features in the order samples, channels, rows, columns.
+func placesOf[T Float](a *Arg) map4[T] {
+	if len(a.Shape) == 4 {
+		return pixelsOf[T](a)
 	}
-	m := map4[T]{elems: Data[T](a), extent: [4]int{1, 1, 1, 1}, stride: [4]int{0, 0, 0, 1}}
-	copy(m.extent[:], a.Shape)
-	copy(m.stride[:], a.Stride)
-	return m
+	return map4[T]{elems: Data[T](a), extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
 }
 
 // eachPlace visits the places of the pixels of a channel of a sample in two maps of equal extents.

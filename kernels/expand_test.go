@@ -14,20 +14,20 @@ import (
 // valid, and with the same shape key, flops and bytes.
 func TestExpandedTasksAreKernelCalls(t *testing.T) {
 	b := dag.NewBuilder("expand")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7, 3, 11, 13}, Type: dag.Float32})
-	dy := b.Buffer(dag.Buffer{Name: "dy", Shape: []int{7, 5, 9, 11}, Type: dag.Float32})
-	dw := b.Buffer(dag.Buffer{Name: "dw", Shape: []int{5, 3, 3, 3}, Type: dag.Float32, Accumulators: 3})
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7, 11, 13, 3}, Type: dag.Float32})
+	dy := b.Buffer(dag.Buffer{Name: "dy", Shape: []int{7, 9, 11, 5}, Type: dag.Float32})
+	dw := b.Buffer(dag.Buffer{Name: "dw", Shape: []int{3, 3, 3, 5}, Type: dag.Float32, Accumulators: 3})
 	db := b.Buffer(dag.Buffer{Name: "db", Shape: []int{5}, Type: dag.Float32, Accumulators: 2})
 	for n := range 7 {
 		sample := dag.Range{Lo: n, Hi: n + 1}
 		for _, f := range []dag.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}} {
 			kernels.Add(b, dag.Task{
-				Name: fmt.Sprintf("dw[%d,%d]", n, f.Lo), Op: "conv2d.dw", Type: dag.Float32,
+				Name: fmt.Sprintf("dw[%d,%d]", n, f.Lo), Op: "conv2d.nhwc.dw", Type: dag.Float32,
 				Params: kerneltest.ConvParams(0, 1),
 				Accesses: []dag.Access{
-					{Region: dag.Region{Buffer: dw, Box: dag.Box{f, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}}}, Mode: dag.Reduce},
-					{Region: dag.Region{Buffer: dy, Box: dag.Box{sample, f, {Lo: 0, Hi: 9}, {Lo: 0, Hi: 11}}}, Mode: dag.Read},
-					{Region: dag.Region{Buffer: x, Box: dag.Box{sample, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 11}, {Lo: 0, Hi: 13}}}, Mode: dag.Read},
+					{Region: dag.Region{Buffer: dw, Box: dag.Box{{Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}, f}}, Mode: dag.Reduce},
+					{Region: dag.Region{Buffer: dy, Box: dag.Box{sample, {Lo: 0, Hi: 9}, {Lo: 0, Hi: 11}, f}}, Mode: dag.Read},
+					{Region: dag.Region{Buffer: x, Box: dag.Box{sample, {Lo: 0, Hi: 11}, {Lo: 0, Hi: 13}, {Lo: 0, Hi: 3}}}, Mode: dag.Read},
 					{Region: dag.Region{Buffer: db, Box: dag.Box{f}}, Mode: dag.Reduce},
 				},
 			})

@@ -2,74 +2,51 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Average of all pixels of each channel. Sums go from 0 in the order of rows in all variants
-// and layouts, so that these give the same bits.
+// Average of all pixels of each channel. Sums go from 0 in the order of rows in all variants,
+// so that these give the same bits.
 
 var globalavgpool = Kernel{
-	Op: "globalavgpool", Doc: "y[n,c] = mean of x[n,c,h,w] over h and w",
-	Operands: []Operand{writes("y", Real, "n c 1 1"), reads("x", Real, "n c h w")},
-	PerPoint: 1,
-	Variants: withRef("channel by channel", meanPixels[float32](1), meanPixels[float64](1), globalOnCUDA(2)),
-}
-
-var globalavgpoolDx = Kernel{
-	Op: "globalavgpool.dx", Doc: "dx[n,c,h,w] = dy[n,c]/pixels",
-	Operands: []Operand{writes("dx", Real, "n c h w"), reads("dy", Real, "n c 1 1")},
-	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("channel by channel", spreadPixels[float32](1), spreadPixels[float64](1),
-		atLevels("divided once per channel", spreadRows[float32], spreadRows[float64], nil)[:1], globalDxOnCUDA(2)),
-}
-
-var globalavgpoolNHWC = Kernel{
 	Op: "globalavgpool.nhwc", Doc: "y[n,c] = mean of x[n,h,w,c] over h and w",
 	Operands: []Operand{writes("y", Real, "n 1 1 c"), reads("x", Real, "n h w c")},
 	PerPoint: 1,
-	Variants: withRef("channel by channel", meanPixels[float32](3), meanPixels[float64](3),
+	Variants: withRef("channel by channel", meanPixels[float32], meanPixels[float64],
 		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil),
-		globalOnCUDA(1)),
+		globalOnCUDA()),
 }
 
-var globalavgpoolNHWCDx = Kernel{
+var globalavgpoolDx = Kernel{
 	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/pixels",
 	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
 	Params:   []string{"pixels"}, PerPoint: 1,
-	Variants: withRef("pixel by pixel", spreadPixels[float32](3), spreadPixels[float64](3),
-		atLevels("one pixel, and copies of it", copyPixels[float32], copyPixels[float64], nil)[:1], globalDxOnCUDA(1)),
+	Variants: withRef("pixel by pixel", spreadPixels[float32], spreadPixels[float64],
+		atLevels("one pixel, and copies of it", copyPixels[float32], copyPixels[float64], nil)[:1], globalDxOnCUDA()),
 }
 
-// pixelsOf is a map with its dimensions in the order samples, channels, rows, columns; channels
-// are dimension 1 or 3 of the operand.
-func pixelsOf[T Float](a *Arg, channels int) map4[T] {
+// pixelsOf is a map with its dimensions in the order samples, channels, rows, columns.
+func pixelsOf[T Float](a *Arg) map4[T] {
 	m := map4Of[T](a)
-	if channels == 3 {
-		return m.as(&nchwTiles)
-	}
-	return m
+	return m.as(&nchwTiles)
 }
 
-func meanPixels[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		y, x := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
-		y.each(func(n, c, _, _ int) {
-			var total T
-			for h := range x.extent[2] {
-				for w := range x.extent[3] {
-					total += x.elems[x.at(n, c, h, w)]
-				}
+func meanPixels[T Float](call *Call) {
+	y, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
+	y.each(func(n, c, _, _ int) {
+		var total T
+		for h := range x.extent[2] {
+			for w := range x.extent[3] {
+				total += x.elems[x.at(n, c, h, w)]
 			}
-			y.elems[y.at(n, c, 0, 0)] = total / T(x.extent[2]*x.extent[3])
-		})
-	}
+		}
+		y.elems[y.at(n, c, 0, 0)] = total / T(x.extent[2]*x.extent[3])
+	})
 }
 
-func spreadPixels[T Float](channels int) func(*Call) {
-	return func(call *Call) {
-		dx, dy := pixelsOf[T](&call.Args[0], channels), pixelsOf[T](&call.Args[1], channels)
-		pixels := T(call.Params[0]) // of the whole image
-		dx.each(func(n, c, h, w int) {
-			dx.elems[dx.at(n, c, h, w)] = dy.elems[dy.at(n, c, 0, 0)] / pixels
-		})
-	}
+func spreadPixels[T Float](call *Call) {
+	dx, dy := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
+	pixels := T(call.Params[0]) // of the whole image
+	dx.each(func(n, c, h, w int) {
+		dx.elems[dx.at(n, c, h, w)] = dy.elems[dy.at(n, c, 0, 0)] / pixels
+	})
 }
 
 func meanOfPixels[T Float](level simd.Level, call *Call) {
@@ -86,19 +63,6 @@ func meanOfPixels[T Float](level simd.Level, call *Call) {
 			sum[c] /= T(x.extent[1] * x.extent[2])
 		}
 	}
-}
-
-func spreadRows[T Float](_ simd.Level, call *Call) {
-	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
-	dy.each(func(n, c, _, _ int) {
-		share := dy.elems[dy.at(n, c, 0, 0)] / T(call.Params[0])
-		for h := range dx.extent[2] {
-			row := dx.elems[dx.at(n, c, h, 0):][:dx.extent[3]]
-			for w := range row {
-				row[w] = share
-			}
-		}
-	})
 }
 
 func copyPixels[T Float](_ simd.Level, call *Call) {

@@ -20,17 +20,11 @@ var gradientCases = []struct {
 	params            dag.Params
 	step              float64
 }{
-	{"conv2d.dx", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(1, 2), 1},
-	{"conv2d.dw", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(1, 2), 1},
-	{"conv2d.dx", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(2, 1), 1},
-	{"conv2d.dw", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(2, 1), 1},
 	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 0), 1},
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 0), 1},
 	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
 	// Two groups, with taps two pixels apart: ⌊(11+2-5)/2⌋+1 = 5 rows and ⌊(13+2-5)/2⌋+1 = 6 columns.
-	{"conv2d.dx", "conv2d", [][]int{{2, 6, 5, 6}, {2, 10, 11, 13}, {6, 5, 3, 3}, {6}}, append(kerneltest.ConvParams(1, 2), grouped...), 1},
-	{"conv2d.dw", "conv2d", [][]int{{2, 6, 5, 6}, {2, 10, 11, 13}, {6, 5, 3, 3}, {6}}, append(kerneltest.ConvParams(1, 2), grouped...), 1},
 	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 5, 6, 6}, {2, 11, 13, 10}, {3, 3, 5, 6}, {6}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 5, 6, 6}, {2, 11, 13, 10}, {3, 3, 5, 6}, {6}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
 	// Depthwise.
@@ -38,10 +32,10 @@ var gradientCases = []struct {
 	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 5, 6, 2}, {2, 11, 13, 2}, {3, 3, 1, 2}, {2}}, append(kerneltest.ConvReLUParams(1, 2, 0), grouped...), 1},
 	{"dense.dx", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"dense.dw", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
-	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 1},
+	{"avgpool.nhwc.dx", "avgpool.nhwc", [][]int{{2, 5, 6, 5}, {2, 11, 13, 5}}, kerneltest.PoolParams(3, 2), 1},
 	{"relu.dx", "relu", [][]int{{3, 5, 7}, {3, 5, 7}, {3, 5, 7}}, nil, 0x1p-6},
-	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 0x1p-6},
-	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(2, 2), 0x1p-6},
+	{"maxpool.nhwc.dx", "maxpool.nhwc", [][]int{{2, 5, 6, 5}, {2, 5, 6, 5}, {2, 11, 13, 5}}, kerneltest.PoolParams(3, 2), 0x1p-6},
+	{"maxpool.nhwc.dx", "maxpool.nhwc", [][]int{{2, 5, 6, 5}, {2, 5, 6, 5}, {2, 11, 13, 5}}, kerneltest.PoolParams(2, 2), 0x1p-6},
 }
 
 var grouped = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}
@@ -97,7 +91,7 @@ func spreadOut(s *kerneltest.Case, rng *rand.Rand) {
 		x := s.Values(1)
 		s.Set(1, func(j int) float64 { return math.Abs(x[j]) })
 	}
-	if s.Kernel.Op != "relu" && s.Kernel.Op != "maxpool" {
+	if s.Kernel.Op != "relu" && s.Kernel.Op != "maxpool.nhwc" {
 		return
 	}
 	n := len(s.Values(2))

@@ -13,32 +13,39 @@ import (
 //
 // In parts of a gradient the maximum of a window may lie outside the image, where it belongs to
 // another part.
+//
+// The pixels of a window lie apart and their channels together. So a vector holds the channels of a pixel, and the windows
+// need no shuffling.
 
 var maxpool = Kernel{
-	Op: "maxpool", Doc: "y = maximum of each window, index = its row-major position in the window",
+	Op: "maxpool.nhwc", Doc: "y = maximum of each window, index = its row-major position in the window",
 	Operands: []Operand{
-		writes("y", Real, "n c oh ow"),
-		writes("index", Mask, "n c oh ow"),
-		reads("x", Real, "n c "+poolIndices),
+		writes("y", Real, "n oh ow c"),
+		writes("index", Mask, "n oh ow c"),
+		reads("x", Real, "n "+poolIndices+" c"),
 	},
-	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: func(s *Spec) error { return checkMaxima(s, 2) }, PerPoint: 1,
-	Variants: withRef("a scan of each window", maxpoolRef[float32](2), maxpoolRef[float64](2),
-		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
-		onCUDAPool("a window per thread", poolOnCUDA("maxpool", true, 2))),
+	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: checkMaxima, PerPoint: 1,
+	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
+		atLevels("rows of pixels, a vector of channels at a time", maxpoolAt[float32], maxpoolAt[float64], nil),
+		onCUDAPool("a window per thread", poolOnCUDA("maxpool", true))),
 }
 
 var maxpoolDx = Kernel{
-	Op: "maxpool.dx", Doc: "dx = dy at each window's maximum, summed over windows, else 0; index 255 passes nothing",
+	Op: "maxpool.nhwc.dx", Doc: "dx = dy at each window's maximum, summed over windows, else 0; index 255 passes nothing",
 	Operands: []Operand{
-		writes("dx", Real, "n c "+poolIndices),
-		reads("dy", Real, "n c oh ow"),
-		reads("index", Mask, "n c oh ow"),
+		writes("dx", Real, "n "+poolIndices+" c"),
+		reads("dy", Real, "n oh ow c"),
+		reads("index", Mask, "n oh ow c"),
 	},
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Flops: perElement(1, 1),
-	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32](2), maxpoolDxRef[float64](2),
-		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
-		onCUDAPool("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
+	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
+		atLevels("each element written once where windows do not overlap", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
+		onCUDAPool("an element of dx per thread", spreadOnCUDA("maxpool.dx", true))),
 }
+
+// noMaximum is the index of a window through which no gradient passes, because a
+// ReLU after the pooling was not positive there.
+const noMaximum = simd.NoMaximum
 
 // poolIndices are rows and columns of an image under the windows of a pooling. The others belong to
 // its statement, too.
@@ -50,8 +57,9 @@ const (
 
 var poolParams = append(slidingParams[:3:3], "height", "width")
 
-// checkMaxima refuses windows without an element. rows is as in pooling.
-func checkMaxima(s *Spec, rows int) error {
+// checkMaxima refuses windows without an element.
+func checkMaxima(s *Spec) error {
+	const rows = 1 // the dimension of rows, followed by columns
 	y, x := s.Operands[0].Shape, s.Operands[2].Shape
 	for i, before := range []string{"top", "left"} {
 		pad, size, stride := int(s.Param(before)), int(s.Param(poolParams[3+i])), int(sliding.value(s, []string{"stride", "column_stride"}[i]))
@@ -65,8 +73,7 @@ func checkMaxima(s *Spec, rows int) error {
 	return nil
 }
 
-// pooling is maps and windows of a call, and the pooling of one map by vectors. rows is the dimension of rows, followed by columns: 2, or
-// 1 where channels are last.
+// pooling is maps and windows of a call, and the pooling of one sample by vectors.
 type pooling[T Float] struct {
 	simd.Pooling[T]
 	stride, across int // the distance of windows along columns and along rows
@@ -75,29 +82,19 @@ type pooling[T Float] struct {
 	y              map4[T]     // or dy
 	index          map4[uint8] // without elements in an average
 	x              map4[T]     // or dx
-	rows           int
 }
 
 // poolingOf takes operands y, index and x; index is -1 in an average.
-func poolingOf[T Float](call *Call, y, index, x, rows int) pooling[T] {
+func poolingOf[T Float](call *Call, y, index, x int) pooling[T] {
 	p := pooling[T]{
 		across: int(call.Params[0]), stride: int(call.Params[1]), top: int(call.Params[2]), left: int(call.Params[3]),
 		height: int(call.Params[4]), width: int(call.Params[5]),
-		y: map4Of[T](&call.Args[y]), x: map4Of[T](&call.Args[x]), rows: rows,
+		y: map4Of[T](&call.Args[y]), x: map4Of[T](&call.Args[x]),
 	}
 	if index >= 0 {
 		p.index = map4Of[uint8](&call.Args[index])
 	}
 	return p
-}
-
-// last is the same pooling seen with channels last.
-func (p *pooling[T]) last() pooling[T] {
-	q := *p
-	if p.rows == 2 {
-		q.y, q.index, q.x, q.rows = p.y.as(&nhwcTiles), p.index.as(&nhwcTiles), p.x.as(&nhwcTiles), 1
-	}
-	return q
 }
 
 // square reports whether the windows are squares of a size as far apart in both directions.
@@ -112,15 +109,14 @@ func (a *area) has(u, v int) bool {
 
 // inner returns the windows that lie in the image, and the pooling of these alone.
 func (p *pooling[T]) inner() (inner pooling[T], a area) {
-	r, c := p.rows, p.rows+1
-	a.rows = insideWindows(p.y.extent[r], p.height, p.top, p.stride, p.x.extent[r])
-	a.columns = insideWindows(p.y.extent[c], p.width, p.left, p.across, p.x.extent[c])
+	a.rows = insideWindows(p.y.extent[1], p.height, p.top, p.stride, p.x.extent[1])
+	a.columns = insideWindows(p.y.extent[2], p.width, p.left, p.across, p.x.extent[2])
 	if a.rows.Len() == 0 || a.columns.Len() == 0 {
 		return inner, area{}
 	}
 	inner = *p
-	inner.y, inner.index = p.y.part(r, a.rows).part(c, a.columns), p.index.part(r, a.rows).part(c, a.columns)
-	inner.x = p.x.from(r, a.rows.Lo*p.stride-p.top).from(c, a.columns.Lo*p.across-p.left)
+	inner.y, inner.index = p.y.part(1, a.rows).part(2, a.columns), p.index.part(1, a.rows).part(2, a.columns)
+	inner.x = p.x.from(1, a.rows.Lo*p.stride-p.top).from(2, a.columns.Lo*p.across-p.left)
 	inner.top, inner.left = 0, 0
 	return inner, a
 }
@@ -134,42 +130,37 @@ func insideWindows(count, size, before, stride, extent int) dag.Range {
 // within reports whether all windows lie in the image, from its first pixel on.
 func (p *pooling[T]) within() bool {
 	return p.top == 0 && p.left == 0 &&
-		covered(p.y.extent[p.rows], p.height, p.stride) <= p.x.extent[p.rows] &&
-		covered(p.y.extent[p.rows+1], p.width, p.stride) <= p.x.extent[p.rows+1]
+		covered(p.y.extent[1], p.height, p.stride) <= p.x.extent[1] &&
+		covered(p.y.extent[2], p.width, p.stride) <= p.x.extent[2]
 }
 
 // all reports whether an area has all windows.
 func (p *pooling[T]) all(a area) bool {
-	return a.rows.Len() == p.y.extent[p.rows] && a.columns.Len() == p.y.extent[p.rows+1]
+	return a.rows.Len() == p.y.extent[1] && a.columns.Len() == p.y.extent[2]
 }
 
-// maxpoolRef scans all windows; rows is the dimension of the rows of an image.
-func maxpoolRef[T Float](rows int) func(*Call) {
-	return func(call *Call) {
-		p := poolingOf[T](call, 0, 1, 2, rows)
-		p.maxima(area{})
-	}
+// maxpoolRef scans all windows.
+func maxpoolRef[T Float](call *Call) {
+	p := poolingOf[T](call, 0, 1, 2)
+	p.maxima(area{})
 }
 
-func maxpoolDxRef[T Float](rows int) func(*Call) {
-	return func(call *Call) {
-		p := poolingOf[T](call, 1, 2, 0, rows)
-		p.x.clear()
-		p.spread(area{})
-	}
+func maxpoolDxRef[T Float](call *Call) {
+	p := poolingOf[T](call, 1, 2, 0)
+	p.x.clear()
+	p.spread(area{})
 }
 
 // maxima scans each window outside an area.
 func (p *pooling[T]) maxima(done area) {
-	q := p.last()
-	q.y.each(func(n, u, v, c int) {
+	p.y.each(func(n, u, v, c int) {
 		if !done.has(u, v) {
-			q.y.elems[q.y.at(n, u, v, c)], q.index.elems[q.index.at(n, u, v, c)] = q.maximum(n, u, v, c)
+			p.y.elems[p.y.at(n, u, v, c)], p.index.elems[p.index.at(n, u, v, c)] = p.maximum(n, u, v, c)
 		}
 	})
 }
 
-// maximum is that of a window of maps with channels last.
+// maximum is that of a window.
 func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 	any := false
 	for i := range p.height {
@@ -189,42 +180,28 @@ func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 
 // spread adds the gradient of each window outside an area, in the order of dy.
 func (p *pooling[T]) spread(done area) {
-	q := p.last()
-	q.y.each(func(n, u, v, c int) {
-		at := int(q.index.elems[q.index.at(n, u, v, c)])
+	p.y.each(func(n, u, v, c int) {
+		at := int(p.index.elems[p.index.at(n, u, v, c)])
 		if at == noMaximum || done.has(u, v) {
 			return
 		}
-		a, b := u*q.stride+at/q.width-q.top, v*q.across+at%q.width-q.left
-		if a >= 0 && a < q.x.extent[1] && b >= 0 && b < q.x.extent[2] {
-			q.x.elems[q.x.at(n, a, b, c)] += q.y.elems[q.y.at(n, u, v, c)]
+		a, b := u*p.stride+at/p.width-p.top, v*p.across+at%p.width-p.left
+		if a >= 0 && a < p.x.extent[1] && b >= 0 && b < p.x.extent[2] {
+			p.x.elems[p.x.at(n, a, b, c)] += p.y.elems[p.y.at(n, u, v, c)]
 		}
 	})
 }
 
-// maxpoolAt treats a map as one of pixels with one channel. It gathers 2×2 windows side by side
-// in vectors; other windows are as fast in Go.
 func maxpoolAt[T Float](level simd.Level, call *Call) {
-	p := poolingOf[T](call, 0, 1, 2, 2)
+	p := poolingOf[T](call, 0, 1, 2)
 	p.most(func(inner pooling[T]) {
-		if level == simd.Go || inner.height != 2 || inner.stride != 2 {
-			inner.maximaGo()
-			return
-		}
 		inner.eachMap(func() { inner.Max(level) })
 	})
 }
 
 func maxpoolDxAt[T Float](level simd.Level, call *Call) {
-	p := poolingOf[T](call, 1, 2, 0, 2)
-	p.gradient(func(inner pooling[T]) {
-		if level == simd.Go || inner.height != 2 || inner.stride != 2 {
-			inner.x.clear()
-			inner.spreadGo()
-			return
-		}
-		inner.spreadAt(level)
-	})
+	p := poolingOf[T](call, 1, 2, 0)
+	p.gradient(func(inner pooling[T]) { inner.spreadAt(level) })
 }
 
 // most does the windows that lie in the image by a fast variant for squares, and the others by the
@@ -269,48 +246,38 @@ func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 // spreadAt writes the pixels of all windows, and zeros beyond them; windows that overlap or
 // leave pixels between them are added to zeros. All windows lie in the image.
 func (p *pooling[T]) spreadAt(level simd.Level) {
-	rows := p.rows
-	height, width := p.stride*p.y.extent[rows], p.stride*p.y.extent[rows+1] // that are written
+	height, width := p.stride*p.y.extent[1], p.stride*p.y.extent[2] // that are written
 	if p.Accumulate = p.height != p.stride; p.Accumulate {
 		height, width = 0, 0
 	}
-	if height < p.x.extent[rows] || width < p.x.extent[rows+1] {
-		below, beside := p.x.from(rows, height), p.x.from(rows+1, width)
-		beside.extent[rows] = height
+	if height < p.x.extent[1] || width < p.x.extent[2] {
+		below, beside := p.x.from(1, height), p.x.from(2, width)
+		beside.extent[1] = height
 		below.clear()
 		beside.clear()
 	}
 	p.eachMap(func() { p.Spread(level) })
 }
 
-// maps prepares the embedded pooling, which does one map after the other: a map is a sample where
-// channels are last, else a channel of one, as a map of pixels with one channel. Maps whose
+// maps prepares the embedded pooling, which does one sample after the other. Samples whose
 // windows follow each other as rows of windows do are one. All windows lie in the image, from its
 // first pixel on.
-func (p *pooling[T]) maps() (samples, maps int) {
-	rows := p.rows
-	samples, maps, p.Channels = p.y.extent[0], p.y.extent[1], 1
-	together := &maps
-	if rows == 1 {
-		maps, p.Channels, together = 1, p.y.extent[3], &samples
+func (p *pooling[T]) maps() (samples int) {
+	samples, p.Channels = p.y.extent[0], p.y.extent[3]
+	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[1], p.y.extent[2], p.height, p.stride
+	p.YRow, p.YPixel = p.y.stride[1], p.y.stride[2]
+	p.IndexRow, p.IndexPixel = p.index.stride[1], p.index.stride[2]
+	p.XRow, p.XPixel = p.x.stride[1], p.x.stride[2]
+	if p.y.stride[0] == p.Rows*p.YRow && p.index.stride[0] == p.Rows*p.IndexRow && p.x.stride[0] == p.Rows*p.Step*p.XRow {
+		p.Rows, samples = p.Rows*samples, 1
 	}
-	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[rows], p.y.extent[rows+1], p.height, p.stride
-	p.YRow, p.YPixel = p.y.stride[rows], p.y.stride[rows+1]
-	p.IndexRow, p.IndexPixel = p.index.stride[rows], p.index.stride[rows+1]
-	p.XRow, p.XPixel = p.x.stride[rows], p.x.stride[rows+1]
-	if p.y.stride[rows-1] == p.Rows*p.YRow && p.index.stride[rows-1] == p.Rows*p.IndexRow && p.x.stride[rows-1] == p.Rows*p.Step*p.XRow {
-		p.Rows, *together = p.Rows**together, 1
-	}
-	return samples, maps
+	return samples
 }
 
-// eachMap does the embedded pooling of each map.
+// eachMap does the embedded pooling of each sample.
 func (p *pooling[T]) eachMap(pool func()) {
-	samples, maps := p.maps()
-	for n := range samples {
-		for c := range maps {
-			p.Y, p.Index, p.X = p.y.elems[p.y.at(n, c, 0, 0):], p.index.elems[p.index.at(n, c, 0, 0):], p.x.elems[p.x.at(n, c, 0, 0):]
-			pool()
-		}
+	for n := range p.maps() {
+		p.Y, p.Index, p.X = p.y.elems[p.y.at(n, 0, 0, 0):], p.index.elems[p.index.at(n, 0, 0, 0):], p.x.elems[p.x.at(n, 0, 0, 0):]
+		pool()
 	}
 }

@@ -18,29 +18,18 @@ type normMatrix struct {
 
 // normParams mirrors NormParams of cuda/norm.cu.
 type normParams struct {
-	Image                         [4]normImage
-	S, Q, K, Kd                   normMatrix
-	Extent1, Extent2, Extent3     cudaDivision
-	Total                         int32
-	Channels, Rows, Columns, Last int32
-	ReLU, Add                     int32
+	Image                     [4]normImage
+	S, Q, K, Kd               normMatrix
+	Extent1, Extent2, Extent3 cudaDivision
+	Total                     int32
+	Channels, Rows, Columns   int32
+	ReLU, Add                 int32
 }
 
-// storageOrder says which dimension of an operand is samples, channels, rows and columns.
-func storageOrder(channels int) [4]int {
-	if channels == 3 {
-		return [4]int{0, 3, 1, 2}
-	}
-	return [4]int{0, 1, 2, 3}
-}
-
-// normImageOf is an operand from a sample on.
-func normImageOf(a *DeviceArg, channels, sample int) normImage {
-	i := normImage{First: a.sample(sample)}
-	for to, from := range storageOrder(channels) {
-		i.Stride[to] = int64(a.Stride[from])
-	}
-	return i
+// normImageOf is an operand from a sample on, whose dimensions are samples, rows, columns and channels.
+func normImageOf(a *DeviceArg, sample int) normImage {
+	s := a.Stride
+	return normImage{First: a.sample(sample), Stride: [4]int64{int64(s[0]), int64(s[3]), int64(s[1]), int64(s[2])}}
 }
 
 // normMatrixOf is an operand of two dimensions from a row on.
@@ -56,23 +45,19 @@ type normOperands struct {
 
 // normOnCUDA is the variant of an operation over images, with a thread for each element, or for each channel of a
 // sample. A launch has some of the samples.
-func normOnCUDA(symbol string, channels int, o normOperands, relu bool) []Variant {
+func normOnCUDA(symbol string, o normOperands, relu bool) []Variant {
 	return onCUDA("a thread per element, or per sum", func(c *DeviceCall) []cuda.Launch {
 		shape := c.Args[o.images[0]].Shape
-		order := storageOrder(channels)
 		p := normParams{
-			Channels: int32(shape[order[1]]), Rows: int32(shape[order[2]]), Columns: int32(shape[order[3]]),
+			Channels: int32(shape[3]), Rows: int32(shape[1]), Columns: int32(shape[2]),
 			Extent1: divideBy(shape[1]), Extent2: divideBy(shape[2]), Extent3: divideBy(shape[3]),
-		}
-		if channels == 3 {
-			p.Last = 1
 		}
 		if relu {
 			p.ReLU = c.param(0)
 		}
 		each := shape[1] * shape[2] * shape[3]
 		if o.s >= 0 {
-			each = shape[order[1]]
+			each = shape[3]
 		}
 		matrix := func(i, row int) (m normMatrix) {
 			if i >= 0 {
@@ -84,7 +69,7 @@ func normOnCUDA(symbol string, channels int, o normOperands, relu bool) []Varian
 		for n, step := 0, max(1, cudaMost/each); n < shape[0]; n += step {
 			for to, i := range o.images {
 				if i < len(c.Args) {
-					p.Image[to] = normImageOf(&c.Args[i], channels, n)
+					p.Image[to] = normImageOf(&c.Args[i], n)
 				}
 			}
 			if o.images[len(o.images)-1] < len(c.Args) && len(o.images) > 2 {
@@ -107,12 +92,12 @@ func normLaunch(symbol string, params []byte, threads int) cuda.Launch {
 
 // batchNormOnCUDA is batchnorm.nhwc.
 func batchNormOnCUDA(c *DeviceCall) []cuda.Launch {
-	return normOnCUDA("batchnorm", 3, normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)[0].Launches(c)
+	return normOnCUDA("batchnorm", normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)[0].Launches(c)
 }
 
-// momentsOnCUDA takes the moments of operand 2, whose channels are last.
+// momentsOnCUDA takes the moments of operand 2.
 func momentsOnCUDA(c *DeviceCall) []cuda.Launch {
-	return normOnCUDA("moments", 3, normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)[0].Launches(c)
+	return normOnCUDA("moments", normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)[0].Launches(c)
 }
 
 // statsParams mirrors StatsParams of cuda/norm.cu.
@@ -175,12 +160,12 @@ type foldParams struct {
 func foldOnCUDA(c *DeviceCall) []cuda.Launch {
 	to, from := &c.Args[0], &c.Args[2]
 	p := foldParams{
-		To: normImage{First: to.Addr}, From: normImageOf(from, 1, 0),
+		To: normImage{First: to.Addr}, From: normImage{First: from.Addr},
 		Shift: c.Args[1].Addr, Mean: c.Args[3].Addr, Variance: c.Args[4].Addr, Weight: c.Args[5].Addr, Bias: c.Args[6].Addr, Eps: c.Params[0],
 		Filters: int32(from.Shape[0]), Channels: int32(from.Shape[1]), Rows: int32(from.Shape[2]), Columns: int32(from.Shape[3]),
 	}
 	for i, d := range []int{3, 2, 0, 1} { // filters, channels, rows, columns of i j c f
-		p.To.Stride[i] = int64(to.Stride[d])
+		p.To.Stride[i], p.From.Stride[i] = int64(to.Stride[d]), int64(from.Stride[i])
 	}
 	if len(c.Args) > 7 {
 		p.Added = c.Args[7].Addr
@@ -190,35 +175,34 @@ func foldOnCUDA(c *DeviceCall) []cuda.Launch {
 
 // dropoutParams mirrors DropoutParams of cuda/norm.cu.
 type dropoutParams struct {
-	Y, X                                 normImage
-	Keys, Hyper, Least                   uint64
-	Scale                                float64
-	Extent1, Extent2, Extent3            cudaDivision
-	Total, Channels, Rows, Columns, Last int32
-	Layer                                int32
+	Y, X                           normImage
+	Keys, Hyper, Least             uint64
+	Scale                          float64
+	Extent1, Extent2, Extent3      cudaDivision
+	Total, Channels, Rows, Columns int32
+	Layer                          int32
 }
 
-// imageArg is an operand of up to four dimensions as one of four, the further ones of one element.
+// imageArg is an operand of images, or of features, which are the channels of images of one pixel.
 func imageArg(a *DeviceArg) DeviceArg {
 	b := *a
-	b.Shape, b.Stride = append(a.Shape[:len(a.Shape):len(a.Shape)], 1, 1)[:4], append(a.Stride[:len(a.Stride):len(a.Stride)], 1, 1)[:4]
+	if len(a.Shape) == 2 {
+		b.Shape, b.Stride = []int{a.Shape[0], 1, 1, a.Shape[1]}, []int{a.Stride[0], 1, 1, a.Stride[1]}
+	}
 	return b
 }
 
 func dropoutOnCUDA(c *DeviceCall) []cuda.Launch {
-	y, x, channels := imageArg(&c.Args[0]), imageArg(&c.Args[1]), 1
-	if c.Params[1] == 1 {
-		channels = 3
-	}
-	order, each := storageOrder(channels), y.Shape[1]*y.Shape[2]*y.Shape[3]
+	y, x := imageArg(&c.Args[0]), imageArg(&c.Args[1])
+	each := y.Shape[1] * y.Shape[2] * y.Shape[3]
 	p := dropoutParams{
-		Least: dropLeast(c.Params[0]), Scale: 1 / (1 - c.Params[0]), Last: c.param(1),
+		Least: dropLeast(c.Params[0]), Scale: 1 / (1 - c.Params[0]),
 		Extent1: divideBy(y.Shape[1]), Extent2: divideBy(y.Shape[2]), Extent3: divideBy(y.Shape[3]),
-		Channels: int32(y.Shape[order[1]]), Rows: int32(y.Shape[order[2]]), Columns: int32(y.Shape[order[3]]),
+		Channels: int32(y.Shape[3]), Rows: int32(y.Shape[1]), Columns: int32(y.Shape[2]),
 	}
 	var all []cuda.Launch
 	for n, step := 0, max(1, cudaMost/each); n < y.Shape[0]; n += step {
-		p.Y, p.X, p.Keys = normImageOf(&y, channels, n), normImageOf(&x, channels, n), c.Args[2].sample(n)
+		p.Y, p.X, p.Keys = normImageOf(&y, n), normImageOf(&x, n), c.Args[2].sample(n)
 		p.Total = int32(min(step, y.Shape[0]-n) * each)
 		all = append(all, normLaunch(c.symbol("dropout"), cuda.Params(p), int(p.Total)))
 	}

@@ -14,29 +14,17 @@ type stridesParams struct {
 	Inner  [3]int32
 }
 
-// rowMajor is the order of the dimensions within a sample.
-var rowMajor = [3]int{1, 2, 3}
-
-// stridesOf is the distances of a map, with the dimensions within a sample in some order.
-func stridesOf(a *DeviceArg, order [3]int) stridesParams {
-	s := stridesParams{Sample: int64(a.Stride[0])}
-	for i, d := range order {
-		s.Inner[i] = int32(a.Stride[d])
-	}
-	return s
+// stridesOf is the distances of a map.
+func stridesOf(a *DeviceArg) stridesParams {
+	return stridesParams{Sample: int64(a.Stride[0]), Inner: [3]int32{int32(a.Stride[1]), int32(a.Stride[2]), int32(a.Stride[3])}}
 }
 
 // windowForm mirrors Window of cuda/pool.cu.
-type windowForm struct{ Height, Width, Step, Top, Left, ChannelsLast int32 }
+type windowForm struct{ Height, Width, Step, Top, Left int32 }
 
-// windowFormOf is that of a call of a pooling. rows is the dimension of rows, followed by columns:
-// 2, or 1 where channels are last.
-func windowFormOf(c *DeviceCall, rows int) windowForm {
-	w := windowForm{Step: c.param(1), Top: c.param(2), Left: c.param(3), Height: c.param(4), Width: c.param(5)}
-	if rows == 1 {
-		w.ChannelsLast = 1
-	}
-	return w
+// windowFormOf is that of a call of a pooling.
+func windowFormOf(c *DeviceCall) windowForm {
+	return windowForm{Step: c.param(1), Top: c.param(2), Left: c.param(3), Height: c.param(4), Width: c.param(5)}
 }
 
 // windowParams mirrors WindowParams of cuda/pool.cu.
@@ -58,20 +46,19 @@ func onCUDAPool(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant 
 	return all
 }
 
-// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is as in
-// windowFormOf.
-func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
+// poolOnCUDA launches a kernel over the elements of y, with or without an index.
+func poolOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
 		p := windowParams{
-			Window: windowFormOf(c, rows), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1]),
-			Rows: int32(x.Shape[rows]), Columns: int32(x.Shape[rows+1]),
+			Window: windowFormOf(c), Extents: extentsOf(y), XRow: int32(x.Stride[1]), XColumn: int32(x.Stride[2]),
+			Rows: int32(x.Shape[1]), Columns: int32(x.Shape[2]),
 		}
-		p.YStride, p.XStride = stridesOf(y, rowMajor), stridesOf(x, rowMajor)
-		p.XStride.Inner[rows-1] *= p.Window.Step
-		p.XStride.Inner[rows] *= p.Window.Step
+		p.YStride, p.XStride = stridesOf(y), stridesOf(x)
+		p.XStride.Inner[0] *= p.Window.Step
+		p.XStride.Inner[1] *= p.Window.Step
 		if index {
-			p.IndexStride = stridesOf(&c.Args[1], rowMajor)
+			p.IndexStride = stridesOf(&c.Args[1])
 		}
 		return bySamples(y, c.symbol(symbol), func(n int, total int32) []byte {
 			p.Total = total
@@ -96,22 +83,17 @@ type spreadParams struct {
 	DyStride, IndexStride stridesParams
 }
 
-// spreadOnCUDA launches a kernel over the elements of dx, with or without an index. rows is
-// as in windowFormOf.
-func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
+// spreadOnCUDA launches a kernel over the elements of dx, with or without an index.
+func spreadOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
-		order := rowMajor // channels, rows, columns
-		if rows == 1 {
-			order = [3]int{3, 1, 2}
-		}
 		p := spreadParams{
-			Window: windowFormOf(c, rows), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
-			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
+			Window: windowFormOf(c), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
+			Rows: int32(dy.Shape[1]), Columns: int32(dy.Shape[2]),
 		}
-		p.DxStride, p.DyStride = stridesOf(dx, rowMajor), stridesOf(dy, order)
+		p.DxStride, p.DyStride = stridesOf(dx), stridesOf(dy)
 		if index {
-			p.IndexStride = stridesOf(&c.Args[2], order)
+			p.IndexStride = stridesOf(&c.Args[2])
 		}
 		return bySamples(dx, c.symbol(symbol), func(n int, total int32) []byte {
 			p.Total = total
@@ -124,12 +106,12 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 	}
 }
 
-// globalOnCUDA takes the average of a window that is the image. rows is as in windowFormOf.
-func globalOnCUDA(rows int) []Variant {
+// globalOnCUDA takes the average of a window that is the image.
+func globalOnCUDA() []Variant {
 	return onCUDA("an image per thread", func(c *DeviceCall) []cuda.Launch {
 		window, x := *c, &c.Args[1]
-		window.Params = []float64{1, 1, 0, 0, float64(x.Shape[rows]), float64(x.Shape[rows+1])}
-		return poolOnCUDA("avgpool", false, rows)(&window)
+		window.Params = []float64{1, 1, 0, 0, float64(x.Shape[1]), float64(x.Shape[2])}
+		return poolOnCUDA("avgpool", false)(&window)
 	})
 }
 
@@ -142,11 +124,11 @@ type globalParams struct {
 	Pixels             float64
 }
 
-func globalDxOnCUDA(rows int) []Variant {
+func globalDxOnCUDA() []Variant {
 	return onCUDA("an element of dx per thread", func(c *DeviceCall) []cuda.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
-		p := globalParams{DxStride: stridesOf(dx, rowMajor), DyStride: stridesOf(dy, rowMajor), Extents: extentsOf(dx), Pixels: c.Params[0]}
-		p.DyStride.Inner[rows-1], p.DyStride.Inner[rows] = 0, 0
+		p := globalParams{DxStride: stridesOf(dx), DyStride: stridesOf(dy), Extents: extentsOf(dx), Pixels: c.Params[0]}
+		p.DyStride.Inner[0], p.DyStride.Inner[1] = 0, 0
 		return bySamples(dx, c.symbol("globalavgpool.dx"), func(n int, total int32) []byte {
 			p.Total = total
 			p.Dx, p.Dy = dx.sample(n), dy.sample(n)

@@ -109,12 +109,8 @@ func (f *productFamily) launches(t dag.DType, math productMath, p productParams,
 		return all
 	}
 	p.tilesN = int32(ceilDiv(int(p.n), 32))
-	lines := "rows"
-	if f.columns {
-		lines = "columns"
-	}
 	return append(all, cuda.Launch{
-		Module: "product", Symbol: "product_sum_" + lines + typeSuffix(t),
+		Module: "product", Symbol: "product_sum" + typeSuffix(t),
 		Grid: [3]uint32{uint32(p.m * p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: cuda.Params(p),
 	})

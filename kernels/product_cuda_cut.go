@@ -43,7 +43,6 @@ var (
 // symbols.
 type productFamily struct {
 	module, name         string
-	columns              bool          // columns of the result are pixels, not rows
 	simt, simt64, tensor []productTile // of float32, of float64, and of tensor cores
 
 	transposedA, transposedB bool // in memory, where both factors are matrices

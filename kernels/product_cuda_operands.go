@@ -39,26 +39,13 @@ func mapOperand(address uint64, extents, strides triple, channels, channel int) 
 	}
 }
 
-// image says which dimensions of a map's operand are samples, rows, columns and channels.
-type image [4]int
+// pixels and strides are of the samples, rows and columns of an image. Its channels are the last dimension.
+func (a *DeviceArg) pixels() triple  { return triple(a.Shape[:3]) }
+func (a *DeviceArg) strides() triple { return triple(a.Stride[:3]) }
 
-var (
-	channelsLast  = image{0, 1, 2, 3}
-	channelsFirst = image{0, 2, 3, 1}
-)
-
-func (i image) pixels(a *DeviceArg) triple {
-	return triple{a.Shape[i[0]], a.Shape[i[1]], a.Shape[i[2]]}
-}
-func (i image) strides(a *DeviceArg) triple {
-	return triple{a.Stride[i[0]], a.Stride[i[1]], a.Stride[i[2]]}
-}
-func (i image) channels(a *DeviceArg) int { return a.Shape[i[3]] }
-func (i image) channel(a *DeviceArg) int  { return a.Stride[i[3]] }
-
-// mapOf is an image as pixels and channels.
-func (i image) mapOf(a *DeviceArg) productOperand {
-	return mapOperand(a.Addr, i.pixels(a), i.strides(a), i.channels(a), i.channel(a))
+// imageOperand is an image as pixels and channels.
+func imageOperand(a *DeviceArg) productOperand {
+	return mapOperand(a.Addr, a.pixels(), a.strides(), a.Shape[3], a.Stride[3])
 }
 
 // sweep is the way of a window over an image: row u·step + t·direction + origin for pixel u and
@@ -71,18 +58,12 @@ type sweep struct {
 	originColumn    int
 }
 
-// window is an image as the pixels under a window.
-func (i image) window(a *DeviceArg, s sweep) productOperand {
-	extents, strides, channels, channel := i.pixels(a), i.strides(a), i.channels(a), i.channel(a)
+// windowOperand is an image as the pixels under a window.
+func windowOperand(a *DeviceArg, s sweep) productOperand {
+	extents, strides, channels := a.pixels(), a.strides(), a.Shape[3]
 	o := mapOperand(a.Addr, s.pixels, strides, s.rows*s.columns*channels, 0)
-	row, column := index32(s.direction*strides[1]), index32(s.direction*strides[2])
-	if i == channelsLast {
-		o.tap = [3]int32{row, column, index32(channel)}
-		o.extent1, o.extent2 = divideBy(max(1, s.columns)), divideBy(channels)
-	} else {
-		o.tap = [3]int32{index32(channel), row, column}
-		o.extent1, o.extent2 = divideBy(max(1, s.rows)), divideBy(max(1, s.columns))
-	}
+	o.tap = [3]int32{index32(s.direction * strides[1]), index32(s.direction * strides[2]), index32(a.Stride[3])}
+	o.extent1, o.extent2 = divideBy(max(1, s.columns)), divideBy(channels)
 	o.step, o.direction = int32(s.step), int32(s.direction)
 	o.originRow, o.originColumn = index32(s.originRow), index32(s.originColumn)
 	o.height, o.width = index32(extents[1]), index32(extents[2])

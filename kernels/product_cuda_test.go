@@ -159,7 +159,7 @@ func TestProductSymbols(t *testing.T) {
 
 	compiled := map[string]string{}
 	product := regexp.MustCompile(`PRODUCT\((\w+), (\w+), (\w+),`)
-	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "dense_tensor.cu", "conv2d.cu", "conv2d_nhwc.cu", "conv2d_nhwc_tensor.cu",
+	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "dense_tensor.cu", "conv2d_nhwc.cu", "conv2d_nhwc_tensor.cu",
 		"conv2d_nhwc_pool.cu", "conv2d_nhwc_pool_tensor.cu"), -1) {
 		compiled[m[1]] = m[2] + " " + m[3]
 	}
@@ -218,7 +218,7 @@ func depthOf(t *testing.T, expression string) func(productMath, productTile) int
 func productFamilies() []*productFamily {
 	return []*productFamily{
 		&denseTiles, &denseDxTiles, &denseDwTiles, unpooledWeights,
-		convolutionFirst.maps, convolutionFirst.weights, convolutionLast.maps, convolutionLast.weights,
+		convolutionLast.maps, convolutionLast.weights,
 	}
 }
 
@@ -370,11 +370,8 @@ func TestVectorised(t *testing.T) {
 	}
 	image := DeviceArg{Addr: 256, Shape: []int{2, 7, 11, 8}, Stride: []int{616, 88, 8, 1}}
 	s := forwardSweep(triple{2, 7, 11}, 3, 3, windowing{axis{1, 1, 1}, axis{1, 1, 1}, 1})
-	if o := channelsLast.window(&image, s).vectorised(dag.Float32, 8); o.vector != 1 {
+	if o := windowOperand(&image, s).vectorised(dag.Float32, 8); o.vector != 1 {
 		t.Error("8 channels, last, are not loaded in groups")
-	}
-	if o := channelsFirst.window(&image, s).vectorised(dag.Float32, 7); o.vector != 0 {
-		t.Error("channels that are not last are loaded in groups")
 	}
 }
 
@@ -391,7 +388,7 @@ func TestWorkspaceHoldsSplits(t *testing.T) {
 	}
 	v, _ := k.Variant("cuda")
 	launches := v.Launches(call)
-	if len(launches) != 2 || launches[1].Symbol != "product_sum_rows_f32" {
+	if len(launches) != 2 || launches[1].Symbol != "product_sum_f32" {
 		t.Fatalf("a sum of 100003 is not split: %d launches", len(launches))
 	}
 	// 3 rows of 7 and one more element for the bias, which is 8 floats.

@@ -24,34 +24,34 @@ func TestShapeErrors(t *testing.T) {
 		want   string
 	}{
 		{"conv3d", nil, nil, `unknown operation "conv3d"`},
-		{"conv2d", [][]int{{2, 5, 6, 7}}, kerneltest.ConvParams(0, 1), "conv2d: 1 operands, want y, x, w, [b]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 7, 3, 3}}, kerneltest.ConvParams(0, 1), "extent c is 3 in x[1] and 7 in w[1]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {7, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "extent f is 5 in y[1] and 7 in w[0]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 2}}, kerneltest.ConvParams(0, 1), "y[3] is 7, want at least 8: windows of 2 at stride 1 over x[3] = 9 from 0 on"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {3}}, kerneltest.ConvParams(0, 1), "extent f is 5 in y[1] and 3 in b[0]"},
-		{"conv2d", [][]int{{2, 5, 6, 6}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "y[3] is 6, want at least 7: windows of 3 at stride 1 over x[3] = 9 from 0 on"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(-1, 1), "parameter top is -1, want more than -1: windows of 3 at stride 1 over x[2] = 8 from 1 on"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 0), "parameter stride is 0, want an integer from 1"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0.5, 1), "parameter top is 0.5"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(math.NaN(), 1), "parameter top is NaN"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, nil, "parameter stride is missing"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 6, 8, 9}, {5, 3, 3, 3}}, options("groups", 2), "y[1] is 5, want a multiple of 2"},
-		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 2, 3, 3}}, options("groups", 2), "extent c is 3 in x[1] and 2 in w[1]"},
-		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 3, 3, 3}}, options("groups", 0), "parameter groups is 0, want an integer from 1"},
-		{"conv2d", [][]int{{2, 4, 6, 7}, {2, 6, 8, 9}, {4, 6, 3, 3}}, options("dilation", 1.5), "parameter dilation is 1.5, want an integer from 1"},
-		{"conv2d", [][]int{{2, 5, 4, 4}, {2, 3, 8, 9}, {5, 3, 3, 3}}, options("dilation", 2), "y[3] is 4, want at least 5: windows of 5 at stride 1 over x[3] = 9 from 0 on"},
-		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over dx[3] = 9"},
-		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want at least 7: windows of 3 at stride 1 over x[3] = 9"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}}, kerneltest.ConvReLUParams(0, 1, 0), "conv2d.nhwc: 1 operands, want y, x, w, [b]"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 7, 5}}, kerneltest.ConvReLUParams(0, 1, 0), "extent c is 3 in x[3] and 7 in w[2]"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 7}}, kerneltest.ConvReLUParams(0, 1, 0), "extent f is 5 in y[3] and 7 in w[3]"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 2, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 0), "y[2] is 7, want at least 8: windows of 2 at stride 1 over x[2] = 9 from 0 on"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}, {3}}, kerneltest.ConvReLUParams(0, 1, 0), "extent f is 5 in y[3] and 3 in b[0]"},
+		{"conv2d.nhwc", [][]int{{2, 6, 6, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 0), "y[2] is 6, want at least 7: windows of 3 at stride 1 over x[2] = 9 from 0 on"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(-1, 1, 0), "parameter top is -1, want more than -1: windows of 3 at stride 1 over x[1] = 8 from 1 on"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 0, 0), "parameter stride is 0, want an integer from 1"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0.5, 1, 0), "parameter top is 0.5"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(math.NaN(), 1, 0), "parameter top is NaN"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, nil, "parameter stride is missing"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 6}, {3, 3, 3, 5}}, reluOptions("groups", 2), "y[3] is 5, want a multiple of 2"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 4}, {2, 8, 9, 6}, {3, 3, 2, 4}}, reluOptions("groups", 2), "extent c is 3 in x[3] and 2 in w[2]"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 4}, {2, 8, 9, 6}, {3, 3, 3, 4}}, reluOptions("groups", 0), "parameter groups is 0, want an integer from 1"},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 4}, {2, 8, 9, 6}, {3, 3, 6, 4}}, reluOptions("dilation", 1.5), "parameter dilation is 1.5, want an integer from 1"},
+		{"conv2d.nhwc", [][]int{{2, 4, 4, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, reluOptions("dilation", 2), "y[2] is 4, want at least 5: windows of 5 at stride 1 over x[2] = 9 from 0 on"},
+		{"conv2d.nhwc.dx", [][]int{{2, 8, 9, 3}, {2, 6, 6, 5}, {3, 3, 5, 3}}, kerneltest.ConvParams(0, 1), "dy[2] is 6, want at least 7: windows of 3 at stride 1 over dx[2] = 9"},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 3, 5}, {2, 6, 6, 5}, {2, 8, 9, 3}}, kerneltest.ConvParams(0, 1), "dy[2] is 6, want at least 7: windows of 3 at stride 1 over x[2] = 9"},
 		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}}, kerneltest.ConvReLUParams(0, 1, 2), "parameter relu is 2, want an integer from 0 to 1"},
 		{"dense", [][]int{{2, 5}, {2, 7}, {7, 5}}, nil, "extent f is 5 in y[1] and 7 in w[0]"},
 		{"dense", [][]int{{2, 5}, {2, 7, 1}, {5, 7}}, nil, "operand x has shape [2 7 1], want dimensions (n c)"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 5}}, nil, "is 3 in y[1] and 5 in x[1]"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3, 1}}, nil, "y"},
-		{"maxpool", [][]int{{2, 3, 4, 4}, {2, 3, 4, 4}, {2, 3, 8, 9}}, kerneltest.PoolParams(16, 2), "parameter height is 16, want an integer from 1 to 15"},
-		{"maxpool", [][]int{{2, 3, 4, 6}, {2, 3, 4, 6}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 6, want at most 5"},
-		{"maxpool", [][]int{{2, 3, 4, 3}, {2, 3, 4, 3}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 3, want at least 4"},
-		{"maxpool.dx", [][]int{{2, 3, 8, 9}, {2, 3, 4, 4}, {2, 3, 4, 3}}, kerneltest.PoolParams(2, 2), "extent ow is 4 in dy[3] and 3 in index[3]"},
-		{"avgpool", [][]int{{2, 3, 4, 3}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 3, want at least 4"},
+		{"maxpool.nhwc", [][]int{{2, 4, 4, 3}, {2, 4, 4, 3}, {2, 8, 9, 3}}, kerneltest.PoolParams(16, 2), "parameter height is 16, want an integer from 1 to 15"},
+		{"maxpool.nhwc", [][]int{{2, 4, 6, 3}, {2, 4, 6, 3}, {2, 8, 9, 3}}, kerneltest.PoolParams(2, 2), "y[2] is 6, want at most 5"},
+		{"maxpool.nhwc", [][]int{{2, 4, 3, 3}, {2, 4, 3, 3}, {2, 8, 9, 3}}, kerneltest.PoolParams(2, 2), "y[2] is 3, want at least 4"},
+		{"maxpool.nhwc.dx", [][]int{{2, 8, 9, 3}, {2, 4, 4, 3}, {2, 4, 3, 3}}, kerneltest.PoolParams(2, 2), "extent ow is 4 in dy[2] and 3 in index[2]"},
+		{"avgpool.nhwc", [][]int{{2, 4, 3, 3}, {2, 8, 9, 3}}, kerneltest.PoolParams(2, 2), "y[2] is 3, want at least 4"},
 		{"softmax_xent", [][]int{{5, 7}, {5}, {5}, {5, 7}, {5}}, kerneltest.LossParams(3, 0), "parameter batch is 3, less than the 5 samples"},
 		{"softmax_xent", [][]int{{5, 7}, {7}, {5}, {5, 7}, {5}}, kerneltest.LossParams(5, 0), "extent n is 5 in dz[0] and 7 in loss[0]"},
 		{"mean", [][]int{{2}, {5}}, nil, "m[0] is 2, want 1"},
@@ -96,6 +96,10 @@ func TestShapeErrors(t *testing.T) {
 // options are the parameters of a convolution at stride 1 and one more.
 func options(name string, value float64) dag.Params {
 	return append(kerneltest.ConvParams(0, 1), dag.Param{Name: name, Value: value})
+}
+
+func reluOptions(name string, value float64) dag.Params {
+	return append(kerneltest.ConvReLUParams(0, 1, 0), dag.Param{Name: name, Value: value})
 }
 
 // TestSumsAreComplete: what is not linear comes after all of a sum.
@@ -170,9 +174,9 @@ func TestWork(t *testing.T) {
 		bytes  int64
 	}{
 		// 2·5·6·7 outputs of 3·3·3 products and as many additions, one for the bias.
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(0, 1), 420 * (54 + 1), 4 * (420 + 432 + 135 + 5)},
-		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 7}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), 420 * 54, 4 * (432 + 420 + 135)},
-		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 7}, {2, 3, 8, 9}, {5}}, kerneltest.ConvParams(0, 1), 420 * (54 + 1), 4 * (135 + 420 + 432 + 5)},
+		{"conv2d.nhwc", [][]int{{2, 6, 7, 5}, {2, 8, 9, 3}, {3, 3, 3, 5}, {5}}, kerneltest.ConvReLUParams(0, 1, 0), 420 * (54 + 1), 4 * (420 + 432 + 135 + 5)},
+		{"conv2d.nhwc.dx", [][]int{{2, 8, 9, 3}, {2, 6, 7, 5}, {3, 3, 5, 3}}, kerneltest.ConvParams(0, 1), 420 * 54, 4 * (432 + 420 + 135)},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 3, 5}, {2, 6, 7, 5}, {2, 8, 9, 3}, {5}}, kerneltest.ConvParams(0, 1), 420 * (54 + 1), 4 * (135 + 420 + 432 + 5)},
 		// 2·5 outputs of 7 products and as many additions, one for the bias.
 		{"dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 10 * (14 + 1), 4 * (10 + 14 + 35 + 5)},
 		{"dense.dx", [][]int{{2, 7}, {2, 5}, {5, 7}}, nil, 140, 4 * (14 + 10 + 35)},
@@ -180,7 +184,7 @@ func TestWork(t *testing.T) {
 		// Masks are bytes.
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3}}, nil, 6, 4*6 + 6 + 4*6},
 		// 24 windows of four elements.
-		{"maxpool", [][]int{{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 6, 8}}, kerneltest.PoolParams(2, 2), 96, 24*5 + 96*4},
+		{"maxpool.nhwc", [][]int{{1, 3, 4, 2}, {1, 3, 4, 2}, {1, 6, 8, 2}}, kerneltest.PoolParams(2, 2), 96, 24*5 + 96*4},
 		// 15 pixels of 60 images' rows: float32 out, bytes in, 3 indices.
 		{"load", [][]int{{3, 5}, {60, 5}, {3}}, dag.Params{{Name: "divisor", Value: 255}}, 15, 15*5 + 12},
 		// w and v are read and written, g is read, hyper is two float64.

@@ -27,8 +27,7 @@ import (
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
 // c); the code that loads them checks that.
 //
-// softmax_xent does it in one pass; rowmax, exp_sub, rowsum, xent, softmax_xent.dx
-// are the same as a chain of small operations. exp and log are computed in float64.
+// exp and log are computed in float64.
 
 var softmaxXent = Kernel{
 	Op: "softmax_xent", Doc: "dz = (softmax(z) - q)/batch, loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
@@ -56,56 +55,6 @@ var softmaxXentEval = Kernel{
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
 		softmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y"}, []string{"smoothing"})),
-}
-
-var rowmax = Kernel{
-	Op: "rowmax", Doc: "m = maximum of each row of z; NaN wins",
-	Operands: []Operand{writes("m", Real, "n"), reads("z", Real, "n c")},
-	Flops:    perElement(1, 1),
-	Variants: withRef("a scan", rowmaxRef[float32], rowmaxRef[float64],
-		softmaxOnCUDA("rowmax", []string{"m", "z"}, nil)),
-}
-
-var expSub = Kernel{
-	Op: "exp_sub", Doc: "e = exp(z - m)",
-	Operands: []Operand{writes("e", Real, "n c"), reads("z", Real, "n c"), reads("m", Real, "n")},
-	Flops:    perElement(2, 0),
-	Variants: withRef("exp in float64", expSubRef[float32], expSubRef[float64],
-		softmaxOnCUDA("exp_sub", []string{"e", "z", "m"}, nil)),
-}
-
-var rowsum = Kernel{
-	Op: "rowsum", Doc: "s = sum of each row of e",
-	Operands: []Operand{writes("s", Real, "n"), reads("e", Real, "n c")},
-	Flops:    perElement(1, 1),
-	Variants: withRef("in the order of the row", rowsumRef[float32], rowsumRef[float64],
-		softmaxOnCUDA("rowsum", []string{"s", "e"}, nil)),
-}
-
-var xent = Kernel{
-	Op: "xent", Doc: "loss = log s - Σ q·(z - m), correct = (argmax z = y); q = smoothed onehot(y)",
-	Operands: []Operand{
-		writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c"), reads("m", Real, "n"), reads("s", Real, "n"), reads("y", Index, "n"),
-	},
-	Params: []string{"smoothing"},
-	Check:  checkSmoothing,
-	Flops:  perElement(1, 2),
-	Variants: withRef("row by row", xentRef[float32], xentRef[float64],
-		softmaxOnCUDA("xent", []string{"loss", "correct", "z", "m", "s", "y"}, []string{"smoothing"})),
-}
-
-var softmaxXentDx = Kernel{
-	Op: "softmax_xent.dx", Doc: "dz = (e/s - q)/batch; q = smoothed onehot(y)",
-	Operands: []Operand{
-		writes("dz", Real, "n c"), reads("e", Real, "n c"), reads("s", Real, "n"), reads("y", Index, "n"),
-	},
-	Params: []string{"batch", "smoothing"},
-	Check:  checkSmoothedBatch,
-	Flops:  perElement(2, 0),
-	Whole:  "c", // since y is counted from the first
-	Variants: withRef("row by row", softmaxXentDxRef[float32], softmaxXentDxRef[float64],
-		softmaxOnCUDA("softmax_xent.dx", []string{"dz", "e", "s", "y"}, []string{"batch", "smoothing"})),
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
@@ -216,55 +165,6 @@ func (q target[T]) gradient(dz, e []T, s T, class int32, batch T) {
 			p -= q.keep
 		}
 		dz[c] = p / batch
-	}
-}
-
-func rowmaxRef[T Float](call *Call) {
-	m, z := Data[T](&call.Args[0]), map2Of[T](&call.Args[1])
-	for n := range z.rows {
-		m[n], _ = rowMaximum(z.row(n))
-	}
-}
-
-func expSubRef[T Float](call *Call) {
-	e, z, m := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), Data[T](&call.Args[2])
-	for n := range z.rows {
-		out := e.row(n)
-		for c, v := range z.row(n) {
-			out[c] = expShifted(v, m[n])
-		}
-	}
-}
-
-func rowsumRef[T Float](call *Call) {
-	s, e := Data[T](&call.Args[0]), map2Of[T](&call.Args[1])
-	for n := range e.rows {
-		var sum T
-		for _, v := range e.row(n) {
-			sum += v
-		}
-		s[n] = sum
-	}
-}
-
-func xentRef[T Float](call *Call) {
-	z := map2Of[T](&call.Args[2])
-	loss, correct := Data[T](&call.Args[0]), Data[uint8](&call.Args[1])
-	m, s, y := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[int32](&call.Args[5])
-	q := targetOf[T](call.Params[0], z.columns)
-	for n := range z.rows {
-		_, predicted := rowMaximum(z.row(n))
-		loss[n] = q.loss(z.row(n), y[n], m[n], s[n])
-		correct[n] = hit(predicted, y[n])
-	}
-}
-
-func softmaxXentDxRef[T Float](call *Call) {
-	dz, e := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1])
-	s, y := Data[T](&call.Args[2]), Data[int32](&call.Args[3])
-	q := targetOf[T](call.Params[1], e.columns)
-	for n := range e.rows {
-		q.gradient(dz.row(n), e.row(n), s[n], y[n], T(call.Params[0]))
 	}
 }
 

@@ -6,12 +6,11 @@ import "dahl/kernels/cuda"
 
 // softmaxParams mirrors SoftmaxParams of cuda/softmax.cu. Operands that an operation lacks are 0.
 type softmaxParams struct {
-	Z, Dz, E          uint64
-	ZRow, DzRow, ERow int64
-	Y, Loss, Correct  uint64
-	M, S              uint64
-	Batch, Smoothing  float64
-	Rows, Classes     int32
+	Z, Dz            uint64
+	ZRow, DzRow      int64
+	Y, Loss, Correct uint64
+	Batch, Smoothing float64
+	Rows, Classes    int32
 }
 
 // wideClasses is the number of classes above which a block computes a row, not a warp.
@@ -23,10 +22,10 @@ func softmaxOnCUDA(symbol string, operands, params []string) []Variant {
 	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
 		var p softmaxParams
 		address := map[string]*uint64{
-			"z": &p.Z, "dz": &p.Dz, "e": &p.E, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct, "m": &p.M, "s": &p.S,
+			"z": &p.Z, "dz": &p.Dz, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct,
 		}
 		setting := map[string]*float64{"batch": &p.Batch, "smoothing": &p.Smoothing}
-		row := map[string]*int64{"z": &p.ZRow, "dz": &p.DzRow, "e": &p.ERow}
+		row := map[string]*int64{"z": &p.ZRow, "dz": &p.DzRow}
 		for i, name := range operands {
 			a := &c.Args[i]
 			*address[name] = a.Addr

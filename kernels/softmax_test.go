@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -10,74 +11,60 @@ import (
 	"dahl/kernels/kerneltest"
 )
 
-// TestSoftmaxChain compares softmax_xent with rowmax, exp_sub, rowsum, xent and
-// softmax_xent.dx run one after the other.
+// TestSoftmax compares softmax_xent with its definition, computed in float64.
 //
-// Both take the exact maximum and compute each exponential from the same rounded
-// difference, so e and m are equal. The sums of c positive numbers differ by at most
-// 2γ_c relative, however they are ordered. So p = e/s differs by (2γ_c+2u)·p, dz by
-// (2γ_c+8u)·(p+1)/B with label smoothing, and the loss by 2γ_c + 4u·(log s + |z_y - m|), since a relative
-// change of s is an absolute one of log s. Evaluation computes the loss as training does.
-func TestSoftmaxChain(t *testing.T) {
+// Of c exponentials of exact differences, rounded to u, the sum errs by at most γ_c relative, and each
+// exponential by 2u. So p = e/s errs by (γ_c+4u)·p, dz by (γ_c+8u)·(p+1)/B with label smoothing, and the loss by
+// γ_c + 4u·(log s + |z_y - m|), since a relative change of s is an absolute one of log s. The differences of
+// smoothed logits are c terms more. Evaluation computes the loss as training does. The bounds are doubled for what float64 itself errs.
+func TestSoftmax(t *testing.T) {
 	const n, c, batch = 5, 11, 13
 	rng := rand.New(rand.NewPCG(13, 17))
 	for i, real := range []dag.DType{dag.Float32, dag.Float64, dag.Float32, dag.Float64} {
-		build := func(op string) *kerneltest.Case {
+		smoothing := 0.25 * float64(i/2)
+		build := func(op string, shapes [][]int, params dag.Params) *kerneltest.Case {
 			k, _ := kernels.KernelByName(op)
-			params := kerneltest.LossParams(batch, 0.25*float64(i/2))
-			shapes := map[string][]int{"z": {n, c}, "dz": {n, c}, "e": {n, c}}
-			var all [][]int
-			for _, o := range k.Operands {
-				if shape, ok := shapes[o.Name]; ok {
-					all = append(all, shape)
-				} else {
-					all = append(all, []int{n})
-				}
-			}
-			return kerneltest.New(k, real, all, kerneltest.FirstModes(k), params, 1)
+			return kerneltest.New(k, real, shapes, kerneltest.FirstModes(k), params, 1)
 		}
-		fused := build("softmax_xent")
-		fused.Fill(rng)
-		fused.Set(3, func(int) float64 { return 20*rng.Float64() - 40 }) // all below 0
-		values := map[string][]float64{"z": fused.Values(3), "y": fused.Values(4)}
-		run := func(s *kerneltest.Case) {
-			for i, o := range s.Kernel.Operands {
-				if v, ok := values[o.Name]; ok && s.Spec.Operands[i].Mode == dag.Read {
-					s.Set(i, func(j int) float64 { return v[j] })
-				}
-			}
+		train := build("softmax_xent", [][]int{{n, c}, {n}, {n}, {n, c}, {n}}, kerneltest.LossParams(batch, smoothing))
+		train.Fill(rng)
+		train.Set(3, func(int) float64 { return 20*rng.Float64() - 40 }) // all below 0
+		z, y := train.Values(3), train.Values(4)
+		eval := build("softmax_xent.eval", [][]int{{n}, {n}, {n, c}, {n}}, kerneltest.SmoothingParams(smoothing))
+		eval.Set(2, func(j int) float64 { return z[j] })
+		eval.Set(3, func(j int) float64 { return y[j] })
+		for _, s := range []*kerneltest.Case{train, eval} {
 			s.Run(&s.Kernel.Variants[0])
 		}
-		for _, op := range []string{"rowmax", "exp_sub", "rowsum", "xent", "softmax_xent.dx"} {
-			s := build(op)
-			run(s)
-			for _, i := range s.Written() {
-				values[s.Kernel.Operands[i].Name] = s.Values(i)
-			}
-		}
-		run(fused)
-		eval := build("softmax_xent.eval")
-		run(eval)
-
 		u := kerneltest.UnitRoundoff(real)
 		gamma := c * u / (1 - c*u)
-		for j, got := range fused.Values(0) {
-			p := values["e"][j] / values["s"][j/c]
-			if bound := (2*gamma + 8*u) * (p + 1) / batch; math.Abs(got-values["dz"][j]) > bound {
-				t.Errorf("%v: dz[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["dz"][j], bound)
+		for row := range n {
+			of, class := z[row*c:][:c], int(y[row])
+			m, sum, all := slices.Max(of), 0.0, 0.0
+			for _, v := range of {
+				sum += math.Exp(v - m)
+				all += v - m
 			}
-		}
-		for j, got := range fused.Values(1) {
-			z := values["z"][j*c+int(values["y"][j])]
-			bound := 2*gamma + 4*u*(math.Log(values["s"][j])+math.Abs(z-values["m"][j]))
-			if math.Abs(got-values["loss"][j]) > bound {
-				t.Errorf("%v: loss[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["loss"][j], bound)
+			for k, v := range of {
+				p, target := math.Exp(v-m)/sum, smoothing/c
+				if k == class {
+					target += 1 - smoothing
+				}
+				if got, want := train.Values(0)[row*c+k], (p-target)/batch; math.Abs(got-want) > 2*(gamma+8*u)*(p+1)/batch {
+					t.Errorf("%v: dz[%d,%d] is %g, want %g", real, row, k, got, want)
+				}
 			}
-			if e := eval.Values(0)[j]; math.Abs(got-e) > bound {
-				t.Errorf("%v: loss[%d] is %g in training, %g in evaluation, bound %g", real, j, got, e, bound)
+			want := math.Log(sum) - (1-smoothing)*(of[class]-m) - smoothing/c*all
+			bound := 2 * (gamma + 4*u*(math.Log(sum)+math.Abs(of[class]-m)) + smoothing*gamma*math.Abs(all))
+			if got := train.Values(1)[row]; math.Abs(got-want) > bound || got != eval.Values(0)[row] {
+				t.Errorf("%v: loss[%d] is %g in training, %g in evaluation, want %g", real, row, got, eval.Values(0)[row], want)
 			}
-			if a, b, d := fused.Values(2)[j], values["correct"][j], eval.Values(1)[j]; a != b || a != d {
-				t.Errorf("%v: correct[%d] is %g fused, %g as a chain, %g in evaluation", real, j, a, b, d)
+			hit := 0.0
+			if of[class] == m {
+				hit = 1
+			}
+			if a, b := train.Values(2)[row], eval.Values(1)[row]; a != hit || b != hit {
+				t.Errorf("%v: correct[%d] is %g in training, %g in evaluation, want %g", real, row, a, b, hit)
 			}
 		}
 	}

@@ -164,3 +164,11 @@ func sizeOf[T Element]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
 }
+
+// samples is count samples of a map from n.
+func (m *map4[T]) samples(n, count int) map4[T] {
+	part := *m
+	part.elems = m.elems[n*m.stride[0]:]
+	part.extent[0] = count
+	return part
+}

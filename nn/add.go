@@ -33,9 +33,6 @@ func (Add) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
 
-// Layout implements [Layer].
-func (Add) Layout(_, in string) string { return in }
-
 // Forward implements [Layer].
 func (Add) Forward(n *Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))

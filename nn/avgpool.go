@@ -16,13 +16,12 @@ func (AvgPool) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (p AvgPool) Flops(in [][]int, out []int) float64 { return MaxPool(p).Flops(in, out) }
 
-// Layout implements [Layer].
-func (AvgPool) Layout(string, string) string { return "" }
-
 // Forward implements [Layer].
-func (p AvgPool) Forward(n *Node) { n.Tiles("avgpool", MaxPool(p).params(), n.Output(), n.Input(0)) }
+func (p AvgPool) Forward(n *Node) {
+	n.Tiles("avgpool.nhwc", MaxPool(p).params(), n.Output(), n.Input(0))
+}
 
 // Backward implements [Layer].
 func (p AvgPool) Backward(n *Node) {
-	n.Tiles("avgpool.dx", MaxPool(p).params(), n.InputGrad(0), n.OutputGrad())
+	n.Tiles("avgpool.nhwc.dx", MaxPool(p).params(), n.InputGrad(0), n.OutputGrad())
 }

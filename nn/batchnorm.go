@@ -60,9 +60,6 @@ func (BatchNorm) Running(in [][]int) []Parameter {
 // Flops implements [Layer].
 func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(elems(out)) }
 
-// Layout implements [Layer].
-func (BatchNorm) Layout(_, in string) string { return in }
-
 // normal is what a batch normalisation keeps of the forward pass.
 type normal struct {
 	scale         dag.BufferID // how it is normalised
@@ -72,7 +69,7 @@ type normal struct {
 // momentsFor is the batch normalisation whose input a fused convolution writes, and whose moments it takes, too: nil
 // where another layer reads the input, or tasks have some rows or columns, or some of a sum.
 func (l *lowerer) momentsFor(n *Node) *Node {
-	if !l.opt.Train || !l.opt.Lowering.Fused || n.relu != nil || len(n.readers) != 1 {
+	if !l.opt.Train || l.opt.alone || n.relu != nil || len(n.readers) != 1 {
 		return nil
 	}
 	of := extents(n.Out)
@@ -96,7 +93,7 @@ func (n *Node) moments() (sums, squares Operand) {
 // normalisesLater reports whether a batch normalisation with its ReLU is left to the convolution that reads it, so that no task
 // writes the normalised map.
 func (l *lowerer) normalisesLater(n *Node) bool {
-	if _, ok := n.Layer.(BatchNorm); !ok || !l.opt.Train || n.layout != dag.NHWC || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
+	if _, ok := n.Layer.(BatchNorm); !ok || !l.opt.Train || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
 		return false
 	}
 	to := l.of[n.last().readers[0].stage]
@@ -120,14 +117,6 @@ func (l *lowerer) foldNorm(n *Node) {
 	n.weights = []dag.BufferID{n.weights[0], bias}
 }
 
-// op is an operation on images in a layout.
-func (*normal) op(name string, n *Node) string {
-	if n.layout == dag.NHWC {
-		return name + ".nhwc"
-	}
-	return name
-}
-
 // Forward implements [Layer].
 func (b BatchNorm) Forward(n *Node) {
 	l, channels := n.l, n.Out[0]
@@ -148,7 +137,7 @@ func (b BatchNorm) Forward(n *Node) {
 	if n.add != nil {
 		operands = append(operands, n.Input(1))
 	}
-	l.tiles(n, phaseForward, n.normal.op("batchnorm", n), n.rectifies(), n.tiles.Forward, operands...)
+	l.tiles(n, phaseForward, "batchnorm.nhwc", n.rectifies(), n.tiles.Forward, operands...)
 }
 
 // rectifies says whether a ReLU is fused with the layer.
@@ -163,7 +152,7 @@ func (b BatchNorm) statistics(n *Node, scale, weight, bias Operand) {
 	}
 	if n.normal.sums == nil {
 		sums, squares := n.moments()
-		l.tiles(n, phaseForward+".moments", n.normal.op("moments", n), nil, n.tiles.Forward, sums, squares, n.Input(0))
+		l.tiles(n, phaseForward+".moments", "moments.nhwc", nil, n.tiles.Forward, sums, squares, n.Input(0))
 	}
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
 	operands := []Operand{scale}
@@ -199,7 +188,7 @@ func (b BatchNorm) Backward(n *Node) {
 		}
 		l.tiles(n, phaseBackward+".sums", "batchnorm.gate.nhwc", nil, n.tiles.InputGradient, operands...)
 	} else {
-		l.tiles(n, phaseBackward+".sums", n.normal.op("batchnorm.sums", n), rectified, n.tiles.InputGradient,
+		l.tiles(n, phaseBackward+".sums", "batchnorm.sums.nhwc", rectified, n.tiles.InputGradient,
 			sums, products, n.OutputGrad(), n.Input(0), scale)
 	}
 	back := l.buffer("grad."+n.Name+".scale", l.opt.Type, dag.Gradient, []int{3, n.Out[0]})
@@ -207,7 +196,7 @@ func (b BatchNorm) Backward(n *Node) {
 		Operand{reduces(n.grads[0], nil), []dag.Dimension{dag.AlongOutputs}}, Operand{Access: reduces(n.grads[1], nil)}, Operand{Access: writes(back, nil)},
 		sums.read(), products.read(), scale)
 	if n.in.grad != none {
-		l.tiles(n, phaseBackward+".input", n.normal.op("batchnorm.dx", n), rectified, n.tiles.InputGradient,
+		l.tiles(n, phaseBackward+".input", "batchnorm.dx.nhwc", rectified, n.tiles.InputGradient,
 			n.InputGrad(0), n.OutputGrad(), n.Input(0), scale, Operand{Access: reads(back, nil)})
 	}
 }

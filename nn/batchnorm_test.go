@@ -18,7 +18,7 @@ func TestNormalisedGroups(t *testing.T) {
 		false: "conv1+bn1+relu1 pool1 conv2+bn2+relu2 conv3+bn3 add1 relu3 conv4+bn4+relu4 conv5+bn5 add2 relu5 flatten1 fc1",
 	} {
 		var groups []string
-		for _, g := range m.groupsOf(&dag.Lowering{Layout: dag.NHWC, Fused: true}, train) {
+		for _, g := range m.groupsOf(&dag.Lowering{}, train, false) {
 			text := g.Name
 			for _, s := range g.stages[1:] {
 				text += "+" + m.Stages[s].Name
@@ -44,7 +44,7 @@ func TestPassesOfABlock(t *testing.T) {
 		fused             bool
 		forward, backward int
 	}{{false, 13, 17}, {true, 3, 13}} {
-		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: dag.Lowering{Layout: dag.NHWC, Fused: c.fused}})
+		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, alone: !c.fused})
 		passes := map[string]int{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]
@@ -116,17 +116,15 @@ func TestStatisticsNeedTwoValues(t *testing.T) {
 func TestDropoutPassesEvaluations(t *testing.T) {
 	with := mustNew(t, "dropped", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 3}, Dropout{P: 0.5}, Conv2D{Filters: 7, Kernel: 1}, Flatten{}, Dropout{P: 0.25}, Dense{Outputs: 5})
 	without := mustNew(t, "kept", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 3}, Conv2D{Filters: 7, Kernel: 1}, Flatten{}, Dense{Outputs: 5})
-	for _, l := range wholeLowerings {
-		var outputs [2][]float64
-		for i, m := range []*Model{with, without} {
-			g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float64, Samples: 3, Lowering: l})
-			in := newInterpreter(t, g, map[string][]uint64{})
-			in.fill(m, "test", 3)
-			in.step(indices(0, 3), 0, 1)
-			outputs[i] = in.floats("fc1.out")
-		}
-		if !slices.Equal(outputs[0], outputs[1]) {
-			t.Errorf("%+v: outputs %v, without dropout %v", l, outputs[0], outputs[1])
-		}
+	var outputs [2][]float64
+	for i, m := range []*Model{with, without} {
+		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float64, Samples: 3})
+		in := newInterpreter(t, g, map[string][]uint64{})
+		in.fill(m, "test", 3)
+		in.step(indices(0, 3), 0, 1)
+		outputs[i] = in.floats("fc1.out")
+	}
+	if !slices.Equal(outputs[0], outputs[1]) {
+		t.Errorf("outputs %v, without dropout %v", outputs[0], outputs[1])
 	}
 }

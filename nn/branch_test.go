@@ -45,7 +45,7 @@ func TestBranches(t *testing.T) {
 		},
 	} {
 		m := branchCases(t)[name]
-		l := dag.Lowering{Layout: dag.NHWC, Fused: true}
+		l := dag.Lowering{}
 		var groups, tasks []string
 		for _, g := range m.groups(&l) {
 			text := g.Name
@@ -75,10 +75,10 @@ func TestBranches(t *testing.T) {
 // conv1, whose output both read.
 func TestSumsOfGradientsAreNoBarrier(t *testing.T) {
 	g := mustLower(t, branchCases(t)["twice"], LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Lowering: dag.Lowering{
-		Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{
-			"relu1": {Forward: dag.Cut{Samples: 4, Outputs: 2}}, "conv2": {Forward: dag.Cut{Samples: 3}}, "beside": {Forward: dag.Cut{Samples: 5, Outputs: 2}},
+		Layers: map[string]dag.LayerLowering{
+			"conv1": {Forward: dag.Cut{Samples: 4, Outputs: 2}}, "conv2": {Forward: dag.Cut{Samples: 3}}, "beside": {Forward: dag.Cut{Samples: 5, Outputs: 2}},
 		}}})
-	sums := tilesOf(g, "relu1.backward.add.conv2")
+	sums := tilesOf(g, "conv1.backward.add.conv2")
 	if len(sums) != 5*3 {
 		t.Fatalf("%d tiles of the sum, want 15", len(sums))
 	}
@@ -123,7 +123,7 @@ func TestConcatenatedBuffers(t *testing.T) {
 			at = 1 // dy
 		}
 		a := g.Tasks[id].Accesses[at]
-		if got := g.Buffers[a.Buffer].Name + " " + rangeText(a.Box[1]); got != want {
+		if got := g.Buffers[a.Buffer].Name + " " + rangeText(a.Box[3]); got != want {
 			t.Errorf("%s: operand %d is %s, want %s", task, at, got, want)
 		}
 	}

@@ -34,9 +34,6 @@ func (Concat) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 
-// Layout implements [Layer].
-func (Concat) Layout(_, in string) string { return in }
-
 // Forward implements [Layer]. It copies the inputs that are not in their place.
 func (Concat) Forward(n *Node) {
 	for i := range n.ins {

@@ -72,20 +72,12 @@ func (c Conv2D) Flops(in [][]int, out []int) float64 {
 	return 2 * float64(elems(out)) * float64(c.Params(in)[0].FanIn)
 }
 
-// Layout implements [Layer].
-func (Conv2D) Layout(chosen, _ string) string { return chosen }
-
 // Forward implements [Layer].
 func (c Conv2D) Forward(n *Node) {
 	l := n.l
 	n.params = windowParams(c.windows())
 	if c.groups() > 1 {
 		n.params = append(n.params, dag.Param{Name: "groups", Value: float64(c.Groups)})
-	}
-	if n.out.layout != dag.NHWC {
-		n.weight = n.parameter()
-		l.weightedForward(n, "conv2d", n.params)
-		return
 	}
 	rectify := dag.Param{Name: "relu", Value: flag(n.relu != nil)}
 	if n.norm != nil {
@@ -126,13 +118,6 @@ func (n *Node) withPool() dag.Params {
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *Node) {
 	l := n.l
-	if n.out.layout != dag.NHWC {
-		l.weightGradients(n, "conv2d.dw", n.params, n.out.gradient())
-		if n.in.grad != none {
-			l.inputGradient(n, "conv2d.dx", &n.out, &n.weight)
-		}
-		return
-	}
 	op, params, dy := n.convolves(".dw"), n.params, n.out
 	if n.pool != nil && n.in.grad != none {
 		dy = l.unpool(n)
@@ -160,7 +145,7 @@ func (c Conv2D) Backward(n *Node) {
 
 // unpool adds the gradient of the input of a fused max-pooling.
 func (l *lowerer) unpool(n *Node) tensor {
-	dy := l.tensor(n.Name+".out", n.Out, n.out.layout)
+	dy := l.tensor(n.Name+".out", n.Out)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
 	p := n.pool.Layer.(MaxPool)
 	cut := mirrored(n.tiles.Forward, n.last().Out, n.Out)
@@ -170,11 +155,11 @@ func (l *lowerer) unpool(n *Node) tensor {
 	return dy
 }
 
-// turnsAtOnce reports whether the task that packs the weight also turns it. It does in a fused
-// step of layers that are not split, where fewer tasks are better.
+// turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
+// training step of layers that are not split, where fewer tasks are better.
 func (l *lowerer) turnsAtOnce(n *Node) bool {
 	whole := n.tiles.Forward.Samples >= l.size() && n.tiles.Forward.Outputs >= n.out.channels()
-	return n.packing == nil && l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
+	return n.packing == nil && l.opt.Train && whole && n.in.grad != none
 }
 
 // turned is the weight for input gradients over channels-last images.

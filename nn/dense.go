@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"fmt"
-
-	"dahl/dag"
-)
+import "fmt"
 
 // Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
 type Dense struct {
@@ -43,9 +39,6 @@ func (d Dense) Params(in [][]int) []Parameter {
 // Flops implements [Layer].
 func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
 
-// Layout implements [Layer].
-func (Dense) Layout(string, string) string { return "" }
-
 // Forward implements [Layer].
 func (d Dense) Forward(n *Node) {
 	l := n.l
@@ -53,7 +46,7 @@ func (d Dense) Forward(n *Node) {
 	if n.in.turned != nil {
 		c, h, w := n.in.turned[0], n.in.turned[1], n.in.turned[2]
 		l.pack(n, packing{
-			layout: dag.NHWC, op: dag.NHWC, back: dag.NCHW, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
+			layout: nhwc, op: nhwc, back: nchw, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
 		})
 	}
 	op := "dense"

@@ -75,45 +75,44 @@
 //
 // # Layout
 //
-// Images are n×c×h×w, or n×h×w×c with [dag.NHWC]. The layout is an attribute of a buffer, and a
-// change of layout is a task like any other.
+// Images are n×h×w×c: channels last. The layout is an attribute of a buffer, and a
+// change of layout is a task like any other. Data sets have images as c×h×w, which the task that loads a batch turns, unless
+// nothing but flattens reads them.
 //
-// Channels-last convolutions read their weight as (k k c f), copied once per step
+// Convolutions read their weight as (k k c f), copied once per step
 // ("conv1.forward.hwio"). For the input gradient they read it turned, as (k k f c)
-// ("conv1.backward.hwoi"); a fused step of layers that are not split makes both copies in one
+// ("conv1.backward.hwoi"); a step of layers that are not split makes both copies in one
 // task. The gradient is summed as (k k c f) and copied back once ("conv1.backward.oihw").
 //
-// Averages and dense layers keep PyTorch's order. Their input is copied, and its gradient copied
-// back ("pool1.forward.nchw", "pool1.backward.nhwc"). After a flatten the dense layer's weight is
-// copied instead where it has fewer elements, and its gradient copied back ("fc1.forward.nhwc",
-// "fc1.backward.nchw"). A weight that is updated at once has no gradient to copy back.
+// A flatten gives PyTorch's order of features, c×h×w. Its input is copied, and the gradient copied
+// back ("flatten1.forward.nchw", "flatten1.backward.nhwc"). If dense layers with fewer outputs than the batch has samples
+// follow, their weights are copied instead, and the gradients copied back ("fc1.forward.nhwc", "fc1.backward.nchw"). A weight that is updated at once has no gradient to copy back.
 //
 // Parameters, their gradients and the optimiser's state never change their layout.
 //
 // # Fusion
 //
-// With [dag.Lowering.Fused] one task computes a group of layers:
+// One task computes a group of layers:
 //
-//	conv2d + relu + maxpool   channels last: the convolution's output is never in memory, nor its
+//	conv2d + relu + maxpool   the convolution's output is never in memory, nor its
 //	                          gradient where the input needs none
-//	conv2d + relu             channels last, before a convolution or a dense layer
-//	dense + relu              in both layouts, before a dense layer
-//	conv2d, batchnorm         the convolution also takes the moments of its output, channels last
-//	batchnorm + relu          in both layouts
-//	batchnorm + relu, conv2d  channels last, where nothing else reads the normalised map and no pooling is fused: the convolution
+//	conv2d + relu             before a convolution or a dense layer
+//	dense + relu              before a dense layer
+//	conv2d, batchnorm         the convolution also takes the moments of its output
+//	batchnorm + relu
+//	batchnorm + relu, conv2d  where nothing else reads the normalised map and no pooling is fused: the convolution
 //	                          and its weight gradient normalise what they read, and the map is never in memory
-//	batchnorm + add + relu    channels last; of a sum of two, where the other one comes earlier
-//	conv2d + batchnorm + relu in evaluations, channels last: filters and biases that normalise, the ReLU if there is one
-//	softmax + cross-entropy   the loss; the squared error is one task in any lowering
-//	weight gradient + update  of dense layers in both layouts, and of convolutions channels
-//	                          last, by stochastic gradient descent
+//	batchnorm + add + relu    of a sum of two, where the other one comes earlier
+//	conv2d + batchnorm + relu in evaluations: filters and biases that normalise, the ReLU if there is one
+//	softmax + cross-entropy   the loss
+//	weight gradient + update  by stochastic gradient descent
 //
 // A residual block of two convolutions so has 3 passes over activations forward beside those of the convolutions, instead of 13, and 13
 // backward, instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again, or behind a sum read
 // from the output, where the gradient of the sum takes the place of that of the output and any part that another reader
 // has of it is added on the way.
 //
-// Convolutions in n×c×h×w are not fused, and pooling is not fused with a convolution in groups, nor where
+// Pooling is not fused with a convolution in groups, nor where
 // its windows are no squares or have padding. The layers of a group follow each other without a branch:
 // see patterns in group.go. A fused ReLU keeps no mask: the layers that read its output write 0 in
 // the gradient where the output is 0, and so all of them have to be layers that can. So

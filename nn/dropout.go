@@ -32,9 +32,6 @@ func (Dropout) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(elems(out)) }
 
-// Layout implements [Layer].
-func (Dropout) Layout(_, in string) string { return in }
-
 // Forward implements [Layer].
 func (d Dropout) Forward(n *Node) {
 	l := n.l
@@ -45,7 +42,7 @@ func (d Dropout) Forward(n *Node) {
 	if l.isFirst() {
 		l.ofBatch(func() { l.drawKeys(n) })
 	}
-	n.params = dag.Params{{Name: "p", Value: d.P}, {Name: "channels_last", Value: flag(n.out.layout == dag.NHWC)}}
+	n.params = dag.Params{{Name: "p", Value: d.P}, {Name: "channels_last", Value: flag(n.out.channelsLast())}}
 	n.Tiles("dropout", n.params, n.Output(), n.Input(0), n.dropped())
 }
 

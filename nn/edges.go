@@ -16,7 +16,7 @@ func (l *lowerer) place(n *Node) {
 	if n.out.value != none {
 		return // a concatenation, placed with the first of its inputs
 	}
-	n.out = l.tensor(n.last().Name+".out", n.last().Out, n.outLayout())
+	n.out = l.tensor(n.last().Name+".out", n.last().Out)
 	n.out.rectified = n.relu != nil && n.pool == nil && n.isProduct()
 	n.out.stopped = n.add != nil
 	if n.isView() || l.normalisesLater(n) {
@@ -37,11 +37,11 @@ func (n *Node) isView() bool {
 }
 
 // concatenation is the first reader of a group's output in whose output it can lie: a
-// concatenation in the same layout. A view needs a buffer without gaps.
+// concatenation. A view needs a buffer without gaps.
 func (l *lowerer) concatenation(n *Node) (to *Node, input int) {
 	for _, r := range n.last().readers {
 		reader := l.of[r.stage]
-		if _, joins := reader.Layer.(Concat); joins && to == nil && reader.outLayout() == n.outLayout() {
+		if _, joins := reader.Layer.(Concat); joins && to == nil {
 			to, input = reader, r.input
 		}
 		if reader.isView() {
@@ -88,7 +88,7 @@ func (n *Node) passes(input int) bool {
 // without a task.
 func (l *lowerer) passes(p *Node, r reader) bool {
 	n := l.of[r.stage]
-	return n.passes(n.inputOf(r)) && n.layout == p.out.layout
+	return n.passes(n.inputOf(r))
 }
 
 // offset is the channel of the output at which an input of a layer that passes its gradient begins.
@@ -151,8 +151,8 @@ func (l *lowerer) sumGradients(n *Node) {
 		to := l.of[r.stage]
 		input := to.inputOf(r)
 		x, name := &to.ins[input], to.Name
-		if to.before[input] != nil {
-			x = to.before[input]
+		if to.before != nil {
+			x = to.before
 		}
 		if r.input > 0 {
 			name += "." + strconv.Itoa(r.input+1)

@@ -10,15 +10,15 @@ import (
 
 // Extents says how far the tasks of each layer can be cut. By layer and operation
 // these are the extents of the dimensions along which it can be, 0 for the others, and as accumulators how many terms its sums can
-// have. They are those of layers that are fused as default lowerings fuse them, and where only a layer by itself can be cut so,
+// have. They are those of layers that are fused, and where only a layer by itself can be cut so,
 // its own: a convolution before a pooling has the rows that are pooled, and its inputs.
 func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 	all := map[string]dag.LayerLowering{}
-	for _, fused := range []bool{true, false} {
+	for _, alone := range []bool{false, true} {
 		of := map[string]dag.LayerLowering{}
 		// Under Adam no task updates a weight as it computes the gradient. Such a task can have no part of the samples.
 		g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
-			Lowering: dag.Lowering{Layout: dag.NHWC, Fused: fused}, extents: of})
+			alone: alone, extents: of})
 		if err != nil {
 			return nil, err
 		}

@@ -52,8 +52,8 @@ func TestExtentsAreOfCuts(t *testing.T) {
 	}
 	const batch = 3
 	for _, m := range []*Model{lenet, residual} {
-		hash := func(l dag.Lowering) string {
-			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l})
+		hash := func(l dag.Lowering, alone bool) string {
+			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, alone: alone})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,8 +69,8 @@ func TestExtentsAreOfCuts(t *testing.T) {
 			heads[g.Name] = true
 		}
 		whole := map[bool]string{}
-		for _, is := range []bool{false, true} {
-			whole[is] = hash(dag.Lowering{Layout: dag.NHWC, Fused: is})
+		for _, is := range []bool{false, true} { // layers alone
+			whole[is] = hash(dag.Lowering{}, is)
 		}
 		for layer, of := range all {
 			for _, c := range layerCuts {
@@ -78,8 +78,8 @@ func TestExtentsAreOfCuts(t *testing.T) {
 					extent := *c.of(&of).Of(d)
 					ll := dag.LayerLowering{InputGradient: dag.Cut{Samples: batch}}
 					*c.of(&ll).Of(d) = max(1, (extent+1)/2)
-					l := dag.Lowering{Layout: dag.NHWC, Fused: heads[layer], Layers: map[string]dag.LayerLowering{layer: ll}}
-					if changes := hash(l) != whole[l.Fused]; changes != (extent > 1) {
+					l, alone := dag.Lowering{Layers: map[string]dag.LayerLowering{layer: ll}}, !heads[layer]
+					if changes := hash(l, alone) != whole[alone]; changes != (extent > 1) {
 						t.Errorf("%s of %s, %s: extent %d, and a cut changes the graph: %v", fmt.Sprintf("%q", c.name), layer, d, extent, changes)
 					}
 				}

@@ -2,8 +2,6 @@ package nn
 
 import (
 	"slices"
-
-	"dahl/dag"
 )
 
 // Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
@@ -28,17 +26,14 @@ func (Flatten) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (Flatten) Flops([][]int, []int) float64 { return 0 }
 
-// Layout implements [Layer].
-func (Flatten) Layout(_, in string) string { return in }
-
 // Forward implements [Layer].
 func (Flatten) Forward(n *Node) {
 	l := n.l
-	if n.in.layout == dag.NHWC && !sameInBothLayouts(n.in.sample) {
+	if n.in.channelsLast() && !sameInBothLayouts(n.in.sample) {
 		if l.onlyDenseBelow(n.readers, l.opt.Batch) {
 			n.out.turned = n.in.sample
 		} else {
-			l.convert(n, 0, "")
+			l.toFeatures(n)
 		}
 	}
 	n.out.rectified = n.in.rectified
@@ -61,4 +56,8 @@ func (l *lowerer) onlyDenseBelow(readers []reader, outputs int) bool {
 }
 
 // Backward implements [Layer]: the gradients are views of each other.
-func (Flatten) Backward(*Node) {}
+func (Flatten) Backward(n *Node) {
+	if n.before != nil {
+		n.l.fromFeatures(n)
+	}
+}

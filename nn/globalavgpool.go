@@ -28,22 +28,11 @@ func (GlobalAvgPool) Params([][]int) []Parameter { return nil }
 // Flops implements [Layer].
 func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(elems(in[0])) }
 
-// Layout implements [Layer].
-func (GlobalAvgPool) Layout(_, in string) string { return in }
-
-// op is the operation in a layout. That of the gradient has ".dx" behind it.
-func (GlobalAvgPool) op(layout string) string {
-	if layout == dag.NHWC {
-		return "globalavgpool.nhwc"
-	}
-	return "globalavgpool"
-}
-
 // Forward implements [Layer].
-func (p GlobalAvgPool) Forward(n *Node) { n.Tiles(p.op(n.layout), nil, n.Output(), n.Input(0)) }
+func (GlobalAvgPool) Forward(n *Node) { n.Tiles("globalavgpool.nhwc", nil, n.Output(), n.Input(0)) }
 
 // Backward implements [Layer].
-func (p GlobalAvgPool) Backward(n *Node) {
+func (GlobalAvgPool) Backward(n *Node) {
 	pixels := n.In[0][1] * n.In[0][2]
-	n.Tiles(p.op(n.layout)+".dx", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.InputGrad(0), n.OutputGrad())
+	n.Tiles("globalavgpool.nhwc.dx", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.InputGrad(0), n.OutputGrad())
 }

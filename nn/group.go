@@ -6,7 +6,7 @@ import (
 	"dahl/dag"
 )
 
-// group is the layers that one kind of task computes: a single layer or, in a fused lowering, the
+// group is the layers that one kind of task computes: a single layer, or the
 // layers of a pattern. The first one names the tasks and gives them its granularity.
 type group struct {
 	*Stage            // the first one; with an add its inputs are the group's
@@ -15,7 +15,6 @@ type group struct {
 	add        *Stage // what is normalised is added to another input, the second one of the group
 	end        *Stage // the last one
 	stages     []int  // the indices of all
-	layout     string // in which it computes
 }
 
 // pattern is layers that one kind of task computes where each is the only reader of the one before.
@@ -29,7 +28,6 @@ type group struct {
 // may read what a ReLU behind it gives.
 type pattern struct {
 	kinds   []string
-	layout  string   // in which the first layer computes; "": any
 	readers []string // kinds that may read the output; nil: any
 	eval    bool     // of evaluations alone
 
@@ -38,11 +36,11 @@ type pattern struct {
 
 // patterns are tried in order.
 var patterns = []pattern{
-	{kinds: []string{"conv2d", "batchnorm", "relu"}, layout: dag.NHWC, eval: true},
-	{kinds: []string{"conv2d", "batchnorm"}, layout: dag.NHWC, eval: true},
-	{kinds: []string{"conv2d", "relu", "maxpool"}, layout: dag.NHWC, fits: pooled},
-	{kinds: []string{"conv2d", "relu"}, layout: dag.NHWC, readers: []string{"conv2d", "dense"}},
-	{kinds: []string{"batchnorm", "add", "relu"}, layout: dag.NHWC, fits: joined},
+	{kinds: []string{"conv2d", "batchnorm", "relu"}, eval: true},
+	{kinds: []string{"conv2d", "batchnorm"}, eval: true},
+	{kinds: []string{"conv2d", "relu", "maxpool"}, fits: pooled},
+	{kinds: []string{"conv2d", "relu"}, readers: []string{"conv2d", "dense"}},
+	{kinds: []string{"batchnorm", "add", "relu"}, fits: joined},
 	{kinds: []string{"batchnorm", "relu"}},
 	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
 }
@@ -106,14 +104,6 @@ func (s *Stage) isProduct() bool {
 	return len(s.Params) > 0 && !normalises
 }
 
-// outLayout is the layout of the output.
-func (g *group) outLayout() string {
-	if len(g.last().Out) == 1 {
-		return ""
-	}
-	return g.layout
-}
-
 // inputLearns reports whether a gradient of the group's input is needed.
 func (m *Model) inputLearns(s *Stage) bool {
 	return slices.ContainsFunc(s.Inputs, func(i int) bool { return i != ModelInput && m.Stages[i].learns })
@@ -130,24 +120,20 @@ func (m *Model) written(g *group) *Stage {
 }
 
 // groups partitions the layers of a training step, in the order of their first ones.
-func (m *Model) groups(l *dag.Lowering) []group { return m.groupsOf(l, true) }
+func (m *Model) groups(l *dag.Lowering) []group { return m.groupsOf(l, true, false) }
 
-// groupsOf are those of a training step or of an evaluation.
-func (m *Model) groupsOf(l *dag.Lowering, train bool) []group {
+// groupsOf are those of a training step or of an evaluation, or each layer alone.
+func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 	var all []group
 	fused := make([]bool, len(m.Stages))
-	chosen := ""
-	if l.Layout == dag.NHWC {
-		chosen = dag.NHWC
-	}
-	layouts := map[int]string{ModelInput: m.inputLayout(chosen)} // of outputs, by stage
 	for i := range m.Stages {
 		if fused[i] {
 			continue
 		}
-		g := group{Stage: &m.Stages[i]}
-		g.layout = g.Layer.Layout(chosen, layouts[g.Inputs[0]])
-		g.stages = m.match(i, l, g.layout, train)
+		g := group{Stage: &m.Stages[i], stages: []int{i}}
+		if !alone {
+			g.stages = m.match(i, l, train)
+		}
 		g.end = &m.Stages[g.stages[len(g.stages)-1]]
 		for _, s := range g.stages[1:] {
 			fused[s] = true
@@ -162,7 +148,6 @@ func (m *Model) groupsOf(l *dag.Lowering, train bool) []group {
 				m.joins(&g, i, s)
 			}
 		}
-		layouts[g.stages[len(g.stages)-1]] = g.outLayout()
 		all = append(all, g)
 	}
 	return all
@@ -177,10 +162,10 @@ func (m *Model) joins(g *group, first, sum int) {
 	g.Stage = &both
 }
 
-// Unfused names the layers that a fused lowering leaves by themselves because the layer before them, or one that
+// Unfused names the layers that a lowering leaves by themselves because the layer before them, or one that
 // reads them, is cut along a dimension over which it sums.
 func (m *Model) Unfused(l *dag.Lowering) (names []string) {
-	uncut := dag.Lowering{Layout: l.Layout, Fused: l.Fused}
+	uncut := dag.Lowering{}
 	heads := map[string]bool{}
 	for _, g := range m.groups(&uncut) {
 		heads[g.Name] = true
@@ -193,16 +178,19 @@ func (m *Model) Unfused(l *dag.Lowering) (names []string) {
 	return names
 }
 
-// inputLayout is the layout in which the first reader of the model's input wants it.
-func (m *Model) inputLayout(chosen string) string {
-	return m.Stages[m.inputReaders[0].stage].Layer.Layout(chosen, "")
+// flattensInput reports whether nothing but flattens reads the model's input.
+func (m *Model) flattensInput() bool {
+	return !slices.ContainsFunc(m.inputReaders, func(r reader) bool {
+		_, flattens := m.Stages[r.stage].Layer.(Flatten)
+		return !flattens
+	})
 }
 
 // match lists the stages of the first pattern that begins at a stage, or the stage alone.
-func (m *Model) match(first int, l *dag.Lowering, layout string, train bool) []int {
+func (m *Model) match(first int, l *dag.Lowering, train bool) []int {
 	for _, p := range patterns {
 		stages := m.along(first, p.kinds)
-		if stages == nil || !l.Fused || p.layout != "" && p.layout != layout || p.eval && train || m.Stages[first].sumsInputs(l) {
+		if stages == nil || p.eval && train || m.Stages[first].sumsInputs(l) {
 			continue
 		}
 		last := &m.Stages[stages[len(stages)-1]]

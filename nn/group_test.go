@@ -26,46 +26,32 @@ func fusionCases(t testing.TB) map[string]*Model {
 	}
 }
 
-// TestGroups checks what is fused, in each layout: + joins layers of one group.
+// TestGroups checks what is fused: + joins layers of one group.
 func TestGroups(t *testing.T) {
-	for name, want := range map[string][3]string{ // nchw, nhwc, without fusion
-		"pools": {
-			"conv1 relu1 pool1 conv2 relu2 pool2 flatten1 fc1+relu3 fc2",
-			"conv1+relu1+pool1 conv2+relu2+pool2 flatten1 fc1+relu3 fc2",
-			"conv1 relu1 pool1 conv2 relu2 pool2 flatten1 fc1 relu3 fc2",
-		},
-		"convolutions": {
-			"conv1 relu1 conv2 relu2 flatten1 fc1",
-			"conv1+relu1 conv2+relu2 flatten1 fc1",
-			"conv1 relu1 conv2 relu2 flatten1 fc1",
-		},
-		"averages": { // averages and the loss pass gradients where the ReLU's output is 0
-			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
-			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
-			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
-		},
+	for name, want := range map[string]string{
+		"pools":        "conv1+relu1+pool1 conv2+relu2+pool2 flatten1 fc1+relu3 fc2",
+		"convolutions": "conv1+relu1 conv2+relu2 flatten1 fc1",
+		// averages and the loss pass gradients where the ReLU's output is 0
+		"averages": "conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
 	} {
-		m := fusionCases(t)[name]
-		for i, l := range []dag.Lowering{{Layout: dag.NCHW, Fused: true}, {Layout: dag.NHWC, Fused: true}, {Layout: dag.NHWC}} {
-			var got []string
-			for _, g := range m.groups(&l) {
-				text := g.Name
-				for _, s := range []*Stage{g.relu, g.pool} {
-					if s != nil {
-						text += "+" + s.Name
-					}
+		var got []string
+		for _, g := range fusionCases(t)[name].groups(&dag.Lowering{}) {
+			text := g.Name
+			for _, s := range []*Stage{g.relu, g.pool} {
+				if s != nil {
+					text += "+" + s.Name
 				}
-				got = append(got, text)
 			}
-			if text := strings.Join(got, " "); text != want[i] {
-				t.Errorf("%s, %+v: groups %s, want %s", name, l, text, want[i])
-			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: groups %s, want %s", name, text, want)
 		}
 	}
 }
 
-// TestLayoutsInTheGraph checks, for a step of each network, which conversions a
-// channels-last lowering adds: weights once per convolution, turned ones where a
+// TestLayoutsInTheGraph checks, for a step of each network, which conversions
+// there are: weights once per convolution, turned ones where a
 // gradient of the input is needed, and flattened maps or weights. Where layers are split,
 // turned weights and gradients have tasks of their own (-).
 func TestLayoutsInTheGraph(t *testing.T) {
@@ -75,12 +61,11 @@ func TestLayoutsInTheGraph(t *testing.T) {
 		"pools": "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
 		// fc1 has 5: its weights are, and their gradient.
 		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc -fc1.backward.nchw -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
-		"averages": "conv1.forward.hwio pool1.forward.nchw conv2.forward.nhwc conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc " +
-			"-conv2.backward.oihw -conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc -conv1.backward.oihw",
+		"averages":     "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
 	} {
 		for _, split := range []dag.LayerLowering{{}, {Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 3}}} {
 			g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
-				Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true, Default: split}})
+				Lowering: dag.Lowering{Default: split}})
 			got, want := conversions(g), strings.Fields(want)
 			if split.Forward.Samples == 0 {
 				want = slices.DeleteFunc(want, func(step string) bool { return step[0] == '-' })
@@ -110,7 +95,7 @@ func conversions(g *dag.Graph) []string {
 }
 
 // TestTurnedWeights checks which task fills the turned weight of a convolution whose input has
-// a gradient: where neither samples nor filters are split, in a fused step of training, the
+// a gradient: where neither samples nor filters are split, in a step of training, the
 // one that packs it, with either optimiser.
 func TestTurnedWeights(t *testing.T) {
 	m := mustNew(t, "turned", []int{2, 11, 13}, Conv2D{Filters: 3, Kernel: 3}, ReLU{}, Conv2D{Filters: 5, Kernel: 2}, Flatten{}, Dense{Outputs: 7})
@@ -121,15 +106,13 @@ func TestTurnedWeights(t *testing.T) {
 		writes    int // of the tasks "conv2.forward.hwio"
 		turns     int // tasks of their own
 	}{
-		{SGD{}, dag.Lowering{Fused: true}, true, 2, 0},
-		{DefaultAdam(), dag.Lowering{Fused: true}, true, 2, 0},
-		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 17, Outputs: 400}, WeightGradient: dag.Cut{Outputs: 2}}}, true, 2, 0},
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Samples: 16}}}}, true, 1, 1},
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Outputs: 3}}}}, true, 1, 2},
-		{SGD{}, dag.Lowering{}, true, 1, 1},
-		{SGD{}, dag.Lowering{Fused: true}, false, 1, 0},
+		{SGD{}, dag.Lowering{}, true, 2, 0},
+		{DefaultAdam(), dag.Lowering{}, true, 2, 0},
+		{SGD{}, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 17, Outputs: 400}, WeightGradient: dag.Cut{Outputs: 2}}}, true, 2, 0},
+		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Samples: 16}}}}, true, 1, 1},
+		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Outputs: 3}}}}, true, 1, 2},
+		{SGD{}, dag.Lowering{}, false, 1, 0},
 	} {
-		c.lowering.Layout = dag.NHWC
 		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: c.train, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
 		for i := range g.Tasks {
 			task := &g.Tasks[i]

@@ -143,7 +143,7 @@ func (in *interpreter) canonical(name string) []float64 {
 	values := in.floats(name)
 	id, _ := in.g.BufferByName(name)
 	owner := &in.g.Buffers[in.g.Storage(id)]
-	if owner.Layout != dag.NHWC {
+	if owner.Layout != nhwc {
 		return values
 	}
 	n, h, w, c := owner.Shape[0], owner.Shape[1], owner.Shape[2], owner.Shape[3]

@@ -16,9 +16,6 @@ type Layer interface {
 	Params(in [][]int) []Parameter
 	// Flops is the work of the forward computation of one sample.
 	Flops(in [][]int, out []int) float64
-	// Layout is the layout in which the layer computes ("" or dag.NHWC), given those of the
-	// lowering and of its first input. Inputs in another layout are converted.
-	Layout(chosen, in string) string
 	// Forward adds the tasks that fill the layer's output.
 	Forward(n *Node)
 	// Backward adds the tasks that fill the gradients of the parameters, and of each input that
@@ -38,9 +35,6 @@ func (Elementwise) Params([][]int) []Parameter { return nil }
 
 // Flops implements [Layer] with one operation per element.
 func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(elems(out)) }
-
-// Layout implements [Layer].
-func (Elementwise) Layout(_, in string) string { return in }
 
 // one is the shape of the only input of a layer.
 func one(in [][]int) ([]int, error) {

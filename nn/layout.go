@@ -1,20 +1,18 @@
 package nn
 
-import (
-	"strconv"
+import "dahl/dag"
 
-	"dahl/dag"
-)
-
-// Layouts of weights inside a step, beside those of images.
+// Layouts inside a step, which are names of operations that copy to them, too.
 const (
+	nhwc = "nhwc" // of images: channels last
+	nchw = "nchw" // of what a flatten makes of them: as data sets and parameters have it
 	hwio = "hwio" // (k k c f), as convolutions over channels-last images read them
 	hwoi = "hwoi" // (k k f c), turned by half a turn, as their input gradients do
 )
 
-// batchShape is the shape of a batch in a layout.
-func batchShape(batch int, sample []int, layout string) []int {
-	if layout == dag.NHWC {
+// batchShape is the shape of a batch of samples: images have their channels last.
+func batchShape(batch int, sample []int) []int {
+	if len(sample) == 3 {
 		return []int{batch, sample[1], sample[2], sample[0]}
 	}
 	return withBatch(batch, sample)
@@ -23,49 +21,38 @@ func batchShape(batch int, sample []int, layout string) []int {
 // sameInBothLayouts reports whether C×H×W and H×W×C are the same order of elements.
 func sameInBothLayouts(sample []int) bool { return sample[0] == 1 || sample[1]*sample[2] == 1 }
 
-// order is the name of the layout, and of the operation that copies to it.
-func (x *tensor) order() string {
-	if x.layout == "" {
-		return dag.NCHW
-	}
-	return x.layout
-}
-
-// image adds a buffer of a batch in its layout.
+// image adds a buffer of a batch.
 func (l *lowerer) image(name string, role dag.Role, x *tensor) dag.BufferID {
-	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: x.layout})
+	layout := ""
+	if x.channelsLast() {
+		layout = nhwc
+	}
+	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: layout})
 }
 
-// convert gives a layer an input in another layout. Tasks of the layer fill this copy in its
-// tiles of samples. convertBack copies the gradient back.
-func (l *lowerer) convert(n *Node, input int, layout string) {
-	from, x := n.ins[input], &n.ins[input]
-	n.before[input] = &from
-	*x = l.tensor("", from.sample, layout)
-	x.name = l.newName(from.name+"."+x.order(), n)
-	x.rectified = from.rectified // what is stopped has a gradient of its own in this layout
-	x.value = l.image(x.name, dag.Activation, x)
-	if from.grad != none && !n.passes(input) {
-		x.grad = l.image(l.nameOf(from.grad)+"."+x.order(), dag.Gradient, x)
+// toFeatures gives a flatten its input in the order of features. Tasks of the layer fill this copy in its tiles of samples.
+// fromFeatures copies the gradient back.
+func (l *lowerer) toFeatures(n *Node) {
+	from := *n.in
+	n.before = &from
+	*n.in = l.features("", from.sample)
+	n.in.name = l.newName(from.name+"."+nchw, n)
+	n.in.rectified = from.rectified // what is stopped has a gradient of its own in this layout
+	n.in.value = l.image(n.in.name, dag.Activation, n.in)
+	if from.grad != none {
+		n.in.grad = l.image(l.nameOf(from.grad)+"."+nchw, dag.Gradient, n.in)
 	}
-	l.copies(n, phaseForward, input, x, &from, (*tensor).at)
+	l.copies(n, phaseForward, nchw, n.in, &from, (*tensor).at)
 }
 
-// convertBack fills the gradients before conversions from those after them.
-func (l *lowerer) convertBack(n *Node) {
-	for i, before := range n.before {
-		if before != nil && before.grad != none {
-			l.copies(n, phaseBackward, i, before, &n.ins[i], (*tensor).gradAt)
-		}
-	}
+// fromFeatures fills the gradient of a flatten's input from that of the copy.
+func (l *lowerer) fromFeatures(n *Node) {
+	l.copies(n, phaseBackward, nhwc, n.before, n.in, (*tensor).gradAt)
 }
 
-// copies adds the tasks that copy an input's values or gradient from the layout of x to that of y.
-func (l *lowerer) copies(n *Node, phase string, input int, y, x *tensor, at func(*tensor, tile) (dag.BufferID, dag.Box)) {
-	if input > 0 {
-		phase += "." + strconv.Itoa(input+1)
-	}
+// copies adds the tasks that copy values or gradients of x to the layout of y.
+func (l *lowerer) copies(n *Node, phase, op string, y, x *tensor, at func(*tensor, tile) (dag.BufferID, dag.Box)) {
 	eachRange(y.shape[0], n.tiles.Forward.Samples, func(r dag.Range) {
-		l.rangeTask(n, phase, y.order(), l.inBatch(r), writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
+		l.rangeTask(n, phase, op, l.inBatch(r), writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
 	})
 }

@@ -70,67 +70,46 @@ func (o Loss) String() string {
 // loss adds the loss of the samples and the results for reports. The mean loss and the number of
 // correct samples are sinks: no other task waits for them.
 //
-// The fused form of the cross-entropy is one kernel per tile. Without label smoothing the chain has
-// these parts:
-//
-//	m = rowmax(z), e = exp(z - m), s = rowsum(e), loss = log s - (z_y - m), dz = (e/s - onehot(y))/batch
-//
-// The squared error is one kernel in both forms.
+// Either loss is one operation, which computes gradients, too, where they are needed.
 func (l *lowerer) loss(z tensor) {
 	of, f := l.m.Defaults.Loss, &l.results
 	if l.isFirst() {
-		l.ofBatch(func() { *f = l.batchLoss(of) })
+		l.ofBatch(func() { *f = l.batchLoss() })
 	}
 	f.z = z
-	add := l.chainLoss
-	switch {
-	case of.name() == squaredError:
-		add = l.squaredError
-	case l.opt.Lowering.Fused:
-		add = l.fusedLoss
-	default:
-		f.samples = z.shape[:1]
-		f.max = l.buffer("loss.max", l.opt.Type, dag.Activation, f.samples)
-		f.exp = l.buffer("loss.exp", l.opt.Type, dag.Activation, z.shape)
-		f.sum = l.buffer("loss.sum", l.opt.Type, dag.Activation, f.samples)
+	op, params := "softmax_xent", dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}}
+	if of.name() == squaredError {
+		op, params = "mse", nil
 	}
-	eachRange(l.size(), clip(l.opt.Lowering.Of("loss").Forward.Samples, l.size()), func(r dag.Range) { add(f, r) })
+	eachRange(l.size(), clip(l.opt.Lowering.Of("loss").Forward.Samples, l.size()), func(r dag.Range) { l.lossOf(f, r, op, params) })
 	if l.isLast() {
 		l.ofBatch(func() { l.metrics(f) })
 	}
 }
 
 // batchLoss is what the losses of all samples share.
-func (l *lowerer) batchLoss(of Loss) lossBuffers {
+func (l *lowerer) batchLoss() lossBuffers {
 	batch := []int{l.opt.Batch}
 	y, _ := l.b.BufferNamed("labels")
 	return lossBuffers{
 		y: y, batch: batch,
-		sample:    l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
-		correct:   l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
-		divisor:   dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
-		smoothing: dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}},
+		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
+		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
+		divisor: dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
 	}
 }
 
 type lossBuffers struct {
-	z                  tensor
-	y                  dag.BufferID
-	sample, correct    dag.BufferID
-	max, exp, sum      dag.BufferID // of the chain, for some samples
-	batch, samples     []int        // shapes of a number per sample, of the batch and of the micro-batch
-	divisor, smoothing dag.Params
+	z               tensor
+	y               dag.BufferID
+	sample, correct dag.BufferID
+	batch           []int // the shape of a number per sample
+	divisor         dag.Params
 }
 
-func (l *lowerer) fusedLoss(f *lossBuffers, r dag.Range) {
-	l.wholeLoss(f, r, "softmax_xent", f.smoothing)
-}
-
-func (l *lowerer) squaredError(f *lossBuffers, r dag.Range) { l.wholeLoss(f, r, "mse", nil) }
-
-// wholeLoss adds a task that computes losses, and where they are needed gradients, by an operation
+// lossOf adds a task that computes the losses of some samples, and where they are needed gradients, by an operation
 // that has a form for evaluations beside it.
-func (l *lowerer) wholeLoss(f *lossBuffers, r dag.Range, op string, params dag.Params) {
+func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) {
 	z, row := boxOf(f.z.shape, r), boxOf(f.batch, l.inBatch(r))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
 	if f.z.grad == none {
@@ -138,19 +117,6 @@ func (l *lowerer) wholeLoss(f *lossBuffers, r dag.Range, op string, params dag.P
 		return
 	}
 	l.lossTask(op, r, slices.Concat(f.divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)...)
-}
-
-func (l *lowerer) chainLoss(f *lossBuffers, r dag.Range) {
-	z, own, row := boxOf(f.z.shape, r), boxOf(f.samples, r), boxOf(f.batch, l.inBatch(r))
-	l.lossTask("rowmax", r, nil, writes(f.max, own), reads(f.z.value, z))
-	l.lossTask("exp_sub", r, nil, writes(f.exp, z), reads(f.z.value, z), reads(f.max, own))
-	l.lossTask("rowsum", r, nil, writes(f.sum, own), reads(f.exp, z))
-	l.lossTask("xent", r, f.smoothing, writes(f.sample, row), writes(f.correct, row),
-		reads(f.z.value, z), reads(f.max, own), reads(f.sum, own), reads(f.y, row))
-	if f.z.grad != none {
-		l.lossTask("softmax_xent.dx", r, slices.Concat(f.divisor, f.smoothing),
-			writes(f.z.grad, z), reads(f.exp, z), reads(f.sum, own), reads(f.y, row))
-	}
 }
 
 func (l *lowerer) lossTask(op string, r dag.Range, params dag.Params, accesses ...dag.Access) {

@@ -48,6 +48,7 @@ type LowerOptions struct {
 	Divisor float64
 	Stream  bool
 
+	alone   bool                         // each layer is lowered by itself
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 }
 
@@ -77,7 +78,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
-	groups := m.groupsOf(&opt.Lowering, opt.Train)
+	groups := m.groupsOf(&opt.Lowering, opt.Train, opt.alone)
 	for range groups {
 		l.learned = append(l.learned, &learned{})
 	}
@@ -107,7 +108,7 @@ func (l *lowerer) pass(groups []group) {
 			l.of[s] = n
 		}
 	}
-	l.load(l.m.inputReaders[0].stage)
+	l.load()
 	for _, n := range l.nodes {
 		l.forward(n)
 	}
@@ -179,16 +180,19 @@ func (l *lowerer) feed() (images, labels dag.BufferID) {
 	return images, labels
 }
 
-// load feeds the step and builds the batch, in the layout that the first reader of it wants.
-func (l *lowerer) load(first int) {
+// load feeds the step and builds the batch. Samples that are flattened at once stay in the order of features.
+func (l *lowerer) load() {
 	batch := l.opt.Batch
 	if l.isFirst() {
 		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
 	}
 
-	l.images = l.tensor(inputName, l.m.Input, l.of[first].layout)
+	l.images = l.tensor(inputName, l.m.Input)
+	if l.m.flattensInput() {
+		l.images = l.features(inputName, l.m.Input)
+	}
 	x, op := &l.images, "load"
-	if x.layout == dag.NHWC {
+	if x.channelsLast() {
 		op = "load.nhwc"
 	}
 	x.value = l.image(x.name, dag.Activation, x)
@@ -217,13 +221,10 @@ func (l *lowerer) loadLabels() {
 // gradient if it depends on parameters. Otherwise nothing would use the gradient.
 func (l *lowerer) forward(n *Node) {
 	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.size(), n.In[0], n.last().Out)
-	n.ins, n.before = make([]tensor, len(n.Inputs)), make([]*tensor, len(n.Inputs))
+	n.ins = make([]tensor, len(n.Inputs))
 	n.in = &n.ins[0]
 	for i := range n.ins {
 		n.ins[i] = l.read(n, i)
-		if x := &n.ins[i]; len(x.sample) == 3 && x.layout != n.layout {
-			l.convert(n, i, n.layout)
-		}
 	}
 	if l.isFirst() {
 		n.weights, n.running = l.carried(n.Stage)
@@ -266,7 +267,6 @@ func (l *lowerer) backward() {
 		if n.phase, n.steps = phaseBackward, 0; needed {
 			n.Layer.Backward(n)
 		}
-		l.convertBack(n)
 		if l.isLast() {
 			l.ofBatch(func() { l.sumShared(n) })
 		}

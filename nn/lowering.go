@@ -29,7 +29,7 @@ const (
 	defaultL2       = 1 << 20 // where the platform does not say
 )
 
-// DefaultLowering chooses channels-last, fused layers and a granularity for every layer. It uses
+// DefaultLowering chooses a granularity for every layer. It uses
 // the shapes, the batch and the size of the second-level cache (0: 1 MiB). It estimates a task by
 // its operations and the activations that it reads and writes:
 //
@@ -48,8 +48,7 @@ const (
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
-// Layers that a fused lowering leaves out have an entry too, so that the same numbers serve when
-// Fused or Layout change.
+// Layers that are fused with one before them have an entry too, so that the same numbers serve where a cut parts them.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
@@ -72,7 +71,7 @@ func FineLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	return d.lowering(m)
 }
 
-// WholeLowering chooses channels-last, fused layers that are not split. It is for one device that
+// WholeLowering chooses layers that are not split. It is for one device that
 // spreads each task over all of itself, as a GPU does, so fewer tasks are better. It splits a
 // task only if its operands would take more than half of the device's memory (0: not limited), as
 // [DefaultLowering] does for a cache.
@@ -103,7 +102,7 @@ type chooser struct {
 }
 
 func (d *chooser) lowering(m *Model) dag.Lowering {
-	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
+	lowering := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
 	groups := m.groups(&lowering)
 	if i := slices.IndexFunc(groups, func(g group) bool { return g.isProduct() }); i < 0 || !d.divides(groups[i].Stage) {
 		d.devices = 1
@@ -303,9 +302,6 @@ func (m *Model) lowered() []string {
 // checkLowering refuses names and numbers that make no sense.
 func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	names := m.lowered()
-	if !slices.Contains([]string{"", dag.NCHW, dag.NHWC}, l.Layout) {
-		return fmt.Errorf("lowering: layout %q; want %s or %s", l.Layout, dag.NCHW, dag.NHWC)
-	}
 	if l.MicroBatches < 0 || l.MicroBatches > batch {
 		return fmt.Errorf("lowering: %s is %d; want 1 to %d, the samples of a batch, or 0 for one", microBatchesKey, l.MicroBatches, batch)
 	}

@@ -26,7 +26,7 @@ type magnitudeNorm struct {
 	shape           []int // of a sample
 	weight, bias    []float64
 	mean, deviation []float64
-	x               []float64
+	x               []float64 // channels last, as operands are
 	ratio           []float64 // Ê
 	spread          []float64 // ρ by channel
 	weightGrad      []float64
@@ -39,7 +39,13 @@ func magnitudeNormOf(m *Model, stage int, run *interpreter, eps float64) *magnit
 	s := &m.Stages[stage]
 	id := s.Inputs[0]
 	n := &magnitudeNorm{shape: s.Out, weight: run.floats(s.Params[0].Name), bias: run.floats(s.Params[1].Name)}
-	n.x = run.ofStage(m, id, m.Stages[id].Name+".out")
+	pixels := n.shape[1] * n.shape[2]
+	x := run.ofStage(m, id, m.Stages[id].Name+".out")
+	n.x = make([]float64, len(x))
+	for i, v := range x {
+		sample, channel, pixel := i/(pixels*n.shape[0]), i/pixels%n.shape[0], i%pixels
+		n.x[(sample*pixels+pixel)*n.shape[0]+channel] = v
+	}
 	for c := range s.Out[0] {
 		sum, squares, count := 0.0, 0.0, 0.0
 		n.each(c, func(i int) { sum += n.x[i]; count++ })
@@ -51,11 +57,8 @@ func magnitudeNormOf(m *Model, stage int, run *interpreter, eps float64) *magnit
 
 // each visits the values of a channel.
 func (n *magnitudeNorm) each(channel int, visit func(i int)) {
-	pixels := n.shape[1] * n.shape[2]
-	for i := range n.x {
-		if i/pixels%n.shape[0] == channel {
-			visit(i)
-		}
+	for i := channel; i < len(n.x); i += n.shape[0] {
+		visit(i)
 	}
 }
 
@@ -140,7 +143,7 @@ func normsOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index 
 			continue
 		}
 		if run == nil {
-			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples}), map[string][]uint64{})
+			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, alone: true}), map[string][]uint64{})
 			copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
 			copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
 			for _, p := range m.Parameters() {

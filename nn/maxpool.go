@@ -42,9 +42,6 @@ func (p MaxPool) Flops(_ [][]int, out []int) float64 {
 	return float64(elems(out) * w[0].size * w[1].size)
 }
 
-// Layout implements [Layer].
-func (MaxPool) Layout(chosen, _ string) string { return chosen }
-
 func (p MaxPool) params() dag.Params {
 	w := p.windows()
 	return append(windowParams(w), dag.Param{Name: "height", Value: float64(w[0].size)}, dag.Param{Name: "width", Value: float64(w[1].size)})
@@ -71,22 +68,14 @@ func poolOf(s Settings) MaxPool {
 	return p
 }
 
-// op is the operation in a layout. That of the gradient has ".dx" behind it.
-func (MaxPool) op(layout string) string {
-	if layout == dag.NHWC {
-		return "maxpool.nhwc"
-	}
-	return "maxpool"
-}
-
 // Forward implements [Layer].
 func (p MaxPool) Forward(n *Node) {
-	n.Tiles(p.op(n.out.layout), p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
+	n.Tiles("maxpool.nhwc", p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
 }
 
 // Backward implements [Layer].
 func (p MaxPool) Backward(n *Node) {
-	n.Tiles(p.op(n.out.layout)+".dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
+	n.Tiles("maxpool.nhwc.dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
 }
 
 // pooled is the output shape of a pooling layer.

@@ -71,7 +71,6 @@ func TestMicroBatchesEqualTheStep(t *testing.T) {
 				m = clippedAt(m, 0x1p-6)
 			}
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples, Lowering: randomLowering(m, rng)}
-			opt.Lowering.Fused, opt.Lowering.Layout = try != 1, []string{dag.NHWC, dag.NCHW}[try/2]
 			opt.Optimizer = SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}
 			if try > 2 {
 				opt.Optimizer = DefaultAdamW()
@@ -138,7 +137,7 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 	cases := microCases(t)
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
-		l := dag.Lowering{MicroBatches: number, Fused: i%2 == 0, Layout: []string{dag.NHWC, dag.NCHW}[i/2%2]}
+		l := dag.Lowering{MicroBatches: number}
 		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 2, Inputs: 2, Accumulators: 2}, Recompute: i%3 == 0}
 		g := mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: l})
 		joins, seen := 0, map[int32]bool{}

@@ -11,9 +11,9 @@ import (
 type Node struct {
 	group
 	l      *lowerer
-	ins    []tensor  // the inputs, in the node's layout
-	before []*tensor // the inputs before a conversion to that layout; nil: none
-	in     *tensor   // the first input
+	ins    []tensor // the inputs
+	before *tensor  // the input of a flatten that reads a copy in the order of features; nil: none
+	in     *tensor  // the first input
 	out    tensor
 	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
 

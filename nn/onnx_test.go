@@ -31,7 +31,7 @@ func checkExported(t *testing.T, f *layerFixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{Fused: true, Layout: dag.NHWC}}
+	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
 	got, want := mustLower(t, m, opt), mustLower(t, f.model(t), opt)
 	if !reflect.DeepEqual(got.Tasks, want.Tasks) || !reflect.DeepEqual(got.Buffers, want.Buffers) {
 		t.Error("the network is another than that of the fixture")
@@ -417,21 +417,19 @@ func TestONNXShared(t *testing.T) {
 		0xef, 0xf7, 0xde, 0xae, 0x61, 0x64, 0x0a, 0x2f, 0x55, 0x58, 0x94, 0x82, 0xb1, 0xe4, 0xe0, 0xc6,
 		0xfa, 0x51, 0xe8, 0xec, 0x39, 0x78, 0x91, 0xb1, 0xb3, 0x1b, 0x7a, 0x1a, 0xf5, 0x33, 0x72, 0xe2,
 	}
-	for _, l := range wholeLowerings {
-		opt := LowerOptions{Batch: 8, Type: dag.Float64, Train: true, Samples: 8, Lowering: l, Optimizer: SGD{LearningRate: 0.5}}
-		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
-		copy(in.bytes("data.train.images"), images)
-		copy(in.ints("data.train.labels"), []int32{0, 1, 2, 3, 0, 1, 2, 3})
-		for _, p := range m.State() {
-			values := make([]float64, p.Elems())
-			p.Init(values, 0, 1)
-			in.setFloats(p.Name, values)
-		}
-		in.step(indices(0, 8), 0.5, 1)
-		for i, want := range []float64{0.0945267, -0.1742836, -0.1884291, -1.2207336} {
-			if got := in.floats("t.weight")[i]; math.Abs(got-want) > 1e-7 {
-				t.Errorf("t.weight[0][%d] is %.9f, want %.7f", i, got, want)
-			}
+	opt := LowerOptions{Batch: 8, Type: dag.Float64, Train: true, Samples: 8, Optimizer: SGD{LearningRate: 0.5}}
+	in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+	copy(in.bytes("data.train.images"), images)
+	copy(in.ints("data.train.labels"), []int32{0, 1, 2, 3, 0, 1, 2, 3})
+	for _, p := range m.State() {
+		values := make([]float64, p.Elems())
+		p.Init(values, 0, 1)
+		in.setFloats(p.Name, values)
+	}
+	in.step(indices(0, 8), 0.5, 1)
+	for i, want := range []float64{0.0945267, -0.1742836, -0.1884291, -1.2207336} {
+		if got := in.floats("t.weight")[i]; math.Abs(got-want) > 1e-7 {
+			t.Errorf("t.weight[0][%d] is %.9f, want %.7f", i, got, want)
 		}
 	}
 }

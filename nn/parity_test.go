@@ -138,28 +138,26 @@ func layerCases(t testing.TB) map[string]*Model {
 func TestLayersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
 		if len(f.Running) == 0 { // PyTorch's statistics are of the batch
-			t.Run(f.Name+"/micro-batches", func(t *testing.T) { f.check(t, dag.Float64, dag.Lowering{MicroBatches: f.Batch}) })
+			t.Run(f.Name+"/micro-batches", func(t *testing.T) {
+				f.check(t, dag.Float64, LowerOptions{Lowering: dag.Lowering{MicroBatches: f.Batch}})
+			})
 		}
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
-			for _, l := range wholeLowerings {
-				t.Run(fmt.Sprintf("%s/%v/%s,fused=%v", f.Name, real, l.Layout, l.Fused), func(t *testing.T) { f.check(t, real, l) })
+			for _, alone := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/alone=%v", f.Name, real, alone), func(t *testing.T) { f.check(t, real, LowerOptions{alone: alone}) })
 			}
 		}
 	}
-}
-
-// wholeLowerings are the layouts, fused and layer by layer, without any split.
-var wholeLowerings = []dag.Lowering{
-	{Layout: dag.NCHW}, {Layout: dag.NCHW, Fused: true}, {Layout: dag.NHWC}, {Layout: dag.NHWC, Fused: true},
 }
 
 // keepsGradients is an optimiser for which all lowerings have all gradients in memory.
 var keepsGradients = DefaultAdam()
 
 // check runs the fixture's network and compares every value that the lowering keeps.
-func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
+func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 	m := f.model(t)
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Batch, Lowering: l, Optimizer: keepsGradients})
+	opt.Batch, opt.Type, opt.Train, opt.Samples, opt.Optimizer = f.Batch, real, true, f.Batch, keepsGradients
+	g := mustLower(t, m, opt)
 	shared := map[string][]uint64{}
 	in := newInterpreter(t, g, shared)
 	copy(in.bytes("data.train.images"), f.Images)
@@ -185,7 +183,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 			without++
 		}
 	}
-	if all := 2*len(m.Stages) - without; compared > all || compared < all && !l.Fused {
+	if all := 2*len(m.Stages) - without; compared > all || compared < all && opt.alone {
 		t.Errorf("%d of %d outputs and their gradients are there", compared, all)
 	}
 	for _, p := range m.Parameters() {
@@ -196,13 +194,13 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 		t.Errorf("%d correct, want %d", got, f.Correct)
 	}
 	if len(f.Running) > 0 {
-		f.checkRunning(t, in, shared, mag, l)
+		f.checkRunning(t, in, shared, mag, opt.alone)
 	}
 }
 
 // checkRunning compares running statistics, and the output of an evaluation with these and the same weights: within
 // 1e-5 of the largest output for float32, and 1e-13 for float64.
-func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[string][]uint64, mag *magnitudes, l dag.Lowering) {
+func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[string][]uint64, mag *magnitudes, alone bool) {
 	m := f.model(t)
 	for name, want := range f.Running {
 		mag.compareWithin(t, "PyTorch", name, in.floats(name), want)
@@ -214,7 +212,7 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 			}
 		}
 	}
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", Lowering: l})
+	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", alone: alone})
 	evaluation := newInterpreter(t, g, shared)
 	evaluation.step(indices(0, f.Batch), 0, 1)
 	limit := 1e-13
@@ -230,15 +228,15 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 }
 
 // TestTrainingMatchesPyTorch: 20 steps of a network with batch normalisations have PyTorch's losses to eleven digits in
-// float64, in every lowering.
+// float64, with fused layers and single ones.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
-		for _, l := range wholeLowerings {
+		for _, alone := range []bool{false, true} {
 			if len(f.Trained) == 0 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/%s,fused=%v", f.Name, l.Layout, l.Fused), func(t *testing.T) {
-				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, Lowering: l, Optimizer: SGD{Momentum: 0.5}})
+			t.Run(fmt.Sprintf("%s/alone=%v", f.Name, alone), func(t *testing.T) {
+				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, alone: alone, Optimizer: SGD{Momentum: 0.5}})
 				in := newInterpreterOf(t, g, map[string][]uint64{}, byDefault)
 				copy(in.bytes("data.train.images"), f.Images)
 				copy(in.ints("data.train.labels"), f.Labels)
@@ -311,20 +309,19 @@ func TestOptimizersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Optimizers {
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, l := range updateLowerings {
-				t.Run(fmt.Sprintf("%+v/%v/fused %v, %d samples, %d micro-batches", f.Optimizer, real, l.Fused, l.Default.WeightGradient.Samples, l.MicroBatches), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
+				t.Run(fmt.Sprintf("%+v/%v/%d samples, %d micro-batches", f.Optimizer, real, l.Default.WeightGradient.Samples, l.MicroBatches), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
 			}
 		}
 	}
 }
 
 // updateLowerings split the updates, so that parts of a parameter are updated by tasks of
-// their own: behind gradients summed over tiles of samples, and at once with them. The third one
-// has the loss as a chain, and in the last one micro-batches follow each other.
+// their own: behind gradients summed over tiles of samples, and at once with them. In the last one
+// micro-batches follow each other.
 var updateLowerings = []dag.Lowering{
-	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 2, Outputs: 2}}},
-	{Fused: true, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
-	{},
-	{Fused: true, MicroBatches: 3, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
+	{Default: dag.LayerLowering{WeightGradient: dag.Cut{Samples: 2, Outputs: 2}}},
+	{Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
+	{MicroBatches: 3, Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}},
 }
 
 func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {

@@ -67,7 +67,7 @@ func TestProgramLearns(t *testing.T) {
 	m := mustNew(t, "halves", []int{features}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 2})
 	p, err := NewProgram(m, ProgramOptions{
 		Batch: batch, TrainSamples: train, TestSamples: test, Epochs: epochs, Type: dag.Float64,
-		Optimizer: SGD{LearningRate: 0.5, Momentum: 0.5}, Lowering: dag.Lowering{Fused: true, Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2}}},
+		Optimizer: SGD{LearningRate: 0.5, Momentum: 0.5}, Lowering: dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func TestRecomputedTasks(t *testing.T) {
 		{"joined", "concat1", ""},
 		{"joined", "conv1 concat1", "conv1.recompute concat1.recompute.2"},
 	} {
-		l := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
+		l := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
 		for _, layer := range strings.Fields(c.layers) {
 			l.Layers[layer] = dag.LayerLowering{Recompute: true}
 		}
@@ -81,7 +81,6 @@ func TestRecomputedSteps(t *testing.T) {
 		for try := i; try < i+2; try++ {
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
-			opt.Lowering.Fused, opt.Lowering.Layout = try%3 > 0, []string{dag.NCHW, dag.NHWC}[try/4%2]
 			opt.Lowering.MicroBatches = 1 + try/2%2
 			graphs := [2]*dag.Graph{mustLower(t, m, opt)}
 			opt.Lowering.Default.Recompute = rng.IntN(2) == 0

@@ -21,7 +21,7 @@ func (t tile) String() string {
 type tensor struct {
 	name        string // of the values
 	sample      []int  // shape of one sample: C×H×W, or a number of features
-	layout      string // of an image: "" for C×H×W, or dag.NHWC
+	features    bool   // an image has its channels first, as a vector of features does; else last
 	shape       []int  // of a buffer of its own
 	value, grad dag.BufferID
 
@@ -54,10 +54,18 @@ func (p part) from(x *tensor, channel int) part {
 	return part{p.shape, p.first + channel}
 }
 
-// tensor is a batch of samples in a layout, without buffers yet.
-func (l *lowerer) tensor(name string, sample []int, layout string) tensor {
-	return tensor{name: name, sample: sample, layout: layout, shape: batchShape(l.size(), sample, layout), value: none, grad: none}
+// tensor is a batch of samples without buffers yet.
+func (l *lowerer) tensor(name string, sample []int) tensor {
+	return tensor{name: name, sample: sample, shape: batchShape(l.size(), sample), value: none, grad: none}
 }
+
+// features is a batch of samples in the order of features, without buffers yet.
+func (l *lowerer) features(name string, sample []int) tensor {
+	return tensor{name: name, sample: sample, features: true, shape: withBatch(l.size(), sample), value: none, grad: none}
+}
+
+// channelsLast reports whether the samples are images with their channels last.
+func (x *tensor) channelsLast() bool { return len(x.sample) == 3 && !x.features }
 
 // channels is the number of channels or features.
 func (x *tensor) channels() int { return x.sample[0] }
@@ -74,7 +82,7 @@ func (x *tensor) gradAt(t tile) (dag.BufferID, dag.Box) { return x.grad, x.boxIn
 func (x *tensor) boxIn(p part, t tile) dag.Box {
 	p = p.from(x, 0)
 	channels := dag.Range{Lo: p.first + t.channels.Lo, Hi: p.first + t.channels.Hi}
-	if x.layout == dag.NHWC {
+	if x.channelsLast() {
 		return boxOf(p.shape, t.samples, dag.Range{Lo: 0, Hi: p.shape[1]}, dag.Range{Lo: 0, Hi: p.shape[2]}, channels)
 	}
 	return boxOf(p.shape, t.samples, channels)
@@ -85,10 +93,10 @@ func (x *tensor) all() tile { return x.samples(dag.Range{Hi: x.shape[0]}) }
 
 // axes are what the dimensions of the tensor are of a layer, which has its channels as inputs or outputs.
 func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
-	if x.layout == dag.NHWC {
+	if x.channelsLast() {
 		return []dag.Dimension{dag.AlongSamples, dag.AlongRows, dag.AlongColumns, channels}
 	}
-	return []dag.Dimension{dag.AlongSamples, channels, dag.AlongRows, dag.AlongColumns}[:len(x.shape)]
+	return []dag.Dimension{dag.AlongSamples, channels}
 }
 
 // gradient is the tensor's gradient, which tasks read.

@@ -41,36 +41,33 @@ func TestRowsWaitForTheirHalo(t *testing.T) {
 		"conv2": {Forward: dag.Cut{Rows: 2}, InputGradient: dag.Cut{Rows: 3}},
 		"pool1": {Forward: dag.Cut{Rows: 1}},
 	}}
-	for _, layout := range []string{dag.NCHW, dag.NHWC} {
-		l.Layout = layout
-		g := mustLower(t, m, LowerOptions{Batch: 5, Type: dag.Float64, Train: true, Samples: 7, Lowering: l, Optimizer: keepsGradients})
-		for _, c := range []struct {
-			step, producer string
-			tiles          int
-			rows, produced int // extents
-			reads          func(dag.Range) dag.Range
-		}{
-			{"conv2.forward", "conv1.forward", 3, 6, 11, func(r dag.Range) dag.Range { return dag.Range{Lo: 2*r.Lo - 1, Hi: 2*(r.Hi-1) + 2} }},
-			{"pool1.forward", "conv2.forward", 3, 3, 6, func(r dag.Range) dag.Range { return dag.Range{Lo: 2 * r.Lo, Hi: 2 * r.Hi} }},
-			{"conv2.backward.input", "pool1.backward", 4, 11, 6, func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo / 2, Hi: r.Hi/2 + 1} }},
-		} {
-			tasks, producers := rowsOf(g, c.step, c.rows), rowsOf(g, c.producer, c.produced)
-			if len(tasks) != c.tiles {
-				t.Fatalf("%s has %d tiles, want %d", c.step, len(tasks), c.tiles)
+	g := mustLower(t, m, LowerOptions{Batch: 5, Type: dag.Float64, Train: true, Samples: 7, Lowering: l, Optimizer: keepsGradients})
+	for _, c := range []struct {
+		step, producer string
+		tiles          int
+		rows, produced int // extents
+		reads          func(dag.Range) dag.Range
+	}{
+		{"conv2.forward", "conv1.forward", 3, 6, 11, func(r dag.Range) dag.Range { return dag.Range{Lo: 2*r.Lo - 1, Hi: 2*(r.Hi-1) + 2} }},
+		{"pool1.forward", "conv2.forward", 3, 3, 6, func(r dag.Range) dag.Range { return dag.Range{Lo: 2 * r.Lo, Hi: 2 * r.Hi} }},
+		{"conv2.backward.input", "pool1.backward", 4, 11, 6, func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo / 2, Hi: r.Hi/2 + 1} }},
+	} {
+		tasks, producers := rowsOf(g, c.step, c.rows), rowsOf(g, c.producer, c.produced)
+		if len(tasks) != c.tiles {
+			t.Fatalf("%s has %d tiles, want %d", c.step, len(tasks), c.tiles)
+		}
+		for name, r := range tasks {
+			var want []string
+			for p, pr := range producers {
+				if overlap(c.reads(r), pr) {
+					want = append(want, p)
+				}
 			}
-			for name, r := range tasks {
-				var want []string
-				for p, pr := range producers {
-					if overlap(c.reads(r), pr) {
-						want = append(want, p)
-					}
-				}
-				got := slices.DeleteFunc(predNames(g, name), func(p string) bool { return !strings.HasPrefix(p, c.producer+"[") })
-				slices.Sort(got)
-				slices.Sort(want)
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: %s waits for %v, reads %v", layout, name, got, want)
-				}
+			got := slices.DeleteFunc(predNames(g, name), func(p string) bool { return !strings.HasPrefix(p, c.producer+"[") })
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s waits for %v, reads %v", name, got, want)
 			}
 		}
 	}
@@ -80,7 +77,7 @@ func TestRowsWaitForTheirHalo(t *testing.T) {
 // output in their order; the bias comes with the first. A ReLU that the layer would have fused comes behind the sum.
 func TestSumsOverInputs(t *testing.T) {
 	m := mustNew(t, "inputs", []int{11}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 5})
-	l := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc1": {Forward: dag.Cut{Inputs: 4}}}}
+	l := dag.Lowering{Layers: map[string]dag.LayerLowering{"fc1": {Forward: dag.Cut{Inputs: 4}}}}
 	g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float64, Train: true, Samples: 13, Lowering: l, Optimizer: keepsGradients})
 	operands := map[string]int{}
 	for i := range g.Tasks {

@@ -226,18 +226,21 @@ func training(t *tomlfile.Table) *Defaults {
 	return d
 }
 
-// ParseLowering reads a lowering in TOML, as in examples/lowering.toml: layout,
-// fused, micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
+// ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
+// micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
 // weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
 		return dag.Lowering{}, err
 	}
-	l := dag.Lowering{Layout: root.Text("layout"), Fused: root.Flag("fused", true), Default: granularityOf(root.Table("default"))}
+	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches = root.Count(microBatchesKey, 0, maxExtent, 0)
-	if l.Layout != "" && l.Layout != dag.NCHW && l.Layout != dag.NHWC {
-		root.Fail("layout", l.Layout, `write "nchw" or "nhwc"`)
+	if layout := root.Text("layout"); layout != "" && layout != nhwc { // older files have both keys
+		root.Fail("layout", layout, `images have their channels last: write "nhwc", or leave the line out`)
+	}
+	if !root.Flag("fused", true) {
+		root.Fail("fused", false, "layers that one operation computes are one task: write true, or leave the line out")
 	}
 	if layers := root.Table("layer"); layers != nil {
 		for _, name := range slices.Sorted(maps.Keys(layers.Keys)) {
@@ -247,7 +250,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done("layout, fused, " + microBatchesKey + ", default, layer")
+	root.Done(microBatchesKey + ", default, layer")
 	return l, f.Err
 }
 
@@ -284,14 +287,10 @@ func cutOf(t *tomlfile.Table, c *dag.Cut) (known string) {
 // layers in the order of their names.
 func WriteLowering(w io.Writer, l dag.Lowering) error {
 	var b strings.Builder
-	if l.Layout != "" {
-		fmt.Fprintf(&b, "layout = %q\n", l.Layout)
-	}
-	fmt.Fprintf(&b, "fused = %v\n", l.Fused)
 	if l.MicroBatches != 0 {
-		fmt.Fprintf(&b, "%s = %d\n", microBatchesKey, l.MicroBatches)
+		fmt.Fprintf(&b, "%s = %d\n\n", microBatchesKey, l.MicroBatches)
 	}
-	fmt.Fprint(&b, "\n[default]\n")
+	fmt.Fprint(&b, "[default]\n")
 	writeGranularity(&b, l.Default)
 	for _, name := range slices.Sorted(maps.Keys(l.Layers)) {
 		fmt.Fprintf(&b, "\n[layer.%q]\n", name)

@@ -15,7 +15,7 @@ func TestExampleOfBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	built, _ := ModelByName("resnet18")
-	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true}}
+	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: dag.Lowering{}}
 	got, want := mustLower(t, m, opt), mustLower(t, built, opt)
 	if got.Hash() != want.Hash() || !reflect.DeepEqual(m.State(), built.State()) || m.Defaults.String() != built.Defaults.String() || m.Defaults.Batch != built.Defaults.Batch {
 		t.Errorf("the networks differ: %v, want %v", m.Defaults, built.Defaults)

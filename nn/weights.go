@@ -49,7 +49,7 @@ func (l *lowerer) pack(n *Node, p packing) {
 func (l *lowerer) copyWeight(n *Node, p *packing) {
 	name := n.Params[0].Name
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
-	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
+	from := l.viewed(n.weights[0], name+"."+nchw, n.Params[0].Shape, p.from)
 	eachRange(p.from[0], n.tiles.Forward.Outputs, func(r dag.Range) {
 		accesses := []dag.Access{writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r))}
 		l.rangeTask(n, phaseForward, p.op, r, append(accesses, p.beside...)...)
@@ -122,7 +122,7 @@ func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy ...O
 // unpack copies the sum of a weight's gradient to its usual layout.
 func (l *lowerer) unpack(n *Node, p *packing) {
 	name := "grad." + n.Params[0].Name
-	to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
+	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.from)
 	copied, _ := l.b.BufferNamed(name + "." + p.layout)
 	eachRange(p.from[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
 		l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
@@ -213,7 +213,7 @@ func (s *Stage) short(p *Parameter) string { return p.Name[len(s.StateName)+1:] 
 // gradient is summed over several tasks or layers, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && n.gradientWhole()
+	return isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && n.gradientWhole()
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.
@@ -233,12 +233,12 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...O
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
 		for j, s := range states {
-			states[j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
+			states[j] = l.viewed(s, l.b.BufferAt(s).Name+"."+nchw, w.shape, p.from)
 		}
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		x[0].Access = reads(l.b.View(l.newName(n.in.name+"."+dag.NHWC, n), n.in.value, batchShape(l.size(), n.in.turned, dag.NHWC)...), nil)
+		x[0].Access = reads(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...), nil)
 	}
 	operands := append([]Operand{{updates(w.id, nil), w.axes()}}, dy...)
 	operands = append(append(operands, x...), Operand{Access: reads(l.hyper, nil)})

@@ -25,13 +25,13 @@ func namedTilings() *Tilings {
 		"input": {Forward: dag.Cut{Samples: 48}},
 	}
 	whole := func(int) dag.Lowering {
-		l := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{}}
+		l := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
 		for name, of := range extents {
 			l.Layers[name] = dag.LayerLowering{Forward: dag.Cut{Samples: 48, Outputs: of.Forward.Outputs}, WeightGradient: dag.Cut{Samples: of.WeightGradient.Samples}}
 		}
 		return l
 	}
-	return &Tilings{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Base: dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
+	return &Tilings{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 4}},
 		"fc1":   {Forward: dag.Cut{Samples: 48, Outputs: 15}, WeightGradient: dag.Cut{Samples: 48, Outputs: 15, Accumulators: 1}},
 		"pool1": {Forward: dag.Cut{Samples: 8, Outputs: 6}},

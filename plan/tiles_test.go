@@ -28,7 +28,7 @@ func TestTileSizes(t *testing.T) {
 }
 
 func TestScaleTiles(t *testing.T) {
-	base := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
+	base := dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8}},
 		"fc1":   {Forward: dag.Cut{Samples: 64, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}},
 		"pool1": {Forward: dag.Cut{Samples: 2, Outputs: 3}},

@@ -47,7 +47,7 @@ func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 			Places: []place.PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []place.PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
 			Spill: &place.SpillPlan{Memories: []place.SpillLimit{{Memory: "far", Bytes: 64}}, Order: []string{"a", "copy", "b"}, Returning: []string{"x@far"}}, PartBytes: 4096},
 		Variants: Variants{"cpu": {CallName(&g.Tasks[0]): "fast"}},
-		Lowering: &dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}}, Fused: true}}
+		Lowering: &dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}}}}
 }
 
 func TestPlanRoundTrip(t *testing.T) {

@@ -52,7 +52,6 @@ var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
 	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 1, 2, batch) }},
 	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 2, 1, batch) }},
-	{"chain", "every layer by itself, channels first, the loss as a chain", func(l *dag.Lowering, _ int) { l.Layout, l.Fused = dag.NCHW, false }},
 }
 
 func newAccuracy() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
@@ -101,7 +102,7 @@ otherwise it is a guess unless the file is edited.`,
 	flags.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
 	flags.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
 	flags.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
-	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
+	flags.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
 	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
@@ -146,7 +147,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	defer meters.Close()
 	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
 	if noMeter == nil {
-		if _, noMeter = believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
+		if _, noMeter = inspect.Believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
 			processors = nil
 		}
 	}
@@ -358,4 +359,10 @@ func (f *growingFile) close() error {
 	}
 	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil
 	return nil
+}
+
+// calibrationTime says what calibrate measures by default and about how long.
+func calibrationTime() string {
+	return fmt.Sprintf("dahl calibrate --out here.toml takes about %v for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
+		calibrationPerModel, strings.Join(calibratedModels, ", "))
 }

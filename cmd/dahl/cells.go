@@ -154,6 +154,9 @@ func fillTimes(row *experiment.Row, s *summary) {
 	if s.TestAccuracy != nil {
 		row.Set(experiment.Accuracy, 100**s.TestAccuracy)
 	}
+	if o := s.ObjectiveSummary; o != nil {
+		row.Set(experiment.Gap, 100*float64(o.Gap))
+	}
 	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
 		row.Set(experiment.PredictedStep, s.Trained.PredictedStepS)
 	}

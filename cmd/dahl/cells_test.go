@@ -42,10 +42,11 @@ name = "mine"
 sentence = "<script>alert(1)</script> [x](javascript:alert(1)) | a"
 [run]
 command = "simulate"
-platform = "=p.toml"
 model = "m.toml"
 steps = 2
 batch = 3
+[grid]
+platform = ["=p.toml"]
 [[case]]
 name = "=HYPERLINK(\"http://x\",\"y\")"
 seed = 4
@@ -63,7 +64,6 @@ func TestCellsAreTexts(t *testing.T) {
 	writeTestFile(t, "m.toml", badModel)
 	mustRun(t, strings.Fields("experiment run grid.toml --out out --allow-modified")...)
 	mustRun(t, strings.Fields("plan --platform =p.toml --model m.toml --batch 3 --steps 2 --objective time --budget 100 --out plan")...)
-	mustRun(t, strings.Fields("plan --what-if =p.toml laptop --model m.toml --batch 3 --steps 2 --objective time --budget 100 --out machines")...)
 	bad := []string{`'=HYPERLINK("http://x","y")`, "'@x|<script>", "'-cpu:1", "'=p.toml"} // each is in some table
 	found := map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {

@@ -12,15 +12,15 @@ import (
 const otherCPU = "DAHL_TEST_OTHER_CPU"
 
 // TestPredictionOnOtherCPU: a prediction has the same bytes on machines with other
-// vector instructions. conv2d, of layers in n×c×h×w, needs another workspace with them.
+// vector instructions. Convolutions need another workspace with them.
 func TestPredictionOnOtherCPU(t *testing.T) {
-	simulate := []string{"simulate", "--platform", "laptop", "--model", "lenet5", "--batch", "7", "--lowering", "chain.toml", "--steps", "3", "--out"}
+	simulate := []string{"simulate", "--platform", "laptop", "--model", "lenet5", "--batch", "7", "--lowering", "cut.toml", "--steps", "3", "--out"}
 	if dir := os.Getenv(otherCPU); dir != "" {
 		mustRun(t, append(simulate, dir)...)
 		return
 	}
 	t.Chdir(t.TempDir())
-	writeTestFile(t, "chain.toml", "layout = \"nchw\"\n[default]\nsamples = 3\n")
+	writeTestFile(t, "cut.toml", "[default]\nsamples = 3\n")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/train"
 )
 
@@ -256,4 +257,31 @@ func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world,
 		}
 	}
 	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)
+}
+
+// The kinds of sets of devices that are compared.
+const (
+	processorsOnly = platform.CPU
+	othersOnly     = "gpu"
+	bothKinds      = "cpu + gpu"
+)
+
+// kindOf is the kind of the devices of a machine, or of those to which a plan for it gives a task. What has to be there for
+// tasks of its own does not count.
+func kindOf(p *platform.Platform, plan *schedule.Plan) string {
+	processors, others := false, false
+	for i, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		if d.PlacedOnly || plan != nil && (i >= len(plan.Order) || len(plan.Order[i]) == 0) {
+			continue
+		}
+		processors, others = processors || d.IsProcessor(), others || !d.IsProcessor()
+	}
+	switch {
+	case processors && others:
+		return bothKinds
+	case others:
+		return othersOnly
+	}
+	return processorsOnly
 }

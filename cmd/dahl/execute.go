@@ -258,7 +258,7 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
-	if f.save != "" && liesIn(f.save, f.out.dir) {
+	if f.save != "" && cli.LiesIn(f.save, f.out.dir) {
 		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.dir, weightsFile))
 	}
 	return cli.CheckWritable(f.save)

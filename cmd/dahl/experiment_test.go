@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -374,5 +375,37 @@ func TestExperimentPresets(t *testing.T) {
 	}
 	if r := dahl(t, t.Context(), "experiment", "rum", "peers"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "did you mean run") {
 		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestExperimentOfGraphs: files by a pattern are an axis. Two tasks of 20 and 3 ms that wait for nothing take 20 ms on two
+// units, and 2 and 3.5 ms, one after the other, 5.5 ms; both are proven. A graph that cannot be read fails alone.
+func TestExperimentOfGraphs(t *testing.T) {
+	inGrid(t, `
+name = "graphs"
+[run]
+command = "plan"
+platform = "two.toml"
+objective = "time"
+steps = 1
+[grid]
+graph = ["graphs/*"]
+`)
+	writeTestFile(t, "two.toml", twoUnits)
+	writeTestFile(t, "graphs/bad.stg", "1\n0 -1 0\n")
+	writeTestFile(t, "graphs/both.stg", "2\n1 20 0\n2 3 0\n")
+	writeTestFile(t, "graphs/chain.dot", `digraph { a [weight=2]; b [weight=3.5]; a -> b [weight=1] }`)
+	if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitFailed || r.stderr != "dahl: 1 of 3 cells failed; results.csv in out says why\n" {
+		t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	rows := csvRows(t, "out")
+	for name, want := range map[string]float64{"both.stg": 0.02, "chain.dot": 0.0055} {
+		row := rows["graph=graphs%2F"+name]
+		if run, err := strconv.ParseFloat(row["run_s"], 64); err != nil || math.Abs(run-want) > 1e-9 || row["gap_percent"] != "0" {
+			t.Errorf("%s: %v, want %g s, proven", name, row, want)
+		}
+	}
+	if reason := rows["graph=graphs%2Fbad.stg"]["reason"]; reason != `graphs/bad.stg:2: the processing time is "-1"; write a finite number, at least 0` {
+		t.Error(reason)
 	}
 }

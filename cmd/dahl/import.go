@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -117,4 +118,20 @@ func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
 		took = of.Name + " with " + took
 	}
 	return g, took, err
+}
+
+// readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
+func readGraph(r io.Reader, name string) (*dag.Graph, error) {
+	if strings.EqualFold(filepath.Ext(name), ".txt") {
+		return dag.ParseText(r, name)
+	}
+	src, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if of, err := exchange.FormatOf(name, src); err == nil {
+		g, _, err := of.Read(src, name, 0)
+		return g, err
+	}
+	return dag.ReadJSON(bytes.NewReader(src), name)
 }

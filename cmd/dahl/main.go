@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/inspect"
 )
 
 func main() { cli.Main(newRoot) }
@@ -26,8 +27,8 @@ Start with:  dahl demo`,
 	for _, sub := range commands {
 		root.AddCommand(sub(args))
 	}
-	addCompletions(root)
-	root.PersistentPreRunE = checkPaths
+	cli.Complete(root, completions(), arguments())
+	root.PersistentPreRunE = paths().Check
 	return root
 }
 
@@ -65,8 +66,8 @@ var commands = []func([]string) *cobra.Command{
 	newPeer,
 	newGraph,
 	newImport,
-	newKernels,
-	newDoctor,
+	func([]string) *cobra.Command { return inspect.NewKernels(loadResults) },
+	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
 	newVerify,
 	newRerun,
 	newCompletion,

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func readManifest(dir string) (*manifest, error) {
 // takes its place and could not be repeated.
 func createRun(dir string, m *manifest) (*rundir.Dir, error) {
 	for _, in := range append(m.Inputs[:len(m.Inputs):len(m.Inputs)], cli.Identity{Name: m.Options.Platform}) {
-		if in.Name != "" && liesIn(in.Name, dir) {
+		if in.Name != "" && cli.LiesIn(in.Name, dir) {
 			return nil, cli.InputErrorf("%s is read by this run and lies in the directory that it replaces; copy it elsewhere, or name another directory than %s with --out", in.Name, dir)
 		}
 	}
@@ -92,27 +91,6 @@ func extendRun(dir string, add func(*rundir.Dir) error) error {
 	}
 	_, err = d.Commit(m)
 	return err
-}
-
-// liesIn reports whether a file is in a directory or below; neither needs to be there.
-func liesIn(file, dir string) bool {
-	rel, err := filepath.Rel(resolved(dir), resolved(file))
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// resolved is the absolute path without links, as far as it is there.
-func resolved(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	if parent := filepath.Dir(path); parent != path {
-		return filepath.Join(resolved(parent), filepath.Base(path))
-	}
-	return path
 }
 
 // ended reports whether a loss that is not finite ended the run.

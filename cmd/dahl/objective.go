@@ -95,14 +95,10 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 
 // searchText says how long a search may take.
 func (o *options) searchText() string {
-	searches := "the search"
-	if o.whatIf != nil || o.instances != "" {
-		searches = "each search"
-	}
 	if o.BudgetTime > 0 {
-		return fmt.Sprintf("%s may take %v", searches, o.BudgetTime)
+		return fmt.Sprintf("the search may take %v", o.BudgetTime)
 	}
-	return fmt.Sprintf("%s looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", searches, naming.Thousands(o.Budget))
+	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", naming.Thousands(o.Budget))
 }
 
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.

@@ -103,10 +103,6 @@ type options struct {
 
 	announce func() // says how long searches may take, once; nil: a terminal shows it
 
-	whatIf []string // machines to compare
-
-	instances string // the directory of graphs to plan, each with the other options
-
 	anyClock bool // the clocks of processors and GPUs are set, or not asked for
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.
@@ -165,7 +161,7 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
 	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file with weights")
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
-	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion, tiles and recomputation of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
+	f.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
 	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
 	f.IntVar(&o.Batch, "batch", 0, "`images` per training step (default: the model's, or all images where they are fewer)")
@@ -203,7 +199,7 @@ func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
 	before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
-		case o.Graph != "" || o.instances != "":
+		case o.Graph != "":
 			o.Steps = 1
 		default:
 			o.Steps = 10

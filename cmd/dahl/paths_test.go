@@ -48,14 +48,14 @@ func TestNoOutputIsAnInput(t *testing.T) {
 	for _, cmd := range withBodies(newRoot(nil)) {
 		words := cli.Words(cmd)
 		var in, out []string
-		if cmd.ValidArgsFunction != nil && !slices.Contains(namesAsArguments, words) && arguments()[words] != nil && words != "plan" {
+		if cmd.ValidArgsFunction != nil && !slices.Contains(namesAsArguments, words) && arguments()[words] != nil {
 			in = append(in, "")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if _, ok := ofCommand(readPaths(), cmd, f.Name); ok {
+			if _, ok := cli.OfCommand(paths().Read, cmd, f.Name); ok {
 				in = append(in, f.Name)
 			}
-			if _, ok := ofCommand(writtenPaths(), cmd, f.Name); ok && !slices.Contains(addsTo, words+"."+f.Name) {
+			if _, ok := cli.OfCommand(paths().Written, cmd, f.Name); ok && !slices.Contains(paths().AddsTo, words+"."+f.Name) {
 				out = append(out, f.Name)
 			}
 		})
@@ -134,14 +134,14 @@ func TestPathsAreInATable(t *testing.T) {
 	isPath := regexp.MustCompile("`(file|directory|path|interpreter)`|a TOML (model )?file")
 	for _, cmd := range withBodies(newRoot(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			_, read := ofCommand(readPaths(), cmd, f.Name)
-			_, written := ofCommand(writtenPaths(), cmd, f.Name)
+			_, read := cli.OfCommand(paths().Read, cmd, f.Name)
+			_, written := cli.OfCommand(paths().Written, cmd, f.Name)
 			if isPath.MatchString(f.Usage) && !read && !written {
 				t.Errorf("--%s of dahl %s is in no table of paths", f.Name, cli.Words(cmd))
 			}
 		})
 	}
-	for _, key := range addsTo {
+	for _, key := range paths().AddsTo {
 		words, flag, _ := strings.Cut(key, ".")
 		if cmd, _, err := newRoot(nil).Find(strings.Fields(words)); err != nil || cmd.Flags().Lookup(flag) == nil {
 			t.Errorf("%s: there is no such flag: %v", key, err)

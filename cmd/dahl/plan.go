@@ -80,9 +80,8 @@ does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes no
 machine would draw more. front.csv and front.svg show all plans that were simulated by time
 and energy, and which of them no other beats in both.
 
-` + whatIfHelp + `
-
-` + instancesHelp + `
+dahl experiment run plans for several machines, graphs or networks: command = "plan" in [run], and
+lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].
 
 ` + bestTilesHelp
 
@@ -90,39 +89,24 @@ func newPlan(args []string) *cobra.Command {
 	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
-		Use:   "plan (--platform FILE | --what-if FILE...) (--model NAME|FILE | --graph FILE | --instances DIR)",
+		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
 		Short: "decide where and in which order tasks run, and write it down",
 		Long:  planHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
-  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W
-  dahl plan --what-if laptop server second-gpu.toml --model lenet5
-  dahl plan --instances graphs --objective time --budget 30s --out plans`,
+  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.bar, o.begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
 			if !o.bar.Shown() {
 				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
-			}
-			if o.whatIf != nil {
-				if !cmd.Flags().Changed("out") {
-					out.dir = ""
-				}
-				return compareMachines(cmd.Context(), cmd.OutOrStdout(), &o, &out)
-			}
-			if o.instances != "" {
-				if !cmd.Flags().Changed("out") {
-					out.dir += "s" // beside the one of a single plan
-				}
-				return planInstances(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o, &out)
 			}
 			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
-	addInstancesFlag(cmd, &o)
-	addWhatIfFlag(cmd, &o)
 	return cmd
 }
 

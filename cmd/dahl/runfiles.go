@@ -118,3 +118,12 @@ func loadRun(dir string) (*loadedRun, error) {
 	l, err := rundir.Load(dir, execute.Target{Variant: m.Options.Variant})
 	return &loadedRun{l, m, s}, cli.AsInput(err)
 }
+
+// loadResults is what a run directory says without its manifest and summary.
+func loadResults(dir string) (*rundir.Loaded, error) {
+	r, err := loadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	return r.Loaded, nil
+}

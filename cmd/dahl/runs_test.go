@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/inspect"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/rundir"
@@ -170,9 +171,9 @@ func TestLists(t *testing.T) {
 	if out := mustRun(t, "graph", "--list"); !strings.Contains(out, "lenet5") || !strings.Contains(out, "61,706 weights") {
 		t.Errorf("the list of networks lacks lenet5, which has 61,706 weights:\n%s", out)
 	}
-	var list struct{ Kernels []kernelLine }
+	var list struct{ Kernels []inspect.KernelLine }
 	decodeObject(t, mustRun(t, "kernels", "--json"), &list)
-	i := slices.IndexFunc(list.Kernels, func(k kernelLine) bool { return k.Op == "dense" })
+	i := slices.IndexFunc(list.Kernels, func(k inspect.KernelLine) bool { return k.Op == "dense" })
 	if i < 0 || len(list.Kernels[i].Operands) != 4 || !slices.Contains(list.Kernels[i].Devices["cpu"], "ref") || !slices.Contains(list.Kernels[i].Devices["cuda"], "cuda") {
 		t.Errorf("the table lacks dense with y, x, w, b and the variants ref and cuda: %+v", list.Kernels)
 	}
@@ -208,7 +209,7 @@ count = 13
 flops = "70 F"
 bytes = "210 B"
 `)
-	var k struct{ Kernels []kernelTime }
+	var k struct{ Kernels []inspect.KernelTime }
 	decodeObject(t, mustRun(t, "kernels", "measured.toml", "--json"), &k)
 	if len(k.Kernels) != 1 {
 		t.Fatalf("%d kernels, want 1", len(k.Kernels))
@@ -268,7 +269,7 @@ func TestExecutedRun(t *testing.T) {
 
 // testReading reads the executed run e in every way there is.
 func testReading(t *testing.T) {
-	var k struct{ Kernels []kernelTime }
+	var k struct{ Kernels []inspect.KernelTime }
 	decodeObject(t, mustRun(t, "kernels", "e", "--json"), &k)
 	for _, row := range k.Kernels {
 		if row.Count < 1 || row.MedianS < 0 || row.P95S < row.MedianS {

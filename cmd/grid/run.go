@@ -53,6 +53,7 @@ the first one runs: keys, values, models, machines, data.
   model = ["mlp", "lenet5"]
   batch = [16, 64]
   workers = [1, 2]
+                                 # files by a pattern: graph = ["graphs/*.stg"]
   [[case]]                       # values that change together are an axis, too
   name = "digits"
   data = "digits"

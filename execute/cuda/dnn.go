@@ -75,7 +75,7 @@ func (h *dnnHandle) Prepare(call kernelcode.LibraryCall) (LibraryCall, error) {
 	c.x, c.y, c.w, c.bias = C.CUdeviceptr(from.X.Addr), C.CUdeviceptr(from.Y.Addr), C.CUdeviceptr(from.W), C.CUdeviceptr(from.Bias)
 	c.work, c.work_bytes = C.CUdeviceptr(from.Work), C.size_t(from.WorkBytes)
 	for flag, set := range map[*C.int]bool{
-		&c.double_precision: from.Float64, &c.tf32: from.TF32, &c.channels_last: from.ChannelsLast, &c.relu: from.ReLU, &c.add: from.Add,
+		&c.tf32: from.TF32, &c.relu: from.ReLU, &c.add: from.Add,
 	} {
 		if set {
 			*flag = 1

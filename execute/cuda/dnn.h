@@ -48,8 +48,8 @@ static int dnn_set_stream(const struct dnn *d, uintptr_t handle, CUstream s) { r
 static const char *dnn_error(const struct dnn *d, int status) { return d->error_string(status); }
 
 // Values of cuDNN's enumerations.
-enum { kFloat = 0, kDouble = 1 };                          // cudnnDataType_t
-enum { kNCHW = 0, kNHWC = 1 };                             // cudnnTensorFormat_t
+enum { kFloat = 0 };                                       // cudnnDataType_t
+enum { kNHWC = 1 };                                        // cudnnTensorFormat_t
 enum { kCrossCorrelation = 1 };                            // cudnnConvolutionMode_t
 enum { kDefaultMath = 0, kConverting = 2, kFMAMath = 3 };  // cudnnMathType_t; 1: tensor cores
 enum { kReLU = 1, kIdentity = 5 };                         // cudnnActivationMode_t
@@ -70,7 +70,7 @@ enum { kForward, kInputGradient, kWeightGradient };
 
 // A convolution laid out once.
 struct convolution {
-	int kind, double_precision, tf32, channels_last, relu, add;
+	int kind, tf32, relu, add;
 	int x_extent[4], x_stride[4], y_extent[4], y_stride[4];
 	int window, pad, stride;
 	CUdeviceptr x, y, w, bias, work;
@@ -112,14 +112,14 @@ static void operands(const struct convolution *c, const void **desc, CUdeviceptr
 
 // describe makes the descriptors.
 static int describe(const struct dnn *d, struct convolution *c) {
-	const int type = c->double_precision ? kDouble : kFloat, *x = c->x_extent, *y = c->y_extent;
+	const int type = kFloat, *x = c->x_extent, *y = c->y_extent;
 	const int *xs = c->x_stride, *ys = c->y_stride;
 	CALL(0, d->create_tensor(&c->x_desc));
 	CALL(0, d->set_tensor(c->x_desc, type, x[0], x[1], x[2], x[3], xs[0], xs[1], xs[2], xs[3]));
 	CALL(0, d->create_tensor(&c->y_desc));
 	CALL(0, d->set_tensor(c->y_desc, type, y[0], y[1], y[2], y[3], ys[0], ys[1], ys[2], ys[3]));
 	CALL(0, d->create_filter(&c->w_desc));
-	CALL(0, d->set_filter(c->w_desc, type, c->channels_last ? kNHWC : kNCHW, y[1], x[1], c->window, c->window));
+	CALL(0, d->set_filter(c->w_desc, type, kNHWC, y[1], x[1], c->window, c->window));
 	CALL(0, d->create_convolution(&c->convolution));
 	CALL(0, d->set_convolution(c->convolution, c->pad, c->pad, c->stride, c->stride, 1, 1, kCrossCorrelation, type));
 	if (c->bias) {
@@ -138,7 +138,7 @@ static int describe(const struct dnn *d, struct convolution *c) {
 // element holds, and multiplies as it may. The two gradients have one that does: ALGO_1.
 static int suits(const struct convolution *c, const struct algorithm *a) {
 	if (a->status || a->determinism != kDeterministic || a->math == kConverting) return 0;
-	if (!c->tf32 && !c->double_precision && a->math != kDefaultMath && a->math != kFMAMath) return 0;
+	if (!c->tf32 && a->math != kDefaultMath && a->math != kFMAMath) return 0;
 	return c->kind == kForward ? a->algorithm <= kLastSum : a->algorithm == kGradientSum;
 }
 
@@ -146,7 +146,7 @@ static int suits(const struct convolution *c, const struct algorithm *a) {
 // list is cuDNN's estimate, for which nothing is run.
 static int choose(const struct dnn *d, struct convolution *c, void *handle) {
 	struct algorithm list[32];
-	int n = 0, exact = !c->tf32 && !c->double_precision;
+	int n = 0, exact = !c->tf32;
 	const void *desc[3];
 	CUdeviceptr at[3];
 	operands(c, desc, at);
@@ -175,8 +175,7 @@ static int dnn_prepare(const struct dnn *d, struct convolution *c, uintptr_t han
 // refuses, of which no function tells beforehand, becomes two.
 static int dnn_issue(const struct dnn *d, struct convolution *c, uintptr_t h) {
 	static const float ones = 1, zeros = 0;
-	static const double ones64 = 1, zeros64 = 0;
-	const void *one = c->double_precision ? (const void *)&ones64 : &ones, *zero = c->double_precision ? (const void *)&zeros64 : &zeros;
+	const void *one = &ones, *zero = &zeros;
 	void *handle = (void *)h, *work = (void *)(uintptr_t)c->work, *y = (void *)(uintptr_t)c->y;
 	const void *desc[3], *bias = (const void *)(uintptr_t)c->bias;
 	CUdeviceptr at[3];

@@ -5,8 +5,8 @@
 
 namespace dahl {
 
-template <class T> using Image = Source<T, kWindow, true>;
-template <class T> using Map = Source<T, kMap, true>;
+template <class T> using Image = Source<T, kWindow>;
+template <class T> using Map = Source<T, kMap>;
 using Image32 = Image<float>;
 using Image64 = Image<double>;
 using Map32 = Map<float>;

@@ -4,8 +4,8 @@
 
 namespace dahl {
 
-template <class T> using Image = Source<T, kWindow, true>;
-template <class T> using Pooled = Source<T, kUnpool, true>;
+template <class T> using Image = Source<T, kWindow>;
+template <class T> using Pooled = Source<T, kUnpool>;
 using Image32 = Image<float>;
 using Image64 = Image<double>;
 using Pooled32 = Pooled<float>;

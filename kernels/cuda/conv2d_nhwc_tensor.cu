@@ -4,8 +4,8 @@
 #if DAHL_SM >= 80
 namespace dahl {
 
-using Image = Source<float, kWindow, true>;
-using Map = Source<float, kMap, true>;
+using Image = Source<float, kWindow>;
+using Map = Source<float, kMap>;
 
 PRODUCT(conv2d_nhwc_tf32_64x64_f32, TF32, Tensor64x64, Image, true, Map, false)
 PRODUCT(conv2d_nhwc_tf32_128x32_f32, TF32, Tensor128x32, Image, true, Map, false)

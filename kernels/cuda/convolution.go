@@ -1,19 +1,14 @@
 package cuda
 
 // Convolution is a convolution (a cross-correlation) of images with filters, or one of its
-// gradients, of float32 or float64. Its operands are packed, except that the samples of images
-// with channels first may lie apart.
+// gradients, of float32. Images lie n×h×w×c and filters f×k×k×c. Its operands are packed.
 type Convolution struct {
-	Kind    ConvolutionKind
-	Float64 bool
-	TF32    bool // factors may be rounded to 11 bits; else every operation is in the type
-
-	// ChannelsLast: images lie n×h×w×c and filters f×k×k×c; else n×c×h×w and f×c×k×k.
-	ChannelsLast bool
-	X, Y         Image  // the images and their convolution, or the gradients of both
-	W            uint64 // the address of the filters, or of their gradient
-	Window       int32  // k
-	Pad, Stride  int32
+	Kind        ConvolutionKind
+	TF32        bool   // factors may be rounded to 11 bits; else every operation is in float32
+	X, Y        Image  // the images and their convolution, or the gradients of both
+	W           uint64 // the address of the filters, or of their gradient
+	Window      int32  // k
+	Pad, Stride int32
 
 	Bias uint64 // Forward: address of biases to add to Y; 0: none
 	ReLU bool   // Forward: take the positive part of the result

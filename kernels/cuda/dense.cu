@@ -3,7 +3,7 @@
 
 namespace dahl {
 
-template <class T> using Rows = Source<T, kMatrix, true>;
+template <class T> using Rows = Source<T, kMatrix>;
 using Rows32 = Rows<float>;
 using Rows64 = Rows<double>;
 

@@ -4,7 +4,7 @@
 #if DAHL_SM >= 80
 namespace dahl {
 
-using Rows = Source<float, kMatrix, true>;
+using Rows = Source<float, kMatrix>;
 
 PRODUCT(dense_tf32_128x128_f32, TF32, Tensor128x128, Rows, true, Rows, true)
 PRODUCT(dense_tf32_64x64_f32, TF32, Tensor64x64, Rows, true, Rows, true)

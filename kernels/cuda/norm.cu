@@ -17,15 +17,14 @@ struct Matrix {
   int64_t row;
 };
 
-// NormParams is mirrored by kernels.normParams. Extents are of the last three dimensions in the order in which elements
-// lie: channels last, or channels, rows, columns.
+// NormParams is mirrored by kernels.normParams. Extents are of rows, columns and channels, the
+// order in which elements lie.
 struct NormParams {
   Image image[4];
   Matrix s, q, k, kd;
   Division extent1, extent2, extent3;
   int32_t total;  // elements, or sums
   int32_t channels, rows, columns;
-  int32_t last;   // whether channels are last
   int32_t relu, add;
 };
 
@@ -39,8 +38,7 @@ struct Place {
 DEVICE Place place(const NormParams& p, int32_t element) {
   int32_t at[4];
   at[0] = p.extent1.split(p.extent2.split(p.extent3.split(element, at[3]), at[2]), at[1]);
-  if (p.last) return {at[0], at[3], at[1], at[2]};
-  return {at[0], at[1], at[2], at[3]};
+  return {at[0], at[3], at[1], at[2]};
 }
 
 template <class T>
@@ -284,7 +282,7 @@ struct DropoutParams {
   uint64_t least;  // of a word of what stays
   double scale;
   Division extent1, extent2, extent3;  // as in NormParams
-  int32_t total, channels, rows, columns, last;
+  int32_t total, channels, rows, columns;
   int32_t layer;
 };
 
@@ -295,7 +293,6 @@ DEVICE void dropout(const DropoutParams& p) {
   order.extent1 = p.extent1;
   order.extent2 = p.extent2;
   order.extent3 = p.extent3;
-  order.last = p.last;
   const Place to = place(order, thread());
   const uint32_t e = uint32_t((to.c * p.rows + to.h) * p.columns + to.w);
   const Words words = philox(uint64_t(global<const int64_t>(p.keys)[to.n]), {{e / 4, 0, 0, 0}});

@@ -1,4 +1,4 @@
-// Pooling in both layouts: a thread computes one element, and threads side by side have elements
+// Pooling: a thread computes one element, and threads side by side have elements
 // side by side. Where a window begins in x follows from strides that the distance of windows has
 // been multiplied into. Each element of y reads its window, mostly 2×2 and not overlapping, so
 // that bytes are moved once; the gradients gather: each element of dx looks for the windows that
@@ -21,11 +21,10 @@ struct Strides {
 };
 
 // Window is the form of the windows, and how they lie over an image: the first begins top rows
-// above it and left columns to its left, where the image is behind its edge. In a map with
-// channels last rows and columns are dimensions 1 and 2, not 2 and 3. It is mirrored by
+// above it and left columns to its left, where the image is behind its edge. It is mirrored by
 // kernels.windowForm.
 struct Window {
-  int32_t height, width, step, top, left, channels_last;
+  int32_t height, width, step, top, left;
 };
 
 // Reach is a range of positions, lo to hi without hi.
@@ -67,8 +66,7 @@ DEVICE int64_t offset(const Strides& s, const Position& p) {
 template <class F>
 DEVICE void each_pixel(const WindowParams& p, const Position& at, F f) {
   const Window& w = p.window;
-  const int32_t row = (w.channels_last ? at.at[1] : at.at[2]) * w.step - w.top;
-  const int32_t column = (w.channels_last ? at.at[2] : at.at[3]) * w.step - w.left;
+  const int32_t row = at.at[1] * w.step - w.top, column = at.at[2] * w.step - w.left;
   const Reach rows = reach(row, w.height, p.rows), columns = reach(column, w.width, p.columns);
   const int64_t from = offset(p.x_stride, at) - (int64_t(w.top) * p.x_row + int64_t(w.left) * p.x_column);
   for (int32_t i = rows.lo; i < rows.hi; i++)
@@ -117,8 +115,7 @@ struct SpreadParams {
   int32_t total;
   Window window;
   int32_t rows, columns;  // windows
-  Strides dx_stride;
-  Strides dy_stride, index_stride;  // samples, channels, rows, columns
+  Strides dx_stride, dy_stride, index_stride;
 };
 
 // windows is those along one direction that the pixel lies in that is h behind the beginning of
@@ -133,14 +130,12 @@ DEVICE Reach windows(int32_t h, int32_t size, const Division& step, int32_t coun
 template <class F>
 DEVICE int64_t each_window(const SpreadParams& p, int32_t element, F f) {
   const Position at = position(p.extents, element);
-  const bool last = p.window.channels_last;
-  const int32_t c = last ? at.at[3] : at.at[1];
-  const int32_t h = (last ? at.at[1] : at.at[2]) + p.window.top, w = (last ? at.at[2] : at.at[3]) + p.window.left;
+  const int32_t h = at.at[1] + p.window.top, w = at.at[2] + p.window.left;
   const Reach rows = windows(h, p.window.height, p.step, p.rows), columns = windows(w, p.window.width, p.step, p.columns);
   const int32_t step = p.step.divisor;
   for (int32_t u = rows.lo; u < rows.hi; u++)
     for (int32_t v = columns.lo; v < columns.hi; v++) {
-      const Position window = {{at.at[0], c, u, v}};
+      const Position window = {{at.at[0], u, v, at.at[3]}};
       f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * step) * p.window.width + w - v * step);
     }
   return offset(p.dx_stride, at);

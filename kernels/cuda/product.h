@@ -64,9 +64,8 @@ struct Place {
   bool inside, ones;
 };
 
-// Follow does what follows the sums. last: rows of the result are pixels and columns
-// channels; otherwise the reverse.
-template <class T, bool last>
+// Follow does what follows the sums. Rows of the result are pixels and columns channels.
+template <class T>
 struct Follow {
   using Four = typename Vectors<T>::Four;
   const ProductParams& p;
@@ -83,23 +82,23 @@ struct Follow {
   DEVICE Place row(int m) const {
     if (m >= p.m) return Place{0, 0, false, false};
     if (p.ones == kRowOfOnes && m == p.m - 1) return Place{0, 0, true, true};
-    return last ? pixel(m) : channel(m);
+    return pixel(m);
   }
   DEVICE Place column(int n) const {
     if (n >= p.n) return Place{0, 0, false, false};
     if (p.ones == kColumnOfOnes && n == p.n - 1) return Place{0, 0, true, true};
-    return last ? channel(n) : pixel(n);
+    return channel(n);
   }
 
-  // biased adds the bias of the channel of element (m, n).
-  DEVICE T biased(int m, int n, T v) const {
+  // biased adds the bias of channel n.
+  DEVICE T biased(int n, T v) const {
     if (p.bias == 0 || p.ones != kNoOnes) return v;
-    return v + global<const T>(p.bias)[last ? n : m];
+    return v + global<const T>(p.bias)[n];
   }
 
   // value is what is stored at a place of c.
-  DEVICE T value(int m, int n, const Place& i, const Place& j, T v) const {
-    v = biased(m, n, v);
+  DEVICE T value(int n, const Place& i, const Place& j, T v) const {
+    v = biased(n, v);
     if (p.relu && v <= T(0)) v = 0;
     if (p.other != 0 && !(global<const T>(p.other)[i.other + j.other] > T(0))) v = 0;
     if (p.add) v += global<const T>(p.c)[i.c + j.c];
@@ -136,14 +135,14 @@ struct Follow {
     if (p.after == kDescend)
       descend(to, p.momentum != 0 ? global<T>(p.other) + i.other + j.other : to, v);
     else
-      *to = value(m, n, i, j, v);
+      *to = value(n, i, j, v);
   }
 
   // four is element for (m, n) to (m, n+3) where p.vector says that it may be.
   DEVICE void four(int m, int n, Four v) const {
     if (m >= p.m || n >= p.n) return;
     const Place i = row(m);
-    UNROLL for (int f = 0; f < 4; f++) v[f] = value(m, n + f, i, column(n + f), v[f]);
+    UNROLL for (int f = 0; f < 4; f++) v[f] = value(n + f, i, column(n + f), v[f]);
     *reinterpret_cast<Four*>(global<T>(p.c) + i.c + column(n).c) = v;
   }
 
@@ -155,7 +154,7 @@ struct Follow {
     T most = 0;
     int position = 255;
     UNROLL for (int f = 0; f < 4; f++) {
-      const T z = biased(m, n, v[f * row]);
+      const T z = biased(n, v[f * row]);
       if (z > most || (z != z && most == most)) most = z, position = f;
     }
     const Place i = pixel(m >> 2), j = channel(n);
@@ -220,7 +219,7 @@ struct Product {
     }
     T* shared = reinterpret_cast<T*>(&tiles[0][0]);
     merge(shared, slice, sums);
-    finish<A::last>(p, m, n, shared, slice, sums);
+    finish(p, m, n, shared, slice, sums);
   }
 
   // merge adds the sums of the slices pairwise, those of slice s+half to those of s.
@@ -241,10 +240,9 @@ struct Product {
   // finish hands the sums on, a part of the tile's rows at a time through shared memory, so
   // that all threads take part and a row's columns are stored by threads that follow each
   // other.
-  template <bool last>
   DEVICE static void finish(const ProductParams& p, int m, int n, T* shared, int slice, Sums& sums) {
     constexpr int part = rows / (height / 4), across = columns / 4;
-    const Follow<T, last> follow{p};
+    const Follow<T> follow{p};
     UNROLL for (int i = 0; i < height; i += 4) {
       if (slice == 0) {
         UNROLL for (int e = i; e < i + 4; e++) {
@@ -284,7 +282,7 @@ struct Product {
 // product_sum adds the sums of the splits and does what follows. A block has 32 columns of
 // one row of the result and 8 threads for each: thread y adds splits y, y+8, …, with
 // four loads under way, and the eight sums are added in their order.
-template <class T, bool last>
+template <class T>
 DEVICE void product_sum(const ProductParams& p) {
   SHARED(T, sums, [8][32]);
   const int x = int(threadIdx.x) % 32, y = int(threadIdx.x) / 32;
@@ -299,7 +297,7 @@ DEVICE void product_sum(const ProductParams& p) {
   sync();
   if (y != 0 || n >= p.n) return;
   for (int i = 1; i < 8; i++) sum += sums[i][x];
-  const Follow<T, last> follow{p};
+  const Follow<T> follow{p};
   follow.element(m, n, sum);
 }
 
@@ -314,7 +312,7 @@ DEVICE void product_follow(const ProductParams& p) {
   if (m >= p.m || n >= p.n) return;
   const int64_t row = (p.n + 3) / 4 * 4;
   const Four v = *reinterpret_cast<const Four*>(global<const T>(p.partial) + m * row + n);
-  const Follow<T, true> follow{p};
+  const Follow<T> follow{p};
   if (p.vector) return follow.four(m, n, v);
   UNROLL for (int f = 0; f < 4; f++) follow.element(m, n + f, v[f]);
 }

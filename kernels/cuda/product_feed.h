@@ -21,7 +21,7 @@ struct Loads {
   using Unit = typename Vectors<T>::Unit;
   static constexpr int pack = Math::pack;         // steps of the sum in a word
   static constexpr int wide = 16 / sizeof(T);     // elements of a unit
-  static constexpr bool along = From::last == taps;  // units lie along the sum
+  static constexpr bool along = taps;  // units lie along the sum
   static constexpr int deep = along ? 1 : pack;   // steps that a thread loads for one word
   static constexpr int across = (along ? depth : extent) / wide;  // units side by side
   static constexpr int units = extent * depth / (wide * deep);
@@ -117,7 +117,7 @@ struct Copies {
   using T = typename From::T;
   using Word = typename Math::Word;
   static_assert(sizeof(T) == sizeof(Word), "copies change nothing");
-  static constexpr bool along = From::last == taps;
+  static constexpr bool along = taps;
   static constexpr int wide = 16 / sizeof(T);
   static constexpr int across = along ? 8 : extent / wide;  // threads side by side
   static constexpr int next = threads / across;             // the distance of a thread's rows
@@ -194,6 +194,6 @@ struct FeedOf<true, Math, From, taps, extent, depth, threads> {
   using Type = Copies<Math, From, taps, extent, depth, threads>;
 };
 template <class Math, class From, bool taps, int extent, int depth, int threads, int results>
-using Feed = typename FeedOf<!From::unpools && Math::copies(From::last == taps, results), Math, From, taps, extent, depth, threads>::Type;
+using Feed = typename FeedOf<!From::unpools && Math::copies(taps, results), Math, From, taps, extent, depth, threads>::Type;
 
 }  // namespace dahl

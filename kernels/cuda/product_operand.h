@@ -80,13 +80,11 @@ struct Marks<2> {
 
 enum Kind { kMatrix, kMap, kWindow, kUnpool };
 
-// Source reads an operand. last: the channels (or columns) are what follows each other
-// in memory, hence the taps, and a window's tap is (i,j,c); otherwise the pixels are, and
-// it is (c,i,j).
-template <class Element, Kind kind, bool channels_last>
+// Source reads an operand. Its taps follow each other in memory: channels, or columns of a matrix.
+template <class Element, Kind kind>
 struct Source {
   using T = Element;
-  static constexpr bool last = channels_last, unpools = kind == kUnpool;
+  static constexpr bool unpools = kind == kUnpool;
 
   const Operand& o;
   const Pooling& pool;
@@ -114,7 +112,7 @@ struct Source {
     int t1, t2;
     const int t0 = o.extent1.split(o.extent2.split(t, t2), t1);
     const int64_t at = int64_t(t0) * o.tap[0] + int64_t(t1) * o.tap[1] + int64_t(t2) * o.tap[2];
-    return Half{at, (last ? t0 : t1) * o.direction, (last ? t1 : t2) * o.direction};
+    return Half{at, t0 * o.direction, t1 * o.direction};
   }
 
   DEVICE bool inside(const Half& p, const Half& t) const {

@@ -1,4 +1,4 @@
-// Softmax cross-entropy, at once and as a chain of small operations, and the squared error. A team computes a row:
+// Softmax cross-entropy and the squared error. A team computes a row:
 // a warp where classes are few, so that nothing but shuffles joins the threads, and a block
 // ("wide") where there are more than 1024, so that enough loads are under way. A thread takes
 // every 32nd or 256th class; rows are read twice or three times, after the first time from
@@ -9,9 +9,9 @@ namespace dahl {
 
 // SoftmaxParams is mirrored by kernels.softmaxParams. What an operation does not have is 0.
 struct SoftmaxParams {
-  uint64_t z, dz, e;           // rows×classes
-  int64_t z_row, dz_row, e_row;
-  uint64_t y, loss, correct, m, s;
+  uint64_t z, dz;  // rows×classes
+  int64_t z_row, dz_row;
+  uint64_t y, loss, correct;
   double batch, smoothing;
   int32_t rows, classes;
 };
@@ -101,57 +101,6 @@ DEVICE void softmax(const SoftmaxParams& p) {
     dz[c] = gradient(exp(z[c] - most.value), s, c == its.y, q, T(p.batch));
 }
 
-template <int threads, class T>
-DEVICE void rowmax(const SoftmaxParams& p) {
-  const Row r = row_of_team<threads>();
-  if (r.row >= p.rows) return;
-  const Best<T> most = maximum<threads>(global<const T>(p.z) + p.z_row * r.row, p.classes, r.rank);
-  if (r.rank == 0) global<T>(p.m)[r.row] = most.value;
-}
-
-template <int threads, class T>
-DEVICE void exp_sub(const SoftmaxParams& p) {
-  const Row r = row_of_team<threads>();
-  if (r.row >= p.rows) return;
-  const T* z = global<const T>(p.z) + p.z_row * r.row;
-  T* e = global<T>(p.e) + p.e_row * r.row;
-  const T m = global<const T>(p.m)[r.row];
-  for (int32_t c = r.rank; c < p.classes; c += threads) e[c] = exp(z[c] - m);
-}
-
-template <int threads, class T>
-DEVICE void rowsum(const SoftmaxParams& p) {
-  const Row r = row_of_team<threads>();
-  if (r.row >= p.rows) return;
-  const T* e = global<const T>(p.e) + p.e_row * r.row;
-  T s = 0;
-  for (int32_t c = r.rank; c < p.classes; c += threads) s += e[c];
-  s = sum<threads>(s);
-  if (r.rank == 0) global<T>(p.s)[r.row] = s;
-}
-
-template <int threads, class T>
-DEVICE void xent(const SoftmaxParams& p) {
-  const Row r = row_of_team<threads>();
-  if (r.row >= p.rows) return;
-  const T* z = global<const T>(p.z) + p.z_row * r.row;
-  const Class<T> its = class_of(p, r, z);
-  const T m = global<const T>(p.m)[r.row], s = global<const T>(p.s)[r.row];
-  report<threads>(p, r, z, its, m, s, maximum<threads>(z, p.classes, r.rank).where);
-}
-
-template <int threads, class T>
-DEVICE void softmax_gradient(const SoftmaxParams& p) {
-  const Row r = row_of_team<threads>();
-  if (r.row >= p.rows) return;
-  const T* e = global<const T>(p.e) + p.e_row * r.row;
-  T* dz = global<T>(p.dz) + p.dz_row * r.row;
-  const T s = global<const T>(p.s)[r.row];
-  const int32_t y = global<const int32_t>(p.y)[r.row];
-  const Target<T> q = target_of<T>(p);
-  for (int32_t c = r.rank; c < p.classes; c += threads) dz[c] = gradient(e[c], s, c == y, q, T(p.batch));
-}
-
 // squared_error is Σ(z - t)²/classes, and 2·(z - t)/(batch·classes), where t is 1 for the class and
 // else 0.
 template <int threads, class T>
@@ -183,11 +132,6 @@ DEVICE void squared_error(const SoftmaxParams& p) {
   ENTRY(name##_wide_f64, SoftmaxParams, 256) { body<256, double>(p); }
 
 TEAMS(softmax_xent, softmax)
-TEAMS(rowmax, rowmax)
-TEAMS(exp_sub, exp_sub)
-TEAMS(rowsum, rowsum)
-TEAMS(xent, xent)
-TEAMS(softmax_xent_dx, softmax_gradient)
 TEAMS(mse, squared_error)
 
 }  // namespace dahl

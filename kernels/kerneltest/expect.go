@@ -149,8 +149,6 @@ func Terms(c *Case) int {
 			terms *= e
 		}
 		return terms
-	case "rowsum":
-		return c.Spec.Operands[1].Shape[1]
 	}
 	if c.Kernel.PerPoint != 2 {
 		return 0

@@ -84,40 +84,34 @@ func normCases() []HandCase {
 	cases = append(cases, normedConvolutions()...)
 	// k: (x - 1)·2 + 1 and (x - 2)/2 - 1, so that y is 1 9 and -1 1.
 	k := []float64{1, 2, 2, 0.5, 1, -1, 7, 7}
-	for _, form := range []struct {
-		suffix string
-		shape  []int
-		order  func(a, b, c, d float64) []float64 // of channel 0 and channel 1
-	}{
-		{"", []int{1, 2, 1, 2}, func(a, b, c, d float64) []float64 { return []float64{a, b, c, d} }},
-		{".nhwc", []int{1, 1, 2, 2}, func(a, b, c, d float64) []float64 { return []float64{a, c, b, d} }},
-	} {
-		image, x := form.shape, form.order(1, 5, 2, 6)
-		cases = append(cases,
-			HandCase{ // means 3 and 4, both two away from each pixel
-				Name: "two channels", Op: "moments" + form.suffix, Shapes: [][]int{{1, 2}, {1, 2}, image},
-				In: [][]float64{nil, nil, x}, Want: [][]float64{{6, 8}, {8, 8}, nil},
-			},
-			HandCase{
-				Name: "two channels", Op: "batchnorm" + form.suffix, Params: FlagParams("relu", 0), Shapes: [][]int{image, image, {4, 2}},
-				In: [][]float64{nil, x, k}, Want: [][]float64{form.order(1, 9, -1, 1), nil, nil},
-			},
-			HandCase{ // 1+1, 9-10, -1+0.5, 1+1
-				Name: "the positive part of a sum", Op: "batchnorm" + form.suffix, Params: FlagParams("relu", 1), Shapes: [][]int{image, image, {4, 2}, image},
-				In: [][]float64{nil, x, k, form.order(1, -10, 0.5, 1)}, Want: [][]float64{form.order(2, 0, 0, 2), nil, nil, nil},
-			},
-			HandCase{ // 3·0 + 4·4 and, y being -1 at its first pixel, 6·4
-				Name: "where y is positive", Op: "batchnorm.sums" + form.suffix, Params: FlagParams("relu", 1), Shapes: [][]int{{1, 2}, {1, 2}, image, image, {4, 2}},
-				In: [][]float64{nil, nil, form.order(3, 4, 5, 6), x, k}, Want: [][]float64{{7, 6}, {16, 24}, nil, nil, nil},
-			},
-			HandCase{ // 2·3 + 1·0 + 10, 2·4 + 1·4 + 10; 0 - 0 + 20, 0.5·6 - 4 + 20
-				Name: "where y is positive", Op: "batchnorm.dx" + form.suffix, Params: FlagParams("relu", 1), Shapes: [][]int{image, image, image, {4, 2}, {3, 2}},
-				In: [][]float64{nil, form.order(3, 4, 5, 6), x, k, {2, 0.5, 1, -1, 10, 20}}, Want: [][]float64{form.order(16, 22, 20, 19), nil, nil, nil, nil},
-			},
-		)
-	}
+	image, x := []int{1, 1, 2, 2}, bothChannels(1, 5, 2, 6)
+	cases = append(cases,
+		HandCase{ // means 3 and 4, both two away from each pixel
+			Name: "two channels", Op: "moments.nhwc", Shapes: [][]int{{1, 2}, {1, 2}, image},
+			In: [][]float64{nil, nil, x}, Want: [][]float64{{6, 8}, {8, 8}, nil},
+		},
+		HandCase{
+			Name: "two channels", Op: "batchnorm.nhwc", Params: FlagParams("relu", 0), Shapes: [][]int{image, image, {4, 2}},
+			In: [][]float64{nil, x, k}, Want: [][]float64{bothChannels(1, 9, -1, 1), nil, nil},
+		},
+		HandCase{ // 1+1, 9-10, -1+0.5, 1+1
+			Name: "the positive part of a sum", Op: "batchnorm.nhwc", Params: FlagParams("relu", 1), Shapes: [][]int{image, image, {4, 2}, image},
+			In: [][]float64{nil, x, k, bothChannels(1, -10, 0.5, 1)}, Want: [][]float64{bothChannels(2, 0, 0, 2), nil, nil, nil},
+		},
+		HandCase{ // 3·0 + 4·4 and, y being -1 at its first pixel, 6·4
+			Name: "where y is positive", Op: "batchnorm.sums.nhwc", Params: FlagParams("relu", 1), Shapes: [][]int{{1, 2}, {1, 2}, image, image, {4, 2}},
+			In: [][]float64{nil, nil, bothChannels(3, 4, 5, 6), x, k}, Want: [][]float64{{7, 6}, {16, 24}, nil, nil, nil},
+		},
+		HandCase{ // 2·3 + 1·0 + 10, 2·4 + 1·4 + 10; 0 - 0 + 20, 0.5·6 - 4 + 20
+			Name: "where y is positive", Op: "batchnorm.dx.nhwc", Params: FlagParams("relu", 1), Shapes: [][]int{image, image, image, {4, 2}, {3, 2}},
+			In: [][]float64{nil, bothChannels(3, 4, 5, 6), x, k, {2, 0.5, 1, -1, 10, 20}}, Want: [][]float64{bothChannels(16, 22, 20, 19), nil, nil, nil, nil},
+		},
+	)
 	return cases
 }
+
+// bothChannels is an image of two pixels, a and b of channel 0 and c and d of channel 1.
+func bothChannels(a, b, c, d float64) []float64 { return []float64{a, c, b, d} }
 
 // normedConvolutions are convolutions of (x - 1)·2 + 1, or of 0 where that is less.
 func normedConvolutions() []HandCase {

@@ -18,9 +18,6 @@ import "math"
 // σ/c from p, one rounding more in each variant, and takes σ/c·Σ(z_c - m) from the loss. That is at
 // most 2σ, of a sum of c terms and three roundings more, so that it differs by 2γ_(c+3)·2σ.
 //
-// In the chain, xent gets its s, from 1/2 to 3/2: |log s| ≤ log 2, and its m and z, which
-// differ by at most 2.
-//
 // clip: the sum of n squares of a variant, in float64, errs by n·2⁻⁵³ of itself, its root by half of
 // that, and the factor by four roundings more.
 //
@@ -44,12 +41,8 @@ func absolute(c, want *Case) [][]float64 {
 			bounds["dz"] = constant((sum + 20*u) / batch)
 		}
 		bounds["loss"] = constant(sum + 6*u + 8*u*(math.Log(classes())+2) + smoothed)
-	case "xent":
-		bounds["loss"] = constant(8*u*(math.Ln2+2) + smoothed)
 	case "mse", "mse.eval":
 		bounds["loss"] = constant(8 * gamma(classes()+3))
-	case "exp_sub":
-		bounds["e"] = func(e float64) float64 { return 6 * u * e }
 	case "clip":
 		sums := float64(c.Spec.Operands[c.Operand("s")].Shape[0])
 		bounds["clipped"] = func(want float64) float64 { return 2 * (sums + 6) * 0x1p-53 * want }

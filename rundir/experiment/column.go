@@ -27,6 +27,7 @@ const (
 	GPUShare
 	PeakMemory
 	OtherCores
+	Gap
 	numColumns
 )
 
@@ -57,6 +58,7 @@ func Columns() []ColumnInfo {
 		GPUShare:        {"gpu_percent", "GPU", "%", true, "busy share of the devices that are no processors"},
 		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},
 		OtherCores:      {"other_cores", "cores of others", "", false, "that other programs kept busy on average while an executed run trained"},
+		Gap:             {"gap_percent", "gap", "%", false, "of a plan for an objective: how far its value may be above the least of the plans that its bound is of"},
 	}
 }
 

@@ -16,7 +16,7 @@
 //	epochs = 2
 //	[grid]                            # an axis for each key: a cell for each combination
 //	batch = [16, 64]
-//	workers = [1, 2]
+//	workers = [1, 2]              # files by a pattern: graph = ["graphs/*.stg"]
 //	[[case]]                          # an axis whose values set several flags together
 //	name = "digits"
 //	model = "digits-cnn"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -178,7 +179,7 @@ func (r *reader) lists(t *tomlfile.Table, replaced map[string]bool) {
 func (r *reader) axis(t *tomlfile.Table, key string, list []any) {
 	a := Axis{Name: key}
 	line := r.toml.Line(t.Join(key))
-	for _, v := range list {
+	for _, v := range matching(list) {
 		text, ok := textOf(v)
 		switch {
 		case !ok:
@@ -199,6 +200,22 @@ func (r *reader) axis(t *tomlfile.Table, key string, list []any) {
 		path = "grid." + key
 	}
 	r.axes = append(r.axes, placedAxis{a, path})
+}
+
+// matching is a list of values with files, sorted by name, in the place of each pattern that some match.
+func matching(list []any) (all []any) {
+	for _, v := range list {
+		pattern, ok := v.(string)
+		files, err := filepath.Glob(pattern)
+		if !ok || !strings.ContainsRune(pattern, '*') || err != nil || files == nil {
+			all = append(all, v)
+			continue
+		}
+		for _, file := range files {
+			all = append(all, file)
+		}
+	}
+	return all
 }
 
 // textOf is a value as a flag takes it.

@@ -14,14 +14,9 @@ bool Tensor::packed_nhwc() const {
   return stride == std::array<int, 4>{h * w * c, 1, w * c, c} && n > 0;
 }
 
-bool Tensor::packed_chw() const {
-  return stride[3] == 1 && stride[2] == extent[3] && stride[1] == extent[2] * extent[3];
-}
-
 size_t Filter::at(int k, int c, int i, int j) const {
   const auto [filters, channels, rows, columns] = extent;
-  if (channels_last) return ((size_t(k) * rows + i) * columns + j) * channels + c;
-  return ((size_t(k) * channels + c) * rows + i) * columns + j;
+  return ((size_t(k) * rows + i) * columns + j) * channels + c;
 }
 
 namespace {
@@ -36,7 +31,6 @@ float kept(float v, int bits) {
   memcpy(&v, &word, sizeof v);
   return v;
 }
-double kept(double v, int) { return v; }
 
 // significant is the bits of factors: all; 11 where tensor cores may be used; fewer where
 // types may be converted; and with a transform, whose errors are of the image, not of the
@@ -55,7 +49,6 @@ bool turn(const Call& c) {
 }
 
 // access notes an access to a tensor's elements.
-template <class T>
 std::string access(const Tensor& t, CUdeviceptr p, bool write) {
   const int inner = t.stride[3] == 1 ? 3 : 1, other = 4 - inner;  // contiguous: columns or channels
   for (int n = 0; n < t.extent[0]; n++)
@@ -65,7 +58,7 @@ std::string access(const Tensor& t, CUdeviceptr p, bool write) {
         const bool together = t.stride[inner] == 1 || t.extent[inner] == 1;
         for (int i = 0; i < (together ? 1 : t.extent[inner]); i++) {
           const size_t count = together ? t.extent[inner] : 1;
-          std::string wrong = library::access(library::at(p) + (at + size_t(i) * t.stride[inner]) * sizeof(T), count * sizeof(T), write);
+          std::string wrong = library::access(library::at(p) + (at + size_t(i) * t.stride[inner]) * sizeof(float), count * sizeof(float), write);
           if (!wrong.empty()) return wrong;
         }
       }
@@ -83,33 +76,31 @@ std::string use(CUdeviceptr workspace, size_t bytes) {
   return "";
 }
 
-template <class T>
 struct View {
   const Tensor& t;
-  T* at;
-  T& operator()(int n, int c, int h, int w) const {
+  float* at;
+  float& operator()(int n, int c, int h, int w) const {
     return at[size_t(n) * t.stride[0] + size_t(c) * t.stride[1] + size_t(h) * t.stride[2] + size_t(w) * t.stride[3]];
   }
 };
 
-template <class T>
 struct Sums {
   const Call& c;
-  View<T> x, y;
-  T* w;
+  View x, y;
+  float* w;
   int bits = significant(c);
-  std::vector<T> terms = {};  // of the sum in the making
+  std::vector<float> terms = {};  // of the sum in the making
   bool backwards = turn(c);
 
-  void term(T a, T b) { terms.push_back(kept(a, bits) * kept(b, bits)); }
-  T sum() {
+  void term(float a, float b) { terms.push_back(kept(a, bits) * kept(b, bits)); }
+  float sum() {
     if (backwards) std::reverse(terms.begin(), terms.end());
-    T s = 0;
-    for (T t : terms) s += t;
+    float s = 0;
+    for (float t : terms) s += t;
     terms.clear();
     return s;
   }
-  void put(T& to) { to = c.beta == 0 ? T(c.alpha) * sum() : T(c.alpha) * sum() + T(c.beta) * to; }
+  void put(float& to) { to = c.beta == 0 ? float(c.alpha) * sum() : float(c.alpha) * sum() + float(c.beta) * to; }
 
   // meeting visits the pixel of x that pixel (u, v) of y meets at tap (i, j), if it is in the image.
   template <class Visit>
@@ -169,22 +160,33 @@ struct Sums {
   }
 };
 
-template <class T>
-std::string run_as(const Call& c) {
+// each gives every element of a tensor, and its channel, to change.
+template <class Change>
+void each(const Tensor& t, CUdeviceptr p, Change change) {
+  const View view{t, reinterpret_cast<float*>(library::at(p))};
+  for (int n = 0; n < t.extent[0]; n++)
+    for (int c = 0; c < t.extent[1]; c++)
+      for (int h = 0; h < t.extent[2]; h++)
+        for (int w = 0; w < t.extent[3]; w++) change(view(n, c, h, w), c);
+}
+
+}  // namespace
+
+std::string run(const Call& c) {
   char* w = library::at(c.at_w);
-  auto filters = [&](bool write) { return library::access(w, c.w.elements() * sizeof(T), write); };
+  auto filters = [&](bool write) { return library::access(w, c.w.elements() * sizeof(float), write); };
   const bool reads = c.beta != 0;  // the result, too
   std::string wrong;
-  if (c.kind != kInputGradient || reads) wrong = access<T>(c.x, c.at_x, false);
-  if (wrong.empty() && (c.kind != kForward || reads)) wrong = access<T>(c.y, c.at_y, false);
+  if (c.kind != kInputGradient || reads) wrong = access(c.x, c.at_x, false);
+  if (wrong.empty() && (c.kind != kForward || reads)) wrong = access(c.y, c.at_y, false);
   if (wrong.empty() && (c.kind != kWeightGradient || reads)) wrong = filters(false);
-  if (wrong.empty() && c.kind == kForward) wrong = access<T>(c.y, c.at_y, true);
-  if (wrong.empty() && c.kind == kInputGradient) wrong = access<T>(c.x, c.at_x, true);
+  if (wrong.empty() && c.kind == kForward) wrong = access(c.y, c.at_y, true);
+  if (wrong.empty() && c.kind == kInputGradient) wrong = access(c.x, c.at_x, true);
   if (wrong.empty() && c.kind == kWeightGradient) wrong = filters(true);
   if (wrong.empty() && c.work_bytes > 0) wrong = use(c.work, c.work_bytes);
   if (!wrong.empty()) return "cudnn: " + wrong;
-  auto view = [](const Tensor& t, CUdeviceptr p) { return View<T>{t, reinterpret_cast<T*>(library::at(p))}; };
-  Sums<T> sums{c, view(c.x, c.at_x), view(c.y, c.at_y), reinterpret_cast<T*>(w)};
+  auto view = [](const Tensor& t, CUdeviceptr p) { return View{t, reinterpret_cast<float*>(library::at(p))}; };
+  Sums sums{c, view(c.x, c.at_x), view(c.y, c.at_y), reinterpret_cast<float*>(w)};
   switch (c.kind) {
     case kForward: sums.forward(); break;
     case kInputGradient: sums.input_gradient(); break;
@@ -193,46 +195,22 @@ std::string run_as(const Call& c) {
   return c.bias ? add(c.y, c.at_y, c.bias, 1, 1) : "";
 }
 
-// each gives every element of a tensor, and its channel, to change.
-template <class T, class Change>
-void each(const Tensor& t, CUdeviceptr p, Change change) {
-  const View<T> view{t, reinterpret_cast<T*>(library::at(p))};
-  for (int n = 0; n < t.extent[0]; n++)
-    for (int c = 0; c < t.extent[1]; c++)
-      for (int h = 0; h < t.extent[2]; h++)
-        for (int w = 0; w < t.extent[3]; w++) change(view(n, c, h, w), c);
-}
-
-template <class T>
-std::string add_as(const Tensor& y, CUdeviceptr at, CUdeviceptr bias, double alpha, double beta) {
-  const T* b = reinterpret_cast<const T*>(library::at(bias));
-  std::string wrong = library::access(library::at(bias), y.extent[1] * sizeof(T), false);
-  if (wrong.empty()) wrong = access<T>(y, at, false);
-  if (wrong.empty()) wrong = access<T>(y, at, true);
-  if (!wrong.empty()) return "cudnn: " + wrong;
-  each<T>(y, at, [&](T& v, int c) { v = T(alpha) * b[c] + T(beta) * v; });
-  return "";
-}
-
-template <class T>
-std::string rectify_as(const Tensor& y, CUdeviceptr at) {
-  std::string wrong = access<T>(y, at, false);
-  if (wrong.empty()) wrong = access<T>(y, at, true);
-  if (!wrong.empty()) return "cudnn: " + wrong;
-  each<T>(y, at, [](T& v, int) { v = v < 0 ? 0 : v; });
-  return "";
-}
-
-}  // namespace
-
-std::string run(const Call& c) { return c.x.type == kDouble ? run_as<double>(c) : run_as<float>(c); }
-
 std::string add(const Tensor& y, CUdeviceptr at, CUdeviceptr bias, double alpha, double beta) {
-  return y.type == kDouble ? add_as<double>(y, at, bias, alpha, beta) : add_as<float>(y, at, bias, alpha, beta);
+  const float* b = reinterpret_cast<const float*>(library::at(bias));
+  std::string wrong = library::access(library::at(bias), y.extent[1] * sizeof(float), false);
+  if (wrong.empty()) wrong = access(y, at, false);
+  if (wrong.empty()) wrong = access(y, at, true);
+  if (!wrong.empty()) return "cudnn: " + wrong;
+  each(y, at, [&](float& v, int c) { v = float(alpha) * b[c] + float(beta) * v; });
+  return "";
 }
 
 std::string rectify(const Tensor& y, CUdeviceptr at) {
-  return y.type == kDouble ? rectify_as<double>(y, at) : rectify_as<float>(y, at);
+  std::string wrong = access(y, at, false);
+  if (wrong.empty()) wrong = access(y, at, true);
+  if (!wrong.empty()) return "cudnn: " + wrong;
+  each(y, at, [](float& v, int) { v = v < 0 ? 0 : v; });
+  return "";
 }
 
 }  // namespace dnn

@@ -9,7 +9,7 @@
 
 namespace dnn {
 
-enum Type { kFloat = 0, kDouble = 1 };
+enum Type { kFloat = 0 };
 enum Kind { kForward, kInputGradient, kWeightGradient };
 enum Math { kDefaultMath = 0, kTensorMath = 1, kConvertingMath = 2, kFMAMath = 3 };
 enum Activation { kReLU = 1, kIdentity = 5 };
@@ -19,17 +19,13 @@ struct Tensor {
   int type = -1;
   std::array<int, 4> extent{}, stride{};
 
-  // packed_nhwc: as in a buffer of its own, channels last; packed_chw: channels, rows and
-  // columns lie so, rows last.
+  // packed_nhwc: as in a buffer of its own, channels last.
   bool packed_nhwc() const;
-  bool packed_chw() const;
 };
 
-// Filter is a filter's descriptor: filters, channels, rows, columns, of k×c×h×w or, with channels
-// last, k×h×w×c.
+// Filter is a filter's descriptor: filters, channels, rows, columns, of k×h×w×c.
 struct Filter {
   int type = -1;
-  bool channels_last = false;
   std::array<int, 4> extent{};
 
   size_t at(int k, int c, int i, int j) const;

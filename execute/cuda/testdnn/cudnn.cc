@@ -14,7 +14,7 @@ namespace {
 using namespace dnn;
 
 enum Status { kSuccess = 0, kNotInitialized = 1001, kBadParam = 2000, kNotSupported = 3000, kExecutionFailed = 5000 };
-enum Format { kNCHW = 0, kNHWC = 1 };
+enum Format { kNHWC = 1 };
 enum Mode { kCrossCorrelation = 1 };
 enum NaN { kNotPropagateNaN = 0, kPropagateNaN = 1 };
 
@@ -45,7 +45,7 @@ bool deterministic(Kind kind, int algorithm) { return kind == kForward || (algor
 bool few(const Filter& w) { return w.extent[1] * w.extent[2] * w.extent[3] < 24; }
 
 size_t work_bytes(Kind kind, const Tensor& x, const Filter& w, const Tensor& y, int algorithm) {
-  const size_t size = x.type == kDouble ? 8 : 4, taps = size_t(w.extent[1]) * w.extent[2] * w.extent[3];
+  const size_t size = sizeof(float), taps = size_t(w.extent[1]) * w.extent[2] * w.extent[3];
   if (kind == kForward && algorithm == kGEMM)  // a matrix of every window
     return (size_t(16) << 20) + size * taps * y.extent[0] * y.extent[2] * y.extent[3];
   if (kind == kForward) return algorithm == kPrecomputedGEMM ? 4 * taps : 0;
@@ -60,8 +60,7 @@ int supported(Kind kind, const Tensor& x, const Filter& w, const Tensor& y, cons
   for (int d = 0; d < 2; d++)
     if (y.extent[2 + d] != 1 + (x.extent[2 + d] + 2 * g.pad[d] - w.extent[2 + d]) / g.stride[d]) return kBadParam;
   if (x.type != y.type || x.type != w.type || x.type != g.type || g.mode != kCrossCorrelation) return kNotSupported;
-  if (w.channels_last && (!x.packed_nhwc() || !y.packed_nhwc() || x.type != kFloat || algorithm > 1)) return kNotSupported;
-  if (!w.channels_last && kind != kForward && !y.packed_chw()) return kNotSupported;
+  if (!x.packed_nhwc() || !y.packed_nhwc() || algorithm > 1) return kNotSupported;
   const bool winograd = kind == kForward ? algorithm == kWinograd : kind == kInputGradient && algorithm == kInputWinograd;
   if (winograd && (w.extent[2] != 3 || w.extent[3] != 3 || g.stride[0] != 1 || g.stride[1] != 1 || x.type != kFloat)) return kNotSupported;
   for (int known : kAlgorithms[kind])
@@ -101,8 +100,8 @@ int size_of_work(Kind kind, const void* x, const void* w, const void* y, const v
   return supported(kind, image, filter, result, *static_cast<const Geometry*>(convolution), algorithm);
 }
 
-// scale is a factor as it is passed: float, or double for convolutions of double.
-double scale(const void* p, int type) { return type == kDouble ? *static_cast<const double*>(p) : *static_cast<const float*>(p); }
+// scale is a factor as it is passed.
+double scale(const void* p) { return *static_cast<const float*>(p); }
 
 struct Operands {
   const void *x, *w, *y;  // descriptors
@@ -118,7 +117,7 @@ int make(Kind kind, void* handle, const void* alpha, const Operands& o, const vo
     if (!library::at(CUdeviceptr(p))) return kBadParam;
   auto& x = *static_cast<const Tensor*>(o.x);
   c = Call{kind, x, *static_cast<const Tensor*>(o.y), *static_cast<const Filter*>(o.w), *static_cast<const Geometry*>(convolution), algorithm,
-           CUdeviceptr(o.at_x), CUdeviceptr(o.at_w), CUdeviceptr(o.at_y), CUdeviceptr(work), bytes, scale(alpha, x.type), scale(beta, x.type)};
+           CUdeviceptr(o.at_x), CUdeviceptr(o.at_w), CUdeviceptr(o.at_y), CUdeviceptr(work), bytes, scale(alpha), scale(beta)};
   if (const int status = supported(kind, c.x, c.w, c.y, c.geometry, algorithm)) return status;
   if (bytes < work_bytes(kind, c.x, c.w, c.y, algorithm)) return kBadParam;
   if (bytes > 0 && (!library::at(c.work) || !library::at(c.work + bytes - 1))) return kBadParam;
@@ -183,15 +182,15 @@ DESCRIPTOR(Activation, ActivationMode)
 API cudnnSetTensor4dDescriptorEx(void* d, int type, int n, int c, int h, int w, int ns, int cs, int hs, int ws) {
   for (int v : {n, c, h, w, ns, cs, hs, ws})
     if (v < 1) return kBadParam;
-  if (!d || (type != kFloat && type != kDouble)) return kBadParam;
+  if (!d || type != kFloat) return kBadParam;
   *static_cast<Tensor*>(d) = Tensor{type, {n, c, h, w}, {ns, cs, hs, ws}};
   return kSuccess;
 }
 API cudnnSetFilter4dDescriptor(void* d, int type, int format, int k, int c, int h, int w) {
   for (int v : {k, c, h, w})
     if (v < 1) return kBadParam;
-  if (!d || (type != kFloat && type != kDouble) || (format != kNCHW && format != kNHWC)) return kBadParam;
-  *static_cast<Filter*>(d) = Filter{type, format == kNHWC, {k, c, h, w}};
+  if (!d || type != kFloat || format != kNHWC) return kBadParam;
+  *static_cast<Filter*>(d) = Filter{type, {k, c, h, w}};
   return kSuccess;
 }
 API cudnnSetConvolution2dDescriptor(void* d, int pad_h, int pad_w, int u, int v, int dilation_h, int dilation_w, int mode, int type) {
@@ -263,7 +262,7 @@ API cudnnAddTensor(void* handle, void* alpha, void* a, void* at_a, void* beta, v
   if (!handle || !a || !c || !library::at(CUdeviceptr(at_a)) || !library::at(CUdeviceptr(at_c))) return kBadParam;
   const Tensor from = *static_cast<const Tensor*>(a), to = *static_cast<const Tensor*>(c);
   if (from.type != to.type || from.extent != std::array<int, 4>{1, to.extent[1], 1, 1}) return kNotSupported;
-  return enqueue(handle, "add tensor", [=, alpha = scale(alpha, to.type), beta = scale(beta, to.type)] {
+  return enqueue(handle, "add tensor", [=, alpha = scale(alpha), beta = scale(beta)] {
     return add(to, CUdeviceptr(at_c), CUdeviceptr(at_a), alpha, beta);
   });
 }
@@ -274,6 +273,6 @@ API cudnnActivationForward(void* handle, void* activation, void* alpha, void* x,
   auto& how = *static_cast<const ActivationMode*>(activation);
   // Only what dahl does: NaN kept, and in place, where the strides must be the same.
   if (how.mode != kReLU || how.nan != kPropagateNaN || at_x != at_y || static_cast<const Tensor*>(x)->stride != to.stride) return kNotSupported;
-  if (scale(alpha, to.type) != 1 || scale(beta, to.type) != 0) return kNotSupported;
+  if (scale(alpha) != 1 || scale(beta) != 0) return kNotSupported;
   return enqueue(handle, "activation", [=] { return rectify(to, CUdeviceptr(at_y)); });
 }

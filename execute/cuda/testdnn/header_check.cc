@@ -46,8 +46,6 @@ FUNCTION(add_tensor, cudnnAddTensor);
 FUNCTION(activate, cudnnActivationForward);
 
 VALUE(ours::kFloat, CUDNN_DATA_FLOAT);
-VALUE(ours::kDouble, CUDNN_DATA_DOUBLE);
-VALUE(ours::kNCHW, CUDNN_TENSOR_NCHW);
 VALUE(ours::kNHWC, CUDNN_TENSOR_NHWC);
 VALUE(ours::kCrossCorrelation, CUDNN_CROSS_CORRELATION);
 VALUE(ours::kDefaultMath, CUDNN_DEFAULT_MATH);

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"cmp"
@@ -18,11 +18,13 @@ import (
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/rundir/tables"
 	"dahl/schedule"
 )
 
-func newKernels([]string) *cobra.Command {
+// NewKernels is the command kernels, with what loads a run directory.
+func NewKernels(load func(dir string) (*rundir.Loaded, error)) *cobra.Command {
 	var asJSON, variants bool
 	cmd := &cobra.Command{
 		Use:   "kernels [DIR | PLATFORM]",
@@ -48,14 +50,14 @@ Operations of the kind host are done by dahl itself.`,
 			if len(args) == 0 {
 				return listKernels(cmd.OutOrStdout(), asJSON)
 			}
-			rows, title, err := kernelTimes(args[0])
+			rows, title, err := timesOf(args[0], load)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), struct {
 					Source  string       `json:"source"`
-					Kernels []kernelTime `json:"kernels"`
+					Kernels []KernelTime `json:"kernels"`
 				}{title, rows})
 			}
 			print := printKernelTimes
@@ -71,8 +73,8 @@ Operations of the kind host are done by dahl itself.`,
 	return cmd
 }
 
-// kernelLine is one operation of the table.
-type kernelLine struct {
+// KernelLine is one operation of the table.
+type KernelLine struct {
 	Op       string   `json:"op"`
 	Operands []string `json:"operands"`
 	Params   []string `json:"params,omitempty"`
@@ -87,9 +89,9 @@ type kernelLine struct {
 var kindsOfVariants = []string{kernels.DeviceCPU, kernels.CUDA}
 
 func listKernels(out io.Writer, asJSON bool) error {
-	var lines []kernelLine
+	var lines []KernelLine
 	for _, k := range kernels.Kernels() {
-		line := kernelLine{Op: k.Op, Operands: cli.Texts(k.Operands, operandText), Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
+		line := KernelLine{Op: k.Op, Operands: cli.Texts(k.Operands, operandText), Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for j := range k.Variants {
 			v := &k.Variants[j]
 			line.Variants = append(line.Variants, v.Name)
@@ -103,7 +105,7 @@ func listKernels(out io.Writer, asJSON bool) error {
 	}
 	if asJSON {
 		return cli.PrintJSON(out, struct {
-			Kernels []kernelLine `json:"kernels"`
+			Kernels []KernelLine `json:"kernels"`
 		}{lines})
 	}
 	for i := range lines {
@@ -133,7 +135,7 @@ func listLibraries(out io.Writer) {
 
 // print writes what the operation computes, its operands, and a line of variants for each
 // kind of device.
-func (l *kernelLine) print(out io.Writer) {
+func (l *KernelLine) print(out io.Writer) {
 	const format = "%-18s %s\n"
 	fmt.Fprintf(out, format, l.Op, l.Doc)
 	operands := strings.Join(l.Operands, ", ")
@@ -161,8 +163,8 @@ func operandText(o kernels.Operand) string {
 	return text
 }
 
-// kernelTime is how long one kernel took, by variant, shape and place.
-type kernelTime struct {
+// KernelTime is how long one kernel took, by variant, shape and place.
+type KernelTime struct {
 	Op      string `json:"op"`
 	Variant string `json:"variant"`
 	Type    string `json:"type"`
@@ -182,20 +184,20 @@ type kernelTime struct {
 	total float64 // seconds, by which the rows are ordered
 }
 
-func (k *kernelTime) setRates(flops float64, bytes int64) {
+func (k *KernelTime) setRates(flops float64, bytes int64) {
 	k.GFlopsPerSec = cli.Ratio(flops, k.MedianS) / 1e9
 	k.GBPerSec = cli.Ratio(float64(bytes), k.MedianS) / 1e9
 	k.total = k.MedianS * float64(k.Count)
 }
 
-// kernelTimes reads a run directory or a platform file.
-func kernelTimes(path string) (rows []kernelTime, title string, err error) {
+// timesOf reads a run directory or a platform file.
+func timesOf(path string, load func(dir string) (*rundir.Loaded, error)) (rows []KernelTime, title string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		r, err := loadRun(path)
+		r, err := load(path)
 		if err != nil {
 			return nil, "", err
 		}
-		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, naming.Count(r.Schedule.Steps, "step")), nil
+		return timesIn(r), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, naming.Count(r.Schedule.Steps, "step")), nil
 	}
 	p, err := cli.LoadPlatform(path)
 	if err != nil {
@@ -205,20 +207,20 @@ func kernelTimes(path string) (rows []kernelTime, title string, err error) {
 		return nil, "", cli.InputErrorf("%s holds no measured kernels; dahl calibrate writes a file that does", path)
 	}
 	for _, m := range p.Models {
-		k := kernelTime{Op: m.Op, Variant: m.Variant, Type: m.Type, Shape: m.Shape, Device: m.Device, Clock: m.Clock, Active: m.Active,
+		k := KernelTime{Op: m.Op, Variant: m.Variant, Type: m.Type, Shape: m.Shape, Device: m.Device, Clock: m.Clock, Active: m.Active,
 			Count: m.Count, MedianS: m.MedianNs / 1e9, P95S: m.P95Ns / 1e9}
 		k.setRates(m.Flops, m.MovedBytes)
 		rows = append(rows, k)
 	}
-	slices.SortStableFunc(rows, func(a, b kernelTime) int {
+	slices.SortStableFunc(rows, func(a, b KernelTime) int {
 		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type),
 			cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active))
 	})
 	return rows, fmt.Sprintf("%s: calibration of %s", path, p.Name), nil
 }
 
-// kernelTimes are the times of a schedule's spans, the most costly kernel first.
-func (r *loadedRun) kernelTimes() []kernelTime {
+// timesIn are the times of a schedule's spans, the most costly kernel first.
+func timesIn(r *rundir.Loaded) []KernelTime {
 	type key struct {
 		op, typ, shape string
 		device         platform.DeviceID
@@ -233,9 +235,9 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		}
 		return k, s.End - s.Start
 	})
-	var rows []kernelTime
+	var rows []KernelTime
 	for k, durations := range times {
-		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
+		row := KernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
 			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
 		if c, ok := r.Problem.Costs.Of(first[k], k.device); ok {
 			row.Variant = c.Variant
@@ -246,13 +248,13 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		row.MeanS = row.total / float64(len(durations))
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b kernelTime) int {
+	slices.SortFunc(rows, func(a, b KernelTime) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Device, b.Device))
 	})
 	return rows
 }
 
-func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
+func printKernelTimes(out io.Writer, title string, rows []KernelTime) {
 	fmt.Fprintln(out, title)
 	shape := len("shape")
 	for i := range rows {
@@ -283,7 +285,7 @@ type variantRow struct {
 
 // printByVariant writes a Markdown table for each device: calls by variants, as far as
 // these were calibrated, in microseconds, the fastest marked.
-func printByVariant(out io.Writer, title string, times []kernelTime) {
+func printByVariant(out io.Writer, title string, times []KernelTime) {
 	fmt.Fprintln(out, title)
 	var devices []string
 	for i := range times {
@@ -320,7 +322,7 @@ func printByVariant(out io.Writer, title string, times []kernelTime) {
 // byVariant puts the times of calls together, and lists the variants that any of them has,
 // in the order of the operations' own lists. Times without one, such as those of the host's
 // operations, are left out.
-func byVariant(times []kernelTime, device string) (rows []*variantRow, variants []string) {
+func byVariant(times []KernelTime, device string) (rows []*variantRow, variants []string) {
 	seen := map[string]bool{}
 	for i := range times {
 		t := &times[i]

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 // Calls of two devices by variants: dense 3 µs by cuda and 2 µs by cublas, which is faster;
 // what was measured beside other busy units, or has no variant, is in no table.
 func TestPrintByVariant(t *testing.T) {
-	times := []kernelTime{
+	times := []KernelTime{
 		{Op: "dense", Variant: "cublas", Type: "float32", Shape: "2x3", Device: "gpu", Active: 1, MedianS: 2e-6},
 		{Op: "dense", Variant: "cuda", Type: "float32", Shape: "2x3", Device: "gpu", Active: 1, MedianS: 3e-6},
 		{Op: "dense", Variant: "go", Type: "float32", Shape: "2x3", Device: "cpu", Active: 1, MedianS: 70e-6},

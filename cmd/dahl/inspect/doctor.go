@@ -1,4 +1,7 @@
-package main
+// Package inspect has the commands of dahl that only look: at this machine, and at kernels and how long they took.
+//
+// Read first: [NewDoctor], [NewKernels].
+package inspect
 
 import (
 	"bytes"
@@ -20,18 +23,20 @@ import (
 	"dahl/naming"
 	"dahl/platform"
 	"dahl/train/budget"
+	"dahl/train/setclock"
 )
 
-// finding is something of this machine that dahl uses or lacks.
-type finding struct {
+// Finding is something of this machine that dahl uses or lacks.
+type Finding struct {
 	Of      string `json:"of"`
 	Has     bool   `json:"has"`
 	Text    string `json:"text"`              // what there is, or why there is none and what to do
 	Command string `json:"command,omitempty"` // that gives it
 }
 
-func newDoctor([]string) *cobra.Command {
-	var out output
+// NewDoctor is the command doctor. Its machine has clocks that are set by a system, and it says what a calibration takes.
+func NewDoctor(clocks func() (*setclock.System, error), calibration string) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "say what this machine has and what can be measured on it",
@@ -41,31 +46,31 @@ be set, and says what a calibration takes. Where something is missing it says wh
 with the command that gives it, a virtual machine, or hardware that does not count. It looks at
 each counter of energy until that has moved, and for a second at most, and changes nothing.`,
 		Example: "  dahl doctor\n  dahl doctor --json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := execute.Detect()
 			if err != nil {
 				return err
 			}
-			found := thisHost().examine(p)
-			if out.json {
+			found := thisHost(clocks).examine(p, calibration)
+			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), found)
 			}
 			return printFindings(cmd.OutOrStdout(), found)
 		},
 	}
-	cmd.Flags().BoolVar(&out.json, "json", false, "print one JSON object instead of text")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
-// findings is the object that --json prints.
-type findings struct {
+// Findings is the object that --json prints.
+type Findings struct {
 	Machine  string    `json:"machine"`
-	Findings []finding `json:"findings"`
+	Findings []Finding `json:"Findings"`
 }
 
-func (all *findings) add(of, text string, err error) {
-	f := finding{Of: of, Has: err == nil, Text: text}
+func (all *Findings) add(of, text string, err error) {
+	f := Finding{Of: of, Has: err == nil, Text: text}
 	if err != nil {
 		f.Text = cli.OneLine(err)
 	}
@@ -83,22 +88,23 @@ type examined struct {
 	gpus      func() ([]execute.GPU, error)
 	library   func(name string) (file string, err error)
 	gpuMeters func() ([]energy.GPUMeters, error)
+	clocks    func() (*setclock.System, error)
 }
 
 // thisHost is the machine on which this program runs.
-func thisHost() *examined {
+func thisHost(clocks func() (*setclock.System, error)) *examined {
 	flags, _ := os.ReadFile("/proc/cpuinfo") // where there is none, nothing says so
 	return &examined{
 		virtual:   bytes.Contains(flags, []byte(" hypervisor")),
 		processor: func() (energy.Meter, error) { return energy.OpenRAPL(energy.PowercapRoot) },
 		celsius:   energy.PackageSensor(energy.ThermalRoot),
-		gpus:      execute.GPUs, library: execute.LibraryFile, gpuMeters: energy.OpenGPUs,
+		gpus:      execute.GPUs, library: execute.LibraryFile, gpuMeters: energy.OpenGPUs, clocks: clocks,
 	}
 }
 
 // examine looks at everything; the platform is the machine as it is detected.
-func (h *examined) examine(p *platform.Platform) *findings {
-	all, cpu := &findings{Machine: p.Name}, &p.Devices[0]
+func (h *examined) examine(p *platform.Platform, calibration string) *Findings {
+	all, cpu := &Findings{Machine: p.Name}, &p.Devices[0]
 	all.add("processor", fmt.Sprintf("%s; caches of %s (second level) and %s (third)", naming.Count(cpu.Count, "core"), cli.ShortBytes(cpu.L2Bytes), cli.ShortBytes(cpu.L3Bytes)), nil)
 	all.add("kernels", kernelsHere(), nil)
 	all.add("memory", fmt.Sprintf("%s, of which %s may still be taken", cli.ShortBytes(p.Memories[0].CapacityBytes), cli.ShortBytes(budget.Available().Bytes)), nil)
@@ -108,9 +114,9 @@ func (h *examined) examine(p *platform.Platform) *findings {
 	text, err = h.temperature()
 	all.add("temperature", text, err)
 	h.examineGPUMeters(all)
-	text, err = clocksOf(p)
+	text, err = h.clocksOf(p)
 	all.add("clocks of processors", text, err)
-	all.add("calibration", calibrationTime(), nil)
+	all.add("calibration", calibration, nil)
 	return all
 }
 
@@ -132,7 +138,7 @@ func kernelsHere() string {
 }
 
 // examineGPUs lists GPUs and the libraries that the program would load for them.
-func (h *examined) examineGPUs(all *findings) {
+func (h *examined) examineGPUs(all *Findings) {
 	gpus, err := h.gpus()
 	for i, g := range gpus {
 		all.add("GPU "+fmt.Sprint(i), fmt.Sprintf("%s with %s, compute capability %d.%d", g.Name, cli.ShortBytes(g.MemoryBytes), g.Capability/10, g.Capability%10), nil)
@@ -157,15 +163,15 @@ func (h *examined) processorMeter() (string, error) {
 	case err != nil:
 		return "", err
 	}
-	text, err := believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: meter})
+	text, err := Believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: meter})
 	if err != nil {
 		return "", fmt.Errorf("%w; they are modelled by the platform's watts", err)
 	}
 	return "RAPL counts them" + text + "; calibrate measures their watts", meter.Close()
 }
 
-// believed looks at a meter. It says which of its counters are one, or which cannot be believed.
-func believed(m energy.Metered) (string, error) {
+// Believed looks at a meter. It says which of its counters are one, or which cannot be believed.
+func Believed(m energy.Metered) (string, error) {
 	states := energy.Look([]energy.Metered{m})
 	var merged []string
 	for i := range states {
@@ -189,7 +195,7 @@ func (h *examined) temperature() (string, error) {
 }
 
 // examineGPUMeters says of every GPU by what its joules are counted, or why they are not.
-func (h *examined) examineGPUMeters(all *findings) {
+func (h *examined) examineGPUMeters(all *Findings) {
 	meters, err := h.gpuMeters()
 	if err != nil {
 		all.add("joules of GPUs", "", err)
@@ -224,8 +230,8 @@ func gpuMeter(g *energy.GPU, states []energy.MeterState) (string, error) {
 }
 
 // clocksOf says between which frequencies --set-clocks may set processors.
-func clocksOf(p *platform.Platform) (string, error) {
-	here, err := clocksHere()
+func (h *examined) clocksOf(p *platform.Platform) (string, error) {
+	here, err := h.clocks()
 	if err != nil {
 		return "", err
 	}
@@ -233,14 +239,8 @@ func clocksOf(p *platform.Platform) (string, error) {
 	return fmt.Sprintf("%s to %s GHz by --set-clocks", cli.ThreeDigits(least/1e9), cli.ThreeDigits(most/1e9)), err
 }
 
-// calibrationTime says what calibrate measures by default and about how long.
-func calibrationTime() string {
-	return fmt.Sprintf("dahl calibrate --out here.toml takes about %v for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
-		calibrationPerModel, strings.Join(calibratedModels, ", "))
-}
-
 // printFindings writes a line for each, what is missing with a mark.
-func printFindings(w io.Writer, all *findings) error {
+func printFindings(w io.Writer, all *Findings) error {
 	fmt.Fprintln(w, all.Machine)
 	for _, f := range all.Findings {
 		mark := "yes"
