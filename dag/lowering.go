@@ -3,7 +3,6 @@ package dag
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 )
 
 // Lowering says how a network becomes a graph: the granularity of every layer, and which are computed twice. It is data, so
@@ -20,27 +19,19 @@ type Lowering struct {
 	MicroBatches int `json:",omitzero"`
 }
 
-// UnmarshalJSON also takes the form of older plans, which name the layout of images and say whether layers are fused. It
-// refuses another layout than channels last, and layers that are not fused.
+// UnmarshalJSON also takes the form of older runs and plans, which said in which layout images are and whether layers are
+// fused. It keeps neither. The hash of its graph tells a plan apart that was made for another form.
 func (l *Lowering) UnmarshalJSON(data []byte) error {
 	type fields Lowering // without this method
 	older := struct {
 		*fields
 		Layout string
 		Fused  bool
-	}{(*fields)(l), channelsLast, true}
+	}{fields: (*fields)(l)}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&older); err != nil {
-		return err
-	}
-	if older.Layout != channelsLast || !older.Fused {
-		return fmt.Errorf("lowering: layout %q and fused %v; images have their channels last (%q), and layers are fused", older.Layout, older.Fused, channelsLast)
-	}
-	return nil
+	return dec.Decode(&older)
 }
-
-const channelsLast = "nhwc" // the layout of images in older plans
 
 // Dimension is a dimension of a layer's computation, along which it may be cut.
 type Dimension int

@@ -44,7 +44,7 @@ bool deterministic(Kind kind, int algorithm) { return kind == kForward || (algor
 // A few taps are not worth precomputed indices.
 bool few(const Filter& w) { return w.extent[1] * w.extent[2] * w.extent[3] < 24; }
 
-size_t work_bytes(Kind kind, const Tensor& x, const Filter& w, const Tensor& y, int algorithm) {
+size_t work_bytes(Kind kind, const Filter& w, const Tensor& y, int algorithm) {
   const size_t size = sizeof(float), taps = size_t(w.extent[1]) * w.extent[2] * w.extent[3];
   if (kind == kForward && algorithm == kGEMM)  // a matrix of every window
     return (size_t(16) << 20) + size * taps * y.extent[0] * y.extent[2] * y.extent[3];
@@ -85,7 +85,7 @@ int list(Kind kind, void* handle, const void* x, const void* w, const void* y, c
     for (int a : order) {
       if (*given == asked) return kSuccess;
       const int status = supported(kind, image, filter, result, geometry, a);
-      out[*given] = {a, status, float(*given), work_bytes(kind, image, filter, result, a), deterministic(kind, a), math, {}};
+      out[*given] = {a, status, float(*given), work_bytes(kind, filter, result, a), deterministic(kind, a), math, {}};
       ++*given;
     }
   return kSuccess;
@@ -96,7 +96,7 @@ int size_of_work(Kind kind, const void* x, const void* w, const void* y, const v
   auto& image = *static_cast<const Tensor*>(x);
   auto& result = *static_cast<const Tensor*>(y);
   auto& filter = *static_cast<const Filter*>(w);
-  *bytes = work_bytes(kind, image, filter, result, algorithm);
+  *bytes = work_bytes(kind, filter, result, algorithm);
   return supported(kind, image, filter, result, *static_cast<const Geometry*>(convolution), algorithm);
 }
 
@@ -119,7 +119,7 @@ int make(Kind kind, void* handle, const void* alpha, const Operands& o, const vo
   c = Call{kind, x, *static_cast<const Tensor*>(o.y), *static_cast<const Filter*>(o.w), *static_cast<const Geometry*>(convolution), algorithm,
            CUdeviceptr(o.at_x), CUdeviceptr(o.at_w), CUdeviceptr(o.at_y), CUdeviceptr(work), bytes, scale(alpha), scale(beta)};
   if (const int status = supported(kind, c.x, c.w, c.y, c.geometry, algorithm)) return status;
-  if (bytes < work_bytes(kind, c.x, c.w, c.y, algorithm)) return kBadParam;
+  if (bytes < work_bytes(kind, c.w, c.y, algorithm)) return kBadParam;
   if (bytes > 0 && (!library::at(c.work) || !library::at(c.work + bytes - 1))) return kBadParam;
   return kSuccess;
 }
