@@ -1,6 +1,9 @@
 package kernels
 
 import (
+	"slices"
+
+	"dahl/dag"
 	"dahl/kernels/cuda"
 	"dahl/kernels/simd"
 )
@@ -9,48 +12,44 @@ import (
 // those of conv2d.nhwc with a pass of moments.nhwc behind them, so that their bits are those of the two operations
 // one after the other.
 
-var conv2dNHWCMoments = Kernel{
-	Op: "conv2d.nhwc.moments", Doc: "y = x ⋆ w + b, with relu = 1 its positive part, s and q = moments of y; channels last",
-	Operands: []Operand{
-		writes("s", Real, "n g:f"), writes("q", Real, "n g:f"),
-		writes("y", Real, "n oh ow g:f"),
-		reads("x", Real, "n "+windowIndices+" g:c"),
-		reads("w", Real, "i j c g:f"),
-		optional(reads("b", Real, "g:f")),
-	},
-	Params: reluParams, Options: slidingOptions, Sizes: groupSizes, Whole: "oh ow",
-	Check:    checkFlag("relu"),
-	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return (4+s.Param("relu"))*s.volume(2) + biasFlops(s, 5, 2) },
-	Variants: withMoments(&conv2dNHWC),
+// withMoments is the convolution with the moments of its output before its operands.
+func withMoments(convolution Kernel) Kernel {
+	k := convolution
+	k.Doc = convolution.Doc + ", s and q = moments of y"
+	k.Operands = slices.Concat([]Operand{writes("s", Real, "n g:f"), writes("q", Real, "n g:f")}, convolution.Operands)
+	k.Operands[2].Modes = []dag.Mode{dag.Write}
+	k.Whole = "oh ow"
+	k.Check = func(s *Spec) error { return convolution.Check(convolutionOf(s)) }
+	k.Flops = func(s *Spec) float64 { return 4*s.volume(2) + convolution.Flops(convolutionOf(s)) }
+	k.Variants = nil
+	for _, v := range convolution.Variants {
+		if v.Library == "" {
+			k.Variants = append(k.Variants, v.thenMoments())
+		}
+	}
+	return k
 }
 
-// withMoments are the variants of a convolution with the moments of its output.
-func withMoments(convolution *Kernel) (all []Variant) {
-	for _, v := range convolution.Variants {
-		if v.Library != "" {
-			continue
+// thenMoments is the variant of a convolution with moments.
+func (v Variant) thenMoments() Variant {
+	both := v
+	both.Doc = v.Doc + "; then moments"
+	both.WorkspaceBytes = func(s *Spec) int64 {
+		bytes := channelWorkspace(2)(s)
+		if v.WorkspaceBytes != nil {
+			bytes = max(bytes, v.WorkspaceBytes(convolutionOf(s)))
 		}
-		both, takes, workspace := v, v.Takes, v.WorkspaceBytes
-		both.Doc = v.Doc + "; then moments"
-		both.WorkspaceBytes = func(s *Spec) int64 {
-			bytes := channelWorkspace(2)(s)
-			if workspace != nil {
-				bytes = max(bytes, workspace(convolutionOf(s, convolution.Op)))
-			}
-			return bytes
-		}
-		if takes != nil {
-			both.Takes = func(s *Spec) error { return takes(convolutionOf(s, convolution.Op)) }
-		}
-		if v.Kind == CUDA {
-			both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
-		} else {
-			both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")
-		}
-		all = append(all, both)
+		return bytes
 	}
-	return all
+	if v.Takes != nil {
+		both.Takes = func(s *Spec) error { return v.Takes(convolutionOf(s)) }
+	}
+	if v.Kind == CUDA {
+		both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
+	} else {
+		both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")
+	}
+	return both
 }
 
 // thenMoments is a convolution and the moments of its output. The operands of the one are the last of the call's, those of
@@ -74,9 +73,9 @@ func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) fu
 }
 
 // convolutionOf is the call of the convolution.
-func convolutionOf(s *Spec, op string) *Spec {
+func convolutionOf(s *Spec) *Spec {
 	c := *s
-	c.Op, c.Operands = op, s.Operands[2:]
+	c.Operands = s.Operands[2:]
 	return &c
 }
 

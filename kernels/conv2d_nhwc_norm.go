@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"slices"
-	"strings"
 	"unsafe"
 
 	"dahl/dag"
@@ -11,7 +10,7 @@ import (
 )
 
 // A convolution behind a batch normalisation and its ReLU normalises what it reads, so that the normalised map need not
-// be in memory. Of an operation conv2d.nhwc…, the operation conv2d.nhwc.norm… takes, in the place of x,
+// be in memory. With Norm an operation takes, in the place of x,
 //
 //	max(0, (x - k0)·k1 + k2)    with the operand k of batchnorm.nhwc behind x
 //
@@ -19,36 +18,18 @@ import (
 // Winograd's a few tiles on their way to the domain, and the others all, in the workspace. The bits of normalised values are
 // those of batchnorm.nhwc.
 
-var (
-	conv2dNHWCNorm            = normed{x: 1, filters: 3}.of(&conv2dNHWC)
-	conv2dNHWCNormMoments     = normed{x: 3, filters: 5}.with(&conv2dNHWCMoments, withMoments(&conv2dNHWCNorm))
-	conv2dNHWCNormDw          = normed{x: 2, filters: 0}.of(&conv2dNHWCDw)
-	conv2dNHWCNormDwSGD       = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGD)
-	conv2dNHWCNormDwSGDNoBias = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGDNoBias)
-)
-
-// normSuffix follows the name of conv2d.nhwc in theirs.
-const normSuffix = ".norm"
-
 // normed is which operands of such an operation are the image and the filters.
 type normed struct{ x, filters int }
 
 // of is the operation that normalises the image of another one.
-func (n normed) of(plain *Kernel) Kernel {
-	var variants []Variant
-	for _, v := range plain.Variants {
-		variants = append(variants, n.variant(v))
-	}
-	return n.with(plain, variants)
-}
-
-// with is the operation that normalises the image of another one, with variants of its own.
-func (n normed) with(plain *Kernel, variants []Variant) Kernel {
-	k := plain.clone()
-	k.Op = strings.Replace(plain.Op, conv2dNHWC.Op, conv2dNHWC.Op+normSuffix, 1)
+func (n normed) of(plain Kernel) Kernel {
+	k := plain
 	k.Doc = plain.Doc + ", with max(0, (x - k0)·k1 + k2) for x"
-	k.Operands = slices.Insert(k.Operands, n.x+1, reads("k", Real, "4 g:c"))
-	k.Variants = variants
+	k.Operands = slices.Insert(slices.Clone(plain.Operands), n.x+1, reads("k", Real, "4 g:c"))
+	k.Variants = nil
+	for _, v := range plain.Variants {
+		k.Variants = append(k.Variants, n.variant(v))
+	}
 	if plain.Check != nil {
 		k.Check = func(s *Spec) error { return plain.Check(n.plain(s)) }
 	}
@@ -59,7 +40,7 @@ func (n normed) with(plain *Kernel, variants []Variant) Kernel {
 // plain is the call without k.
 func (n normed) plain(s *Spec) *Spec {
 	c := *s
-	c.Op, c.Operands = strings.Replace(s.Op, normSuffix, "", 1), slices.Delete(slices.Clone(s.Operands), n.x+1, n.x+2)
+	c.Operands = slices.Delete(slices.Clone(s.Operands), n.x+1, n.x+2)
 	return &c
 }
 

@@ -272,11 +272,11 @@ func copyElements(c *DeviceCall) []cuda.Launch {
 // biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.
 // any is false without a bias.
 func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool) {
-	if l.hyper == 0 {
-		p = l.weightProducts(c)[0]
-	} else {
-		p = l.descentProducts(c)[0]
+	var with Attributes
+	if l.hyper != 0 {
+		with = SGD
 	}
+	p = l.gradientProducts(with)(c)[0]
 	if p.ones == noOnes {
 		return p, false
 	}

@@ -88,7 +88,7 @@ func denseDwProducts(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-func denseDwSGDProducts(call *DeviceCall) []productParams {
+func denseDescentProducts(call *DeviceCall) []productParams {
 	b, vw := call.afterHyper(3)
 	p := denseGradient(call, 1, 2, b > 0)
 	p.matrixResult(&call.Args[0])

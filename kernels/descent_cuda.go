@@ -44,23 +44,9 @@ func (p *productParams) descends(call *DeviceCall, hyper int) bool {
 	return p.momentum != 0
 }
 
-func (c *convolution) descentProducts(call *DeviceCall) []productParams {
-	dy := &call.Args[1]
-	other := imageOperand(dy).vectorised(call.Type, dy.Shape[3])
-	return []productParams{c.descent(call, other, 2, 3, gradientSweep(call, asPyTorch, dy.pixels()))}
-}
-
-// unpooledDescent is the descent of a convolution with pooling.
-func unpooledDescent(call *DeviceCall) []productParams {
-	dy, pool := unpooled(call, 1, 2)
-	p := convolutionLast.descent(call, dy, 3, 4, gradientSweep(call, asPyTorch, coveredPixels(call, &call.Args[1])))
-	p.pool = pool
-	return []productParams{p}
-}
-
-// denseNHWCDescent is the descent of a dense layer. It is that of a convolution with one pixel
+// mappedDescent is the descent of a dense layer that is Mapped. It is that of a convolution with one pixel
 // per sample whose window is the map.
-func denseNHWCDescent(call *DeviceCall) []productParams {
+func mappedDescent(call *DeviceCall) []productParams {
 	w, dy := &call.Args[0], &call.Args[1]
 	pixels := triple{dy.Shape[0], 1, 1}
 	other := mapOperand(dy.Addr, pixels, triple{dy.Stride[0], 0, 0}, dy.Shape[1], 1).vectorised(call.Type, dy.Shape[1])
