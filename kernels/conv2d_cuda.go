@@ -207,7 +207,7 @@ func (c *convolution) gradientProducts(with Attributes) products {
 		}
 		var p productParams
 		if with.Has(SGD) {
-			p = c.descent(call, other, x, x+1, gradientSweep(call, asPyTorch, pixels))
+			p = c.descent(call, with, other, x, gradientSweep(call, asPyTorch, pixels))
 		} else {
 			p = c.gradient(call, other, x, x+1, pixels)
 		}

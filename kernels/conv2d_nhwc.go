@@ -80,20 +80,18 @@ func checkReLU(s *Spec) error {
 	return err
 }
 
-// window is the product of filter f with window u, v of sample n. It takes some channels at a time.
-func window[T Float](g *windowing, x, w *map4[T], n, u, v, f, some int) T {
+// window is the product of filter f with window u, v of sample n.
+func window[T Float](g *windowing, x, w *map4[T], n, u, v, f int) T {
 	var sum T
 	before := f / (w.extent[3] / g.groups) * w.extent[2] // channels of the groups before that of f
-	for first := 0; first < w.extent[2]; first += some {
-		for i := range w.extent[0] {
-			for j := range w.extent[1] {
-				a, b := g.rows.image(u, i), g.columns.image(v, j)
-				if a < 0 || a >= x.extent[1] || b < 0 || b >= x.extent[2] {
-					continue
-				}
-				for c := first; c < first+some; c++ {
-					sum += w.elems[w.at(i, j, c, f)] * x.elems[x.at(n, a, b, before+c)]
-				}
+	for i := range w.extent[0] {
+		for j := range w.extent[1] {
+			a, b := g.rows.image(u, i), g.columns.image(v, j)
+			if a < 0 || a >= x.extent[1] || b < 0 || b >= x.extent[2] {
+				continue
+			}
+			for c := range w.extent[2] {
+				sum += w.elems[w.at(i, j, c, f)] * x.elems[x.at(n, a, b, before+c)]
 			}
 		}
 	}

@@ -42,13 +42,13 @@ func convolutionDwWith(k Kernel) Kernel {
 
 // gradientVariants are the variants beside the reference. Winograd's have no pooling.
 func gradientVariants(k *Kernel) (all [][]Variant) {
-	library := libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: k.With.Has(Pool)}
+	library := libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, with: k.With}
 	family, doc, then, rows := convolutionLast.weights, "a product with the transposed image per zone of pixels", "", 0
 	if k.With.Has(Pool) {
 		family, doc = unpooledWeights, "maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time"
 	}
 	if k.With.Has(SGD) {
-		library.hyper, then, rows = 3, ", in the workspace, then sgd by some filters at a time", 2
+		then, rows = ", in the workspace, then sgd by some filters at a time", 2
 	}
 	all = append(all, atLevels(doc+then, convolutionDwAt[float32](k.With), convolutionDwAt[float64](k.With), convolutionDwWorkspace(k.With)))
 	if !k.With.Has(Pool) {
@@ -75,7 +75,7 @@ func convGradientOf[T Float](call *Call, with Attributes) (g convGradient[T], re
 		x++
 	}
 	if with.Has(SGD) {
-		g.convDescent, rest = convDescentOf[T](call, x+1)
+		g.convDescent, rest = convDescentOf[T](call, x+1, with)
 	} else {
 		g.dw, g.add, rest = map4Of[T](&call.Args[0]), call.Args[0].Accumulates(), call.Work
 		if x+1 < len(call.Args) {
@@ -151,8 +151,8 @@ type convDescent[T Float] struct {
 
 // convDescentOf takes the gradients, that of the bias as zeros, from the workspace. The sums and later
 // run need the rest.
-func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byte) {
-	d.descent = descentOf[T](call, hyper)
+func convDescentOf[T Float](call *Call, hyper int, with Attributes) (d convDescent[T], rest []byte) {
+	d.descent = descentOf[T](call, hyper, with)
 	e := [4]int(d.w.Shape)
 	filter := e[1] * e[2] * e[3]
 	dw, rest := scratch[T](call.Work, wholeLines(e[0]*filter))

@@ -19,8 +19,8 @@ func withMoments(convolution Kernel) Kernel {
 	k.Operands = slices.Concat([]Operand{writes("s", Real, "n g:f"), writes("q", Real, "n g:f")}, convolution.Operands)
 	k.Operands[2].Modes = []dag.Mode{dag.Write}
 	k.Whole = "oh ow"
-	k.Check = func(s *Spec) error { return convolution.Check(convolutionOf(s)) }
-	k.Flops = func(s *Spec) float64 { return 4*s.volume(2) + convolution.Flops(convolutionOf(s)) }
+	k.Check = func(s *Spec) error { return convolution.Check(withoutMoments(s)) }
+	k.Flops = func(s *Spec) float64 { return 4*s.volume(2) + convolution.Flops(withoutMoments(s)) }
 	k.Variants = nil
 	for _, v := range convolution.Variants {
 		if v.Library == "" {
@@ -37,15 +37,15 @@ func (v Variant) thenMoments() Variant {
 	both.WorkspaceBytes = func(s *Spec) int64 {
 		bytes := channelWorkspace(2)(s)
 		if v.WorkspaceBytes != nil {
-			bytes = max(bytes, v.WorkspaceBytes(convolutionOf(s)))
+			bytes = max(bytes, v.WorkspaceBytes(withoutMoments(s)))
 		}
 		return bytes
 	}
 	if v.Takes != nil {
-		both.Takes = func(s *Spec) error { return v.Takes(convolutionOf(s)) }
+		both.Takes = func(s *Spec) error { return v.Takes(withoutMoments(s)) }
 	}
 	if v.Kind == CUDA {
-		both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
+		both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(withoutMomentsOn(c)), momentsOnCUDA(c)...) }
 	} else {
 		both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")
 	}
@@ -72,14 +72,14 @@ func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) fu
 	}
 }
 
-// convolutionOf is the call of the convolution.
-func convolutionOf(s *Spec) *Spec {
+// withoutMoments is the call of the convolution.
+func withoutMoments(s *Spec) *Spec {
 	c := *s
 	c.Operands = s.Operands[2:]
 	return &c
 }
 
-func convolutionOn(call *DeviceCall) *DeviceCall {
+func withoutMomentsOn(call *DeviceCall) *DeviceCall {
 	c := *call
 	c.Args = call.Args[2:]
 	return &c

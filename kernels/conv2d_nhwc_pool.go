@@ -33,7 +33,7 @@ func pooledConvolution(k Kernel) Kernel {
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], conv2dNHWCPoolWorkspace),
 		winogradVariants(winogradDoc+", and maxpool.nhwc of some rows at a time", conv2dNHWCPoolWinograd, winogradTaken(3, 0), conv2dNHWCPoolWinogradWorkspace),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...))
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, with: Pool}.variants(withOptions(pooledParams...)...))
 	return k
 }
 
@@ -70,7 +70,7 @@ func convPoolFlops(s *Spec, y, w int) float64 {
 // covered is the number of pixels from the first to the last of count windows.
 func covered(count, size, step int) int { return (count-1)*step + size }
 
-// conv2dNHWCPoolRef computes each sum as conv2dNHWCRef does.
+// conv2dNHWCPoolRef computes each sum as the reference of conv2d.nhwc does.
 func conv2dNHWCPoolRef[T Float](call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
@@ -84,7 +84,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := window(&g, &x, &w, n, u, v, f, w.extent[2]) + bias
+			z := window(&g, &x, &w, n, u, v, f) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}

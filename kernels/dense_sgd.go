@@ -23,15 +23,15 @@ func denseDescent(l linear, k Kernel) Kernel {
 		l.descend(&k, "f c h w", "f")
 		k.Doc += "; x is a map with channels last"
 		return l.of(k,
-			atLevels("dense.dw in the workspace, then sgd by one output at a time", mappedDescentAt[float32], mappedDescentAt[float64], mappedDescentWorkspace),
-			convolutionLast.weights.variants(mappedDescent, sgdParamNames...),
-			convolutionLast.weights.libraryVariants(2, mappedDescent, sgdParamNames...))
+			atLevels("dense.dw in the workspace, then sgd by one output at a time", mappedDescentAt[float32](k.With), mappedDescentAt[float64](k.With), mappedDescentWorkspace),
+			convolutionLast.weights.variants(mappedDescent(k.With), sgdParamNames...),
+			convolutionLast.weights.libraryVariants(2, mappedDescent(k.With), sgdParamNames...))
 	}
 	l.descend(&k, "f c", "f")
 	return l.of(k,
-		atLevels("dense.dw and sgd by some columns at a time", denseDescentAt[float32], denseDescentAt[float64], denseDescentWorkspace),
-		denseDwTiles.variants(denseDescentProducts, sgdParamNames...),
-		denseDwTiles.libraryVariants(0, denseDescentProducts, sgdParamNames...))
+		atLevels("dense.dw and sgd by some columns at a time", denseDescentAt[float32](k.With), denseDescentAt[float64](k.With), denseDescentWorkspace),
+		denseDwTiles.variants(denseDescentProducts(k.With), sgdParamNames...),
+		denseDwTiles.libraryVariants(0, denseDescentProducts(k.With), sgdParamNames...))
 }
 
 // gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
@@ -59,8 +59,12 @@ func denseDescentWorkspace(s *Spec) int64 {
 	return size * int64(rows) * int64(part+columns%part)
 }
 
-func denseDescentAt[T Float](l simd.Level, call *Call) {
-	d, dy, x := descentOf[T](call, 3), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+func denseDescentAt[T Float](with Attributes) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) { denseDescentColumns[T](l, call, with) }
+}
+
+func denseDescentColumns[T Float](l simd.Level, call *Call, with Attributes) {
+	d, dy, x := descentOf[T](call, 3, with), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
 	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
 	part := gradientColumns(w.rows, w.columns, sizeOf[T]())
 	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
@@ -97,8 +101,12 @@ func mappedDescentWorkspace(s *Spec) int64 {
 	return int64(wholeLines(w[0]*inputs)+wholeLines(w[0])+inputs) * s.Type.SizeBytes()
 }
 
-func mappedDescentAt[T Float](l simd.Level, call *Call) {
-	d, dy, x := descentOf[T](call, 3), map2Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+func mappedDescentAt[T Float](with Attributes) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) { mappedDescentRows[T](l, call, with) }
+}
+
+func mappedDescentRows[T Float](l simd.Level, call *Call, with Attributes) {
+	d, dy, x := descentOf[T](call, 3, with), map2Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	e := [4]int(d.w.Shape)
 	inputs := e[1] * e[2] * e[3]
 	g, rest := scratch[T](call.Work, wholeLines(e[0]*inputs))

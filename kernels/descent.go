@@ -27,7 +27,7 @@ func (l *linear) totals(k *Kernel, bias string) {
 // descend makes of the gradient, operand 0, the step of weights, and of their bias unless the kernel has NoBias. The gradient is
 // that with respect to operand 1, and hyper follows the last operand. weights and bias have their dimensions.
 func (l *linear) descend(k *Kernel, weights, bias string) {
-	l.hyper = len(k.Operands)
+	l.hyper, l.with = len(k.Operands), k.With
 	gradient, b := k.Flops, 0
 	k.Params = withSGD(k.Params...)
 	k.Operands[0] = updates("w", weights)
@@ -73,13 +73,12 @@ func descentFlops(s *Spec, gradient func(*Spec) float64, b int) float64 {
 	return flops
 }
 
-// afterHyper is where the bias, which has one dimension, and the velocity of the weights are, if the call has them. rank is
-// the number of dimensions of an operand.
-func afterHyper(hyper, operands int, rank func(operand int) int) (b, vw int) {
-	if hyper+1 < operands && rank(hyper+1) == 1 {
-		return hyper + 1, hyper + 2
+// afterHyper is where the bias and the velocity of the weights are, if the call has them. Zero means no bias.
+func afterHyper(hyper int, with Attributes) (b, vw int) {
+	if with.Has(NoBias) {
+		return 0, hyper + 1
 	}
-	return 0, hyper + 1
+	return hyper + 1, hyper + 2
 }
 
 // descent is the step of weights, as PyTorch has them, and of biases.
@@ -90,9 +89,9 @@ type descent[T Float] struct {
 }
 
 // descentOf takes the step from a call. Operand 0 is the weights, and operand hyper has the rate.
-func descentOf[T Float](call *Call, hyper int) descent[T] {
+func descentOf[T Float](call *Call, hyper int, with Attributes) descent[T] {
 	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0]}
-	b, vw := afterHyper(hyper, len(call.Args), func(i int) int { return len(call.Args[i].Shape) })
+	b, vw := afterHyper(hyper, with)
 	if b > 0 {
 		d.b, d.vb = &call.Args[b], &call.Args[b]
 	}
