@@ -1,6 +1,9 @@
 package kernels
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Attributes are the prologues and epilogues of an operation: what it does to data on their way into its sums, and to the
 // sums before they reach memory. An operation with attributes has a name of its own in graphs, platform files and plans,
@@ -24,8 +27,8 @@ const (
 	NoBias
 )
 
-// attributeWords are the words of attributes in names, in the order of the constants. Those of the first epilogues stand
-// behind ".dx" and ".dw", the others before.
+// attributeWords are the words of attributes in names, in the order of the constants. From ReLU on they stand behind ".dx" and
+// ".dw", the others before.
 var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd", "nobias"}
 
 // Has reports whether all of some attributes are among a.
@@ -83,4 +86,53 @@ func (c *composition) kernels() (all []Kernel) {
 		all = append(all, c.compose(Kernel{Op: Written(c.op, with), Base: c.op, With: with}))
 	}
 	return all
+}
+
+// beside is operands that an attribute adds at a place among those of a kernel.
+type beside struct {
+	at    int
+	added []Operand
+}
+
+// to is a kernel with these operands, without variants. Its checks and its work are those of the kernel, and flops more.
+func (b beside) to(plain Kernel, flops func(*Spec) float64) Kernel {
+	k := plain
+	k.Operands = slices.Insert(slices.Clone(plain.Operands), b.at, b.added...)
+	k.Variants = nil
+	if plain.Check != nil {
+		k.Check = func(s *Spec) error { return plain.Check(b.without(s)) }
+	}
+	k.Flops = func(s *Spec) float64 { return flops(s) + plain.Flops(b.without(s)) }
+	return k
+}
+
+// variant is a variant of the kernel whose calls it does not yet run. all is the bytes of workspace of a call, of which the variant
+// itself needs own.
+func (b beside) variant(v Variant, doc string, all func(s *Spec, own int64) int64) Variant {
+	takes, workspace := v.Takes, v.WorkspaceBytes
+	v.Doc += doc
+	if takes != nil {
+		v.Takes = func(s *Spec) error { return takes(b.without(s)) }
+	}
+	v.WorkspaceBytes = func(s *Spec) int64 {
+		var own int64
+		if workspace != nil {
+			own = workspace(b.without(s))
+		}
+		return all(s, own)
+	}
+	return v
+}
+
+// without is the call of the kernel itself.
+func (b beside) without(s *Spec) *Spec {
+	c := *s
+	c.Operands = slices.Delete(slices.Clone(s.Operands), b.at, b.at+len(b.added))
+	return &c
+}
+
+func (b beside) withoutOn(call *DeviceCall) *DeviceCall {
+	c := *call
+	c.Args = slices.Delete(slices.Clone(call.Args), b.at, b.at+len(b.added))
+	return &c
 }
