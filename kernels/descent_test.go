@@ -68,7 +68,7 @@ func descentCases() (all []descentCase) {
 		{2, 5, 17, 19, 37, 3, 0, 2, 3, 2},
 		{5, 41, 7, 3, 67, 1, 1, 1, 1, 2},
 	} {
-		f := newFusedCase(g, dag.Float32, false, 0)
+		f := newFusedCase(g)
 		c := descentCase{op: "conv2d.nhwc.dw", geometry: f.conv, weights: []int{g[4], g[1], g[5], g[5]}, inputs: [][]int{f.y, f.x}, gradient: f.w, turn: "oihw"}
 		all = append(all, c)
 		c.with, c.geometry, c.inputs = kernels.Pool, f.fused, [][]int{f.pooled, f.pooled, f.x}
