@@ -219,8 +219,8 @@ func (n *Node) gradientWhole() bool {
 	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
-// gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The tasks see packed weights in the packed dimensions, and features that
-// were flattened channels last as the map that they are.
+// gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The
+// tasks see packed weights in the packed dimensions, and features that were flattened channels last as the map that they are.
 func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, params dag.Params, dy ...Operand) {
 	with |= kernels.SGD
 	params = slices.Concat(params, l.opt.Optimizer.params())
