@@ -8,15 +8,12 @@ import (
 	"dahl/naming"
 )
 
-// table is the table of operations. Nothing changes it.
-var table = stated(append([]Kernel{
+// table is the table of operations, with a line for each combination of attributes. Nothing changes it.
+var table = stated(slices.Concat([]Kernel{
 	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
-	conv2dNHWC, conv2dNHWCDx, conv2dNHWCDw, conv2dNHWCPool, conv2dNHWCPoolDw,
-	conv2dNHWCMoments, conv2dNHWCNorm, conv2dNHWCNormMoments, conv2dNHWCNormDw,
-	conv2dNHWCDwSGD, conv2dNHWCDwSGDNoBias, conv2dNHWCPoolDwSGD, conv2dNHWCPoolDwSGDNoBias, conv2dNHWCNormDwSGD, conv2dNHWCNormDwSGDNoBias,
-	dense, denseDx, denseDw, denseReLU, denseDxReLU, denseDwSGD, denseDwSGDNoBias, denseNHWCDwSGD, denseNHWCDwSGDNoBias,
+}, composed(), []Kernel{
 	relu, reluDx,
 	maxpool, maxpoolDx,
 	avgpool, avgpoolDx,
@@ -28,7 +25,15 @@ var table = stated(append([]Kernel{
 	mse, mseEval,
 	mean, count, add, sum, copied,
 	squares, clipNorm, sgd, adam,
-}, functionKernels()...))
+}, functionKernels()))
+
+// composed are the lines of all operations with attributes.
+func composed() (all []Kernel) {
+	for _, c := range compositions() {
+		all = append(all, c.kernels()...)
+	}
+	return all
+}
 
 // Kernels is the table of operations, as a copy.
 func Kernels() []Kernel {

@@ -192,8 +192,26 @@ func (c *convolution) gradientFor(call *DeviceCall, at filterLayout, dy productO
 // withOnes adds the gradient of the bias.
 func (p *productParams) withOnes() { p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes }
 
-func (c *convolution) weightProducts(call *DeviceCall) []productParams {
-	dy := &call.Args[1]
-	other := imageOperand(dy).vectorised(call.Type, dy.Shape[3])
-	return []productParams{c.gradient(call, other, 2, 3, dy.pixels())}
+// gradientProducts is the gradient of the weights, or with SGD their step. With Pool, dy is in its pooled form.
+func (c *convolution) gradientProducts(with Attributes) products {
+	return func(call *DeviceCall) []productParams {
+		dy, x := &call.Args[1], 2
+		pixels := dy.pixels()
+		var other productOperand
+		var pool productPooling
+		if with.Has(Pool) {
+			x, pixels = 3, coveredPixels(call, dy)
+			other, pool = unpooled(call, 1, 2)
+		} else {
+			other = imageOperand(dy).vectorised(call.Type, dy.Shape[3])
+		}
+		var p productParams
+		if with.Has(SGD) {
+			p = c.descent(call, with, other, x, gradientSweep(call, asPyTorch, pixels))
+		} else {
+			p = c.gradient(call, other, x, x+1, pixels)
+		}
+		p.pool = pool
+		return []productParams{p}
+	}
 }

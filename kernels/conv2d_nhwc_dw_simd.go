@@ -22,24 +22,6 @@ type convDwNHWC[T Float] struct {
 	norm          norm[T]
 }
 
-func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
-	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.norm, c.add = normOf[T](call), call.Args[0].Accumulates()
-	if len(call.Args) > 3 {
-		c.db = Data[T](&call.Args[3])
-		if !call.Args[3].Accumulates() {
-			clear(c.db)
-		}
-	}
-	c.all(l, call.Work)
-}
-
-func conv2dNHWCDwWorkspace(s *Spec) int64 {
-	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
-	return convWorkspaceOf(s.Type.SizeBytes(), dy[2], dw, columnStride(s))
-}
-
 // convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
 // the bias.
 func convDwOf[T Float](dw, dy, x map4[T], rows int, g windowing) convDwNHWC[T] {

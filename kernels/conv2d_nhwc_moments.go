@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"dahl/dag"
 	"dahl/kernels/cuda"
 	"dahl/kernels/simd"
 )
@@ -9,48 +10,28 @@ import (
 // those of conv2d.nhwc with a pass of moments.nhwc behind them, so that their bits are those of the two operations
 // one after the other.
 
-var conv2dNHWCMoments = Kernel{
-	Op: "conv2d.nhwc.moments", Doc: "y = x ⋆ w + b, with relu = 1 its positive part, s and q = moments of y; channels last",
-	Operands: []Operand{
-		writes("s", Real, "n g:f"), writes("q", Real, "n g:f"),
-		writes("y", Real, "n oh ow g:f"),
-		reads("x", Real, "n "+windowIndices+" g:c"),
-		reads("w", Real, "i j c g:f"),
-		optional(reads("b", Real, "g:f")),
-	},
-	Params: reluParams, Options: slidingOptions, Sizes: groupSizes, Whole: "oh ow",
-	Check:    checkFlag("relu"),
-	PerPoint: 2,
-	Flops:    func(s *Spec) float64 { return (4+s.Param("relu"))*s.volume(2) + biasFlops(s, 5, 2) },
-	Variants: withMoments(&conv2dNHWC),
-}
-
-// withMoments are the variants of a convolution with the moments of its output.
-func withMoments(convolution *Kernel) (all []Variant) {
+// withMoments is the convolution with the moments of its output before its operands.
+func withMoments(convolution Kernel) Kernel {
+	moments := beside{0, []Operand{writes("s", Real, "n g:f"), writes("q", Real, "n g:f")}}
+	k := moments.to(convolution, perElement(4, 2))
+	k.Doc += ", s and q = moments of y"
+	k.Operands[2].Modes = []dag.Mode{dag.Write}
+	k.Whole = "oh ow"
 	for _, v := range convolution.Variants {
 		if v.Library != "" {
 			continue
 		}
-		both, takes, workspace := v, v.Takes, v.WorkspaceBytes
-		both.Doc = v.Doc + "; then moments"
-		both.WorkspaceBytes = func(s *Spec) int64 {
-			bytes := channelWorkspace(2)(s)
-			if workspace != nil {
-				bytes = max(bytes, workspace(convolutionOf(s, convolution.Op)))
-			}
-			return bytes
-		}
-		if takes != nil {
-			both.Takes = func(s *Spec) error { return takes(convolutionOf(s, convolution.Op)) }
-		}
+		both := moments.variant(v, "; then moments", func(s *Spec, own int64) int64 { return max(channelWorkspace(2)(s), own) })
 		if v.Kind == CUDA {
-			both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
+			both.Launches = func(c *DeviceCall) []cuda.Launch {
+				return append(v.Launches(moments.withoutOn(c)), momentsOnCUDA(c)...)
+			}
 		} else {
 			both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")
 		}
-		all = append(all, both)
+		k.Variants = append(k.Variants, both)
 	}
-	return all
+	return k
 }
 
 // thenMoments is a convolution and the moments of its output. The operands of the one are the last of the call's, those of
@@ -71,17 +52,4 @@ func thenMoments[T Float](l simd.Level, convolve func(*Call), reference bool) fu
 		moments(call)
 		call.Args = args
 	}
-}
-
-// convolutionOf is the call of the convolution.
-func convolutionOf(s *Spec, op string) *Spec {
-	c := *s
-	c.Op, c.Operands = op, s.Operands[2:]
-	return &c
-}
-
-func convolutionOn(call *DeviceCall) *DeviceCall {
-	c := *call
-	c.Args = call.Args[2:]
-	return &c
 }

@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"slices"
-	"strings"
 	"unsafe"
 
 	"dahl/dag"
@@ -11,7 +9,7 @@ import (
 )
 
 // A convolution behind a batch normalisation and its ReLU normalises what it reads, so that the normalised map need not
-// be in memory. Of an operation conv2d.nhwc…, the operation conv2d.nhwc.norm… takes, in the place of x,
+// be in memory. With Norm an operation takes, in the place of x,
 //
 //	max(0, (x - k0)·k1 + k2)    with the operand k of batchnorm.nhwc behind x
 //
@@ -19,71 +17,27 @@ import (
 // Winograd's a few tiles on their way to the domain, and the others all, in the workspace. The bits of normalised values are
 // those of batchnorm.nhwc.
 
-var (
-	conv2dNHWCNorm            = normed{x: 1, filters: 3}.of(&conv2dNHWC)
-	conv2dNHWCNormMoments     = normed{x: 3, filters: 5}.with(&conv2dNHWCMoments, withMoments(&conv2dNHWCNorm))
-	conv2dNHWCNormDw          = normed{x: 2, filters: 0}.of(&conv2dNHWCDw)
-	conv2dNHWCNormDwSGD       = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGD)
-	conv2dNHWCNormDwSGDNoBias = normed{x: 2, filters: 0}.of(&conv2dNHWCDwSGDNoBias)
-)
-
-// normSuffix follows the name of conv2d.nhwc in theirs.
-const normSuffix = ".norm"
-
 // normed is which operands of such an operation are the image and the filters.
 type normed struct{ x, filters int }
 
 // of is the operation that normalises the image of another one.
-func (n normed) of(plain *Kernel) Kernel {
-	var variants []Variant
+func (n normed) of(plain Kernel) Kernel {
+	scale := beside{n.x + 1, []Operand{reads("k", Real, "4 g:c")}}
+	k := scale.to(plain, perElement(4, n.x))
+	k.Doc += ", with max(0, (x - k0)·k1 + k2) for x"
 	for _, v := range plain.Variants {
-		variants = append(variants, n.variant(v))
-	}
-	return n.with(plain, variants)
-}
-
-// with is the operation that normalises the image of another one, with variants of its own.
-func (n normed) with(plain *Kernel, variants []Variant) Kernel {
-	k := plain.clone()
-	k.Op = strings.Replace(plain.Op, conv2dNHWC.Op, conv2dNHWC.Op+normSuffix, 1)
-	k.Doc = plain.Doc + ", with max(0, (x - k0)·k1 + k2) for x"
-	k.Operands = slices.Insert(k.Operands, n.x+1, reads("k", Real, "4 g:c"))
-	k.Variants = variants
-	if plain.Check != nil {
-		k.Check = func(s *Spec) error { return plain.Check(n.plain(s)) }
-	}
-	k.Flops = func(s *Spec) float64 { return 4*s.volume(n.x) + plain.Flops(n.plain(s)) }
-	return k
-}
-
-// plain is the call without k.
-func (n normed) plain(s *Spec) *Spec {
-	c := *s
-	c.Op, c.Operands = strings.Replace(s.Op, normSuffix, "", 1), slices.Delete(slices.Clone(s.Operands), n.x+1, n.x+2)
-	return &c
-}
-
-// variant is a variant of a convolution that normalises before.
-func (n normed) variant(v Variant) Variant {
-	plain := v
-	v.Doc += ", of normalised data"
-	room := n.room(&plain)
-	v.WorkspaceBytes = func(s *Spec) int64 {
-		bytes := room(s.Operands[n.x].Shape, s.volume(n.filters), s.Type.SizeBytes())
-		if plain.WorkspaceBytes != nil {
-			bytes += plain.WorkspaceBytes(n.plain(s))
+		room := n.room(&v)
+		normalised := scale.variant(v, ", of normalised data", func(s *Spec, own int64) int64 {
+			return own + room(s.Operands[n.x].Shape, s.volume(n.filters), s.Type.SizeBytes())
+		})
+		if v.Kind == CUDA {
+			n.onCUDA(&normalised, &v, scale)
+		} else {
+			normalised.Run32, normalised.Run64 = normedRun[float32](n, &v, v.Run32, room), normedRun[float64](n, &v, v.Run64, room)
 		}
-		return bytes
+		k.Variants = append(k.Variants, normalised)
 	}
-	if plain.Takes != nil {
-		v.Takes = func(s *Spec) error { return plain.Takes(n.plain(s)) }
-	}
-	if v.Kind == CUDA {
-		n.onCUDA(&v, &plain)
-		return v
-	}
-	v.Run32, v.Run64 = normedRun[float32](n, &plain, plain.Run32, room), normedRun[float64](n, &plain, plain.Run64, room)
-	return v
+	return k
 }
 
 // roomAlign is at what bytes the rest of the workspace begins.
@@ -148,18 +102,17 @@ func normedRef[T Float](a, k *Arg, work []byte, strides *[4]int) Arg {
 }
 
 // onCUDA normalises the image before a variant for CUDA.
-func (n normed) onCUDA(v, plain *Variant) {
+func (n normed) onCUDA(v, plain *Variant, scale beside) {
 	on := func(c *DeviceCall) (*DeviceCall, []cuda.Launch) {
 		x := c.Args[n.x]
 		e := x.Shape
 		to := DeviceArg{Mode: dag.Write, Type: x.Type, Addr: c.Work, Shape: e, Stride: []int{e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}}
 		first := batchNormOnCUDA(&DeviceCall{Type: c.Type, Args: []DeviceArg{to, x, c.Args[n.x+1]}, Params: []float64{1}})
 		to.Mode = dag.Read
-		then := *c
-		then.Args = slices.Delete(slices.Clone(c.Args), n.x+1, n.x+2)
+		then := scale.withoutOn(c)
 		then.Args[n.x] = to
 		then.Work += uint64(n.room(plain)(e, 0, c.Type.SizeBytes()))
-		return &then, first
+		return then, first
 	}
 	if plain.Library == "" {
 		v.Launches = func(c *DeviceCall) []cuda.Launch {

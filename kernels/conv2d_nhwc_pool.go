@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/kernels/cuda"
 )
@@ -17,45 +19,35 @@ import (
 //
 // NaN wins as in maxpool.
 
-var conv2dNHWCPool = Kernel{
-	Op: "conv2d.nhwc.pool", Doc: "y = positive part of the maximum of each window of x ⋆ w + b, index = its position, 255 if it is ≤ 0; channels last",
-	Operands: []Operand{
-		writes("y", Real, "n ph pw g:f"),
-		writes("index", Mask, "n ph pw g:f"),
-		reads("x", Real, "n "+pooledIndices+" g:c"),
-		reads("w", Real, "i j c g:f"),
-		optional(reads("b", Real, "g:f")),
-	},
-	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
-	Flops: func(s *Spec) float64 {
+// pooledConvolution completes the convolution whose operands k has.
+func pooledConvolution(k Kernel) Kernel {
+	k.Doc = "y = positive part of the maximum of each window of x ⋆ w + b, index = its position, 255 if it is ≤ 0; channels last"
+	k.Operands[0].Modes = []dag.Mode{dag.Write}
+	k.Options = slidingOptions
+	k.pooled(0, writes("index", Mask, pooledMap))
+	k.Flops = func(s *Spec) float64 {
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0)
-	},
-	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
-		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
+	}
+	k.Variants = withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
+		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], conv2dNHWCPoolWorkspace),
 		winogradVariants(winogradDoc+", and maxpool.nhwc of some rows at a time", conv2dNHWCPoolWinograd, winogradTaken(3, 0), conv2dNHWCPoolWinogradWorkspace),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, with: Pool}.variants(withOptions(pooledParams...)...))
+	return k
 }
 
-var conv2dNHWCPoolDw = linear{factors: []int{1, 3}, marks: 2, total: 4}.of(Kernel{
-	Op: "conv2d.nhwc.pool.dw", Doc: "dw, db = gradients of conv2d.nhwc.pool with respect to w and b",
-	Operands: []Operand{
-		sums("dw", "i j c g:f"),
-		reads("dy", Real, "n ph pw g:f"),
-		reads("index", Mask, "n ph pw g:f"),
-		reads("x", Real, "n "+pooledIndices+" g:c"),
-		optional(sums("db", "g:f")),
-	},
-	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
-	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1) },
-},
-	atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
-	unpooledWeights.variants(unpooledGradient, withOptions(pooledParams...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...))
+// pooled puts a pooled map in the place of y, the convolution's or its gradient, and the positions of the maxima behind it. x
+// is the operand behind these.
+func (k *Kernel) pooled(y int, positions Operand) {
+	k.Operands = slices.Insert(k.Operands, y+1, positions)
+	k.Operands[y].Dims, k.Operands[y+2].Dims = pooledMap, "n "+pooledIndices+" g:c"
+	k.Params, k.Sizes, k.PerPoint = pooledParams, pooledSizes, 0
+}
 
 // Windows of i×j pixels of the image lie in windows of a×b windows.
 const (
+	pooledMap     = "n ph pw g:f"
 	pooledIndices = "ph*step*stride+a*stride+i*dilation-top pw*step*column_stride+b*column_stride+j*column_dilation-left"
 	pooledSizes   = "a=size b=size " + groupSizes
 )
@@ -78,7 +70,7 @@ func convPoolFlops(s *Spec, y, w int) float64 {
 // covered is the number of pixels from the first to the last of count windows.
 func covered(count, size, step int) int { return (count-1)*step + size }
 
-// conv2dNHWCPoolRef computes each sum as conv2dNHWCRef does.
+// conv2dNHWCPoolRef computes each sum as the reference of conv2d.nhwc does.
 func conv2dNHWCPoolRef[T Float](call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
@@ -92,7 +84,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := window(&g, &x, &w, n, u, v, f, w.extent[2]) + bias
+			z := window(&g, &x, &w, n, u, v, f) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}

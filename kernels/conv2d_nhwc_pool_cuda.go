@@ -112,14 +112,6 @@ func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	}
 }
 
-// unpooledGradient is the weights' gradient for a map dy in its pooled form.
-func unpooledGradient(call *DeviceCall) []productParams {
-	dy, pool := unpooled(call, 1, 2)
-	p := convolutionLast.gradient(call, dy, 3, 4, coveredPixels(call, &call.Args[1]))
-	p.pool = pool
-	return []productParams{p}
-}
-
 // unpooled is a map in its pooled form, which operands dy and index are.
 func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) {
 	g, marks := &call.Args[dy], &call.Args[index]

@@ -43,16 +43,10 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
-// poolWorkspace is the bytes of the block and of the filters of pixels that share vectors, or of a panel.
-// y and w are the operands with the pooled map and the filters.
-func poolWorkspace(y, w int) func(s *Spec) int64 {
-	return func(s *Spec) int64 {
-		filters := s.Operands[w].Shape
-		return poolWorkspaceOf(s, y, filters)
-	}
-}
+func conv2dNHWCPoolWorkspace(s *Spec) int64 { return poolWorkspaceOf(s, 0, s.Operands[3].Shape) }
 
-// poolWorkspaceOf is poolWorkspace for filters of the given extents, rows and columns first.
+// poolWorkspaceOf is the bytes of the block and of the filters of pixels that share vectors, or of a panel. y is the operand with
+// the pooled map, and w the extents of the filters, rows and columns first.
 func poolWorkspaceOf(s *Spec, y int, w []int) int64 {
 	bytes, pooled := s.Type.SizeBytes(), [4]int(s.Operands[y].Shape)
 	most, pixels := 0, 0
@@ -145,17 +139,6 @@ func (m *convPool[T]) run(l simd.Level, g windowing, work []byte, copied bool) {
 			}
 		}
 	}
-}
-
-func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
-	g := convPoolDw[T]{dw: map4Of[T](&call.Args[0]), x: map4Of[T](&call.Args[3]), maxima: maximaOf[T](call, 1, 2)}
-	if !call.Args[0].Accumulates() {
-		g.dw.clear()
-	}
-	if len(call.Args) > 4 {
-		g.db, g.add = Data[T](&call.Args[4]), call.Args[4].Accumulates()
-	}
-	g.all(l, windowingOf(call.Params), call.Work)
 }
 
 // convPoolDw adds the gradient of a convolution of x for its filters to dw. It also sets the

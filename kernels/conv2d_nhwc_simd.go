@@ -13,20 +13,26 @@ import (
 // together: the inner ones, each side, each corner.
 
 func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
+	c := convolutionOf[T](call)
+	if c.add {
+		c.addTo()
+	}
+	c.all(l, call.Work)
+}
+
+// convolutionOf is the convolution of a call.
+func convolutionOf[T Float](call *Call) convNHWC[T] {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	g := windowingOf(call.Params)
 	c := convNHWC[T]{
-		dst: y, src: x, w: w, norm: normOf[T](call), relu: rectifies(call.Params), groups: g.groups, grouped: 3,
+		dst: y, src: x, w: w, norm: normOf[T](call), relu: rectifies(call.Params), add: call.Args[0].Accumulates(), groups: g.groups, grouped: 3,
 		rows:    forwardLattice(y.extent[1], x.extent[1], w.extent[0], g.rows),
 		columns: forwardLattice(y.extent[2], x.extent[2], w.extent[1], g.columns),
 	}
 	if len(call.Args) > 3 {
 		c.bias = Data[T](&call.Args[3])
 	}
-	if call.Args[0].Accumulates() {
-		c.addTo()
-	}
-	c.all(l, call.Work)
+	return c
 }
 
 // addTo makes the convolution add to what is there. The bias is added first, since products that

@@ -330,17 +330,8 @@ func (w *winograd) results(first, count, f, n int, dst []float32) {
 }
 
 func conv2dNHWCWinograd(l simd.Level, call *Call) {
-	y, x, f := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
-	g := windowingOf(call.Params)
-	w := winograd{convNHWC: convNHWC[float32]{
-		dst: y, src: x, w: f, norm: normOf[float32](call), relu: rectifies(call.Params), add: call.Args[0].Accumulates(),
-		rows:    forwardLattice(y.extent[1], x.extent[1], 3, g.rows),
-		columns: forwardLattice(y.extent[2], x.extent[2], 3, g.columns),
-	}}
-	if len(call.Args) > 3 {
-		w.bias = Data[float32](&call.Args[3])
-	}
-	w.over(l, winogradSizesOf(l, x.extent[3], y.extent[3], tilesOf(y.extent[:])), call.Work)
+	w := winograd{convNHWC: convolutionOf[float32](call)}
+	w.over(l, winogradSizesOf(l, w.src.extent[3], w.dst.extent[3], tilesOf(w.dst.extent[:])), call.Work)
 	w.all()
 }
 

@@ -113,38 +113,19 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	t.FilterGradient(w.level)
 }
 
-func conv2dNHWCDwWinograd(l simd.Level, call *Call) {
-	dw, dy, x := map4Of[float32](&call.Args[0]), map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
-	c := convDwOf(dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.norm, c.add = normOf[float32](call), call.Args[0].Accumulates()
-	if len(call.Args) > 3 {
-		c.db = Data[float32](&call.Args[3])
-		if !call.Args[3].Accumulates() {
-			clear(c.db)
-		}
+func convolutionDwWinograd(with Attributes) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) {
+		g, work := convGradientOf[float32](call, with)
+		w := winogradDwOf(l, g.sums(call), work)
+		w.all()
+		g.finish(l)
 	}
-	w := winogradDwOf(l, c, call.Work)
-	w.all()
 }
 
-func conv2dNHWCDwWinogradWorkspace(l simd.Level, s *Spec) int64 {
-	dy, x := s.Operands[1].Shape, s.Operands[2].Shape
-	sizes := winogradDwSizes(l, x[3], dy[3], tilesOf(dy))
-	return 4 * int64(sizes.dwWorkspace())
-}
-
-func conv2dNHWCDwSGDWinograd(l simd.Level, call *Call) {
-	d, work := convDescentOf[float32](call, 3)
-	dy, x := map4Of[float32](&call.Args[1]), map4Of[float32](&call.Args[2])
-	c := convDwOf(d.dw, dy, x, dy.extent[1], windowingOf(call.Params))
-	c.db, c.norm = d.db, normOf[float32](call)
-	w := winogradDwOf(l, c, work)
-	w.all()
-	d.run(l)
-}
-
-func conv2dNHWCDwSGDWinogradWorkspace(l simd.Level, s *Spec) int64 {
-	dy, x := s.Operands[1].Shape, s.Operands[2].Shape
-	sizes := winogradDwSizes(l, x[3], dy[3], tilesOf(dy))
-	return convDescentWorkspace(s, 4*int64(sizes.dwWorkspace()))
+func convolutionDwWinogradWorkspace(with Attributes) func(simd.Level, *Spec) int64 {
+	return func(l simd.Level, s *Spec) int64 {
+		dy, x := s.Operands[1].Shape, s.Operands[2].Shape
+		sizes := winogradDwSizes(l, x[3], dy[3], tilesOf(dy))
+		return gradientWorkspace(s, with, 4*int64(sizes.dwWorkspace()))
+	}
 }

@@ -22,21 +22,20 @@ const CuDNN = "cudnn"
 const convolutionWorkBytes = 8 << 20
 
 // libraryConvolution is an operation that cuDNN does: its kind, and which operands are the image,
-// the convolved image and the filters. If hyper is not 0, it is the operand with the rate at
-// which PyTorch's filters descend on the gradient; the gradient stays in the workspace. An
-// operation with pooling has a pooled map and its marks in place of the convolved image, and the
+// the convolved image and the filters. With SGD PyTorch's filters descend on the gradient, which
+// stays in the workspace. With Pool there are a pooled map and its marks in place of the convolved image, and the
 // operands are those of the operation without pooling.
 type libraryConvolution struct {
 	*convolution
-	kind           cuda.ConvolutionKind
-	x, y, w, hyper int
-	pooled         bool
+	kind    cuda.ConvolutionKind
+	x, y, w int
+	with    Attributes
 }
 
 // variants are "cudnn" and "cudnn-tf32" of an operation with named parameters.
 func (l libraryConvolution) variants(params ...string) []Variant {
 	of, workBytes := l.of, l.workBytes
-	if l.pooled {
+	if l.with.Has(Pool) {
 		of, workBytes = l.ofPooled, l.pooledWorkBytes
 	}
 	workspace := func(s *Spec) int64 { return workBytes(unplaced(s, params)) }
@@ -61,7 +60,7 @@ func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, w
 
 // window is where the filters have rows and columns of the window.
 func (l *libraryConvolution) window() filterLayout {
-	if l.hyper != 0 {
+	if l.with.Has(SGD) {
 		return asPyTorch
 	}
 	return l.filters
@@ -76,7 +75,7 @@ func (l *libraryConvolution) takes(s *Spec) error {
 		}
 	}
 	shape := func(i int) []int {
-		if l.pooled && i > l.y {
+		if l.with.Has(Pool) && i > l.y {
 			i++ // after the marks
 		}
 		return s.Operands[i].Shape
@@ -86,7 +85,7 @@ func (l *libraryConvolution) takes(s *Spec) error {
 	fits := pad >= 0 && s.Param("left") == s.Param("top") && w[at.i] == w[at.j] && (l.kind != cuda.Forward || s.Operands[0].Mode == dag.Write)
 	for _, d := range []int{1, 2} {
 		pixels := windows(x[d], w[at.i], pad, stride)
-		if l.pooled {
+		if l.with.Has(Pool) {
 			pixels = windows(pixels, int(s.Param("size")), 0, int(s.Param("step")))
 		}
 		fits = fits && pixels == y[d]
@@ -114,12 +113,12 @@ type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
 		Kind: l.kind, TF32: tf32,
-		Pad: c.param(5), Stride: c.param(4), Add: c.Args[0].Accumulates() && l.hyper == 0,
+		Pad: c.param(5), Stride: c.param(4), Add: c.Args[0].Accumulates() && !l.with.Has(SGD),
 	}}
 	x, y, w := &c.Args[l.x], &c.Args[l.y], &c.Args[l.w]
 	to.part.X, to.part.Y = l.image(to, x), l.image(to, y)
 	to.part.Window = index32(w.Shape[l.window().i])
-	if l.hyper == 0 {
+	if !l.with.Has(SGD) {
 		to.part.W = l.filtersOf(to, w)
 	} else {
 		to.part.W = l.descent(to, c)
@@ -159,7 +158,7 @@ func (l *libraryConvolution) bytes(c *DeviceCall) int64 {
 	for _, i := range []int{l.x, l.y, l.w} {
 		bytes += c.Args[i].packedBytes()
 	}
-	if l.hyper != 0 {
+	if l.with.Has(SGD) {
 		bytes += c.Args[l.w].packedBytes()
 	}
 	return bytes
@@ -241,12 +240,12 @@ func (l *libraryConvolution) filtersOf(to *convolutionCall, w *DeviceArg) uint64
 
 // descent is the address of the gradient of filters that descend on it. after is its layout.
 func (l *libraryConvolution) descent(to *convolutionCall, c *DeviceCall) uint64 {
-	w, momentum := &c.Args[l.w], len(c.Params)-len(sgdParamNames)
+	w, hyper, momentum := &c.Args[l.w], l.x+1, len(c.Params)-len(sgdParamNames)
 	g := to.room(dag.Write, w.Shape)
 	last := to.laidOut(&g, []int{w.Shape[0], w.Shape[2], w.Shape[3], w.Shape[1]}, nil, filtersToPyTorch)
-	step := &DeviceCall{Type: c.Type, Params: c.Params[momentum:], Args: []DeviceArg{*w, g, c.Args[l.hyper]}}
+	step := &DeviceCall{Type: c.Type, Params: c.Params[momentum:], Args: []DeviceArg{*w, g, c.Args[hyper]}}
 	if c.Params[momentum] != 0 {
-		_, vw := c.afterHyper(l.hyper)
+		_, vw := afterHyper(hyper, l.with)
 		step.Args = append(step.Args, c.Args[vw])
 	}
 	to.after = append(to.after, sgdOnCUDA(step)...)
@@ -272,11 +271,7 @@ func copyElements(c *DeviceCall) []cuda.Launch {
 // biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.
 // any is false without a bias.
 func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool) {
-	if l.hyper == 0 {
-		p = l.weightProducts(c)[0]
-	} else {
-		p = l.descentProducts(c)[0]
-	}
+	p = l.gradientProducts(l.with &^ Pool)(c)[0]
 	if p.ones == noOnes {
 		return p, false
 	}

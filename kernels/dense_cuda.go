@@ -88,13 +88,15 @@ func denseDwProducts(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-func denseDwSGDProducts(call *DeviceCall) []productParams {
-	b, vw := call.afterHyper(3)
-	p := denseGradient(call, 1, 2, b > 0)
-	p.matrixResult(&call.Args[0])
-	if p.descends(call, 3) {
-		v := &call.Args[vw]
-		p.beside(v.Addr, triple{v.Stride[0], 0, 0}, 1)
+func denseDescentProducts(with Attributes) products {
+	return func(call *DeviceCall) []productParams {
+		_, vw := afterHyper(3, with)
+		p := denseGradient(call, 1, 2, !with.Has(NoBias))
+		p.matrixResult(&call.Args[0])
+		if p.descends(call, 3, with) {
+			v := &call.Args[vw]
+			p.beside(v.Addr, triple{v.Stride[0], 0, 0}, 1)
+		}
+		return []productParams{p}
 	}
-	return []productParams{p}
 }

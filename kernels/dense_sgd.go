@@ -11,19 +11,28 @@ import "dahl/kernels/simd"
 // A variant gives the bits of its dense.dw followed by sgd. The variants at levels compute some
 // columns of dw at a time in the workspace, so that these are still in a cache when they are
 // used.
+//
+// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, and their inputs are those of a map with
+// channels first, w[o,c,i,j] with g = Σ_n dy[n,o]·x[n,i,j,c]. If the map has no gaps, a variant for CPUs gives the bits of its
+// dense.dw, nchw and sgd one after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
+// library it is a product of matrices with a row for each sample.
 
-var denseDwSGD, denseDwSGDNoBias = linear{factors: []int{1, 2}}.descents("f", Kernel{
-	Op: "dense.dw.sgd", Doc: "w and b as sgd changes them by dw = dyᵀ·x and db = column sums of dy",
-	Operands: []Operand{
-		updates("w", "f c"),
-		reads("dy", Real, "n f"),
-		reads("x", Real, "n c"),
-	},
-	PerPoint: 2,
-},
-	atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
-	denseDwTiles.variants(denseDwSGDProducts, sgdParamNames...),
-	denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgdParamNames...))
+func denseDescent(l linear, k Kernel) Kernel {
+	if k.With.Has(Mapped) {
+		k.Operands[2].Dims = "n h w c"
+		l.descend(&k, "f c h w", "f")
+		k.Doc += "; x is a map with channels last"
+		return l.of(k,
+			atLevels("dense.dw in the workspace, then sgd by one output at a time", mappedDescentAt[float32](k.With), mappedDescentAt[float64](k.With), mappedDescentWorkspace),
+			convolutionLast.weights.variants(mappedDescent(k.With), sgdParamNames...),
+			convolutionLast.weights.libraryVariants(2, mappedDescent(k.With), sgdParamNames...))
+	}
+	l.descend(&k, "f c", "f")
+	return l.of(k,
+		atLevels("dense.dw and sgd by some columns at a time", denseDescentAt[float32](k.With), denseDescentAt[float64](k.With), denseDescentWorkspace),
+		denseDwTiles.variants(denseDescentProducts(k.With), sgdParamNames...),
+		denseDwTiles.libraryVariants(0, denseDescentProducts(k.With), sgdParamNames...))
+}
 
 // gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
 // second-level cache. Smaller parts are no faster, and their runs are shorter.
@@ -44,14 +53,18 @@ func gradientColumns(rows, columns, size int) int {
 	return part
 }
 
-func denseDwSGDWorkspace(s *Spec) int64 {
+func denseDescentWorkspace(s *Spec) int64 {
 	rows, columns, size := s.Operands[0].Shape[0], s.Operands[0].Shape[1], s.Type.SizeBytes()
 	part := gradientColumns(rows, columns, int(size))
 	return size * int64(rows) * int64(part+columns%part)
 }
 
-func denseDwSGDAt[T Float](l simd.Level, call *Call) {
-	d, dy, x := descentOf[T](call, 3), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+func denseDescentAt[T Float](with Attributes) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) { denseDescentColumns[T](l, call, with) }
+}
+
+func denseDescentColumns[T Float](l simd.Level, call *Call, with Attributes) {
+	d, dy, x := descentOf[T](call, 3, with), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
 	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
 	part := gradientColumns(w.rows, w.columns, sizeOf[T]())
 	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
@@ -78,5 +91,51 @@ func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 		db := g[:w.rows]
 		simd.ColumnSums(l, db, dy.elems, dy.rows, dy.stride, false)
 		d.biases(l, db)
+	}
+}
+
+// mappedDescentWorkspace is the gradients of w and b, and one output of w turned.
+func mappedDescentWorkspace(s *Spec) int64 {
+	w := s.Operands[0].Shape
+	inputs := w[1] * w[2] * w[3]
+	return int64(wholeLines(w[0]*inputs)+wholeLines(w[0])+inputs) * s.Type.SizeBytes()
+}
+
+func mappedDescentAt[T Float](with Attributes) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) { mappedDescentRows[T](l, call, with) }
+}
+
+func mappedDescentRows[T Float](l simd.Level, call *Call, with Attributes) {
+	d, dy, x := descentOf[T](call, 3, with), map2Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	e := [4]int(d.w.Shape)
+	inputs := e[1] * e[2] * e[3]
+	g, rest := scratch[T](call.Work, wholeLines(e[0]*inputs))
+	db, rest := scratch[T](rest, wholeLines(e[0]))
+	turned, _ := scratch[T](rest, inputs)
+
+	// Pixels that follow each other are columns of one product.
+	rows, columns, run := e[2], e[3], e[1]
+	if x.stride[2] == run {
+		columns, run = 1, run*columns
+		if x.stride[1] == run {
+			rows, run = 1, run*rows
+		}
+	}
+	for i := range rows {
+		for j := range columns {
+			p := simd.Product[T]{
+				M: e[0], N: run, K: dy.rows, Batch: 1, A: dy.elems, ARow: 1, AStep: dy.stride,
+				B: x.elems[x.at(0, i, j, 0):], BRow: x.stride[0], C: g[(i*columns+j)*run:], CRow: inputs,
+			}
+			p.Run(l)
+		}
+	}
+	if d.b != nil {
+		simd.ColumnSums(l, db[:e[0]], dy.elems, dy.rows, dy.stride, false)
+		d.biases(l, db[:e[0]])
+	}
+	for o := range e[0] {
+		moveTo(l, &nchwTiles, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
+		d.outputs(l, o, 1, turned)
 	}
 }

@@ -8,8 +8,9 @@ import (
 // The variants at levels of dense layers: the forward pass is dot products of rows of
 // x and w, both contiguous along i; the gradients are products of columns.
 
-func denseAt[T Float](l simd.Level, call *Call)     { denseDots[T](l, call, false) }
-func denseReLUAt[T Float](l simd.Level, call *Call) { denseDots[T](l, call, true) }
+func denseAt[T Float](relu bool) func(simd.Level, *Call) {
+	return func(l simd.Level, call *Call) { denseDots[T](l, call, relu) }
+}
 
 func denseDots[T Float](l simd.Level, call *Call, relu bool) {
 	y, x, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
@@ -43,23 +44,16 @@ func denseWorkspace(s *Spec) int64 {
 }
 
 func denseDxAt[T Float](l simd.Level, call *Call) {
-	p := denseDxProduct[T](call)
-	p.Run(l)
-}
-
-func denseDxReLUAt[T Float](l simd.Level, call *Call) {
-	p := denseDxProduct[T](call)
-	x := map2Of[T](&call.Args[3])
-	p.Where, p.WhereRow = x.elems, x.stride
-	p.Run(l)
-}
-
-func denseDxProduct[T Float](call *Call) simd.Product[T] {
 	dx, dy, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
-	return simd.Product[T]{
+	p := simd.Product[T]{
 		M: dx.rows, N: dx.columns, K: dy.columns, Batch: 1, Accumulate: call.Args[0].Accumulates(),
 		A: dy.elems, ARow: dy.stride, AStep: 1, B: w.elems, BRow: w.stride, C: dx.elems, CRow: dx.stride,
 	}
+	if len(call.Args) > 3 {
+		x := map2Of[T](&call.Args[3])
+		p.Where, p.WhereRow = x.elems, x.stride
+	}
+	p.Run(l)
 }
 
 // denseDwAt reads dy transposed.

@@ -2,35 +2,50 @@ package kernels
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"dahl/kernels/simd"
 )
 
-// Gradients of weights with their step of gradient descent are two operations each: of a layer with a bias, and of one
-// without. The operands are the weights, what the gradient is made of, hyper, then the bias if there is one, and the
-// velocities of both, which only a step with momentum needs.
+// Gradients of weights with their step of gradient descent have the weights, what the gradient is made of, hyper, then the
+// bias if there is one, and the velocities of both, which only a step with momentum needs.
 
-// noBias ends the name of an operation that descends without a bias.
-const noBias = ".nobias"
-
-// descents are both operations from the one over w and what its gradient is made of: w is operand 0, dy operand 1, and hyper
-// follows the last. bias has the dimensions of b.
-func (l linear) descents(bias string, k Kernel, others ...[]Variant) (withBias, alone Kernel) {
-	l.hyper = len(k.Operands)
-	gradient, w := k.Flops, k.Operands[0]
-	vw := updates("vw", w.Dims)
-	k.Params = withSGD(k.Params...)
-	complete := func(k Kernel, b int, operands ...Operand) Kernel {
-		k.Operands = slices.Concat(k.Operands, []Operand{reads("hyper", Scalar, "2")}, operands)
-		k.Check = func(s *Spec) error { return checkVelocities(s, k.Operands) }
-		k.Flops = func(s *Spec) float64 { return descentFlops(s, gradient, b) }
-		return l.of(k, others...)
+// totals adds the gradient of a bias to that of weights: the sum over dy, operand 1. bias has its dimensions.
+func (l *linear) totals(k *Kernel, bias string) {
+	db, gradient := len(k.Operands), k.Flops
+	l.total = db
+	k.Operands = append(k.Operands, optional(sums("db", bias)))
+	k.Flops = func(s *Spec) float64 {
+		flops := biasFlops(s, db, 1)
+		if gradient != nil {
+			flops += gradient(s)
+		}
+		return flops
 	}
-	withBias = complete(k, l.hyper+1, updates("b", bias), optional(vw), optional(updates("vb", bias)))
-	k.Op, k.Doc = k.Op+noBias, "w as "+k.Op+" changes it, of a layer without a bias"
-	return withBias, complete(k, 0, optional(vw))
+}
+
+// descend makes of the gradient, operand 0, the step of weights, and of their bias unless the kernel has NoBias. The gradient is
+// that with respect to operand 1, and hyper follows the last operand. weights and bias have their dimensions.
+func (l *linear) descend(k *Kernel, weights, bias string) {
+	l.hyper, l.with = len(k.Operands), k.With
+	gradient, b := k.Flops, 0
+	k.Params = withSGD(k.Params...)
+	k.Operands[0] = updates("w", weights)
+	k.Operands = append(k.Operands, reads("hyper", Scalar, "2"))
+	velocities := []Operand{optional(updates("vw", weights))}
+	if !k.With.Has(NoBias) {
+		b = l.hyper + 1
+		k.Operands = append(k.Operands, updates("b", bias))
+		velocities = append(velocities, optional(updates("vb", bias)))
+	}
+	operands := append(k.Operands, velocities...)
+	k.Operands = operands
+	k.Check = func(s *Spec) error { return checkVelocities(s, operands) }
+	k.Flops = func(s *Spec) float64 { return descentFlops(s, gradient, b) }
+	k.Doc = "w (as PyTorch has it) and b as sgd changes them by the dw and db of " + Written(k.Base, k.With&Pool)
+	if k.With.Has(NoBias) {
+		k.Doc = "w (as PyTorch has it) as sgd changes it by the dw of " + Written(k.Base, k.With&Pool) + ", of a layer without a bias"
+	}
 }
 
 // checkVelocities checks the parameters of the step.
@@ -58,13 +73,12 @@ func descentFlops(s *Spec, gradient func(*Spec) float64, b int) float64 {
 	return flops
 }
 
-// afterHyper is where the bias, which has one dimension, and the velocity of the weights are, if the call has them. rank is
-// the number of dimensions of an operand.
-func afterHyper(hyper, operands int, rank func(operand int) int) (b, vw int) {
-	if hyper+1 < operands && rank(hyper+1) == 1 {
-		return hyper + 1, hyper + 2
+// afterHyper is where the bias and the velocity of the weights are, if the call has them. Zero means no bias.
+func afterHyper(hyper int, with Attributes) (b, vw int) {
+	if with.Has(NoBias) {
+		return 0, hyper + 1
 	}
-	return 0, hyper + 1
+	return hyper + 1, hyper + 2
 }
 
 // descent is the step of weights, as PyTorch has them, and of biases.
@@ -75,9 +89,9 @@ type descent[T Float] struct {
 }
 
 // descentOf takes the step from a call. Operand 0 is the weights, and operand hyper has the rate.
-func descentOf[T Float](call *Call, hyper int) descent[T] {
+func descentOf[T Float](call *Call, hyper int, with Attributes) descent[T] {
 	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0]}
-	b, vw := afterHyper(hyper, len(call.Args), func(i int) int { return len(call.Args[i].Shape) })
+	b, vw := afterHyper(hyper, with)
 	if b > 0 {
 		d.b, d.vb = &call.Args[b], &call.Args[b]
 	}

@@ -8,14 +8,14 @@ package kernels
 // asPyTorch is PyTorch's layout of filters.
 var asPyTorch = filterLayout{i: 2, j: 3, c: 1, f: 0}
 
-// descent is the step by the gradient with respect to dy; hyper is the operand with the rate.
-func (c *convolution) descent(call *DeviceCall, dy productOperand, x, hyper int, s sweep) productParams {
+// descent is the step by the gradient with respect to dy. The operand with the rate follows x.
+func (c *convolution) descent(call *DeviceCall, with Attributes, dy productOperand, x int, s sweep) productParams {
 	p := c.gradientFor(call, asPyTorch, dy, x, s)
-	b, vw := call.afterHyper(hyper)
-	if b > 0 {
+	_, vw := afterHyper(x+1, with)
+	if !with.Has(NoBias) {
 		p.withOnes()
 	}
-	if p.descends(call, hyper) {
+	if p.descends(call, x+1, with) {
 		v := &call.Args[vw]
 		i, j := asPyTorch.every(v, 1)
 		p.beside(v.Addr, triple{i, j, v.Stride[asPyTorch.c]}, v.Stride[asPyTorch.f])
@@ -23,16 +23,11 @@ func (c *convolution) descent(call *DeviceCall, dy productOperand, x, hyper int,
 	return p
 }
 
-// afterHyper is [afterHyper] of the call.
-func (call *DeviceCall) afterHyper(hyper int) (b, vw int) {
-	return afterHyper(hyper, len(call.Args), func(i int) int { return len(call.Args[i].Shape) })
-}
-
 // descends makes the gradient a step of descent of the weights, and of the bias if the gradient has a place of ones. It
 // reports whether there are velocities. The last parameters of the call are those of sgd.
-func (p *productParams) descends(call *DeviceCall, hyper int) bool {
+func (p *productParams) descends(call *DeviceCall, hyper int, with Attributes) bool {
 	params := call.Params[len(call.Params)-len(sgdParamNames):]
-	b, vw := call.afterHyper(hyper)
+	b, vw := afterHyper(hyper, with)
 	p.after, p.hyper = afterDescend, call.Args[hyper].Addr
 	p.momentum, p.nesterov, p.weightDecay = params[0], flag(params[1] != 0), params[2]
 	if b > 0 {
@@ -44,26 +39,14 @@ func (p *productParams) descends(call *DeviceCall, hyper int) bool {
 	return p.momentum != 0
 }
 
-func (c *convolution) descentProducts(call *DeviceCall) []productParams {
-	dy := &call.Args[1]
-	other := imageOperand(dy).vectorised(call.Type, dy.Shape[3])
-	return []productParams{c.descent(call, other, 2, 3, gradientSweep(call, asPyTorch, dy.pixels()))}
-}
-
-// unpooledDescent is the descent of a convolution with pooling.
-func unpooledDescent(call *DeviceCall) []productParams {
-	dy, pool := unpooled(call, 1, 2)
-	p := convolutionLast.descent(call, dy, 3, 4, gradientSweep(call, asPyTorch, coveredPixels(call, &call.Args[1])))
-	p.pool = pool
-	return []productParams{p}
-}
-
-// denseNHWCDescent is the descent of a dense layer. It is that of a convolution with one pixel
+// mappedDescent is the descent of a dense layer that is Mapped. It is that of a convolution with one pixel
 // per sample whose window is the map.
-func denseNHWCDescent(call *DeviceCall) []productParams {
-	w, dy := &call.Args[0], &call.Args[1]
-	pixels := triple{dy.Shape[0], 1, 1}
-	other := mapOperand(dy.Addr, pixels, triple{dy.Stride[0], 0, 0}, dy.Shape[1], 1).vectorised(call.Type, dy.Shape[1])
-	s := sweep{pixels: pixels, rows: w.Shape[asPyTorch.i], columns: w.Shape[asPyTorch.j], step: 1, direction: 1}
-	return []productParams{convolutionLast.descent(call, other, 2, 3, s)}
+func mappedDescent(with Attributes) products {
+	return func(call *DeviceCall) []productParams {
+		w, dy := &call.Args[0], &call.Args[1]
+		pixels := triple{dy.Shape[0], 1, 1}
+		other := mapOperand(dy.Addr, pixels, triple{dy.Stride[0], 0, 0}, dy.Shape[1], 1).vectorised(call.Type, dy.Shape[1])
+		s := sweep{pixels: pixels, rows: w.Shape[asPyTorch.i], columns: w.Shape[asPyTorch.j], step: 1, direction: 1}
+		return []productParams{convolutionLast.descent(call, with, other, 2, s)}
+	}
 }

@@ -15,6 +15,11 @@ type Kernel struct {
 	Op  string
 	Doc string // one line: the equation, in terms of the operand names
 
+	// Base and With are the operation and the attributes of which Op is the name, see [Written]. Most operations have
+	// none, and Base is Op.
+	Base string
+	With Attributes
+
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 

@@ -16,7 +16,8 @@ type linear struct {
 	total   int                         // becomes the sum of the first factor alone
 	gate    int                         // where it is not above 0, the result is 0
 	relu    func(params []float64) bool // whether negative results become 0; nil: they do not
-	hyper   int                         // makes of the sums a step of operand 0, and of the bias if there is one
+	hyper   int                         // makes of the sums a step of operand 0, and of the bias unless with has NoBias
+	with    Attributes
 }
 
 // of is an operation with the reference and other variants.
@@ -43,7 +44,7 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 		}
 		sums := sum(0, l.factors)
 		if l.hyper > 0 {
-			d := descentOf[T](c, l.hyper)
+			d := descentOf[T](c, l.hyper, l.with)
 			d.ref(d.w, d.vw, sums)
 			if d.b != nil {
 				d.ref(d.b, d.vb, sum(l.hyper+1, first))

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -201,6 +202,7 @@ func stated(table []Kernel) []Kernel {
 		if k.statement, err = k.parse(); err != nil {
 			panic("kernels: " + k.Op + ": " + err.Error())
 		}
+		k.Base = cmp.Or(k.Base, k.Op)
 		k.eachBlock()
 	}
 	return table

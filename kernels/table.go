@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"unique"
 
@@ -29,6 +30,7 @@ func NewTable(others ...Kernel) (*Table, error) {
 			return nil, fmt.Errorf("operation %q: the first variant is %q, want \"ref\" with Run32 and Run64", k.Op, k.Variants[0].Name)
 		}
 		c := k.clone()
+		c.Base = cmp.Or(c.Base, c.Op)
 		var err error
 		if c.statement, err = k.parse(); err != nil {
 			return nil, fmt.Errorf("operation %q: %w", k.Op, err)

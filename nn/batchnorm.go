@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // BatchNorm normalises each channel by the mean and the variance of a batch, as PyTorch's BatchNorm2d:
@@ -98,7 +99,7 @@ func (l *lowerer) normalisesLater(n *Node) bool {
 	}
 	to := l.of[n.last().readers[0].stage]
 	_, convolves := to.Layer.(Conv2D)
-	return convolves && to.pool == nil
+	return convolves && !to.with.Has(kernels.Pool)
 }
 
 // foldNorm gives a convolution of an evaluation filters and biases that also normalise.

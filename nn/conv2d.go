@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // Conv2D is a convolution (cross-correlation, as PyTorch's), with w of shape (filters, channels/groups,
@@ -93,17 +94,16 @@ func (c Conv2D) Forward(n *Node) {
 		p.beside = []dag.Access{writes(n.turned.id, nil)}
 	}
 	l.pack(n, p)
-	if n.pool != nil {
+	params, beside := n.paramsAnd(rectify), []Operand(nil)
+	if n.with.Has(kernels.Pool) {
 		n.saved = l.buffer(n.pool.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
-		l.weightedForward(n, "conv2d.nhwc.pool", n.withPool())
-		return
-	}
-	if norm := l.momentsFor(n); norm != nil {
+		params = n.withPool()
+	} else if norm := l.momentsFor(n); norm != nil {
 		sums, squares := norm.moments()
-		l.weightedForward(n, n.convolves(".moments"), n.paramsAnd(rectify), sums, squares)
-		return
+		n.with |= kernels.Moments
+		beside = []Operand{sums, squares}
 	}
-	l.weightedForward(n, n.convolves(""), n.paramsAnd(rectify))
+	l.weightedForward(n, "conv2d.nhwc", params, beside...)
 }
 
 // paramsAnd are the parameters that the layer's tasks share, and more.
@@ -118,19 +118,18 @@ func (n *Node) withPool() dag.Params {
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *Node) {
 	l := n.l
-	op, params, dy := n.convolves(".dw"), n.params, n.out
-	if n.pool != nil && n.in.grad != none {
+	with, params, dy := n.with&kernels.Norm, n.params, n.out
+	gradient := []Operand{{}}
+	if n.with.Has(kernels.Pool) && n.in.grad != none {
 		dy = l.unpool(n)
-	}
-	gradient := []Operand{dy.gradient()}
-	if n.pool != nil && n.in.grad == none {
-		// The gradient before pooling is never needed as a whole.
-		op, params = "conv2d.nhwc.pool.dw", n.withPool()
+	} else if n.with.Has(kernels.Pool) { // the gradient before pooling is never needed as a whole
+		with, params = with|kernels.Pool, n.withPool()
 		gradient = append(gradient, Operand{Access: reads(n.saved, nil)})
 	}
+	gradient[0] = dy.gradient()
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
-		l.weightGradients(n, op, params, gradient...)
+		l.weightGradients(n, kernels.Written("conv2d.nhwc.dw", with), params, gradient...)
 	}
 	if n.in.grad != none {
 		if n.turned == nil {
@@ -139,7 +138,7 @@ func (c Conv2D) Backward(n *Node) {
 		l.inputGradient(n, "conv2d.nhwc.dx", &dy, n.turned)
 	}
 	if atOnce {
-		l.gradientUpdates(n, op+".sgd", params, gradient...)
+		l.gradientUpdates(n, "conv2d.nhwc.dw", with, params, gradient...)
 	}
 }
 

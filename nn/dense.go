@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/kernels"
+)
 
 // Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
 type Dense struct {
@@ -49,11 +53,7 @@ func (d Dense) Forward(n *Node) {
 			layout: nhwc, op: nhwc, back: nchw, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
 		})
 	}
-	op := "dense"
-	if n.relu != nil {
-		op = "dense.relu"
-	}
-	l.weightedForward(n, op, nil)
+	l.weightedForward(n, "dense", nil)
 }
 
 // Backward implements [Layer]. It adds an update of the weight behind the gradient of the input,
@@ -65,17 +65,17 @@ func (d Dense) Backward(n *Node) {
 		l.weightGradients(n, "dense.dw", nil, n.out.gradient())
 	}
 	if n.in.grad != none {
-		op := "dense.dx"
+		var with kernels.Attributes
 		if n.in.rectified {
-			op = "dense.dx.relu"
+			with = kernels.ReLU
 		}
-		l.inputGradient(n, op, &n.out, &n.weight)
+		l.inputGradient(n, kernels.Written("dense.dx", with), &n.out, &n.weight)
 	}
 	if atOnce {
-		op := "dense.dw.sgd"
+		var with kernels.Attributes
 		if n.packing != nil {
-			op = "dense.nhwc.dw.sgd"
+			with = kernels.Mapped
 		}
-		l.gradientUpdates(n, op, nil, n.out.gradient())
+		l.gradientUpdates(n, "dense.dw", with, nil, n.out.gradient())
 	}
 }

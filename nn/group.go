@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // group is the layers that one kind of task computes: a single layer, or the
@@ -15,6 +16,8 @@ type group struct {
 	add        *Stage // what is normalised is added to another input, the second one of the group
 	end        *Stage // the last one
 	stages     []int  // the indices of all
+
+	with kernels.Attributes // of the operation of the first one, by which it computes others
 }
 
 // pattern is layers that one kind of task computes where each is the only reader of the one before.
@@ -28,8 +31,9 @@ type group struct {
 // may read what a ReLU behind it gives.
 type pattern struct {
 	kinds   []string
-	readers []string // kinds that may read the output; nil: any
-	eval    bool     // of evaluations alone
+	with    kernels.Attributes // of the operation of the first layer; what else is fused is a parameter or an operand of it
+	readers []string           // kinds that may read the output; nil: any
+	eval    bool               // of evaluations alone
 
 	fits func(m *Model, stages []int) bool // whether there is an operation for these layers; nil: always
 }
@@ -38,11 +42,11 @@ type pattern struct {
 var patterns = []pattern{
 	{kinds: []string{"conv2d", "batchnorm", "relu"}, eval: true},
 	{kinds: []string{"conv2d", "batchnorm"}, eval: true},
-	{kinds: []string{"conv2d", "relu", "maxpool"}, fits: pooled},
+	{kinds: []string{"conv2d", "relu", "maxpool"}, with: kernels.Pool, fits: pooled},
 	{kinds: []string{"conv2d", "relu"}, readers: []string{"conv2d", "dense"}},
 	{kinds: []string{"batchnorm", "add", "relu"}, fits: joined},
 	{kinds: []string{"batchnorm", "relu"}},
-	{kinds: []string{"dense", "relu"}, readers: []string{"dense"}},
+	{kinds: []string{"dense", "relu"}, with: kernels.ReLU, readers: []string{"dense"}},
 }
 
 // pooled reports whether an operation joins a convolution with the pooling of its output.
@@ -132,30 +136,28 @@ func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 		}
 		g := group{Stage: &m.Stages[i], stages: []int{i}}
 		if !alone {
-			g.stages = m.match(i, l, train)
+			g.stages, g.with = m.match(i, l, train)
 		}
 		g.end = &m.Stages[g.stages[len(g.stages)-1]]
 		for _, s := range g.stages[1:] {
 			fused[s] = true
-			switch m.Stages[s].Layer.(type) {
-			case ReLU:
-				g.relu = &m.Stages[s]
-			case MaxPool:
-				g.pool = &m.Stages[s]
-			case BatchNorm:
-				g.norm = &m.Stages[s]
-			case Add:
-				m.joins(&g, i, s)
-			}
+			*g.behind(m.Stages[s].Layer.Kind()) = &m.Stages[s]
+		}
+		if g.add != nil {
+			m.joins(&g, i)
 		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// joins adds the other input of a sum to a group that computes it.
-func (m *Model) joins(g *group, first, sum int) {
-	g.add = &m.Stages[sum]
+// behind is where the group has a layer of a kind that a pattern fuses behind the first.
+func (g *group) behind(kind string) **Stage {
+	return map[string]**Stage{"relu": &g.relu, "maxpool": &g.pool, "batchnorm": &g.norm, "add": &g.add}[kind]
+}
+
+// joins adds the other input of the sum that a group computes.
+func (m *Model) joins(g *group, first int) {
 	both := *g.Stage
 	both.Inputs = append(slices.Clone(both.Inputs), m.beside(g.add, first))
 	both.In = append(slices.Clone(both.In), g.add.In[0])
@@ -186,8 +188,8 @@ func (m *Model) flattensInput() bool {
 	})
 }
 
-// match lists the stages of the first pattern that begins at a stage, or the stage alone.
-func (m *Model) match(first int, l *dag.Lowering, train bool) []int {
+// match lists the stages of the first pattern that begins at a stage, with its attributes, or the stage alone.
+func (m *Model) match(first int, l *dag.Lowering, train bool) ([]int, kernels.Attributes) {
 	for _, p := range patterns {
 		stages := m.along(first, p.kinds)
 		if stages == nil || p.eval && train || m.Stages[first].sumsInputs(l) {
@@ -198,10 +200,10 @@ func (m *Model) match(first int, l *dag.Lowering, train bool) []int {
 			continue
 		}
 		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {
-			return stages
+			return stages, p.with
 		}
 	}
-	return []int{first}
+	return []int{first}, 0
 }
 
 // sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.

@@ -230,6 +230,9 @@ func (l *lowerer) forward(n *Node) {
 		n.weights, n.running = l.carried(n.Stage)
 	}
 	l.place(n)
+	if n.in.normal != nil {
+		n.with |= kernels.Norm
+	}
 	n.phase, n.steps = phaseForward, 0
 	n.Layer.Forward(n)
 	l.giveGradient(n)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // weight is the form in which the tasks of a step see a weight.
@@ -81,15 +82,8 @@ func (n *Node) data() []Operand {
 	return []Operand{n.Input(0), {Access: reads(n.in.normal.scale, nil)}}
 }
 
-// convolves is an operation of a channels-last convolution, which may normalise what it reads.
-func (n *Node) convolves(op string) string {
-	if n.in.normal == nil {
-		return "conv2d.nhwc" + op
-	}
-	return "conv2d.nhwc.norm" + op
-}
-
-// weightedForward adds the tasks of a layer with weights. What they write beside the output comes first.
+// weightedForward adds the tasks of a layer with weights, by an operation with the attributes of its group. What they write beside
+// the output comes first.
 func (l *lowerer) weightedForward(n *Node, op string, params dag.Params, beside ...Operand) {
 	operands := []Operand{n.Output()}
 	if n.pool != nil {
@@ -99,7 +93,7 @@ func (l *lowerer) weightedForward(n *Node, op string, params dag.Params, beside 
 	if len(n.weights) > 1 {
 		operands = append(operands, Operand{Access: reads(n.weights[1], nil)})
 	}
-	l.tiles(n, phaseForward, op, params, n.tiles.Forward, append(beside, operands...)...)
+	l.tiles(n, phaseForward, kernels.Written(op, n.with), params, n.tiles.Forward, append(beside, operands...)...)
 }
 
 // weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over
@@ -225,10 +219,10 @@ func (n *Node) gradientWhole() bool {
 	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
-// gradientUpdates adds these tasks, in parts of outputs. op is theirs for a layer with a bias. params and dy are those of the
-// gradient by itself. The tasks see packed weights in the packed dimensions, and features that
-// were flattened channels last as the map that they are.
-func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...Operand) {
+// gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The
+// tasks see packed weights in the packed dimensions, and features that were flattened channels last as the map that they are.
+func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, params dag.Params, dy ...Operand) {
+	with |= kernels.SGD
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
@@ -246,10 +240,10 @@ func (l *lowerer) gradientUpdates(n *Node, op string, params dag.Params, dy ...O
 		operands = append(operands, Operand{Access: updates(n.weights[1], nil)})
 		states = append(states, l.states(&n.Params[1])...)
 	} else {
-		op += ".nobias"
+		with |= kernels.NoBias
 	}
 	for _, s := range states {
 		operands = append(operands, Operand{Access: updates(s, nil)})
 	}
-	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
+	l.tiles(n, phaseBackward+".weight", kernels.Written(op, with), params, n.tiles.WeightGradient, operands...)
 }

@@ -100,9 +100,9 @@ func (c *Case) Clone() *Case {
 	return &d
 }
 
-// WithoutBias is the same step of weights by an operation op.sgd.nobias, from a case of op.sgd.
+// WithoutBias is the same step of weights without a bias, from a case with one.
 func (c *Case) WithoutBias() *Case {
-	k, err := kernels.KernelByName(c.Kernel.Op + ".nobias")
+	k, err := kernels.KernelByName(kernels.Written(c.Kernel.Base, c.Kernel.With|kernels.NoBias))
 	if err != nil {
 		panic(err)
 	}

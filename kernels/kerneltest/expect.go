@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -63,7 +62,7 @@ func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
 }
 
 func (e *Expected) compare(got *Case, v *kernels.Variant, i int) error {
-	if v.Transforms && isPooled(got.Kernel.Op) && e.ref.Spec.Operands[i].Mode != dag.Read {
+	if v.Transforms && got.Kernel.With.Has(kernels.Pool) && e.ref.Spec.Operands[i].Mode != dag.Read {
 		return cmp.Or(e.comparePooled(got), got.checkOutside(e.ref, i))
 	}
 	bound := e.bound(v, i)
@@ -157,7 +156,7 @@ func Terms(c *Case) int {
 	if err != nil {
 		panic("kerneltest: " + err.Error())
 	}
-	if strings.HasSuffix(c.Kernel.Op, ".sgd") {
+	if c.Kernel.With.Has(kernels.SGD) {
 		return space.Terms() + 10 // and products and sums with decay, momentum twice, and rate
 	}
 	return space.Terms() + 2 // and the bias and the old contents

@@ -11,9 +11,9 @@ import (
 
 // filler draws values that the operation allows for operand i.
 func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
-	o, name := &c.Kernel.Operands[i], c.Kernel.Op+" "+c.Kernel.Operands[i].Name
+	o, name := &c.Kernel.Operands[i], c.Kernel.Base+" "+c.Kernel.Operands[i].Name
 	switch {
-	case exactSums[strings.Replace(c.Kernel.Op, ".norm", "", 1)] && o.Kind == kernels.Real:
+	case c.Kernel.With&exactSums != 0 && o.Kind == kernels.Real:
 		return func() float64 { return float64(rng.IntN(9) - 4) }
 	case c.Buffers[i].Type == dag.Uint8 || c.Buffers[i].Type == dag.Int32:
 		limit, mayPass := c.indexLimit(i), passesNothing[name]
@@ -48,8 +48,7 @@ const noMaximum = 255
 // passesNothing are the operands that hold positions in pooling windows. [noMaximum] stands for
 // none there.
 var passesNothing = map[string]bool{
-	"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
-	"conv2d.nhwc.pool.dw.sgd.nobias index": true,
+	"maxpool.nhwc.dx index": true, "conv2d.nhwc.dw index": true,
 }
 
 // nonNegative are the operands that hold sums of squares.
@@ -69,25 +68,22 @@ var compared = map[string][]float64{
 // ties has no negative zero, since it is not defined which of two zeros is the greatest.
 var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
-// exactSums are the operations that compare sums, take the result of such a comparison, or square sums. Their
+// exactSums are the attributes of operations that compare sums, take the result of such a comparison, or square sums. Their
 // inputs are small integers. So the sums are exact in any order, all variants find the same
 // maxima, and many of these are equal or zero.
-var exactSums = map[string]bool{
-	"conv2d.nhwc.moments": true, "conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true,
-	"conv2d.nhwc.pool.dw.sgd.nobias": true,
-}
+const exactSums = kernels.Moments | kernels.Pool
 
 // indexLimit is one more than the largest value of an integer operand.
 func (c *Case) indexLimit(i int) int {
 	shape := func(name string) []int { return c.Spec.Operands[c.Operand(name)].Shape }
-	switch c.Kernel.Op + " " + c.Kernel.Operands[i].Name {
+	switch c.Kernel.Base + " " + c.Kernel.Operands[i].Name {
 	case "load index", "load.nhwc index":
 		return shape("images")[0]
 	case "load.labels index":
 		return shape("labels")[0]
 	case "maxpool.nhwc.dx index":
 		return int(c.Spec.Param("height") * c.Spec.Param("width"))
-	case "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index", "conv2d.nhwc.pool.dw.sgd.nobias index":
+	case "conv2d.nhwc.dw index":
 		size := int(c.Spec.Param("size"))
 		return size * size
 	case "softmax_xent y", "softmax_xent.eval y", "mse y", "mse.eval y":

@@ -132,31 +132,11 @@ func normedConvolutions() []HandCase {
 			Want:   [][]float64{{0, 0, 0, 0, 18, 0, 0, 0, 0}, nil, nil, nil},
 		},
 		{
-			// As in the first case; means 51.5 and -1.5, deviations 5.5.
-			Name: "a value below 0", Op: "conv2d.nhwc.norm.moments", Params: ConvReLUParams(0, 1, 0),
-			Shapes: [][]int{{1, 2}, {1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {4, 1}, {2, 2, 1, 2}, {2}},
-			In:     [][]float64{nil, nil, nil, {0, 1.5, 2, 2.5, 3, 3.5}, k, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
-			Want:   [][]float64{{103, -3}, {60.5, 60.5}, {46, 4, 57, -7}, nil, nil, nil, nil},
-		},
-		{
 			// The image is 0 5: dw = 5·3 and 5·(-1).
 			Name: "a value below 0", Op: "conv2d.nhwc.norm.dw", Params: ConvParams(0, 1),
 			Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
 			In:     [][]float64{nil, {1, 2, 3, -1}, {0, 3}, k, nil},
 			Want:   [][]float64{{15, -5}, nil, nil, nil, {4, 1}},
-		},
-		{
-			// The same gradients, and half of them.
-			Name: "a value below 0", Op: "conv2d.nhwc.norm.dw.sgd", Params: append(ConvParams(0, 1), SGDParams(0, 0, 0)...),
-			Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}, {2}},
-			In:     [][]float64{{100, 10}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}, {7, 8}},
-			Want:   [][]float64{{92.5, 12.5}, nil, nil, nil, nil, {5, 7.5}},
-		},
-		{
-			Name: "the same without a bias", Op: "conv2d.nhwc.norm.dw.sgd.nobias", Params: append(ConvParams(0, 1), SGDParams(0, 0, 0)...),
-			Shapes: [][]int{{2, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 2, 1}, {4, 1}, {2}},
-			In:     [][]float64{{100, 10}, {1, 2, 3, -1}, {0, 3}, k, {0.5, 1}},
-			Want:   [][]float64{{92.5, 12.5}, nil, nil, nil, nil},
 		},
 	}
 }

@@ -2,7 +2,6 @@ package kerneltest
 
 import (
 	"slices"
-	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -11,10 +10,10 @@ import (
 // plain is the case itself, or of a convolution that normalises its data the convolution of normalised data. So the
 // bounds are those of a convolution. Data are normalised here in the type of the case, with every product and sum rounded.
 func (c *Case) plain() *Case {
-	op := strings.Replace(c.Kernel.Op, ".norm", "", 1)
-	if op == c.Kernel.Op {
+	if !c.Kernel.With.Has(kernels.Norm) {
 		return c
 	}
+	op := kernels.Written(c.Kernel.Base, c.Kernel.With&^kernels.Norm)
 	k, err := kernels.KernelByName(op)
 	if err != nil {
 		panic("kerneltest: " + err.Error())

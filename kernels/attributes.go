@@ -1,0 +1,138 @@
+package kernels
+
+import (
+	"slices"
+	"strings"
+)
+
+// Attributes are the prologues and epilogues of an operation: what it does to data on their way into its sums, and to the
+// sums before they reach memory. An operation with attributes has a name of its own in graphs, platform files and plans,
+// see [Written].
+type Attributes uint8
+
+const (
+	// Mapped: the input of a dense layer is a map with channels last.
+	Mapped Attributes = 1 << iota
+	// Norm: a batch normalisation and its ReLU precede the sums, see normed.
+	Norm
+	// Pool: a ReLU and a max-pooling follow the sums, see pooled.
+	Pool
+	// ReLU: a ReLU follows the sums. The gradient of an input stops where that input is not positive.
+	ReLU
+	// Moments: the moments of the results are taken, see withMoments.
+	Moments
+	// SGD: the gradient of weights is the step of sgd on these, see linear.descend.
+	SGD
+	// NoBias: that step is of a layer without a bias.
+	NoBias
+)
+
+// attributeWords are the words of attributes in names, in the order of the constants. From ReLU on they stand behind ".dx" and
+// ".dw", the others before.
+var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd", "nobias"}
+
+// Has reports whether all of some attributes are among a.
+func (a Attributes) Has(some Attributes) bool { return a&some == some }
+
+// Written is the name of an operation with attributes: "conv2d.nhwc.norm.dw.sgd" is conv2d.nhwc.dw with Norm and SGD.
+// [Kernel.Base] and [Kernel.With] of the kernel of that name are the operation and its attributes again.
+func Written(op string, with Attributes) string {
+	var before, after strings.Builder
+	for i, word := range attributeWords {
+		switch a := Attributes(1) << i; {
+		case !with.Has(a):
+		case a < ReLU:
+			before.WriteString("." + word)
+		default:
+			after.WriteString("." + word)
+		}
+	}
+	for _, direction := range []string{".dx", ".dw"} {
+		if stem, ok := strings.CutSuffix(op, direction); ok {
+			return stem + before.String() + direction + after.String()
+		}
+	}
+	return op + before.String() + after.String()
+}
+
+// composition is an operation that is composed of its sums and of attributes.
+type composition struct {
+	op      string
+	may     Attributes                 // which it may have
+	offers  func(with Attributes) bool // whether it has a combination of these; nil: it has each
+	compose func(k Kernel) Kernel      // completes a kernel that has its names and attributes
+}
+
+// compositions are all operations with attributes.
+func compositions() []composition {
+	return []composition{
+		{op: "conv2d.nhwc", may: Norm | Pool | Moments, offers: func(with Attributes) bool { return with == Pool || !with.Has(Pool) }, compose: convolutionWith},
+		{op: "conv2d.nhwc.dx", compose: convolutionDxWith},
+		{op: "conv2d.nhwc.dw", may: Norm | Pool | SGD | NoBias, offers: func(with Attributes) bool {
+			return !with.Has(Norm|Pool) && (with.Has(SGD) || !with.Has(NoBias))
+		}, compose: convolutionDwWith},
+		{op: "dense", may: ReLU, compose: denseWith},
+		{op: "dense.dx", may: ReLU, compose: denseDxWith},
+		{op: "dense.dw", may: Mapped | SGD | NoBias, offers: func(with Attributes) bool { return with.Has(SGD) || with == 0 }, compose: denseDwWith},
+	}
+}
+
+// kernels are the kernels of all combinations of attributes that an operation has, fewer of them first.
+func (c *composition) kernels() (all []Kernel) {
+	for with := range c.may + 1 {
+		if with&^c.may != 0 || c.offers != nil && !c.offers(with) {
+			continue
+		}
+		all = append(all, c.compose(Kernel{Op: Written(c.op, with), Base: c.op, With: with}))
+	}
+	return all
+}
+
+// beside is operands that an attribute adds at a place among those of a kernel.
+type beside struct {
+	at    int
+	added []Operand
+}
+
+// to is a kernel with these operands, without variants. Its checks and its work are those of the kernel, and flops more.
+func (b beside) to(plain Kernel, flops func(*Spec) float64) Kernel {
+	k := plain
+	k.Operands = slices.Insert(slices.Clone(plain.Operands), b.at, b.added...)
+	k.Variants = nil
+	if plain.Check != nil {
+		k.Check = func(s *Spec) error { return plain.Check(b.without(s)) }
+	}
+	k.Flops = func(s *Spec) float64 { return flops(s) + plain.Flops(b.without(s)) }
+	return k
+}
+
+// variant is a variant of the kernel whose calls it does not yet run. all is the bytes of workspace of a call, of which the variant
+// itself needs own.
+func (b beside) variant(v Variant, doc string, all func(s *Spec, own int64) int64) Variant {
+	takes, workspace := v.Takes, v.WorkspaceBytes
+	v.Doc += doc
+	if takes != nil {
+		v.Takes = func(s *Spec) error { return takes(b.without(s)) }
+	}
+	v.WorkspaceBytes = func(s *Spec) int64 {
+		var own int64
+		if workspace != nil {
+			own = workspace(b.without(s))
+		}
+		return all(s, own)
+	}
+	return v
+}
+
+// without is the call of the kernel itself.
+func (b beside) without(s *Spec) *Spec {
+	c := *s
+	c.Operands = slices.Delete(slices.Clone(s.Operands), b.at, b.at+len(b.added))
+	return &c
+}
+
+func (b beside) withoutOn(call *DeviceCall) *DeviceCall {
+	c := *call
+	c.Args = slices.Delete(slices.Clone(call.Args), b.at, b.at+len(b.added))
+	return &c
+}
