@@ -1,6 +1,7 @@
-// Package inspect has the commands of dahl that only look: at this machine, and at kernels and how long they took.
+// Package inspect has what the commands of dahl say that only look: at this machine, at kernels and how long they took, and
+// at a graph.
 //
-// Read first: [NewDoctor], [NewKernels].
+// Read first: [NewDoctor], [NewKernels], [Graph].
 package inspect
 
 import (
