@@ -67,7 +67,7 @@ each counter of energy until that has moved, and for a second at most, and chang
 // Findings is the object that --json prints.
 type Findings struct {
 	Machine  string    `json:"machine"`
-	Findings []Finding `json:"Findings"`
+	Findings []Finding `json:"findings"`
 }
 
 func (all *Findings) add(of, text string, err error) {
