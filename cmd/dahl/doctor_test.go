@@ -11,7 +11,11 @@ import (
 func TestDoctorSaysWhatThereIs(t *testing.T) {
 	newClockTree(t)
 	var all inspect.Findings
-	decodeObject(t, mustRun(t, "doctor", "--json"), &all)
+	object := mustRun(t, "doctor", "--json")
+	decodeObject(t, object, &all)
+	if !strings.Contains(object, "\n  \"findings\": [") {
+		t.Errorf("no findings in %s", object)
+	}
 	found := map[string]inspect.Finding{}
 	for _, f := range all.Findings {
 		if f.Text == "" {

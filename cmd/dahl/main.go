@@ -41,16 +41,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// newBench says where the command went that measured dahl itself.
-func newBench([]string) *cobra.Command {
-	return &cobra.Command{
-		Use: "bench", Hidden: true, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return cli.InputErrorf("what measures dahl itself is a program of its own: dahl-bench, with the same arguments (make bin/dahl-bench)")
-		},
-	}
-}
-
 // commands is the table of subcommands.
 var commands = []func([]string) *cobra.Command{
 	newDemo,
@@ -72,5 +62,4 @@ var commands = []func([]string) *cobra.Command{
 	newRerun,
 	newCompletion,
 	newMan,
-	newBench,
 }

@@ -69,7 +69,7 @@ func TestSimulateByHand(t *testing.T) {
 	if s.LowerBoundS < 7e-3 || s.LowerBoundS > s.MakespanS {
 		t.Errorf("lower bound %v s, want between 7 ms and the makespan", s.LowerBoundS)
 	}
-	var r graphReport
+	var r inspect.GraphReport
 	decodeObject(t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"), &r)
 	if r.Tasks != 2 || r.Levels != 2 || r.Width != 1 || r.CriticalS != 7e-3 || r.CriticalTasks != 2 {
 		t.Errorf("graph says %+v, want 2 tasks on 2 levels of width 1, critical path 7 ms", r)
@@ -141,7 +141,7 @@ func testTampering(t *testing.T) {
 
 func TestExportedGraphsAreOne(t *testing.T) {
 	t.Chdir(t.TempDir())
-	reports := make([]graphReport, 4)
+	reports := make([]inspect.GraphReport, 4)
 	decodeObject(t, mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.json", "--json"), &reports[0])
 	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.txt")
 	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.dot")

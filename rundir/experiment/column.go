@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"dahl/naming"
 )
 
 // Column is a number that a run gives.
@@ -114,14 +116,7 @@ func digits(v float64) string {
 	if math.Abs(v) < 999.5 {
 		return fmt.Sprintf("%.3g", v)
 	}
-	text := fmt.Sprintf("%.0f", math.Abs(v))
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	if v < 0 {
-		return "-" + text
-	}
-	return text
+	return naming.Grouped(fmt.Sprintf("%.0f", v))
 }
 
 // Format writes a value with three significant digits and its unit, and its interval in that unit

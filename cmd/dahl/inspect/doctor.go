@@ -1,6 +1,7 @@
-// Package inspect has the commands of dahl that only look: at this machine, and at kernels and how long they took.
+// Package inspect has what the commands of dahl say that only look: at this machine, at kernels and how long they took, and
+// at a graph.
 //
-// Read first: [NewDoctor], [NewKernels].
+// Read first: [NewDoctor], [NewKernels], [Graph].
 package inspect
 
 import (
@@ -66,7 +67,7 @@ each counter of energy until that has moved, and for a second at most, and chang
 // Findings is the object that --json prints.
 type Findings struct {
 	Machine  string    `json:"machine"`
-	Findings []Finding `json:"Findings"`
+	Findings []Finding `json:"findings"`
 }
 
 func (all *Findings) add(of, text string, err error) {
