@@ -42,10 +42,9 @@ type Samples struct {
 // NoDistributions says why nothing can be drawn.
 const NoDistributions = "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"
 
-// Sample simulates the first segment of a decided program a number of times with drawn
-// durations. Equal seeds draw the same.
-func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (*Samples, error) {
-	seg := d.Priced.Program.Order[0]
+// Sample simulates a segment of a decided program a number of times with drawn durations. Equal
+// seeds draw the same.
+func Sample(ctx context.Context, d *schedule.Decision, seg dag.Segment, count int, seed uint64) (*Samples, error) {
 	p := d.Problem(seg.Graph, 1, false)
 	if !hasDistributions(p) {
 		return &Samples{Seed: seed, Missing: NoDistributions}, nil

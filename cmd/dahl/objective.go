@@ -85,7 +85,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	next, err := w.taking(s, found.Choice, found.Plan)
+	next, err := w.taking(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func simulateInto(ctx context.Context, command string, o *options, path string) 
 		return nil, cli.AsInput(setsErr)
 	}
 	if o.Samples > 0 {
-		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
+		if s.Samples, err = plan.Sample(ctx, w.Decision, w.Program.Order[0], o.Samples, o.Seed); err != nil {
 			return nil, err
 		}
 	}

@@ -59,6 +59,7 @@ import (
 	"time"
 
 	"dahl/parallel"
+	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -86,11 +87,14 @@ type Options struct {
 	Known *Result
 	// Unproven looks for a plan and for no bound beyond those that the search needs.
 	Unproven bool
+	// Evaluator keeps the plans that are evaluated, for searches in one space; nil: the search has one of its own.
+	Evaluator *plan.Evaluator
 }
 
-// Result is the best plan found. Makespan and Joules are of the step.
+// Result is the best plan found. Makespan and Joules are of the step; a quick search for the least time integrates no joules.
 type Result struct {
 	exact.Result
+	Evaluated    *plan.Evaluated
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
@@ -99,6 +103,22 @@ type Result struct {
 	Choices      int                      // that the space has or that were tried beside, and that can run
 	Moves        int                      // of local search
 	from         *finder
+}
+
+// Evaluate evaluates a plan that the search has made.
+func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
+	all := slices.Concat(r.from.candidates, r.from.covered)
+	at := slices.IndexFunc(all, func(c *candidate) bool { return c.Choice == t.Choice })
+	return r.from.Evaluator.Plan(all[at].priced, t.Plan)
+}
+
+// StepOf is what a step of a plan takes with its joules, which a quick search for the least time does not ask for.
+func (r *Result) StepOf(ctx context.Context, t *Try) (plan.Step, error) {
+	e, err := r.Evaluate(t)
+	if err != nil {
+		return plan.Step{}, err
+	}
+	return e.Step(ctx, r.from.Steady, shortRun)
 }
 
 // Covered is the choices of whose plans none is below a bound.
@@ -198,6 +218,9 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}
+	if f.Evaluator == nil {
+		f.Evaluator = &plan.Evaluator{}
+	}
 	passes := f.passes()
 	since, left := f.begun, o.Time
 	for i, pass := range passes {
@@ -228,7 +251,7 @@ func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Tim
 // then be the best.
 func (f *finder) tell(ctx context.Context) error {
 	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
-		if err := f.best.take(ctx, f.Options, f.best.Plan, longRun); err != nil {
+		if err := f.best.takePlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
 			return err
 		}
 		for _, c := range f.candidates {
@@ -318,7 +341,7 @@ func (f *finder) recall(ctx context.Context) error {
 	}
 	before := at.Try
 	at.Policy = known.Policy
-	if err := at.take(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
+	if err := at.takePlan(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
 		at.Try = before
 	}
 	f.offer(at)
@@ -377,7 +400,7 @@ func (f *finder) choose(ctx context.Context) error {
 	finalists = finalists[:min(len(finalists), 8)]
 	err := parallel.Do(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
-		return c.take(ctx, f.Options, c.Plan, longRun)
+		return c.takePlan(ctx, f.Options, c.Plan, longRun)
 	})
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	if err != nil || !math.IsInf(f.best.Value, 1) {
@@ -415,7 +438,11 @@ func (f *finder) result() (*Result, error) {
 	if math.IsInf(b.Value, 1) {
 		return nil, f.noPlan()
 	}
-	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
+	evaluated, err := f.Evaluator.Plan(b.priced, b.Plan)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{from: f, Evaluated: evaluated, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
