@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -13,9 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
+	"dahl/plan/best"
+	"dahl/plan/exact"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/schedule"
 )
 
@@ -30,9 +35,9 @@ copies at other moments, so that it may take a little less or more time.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
-Of a network it prints what each layer takes whole on one unit of each kind of device,
-and how much more in two parts along samples, outputs, inputs, rows or columns: halos,
-smaller tasks, dispatches, sums of parts. cuts.csv has all of it.
+With --cuts it prints for each layer of a network the time on one unit of each kind of device,
+and the extra time if the layer is split in two along samples, outputs, inputs, rows or columns:
+halos, smaller tasks, dispatches, sums of parts. cuts.csv has all of it.
 
 A plan written by hand needs a format, and for each worker its tasks in order:
 
@@ -102,12 +107,110 @@ func newPlan(args []string) *cobra.Command {
 			if !o.bar.Shown() {
 				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
 			}
-			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
+			return runPlan(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
+	addCutsFlag(cmd, &o)
 	return cmd
+}
+
+// runPlan plans a run, and writes its directory.
+func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+	r, err := planInto(ctx, o, out.dir)
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return cmp.Or(cli.PrintJSON(stdout, r.summary), r.interrupted)
+	}
+	r.print(stdout, out)
+	printCuts(stdout, r.summary.Cuts)
+	r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
+	if r.found != nil {
+		e := &words.Explained{Explanation: r.summary.Explanation, Objective: exact.Objective(o.Objective), Covered: r.found.Covered, Machine: r.w.whole, Out: stdout, More: summaryFile}
+		e.PrintChosen()
+		printOptimum(stdout, o, r.found)
+		if o.BudgetTime > 0 {
+			words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+		}
+		e.Print()
+	}
+	r.printEnd(stdout, r.dir)
+	return r.interrupted
+}
+
+// planned is a prediction whose plan was looked for, in a directory that is written.
+type planned struct {
+	*prediction
+	found *best.Result // nil: no objective was given
+	dir   *rundir.Dir
+
+	interrupted error // while the plan was looked for; nil: it was not
+}
+
+// planInto plans a run and writes its directory. What a search has found is written also when ctx ends.
+func planInto(ctx context.Context, o *options, path string) (*planned, error) {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var cuts []plan.CutCost
+	if o.Cuts {
+		if cuts, err = w.CutCosts(ctx); err != nil {
+			return nil, cli.AsInput(err)
+		}
+	}
+	if o.Objective != "" {
+		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
+	}
+	r := &planned{}
+	if r.found, err = w.settle(ctx); err != nil {
+		return nil, err
+	}
+	whole := ctx
+	if r.found != nil {
+		whole = context.WithoutCancel(ctx)
+	}
+	if r.prediction, err = w.predicted(whole, ctx); err != nil {
+		return nil, err
+	}
+	r.summary.Cuts = cuts
+	if err := r.summary.addObjective(ctx, o, r.found); err != nil {
+		return nil, err
+	}
+	if r.found != nil && ctx.Err() != nil {
+		r.interrupted = fmt.Errorf("the plan in %s is the best so far: %w", path, ctx.Err())
+	}
+	m := w.newManifest("plan")
+	m.Interrupted = r.interrupted != nil
+	if r.dir, err = createRun(path, m); err != nil {
+		return nil, err
+	}
+	defer r.dir.Close()
+	if err := r.write(); err != nil {
+		return nil, err
+	}
+	m.Complete = true
+	_, err = r.dir.Commit(m)
+	return r, err
+}
+
+// write writes the files of a plan.
+func (r *planned) write() error {
+	if err := r.w.writeOutcome(r.dir, r.result, r.summary); err != nil {
+		return err
+	}
+	if r.found != nil {
+		if err := r.w.writeProof(r.dir, r.found); err != nil {
+			return err
+		}
+	}
+	if cuts := r.summary.Cuts; len(cuts) > 0 {
+		return r.dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
+	}
+	return nil
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.

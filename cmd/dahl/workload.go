@@ -57,6 +57,9 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	}
 	p, err := cli.Machine(o.Platform, o.Devices, false)
 	if err == nil {
+		p, err = o.prepared(p)
+	}
+	if err == nil {
 		p, err = o.selected(p)
 	}
 	if err != nil {
@@ -65,13 +68,22 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return cli.WithWorkers(p, o.Workers)
 }
 
+// machine is the platform file, prepared, and what of it is selected.
+func (o *options) machine() (whole, some *platform.Platform, err error) {
+	whole, err = cli.LoadPlatform(o.Platform)
+	if err == nil {
+		whole, err = o.prepared(whole)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	some, err = o.selected(whole)
+	return whole, some, err
+}
+
 // selected is a prepared platform with the devices that --devices names, else those of a plan file;
 // all without either. Some of them have to be of a kind for which --variant is.
 func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
-	p, err := o.prepared(p)
-	if err != nil {
-		return nil, err
-	}
 	list, err := o.devices()
 	if err != nil {
 		return nil, cli.AsInput(err)
