@@ -16,7 +16,6 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
@@ -38,9 +37,9 @@ type workload struct {
 	search  *searched          // nil: there was none
 	chosen  *chosenDevices     // by the policy best; nil: it has left out none
 	samples train.Samples
-	clocks  *machineClocks   // of a training; nil: none were asked for
-	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
-	inputs  []cli.Identity   // files that the options name, for the manifest
+	clocks  *machineClocks // of a training; nil: none were asked for
+	tiles   *tileSearch    // what --lowering best found; nil: it was not asked for
+	inputs  []cli.Identity // files that the options name, for the manifest
 }
 
 // searched is a search for a plan, and what it has found.
@@ -228,7 +227,7 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 		return err
 	}
 	if w.opts.Lowering == bestTiles {
-		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
+		if err := w.opts.checkBestTiles(w.Platform); err != nil {
 			return err
 		}
 	}
@@ -237,7 +236,10 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 			return err
 		}
 	}
-	return w.buildProgram(n)
+	if err := w.buildProgram(n); err != nil || w.opts.Lowering != bestTiles {
+		return err
+	}
+	return w.searchTiles(ctx)
 }
 
 func (w *workload) buildProgram(n train.Samples) error {
@@ -301,8 +303,8 @@ func (o *options) training() (t train.Options, err error) {
 	return t, err
 }
 
-// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
-// the best tiles what sweepTiles makes of it.
+// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, from which the search for
+// the best tiles begins.
 func (o *options) lowering() (*dag.Lowering, error) {
 	if err := cli.CheckRegular(o.Lowering); err != nil {
 		return nil, err
@@ -311,8 +313,6 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	case o.Lowering == "" && o.Plan != "":
 		made, err := o.madeFor()
 		return made.Lowering, cli.AsInput(err)
-	case o.Lowering == bestTiles && o.adapt == nil:
-		panic("dahl: the best tiles have not been looked for")
 	case o.Lowering == "" || o.Lowering == bestTiles:
 		return nil, nil
 	}

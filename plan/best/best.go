@@ -13,7 +13,9 @@
 //
 // In the end devices that have nothing to do leave the chosen set, and those with hardly anything where that is no worse.
 //
-// A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
+// With one policy a quick search plans for all choices, and goes on to lowerings in which single layers are cut otherwise.
+//
+// A quick search proves nothing, and by all policies it cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
 // devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
 //
 // # Units
@@ -80,6 +82,9 @@ type Options struct {
 	Quick bool
 	// Plain, with Quick, plans once for every choice of the space, by few policies.
 	Plain bool
+	// Policy, with Quick, is the only one that plans: for every choice, and then for four times as many tasks in the neighbourhoods
+	// of the best. The zero value stands for all policies.
+	Policy schedule.PolicyInfo
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
@@ -99,10 +104,17 @@ type Result struct {
 	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
+	Refused      []Refused                // choices without a plan
 	Simulated    []Try                    // all plans that were simulated and that differ, the shortest first, see [Front]
 	Choices      int                      // that the space has or that were tried beside, and that can run
 	Moves        int                      // of local search
 	from         *finder
+}
+
+// Refused is a choice that cannot run, and why.
+type Refused struct {
+	space.Choice
+	Err error
 }
 
 // Evaluate evaluates a plan that the search has made.
@@ -144,6 +156,7 @@ type Try struct {
 	Joules   float64
 	Value    float64 // of the objective; infinite where the step takes too long
 	Plan     *schedule.Plan
+	Tasks    int // of the graph
 
 	long bool // simulated for as many steps as results are told in
 }
@@ -159,6 +172,7 @@ type finder struct {
 	nodesEach  int                // of branch and bound
 	covered    []*candidate       // choices whose plans are looked at as those of another one
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
+	refused    []Refused
 	models     certificate.Models
 }
 
@@ -190,6 +204,9 @@ type pass struct {
 }
 
 func (f *finder) passes() []pass {
+	if f.Policy.Name != "" {
+		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.goOn, 1}}
+	}
 	if f.Plain {
 		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.drop, 0}}
 	}
@@ -285,9 +302,11 @@ func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*cand
 	for _, c := range all {
 		if c.err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
+			f.refused = append(f.refused, Refused{c.Choice, c.err})
 			continue
 		}
-		c.graph = c.priced.Program.Graphs[0].Hash()
+		graph := c.priced.Program.Graphs[0]
+		c.graph, c.Tasks = graph.Hash(), graph.NumTasks()
 		key := [2]string{c.Devices, c.graph}
 		if !f.graphs[key] {
 			f.graphs[key] = true
@@ -442,13 +461,15 @@ func (f *finder) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{from: f, Evaluated: evaluated, Choice: b.Choice, Choices: len(f.candidates),
+	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
 			r.Tried = append(r.Tried, c.Try)
+		} else if c.err != nil {
+			r.Refused = append(r.Refused, Refused{c.Choice, c.err})
 		}
 		r.Nodes += c.nodes
 		r.Moves += c.moves

@@ -20,6 +20,10 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	if !f.Quick {
 		return c.planAll(ctx, f)
 	}
+	if f.Policy.Name != "" {
+		_, err := c.try(ctx, f.Options, f.Policy, nil)
+		return err
+	}
 	policies := []string{"heft"}
 	if !c.class()[0] && len(c.names()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
 		if policies = append(policies, "data-parallel"); f.Plain {
