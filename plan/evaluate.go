@@ -246,4 +246,4 @@ func (v *Evaluator) keep(e *Evaluated, names ...evaluation) {
 }
 
 // tasks is the number of tasks of the first graph.
-func (e *Evaluated) tasks() int { return e.Decision.Priced.Program.Graphs[0].NumTasks() }
+func (e *Evaluated) tasks() int { return len(e.Decision.Priced.Program.Graphs[0].Tasks) }

@@ -124,15 +124,6 @@ func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
 	return r.from.Evaluator.Plan(all[at].priced, t.Plan)
 }
 
-// StepOf is what a step of a plan takes with its joules, which a quick search for the least time does not ask for.
-func (r *Result) StepOf(ctx context.Context, t *Try) (plan.Step, error) {
-	e, err := r.Evaluate(t)
-	if err != nil {
-		return plan.Step{}, err
-	}
-	return e.Step(ctx, r.from.Steady, shortRun)
-}
-
 // Covered is the choices of whose plans none is below a bound.
 type Covered struct {
 	Sets, Tilings int  // each tiling on each set of devices
