@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -115,19 +114,16 @@ func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options
 		runs = []int{of.steps, 2 * of.steps}
 	}
 	for _, n := range runs {
-		ran, err := simulate.Run(ctx, e.Decision, 0, n, opt)
-		if err != nil {
-			return Step{}, err
-		}
-		step.Time = ran.Makespan - step.Time
+		var a Accounted
 		if of.timeOnly {
-			continue
+			a.Schedule, err = simulate.Run(ctx, e.Decision, 0, n, opt)
+		} else if a, err = account(ctx, e.Decision, 0, n, opt); err == nil {
+			step.Joules = a.Report.TotalJoules - step.Joules
 		}
-		report, err := energy.FromSchedule(ran, e.Decision.Problem(0, n, false))
 		if err != nil {
 			return Step{}, err
 		}
-		step.Joules = report.TotalJoules - step.Joules
+		step.Time = a.Schedule.Makespan - step.Time
 	}
 	if of.steady {
 		step = Step{step.Time / time.Duration(of.steps), step.Joules / float64(of.steps)}
@@ -135,13 +131,12 @@ func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options
 	return step, nil
 }
 
-// Evaluator keeps what was evaluated, so that a search, its explanation and its result share it. It forgets what was asked
-// for least recently. The zero value is empty; goroutines may share it.
+// Evaluator keeps what was evaluated, so that a search, its explanation and its result share it. It forgets all when that
+// becomes too much. The zero value is empty; goroutines may share it.
 type Evaluator struct {
-	mutex  sync.Mutex
-	known  map[evaluation]*list.Element // of *kept
-	recent list.List                    // the latest first
-	tasks  int                          // of all that are kept
+	mutex sync.Mutex
+	known map[evaluation]*Evaluated
+	tasks int // of all that are kept
 }
 
 // evaluation is what an evaluation is of: a plan of a priced program, or the plan that a policy makes of it. Both are immutable, so that one
@@ -153,13 +148,7 @@ type evaluation struct {
 	steady bool // of the run from which a policy's plan is taken
 }
 
-// kept is what is kept under some names.
-type kept struct {
-	of    []evaluation
-	value *Evaluated
-}
-
-// mostKept bounds the tasks of the decisions that are kept, some hundred bytes each. The latest one is kept whatever its size.
+// mostKept bounds the tasks of the decisions that are kept, some hundred bytes each.
 const mostKept = 200_000
 
 // Plan evaluates a plan of the first graph of a program.
@@ -213,37 +202,18 @@ func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy 
 func (v *Evaluator) get(key evaluation) *Evaluated {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	at, ok := v.known[key]
-	if !ok {
-		return nil
-	}
-	v.recent.MoveToFront(at)
-	return at.Value.(*kept).value
+	return v.known[key]
 }
 
 // keep keeps an evaluation under some names.
 func (v *Evaluator) keep(e *Evaluated, names ...evaluation) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if v.known == nil {
-		v.known = map[evaluation]*list.Element{}
+	tasks := len(e.Decision.Priced.Program.Graphs[0].Tasks)
+	if v.tasks += tasks; v.known == nil || v.tasks > mostKept {
+		v.known, v.tasks = map[evaluation]*Evaluated{}, tasks
 	}
-	at := v.recent.PushFront(&kept{names, e})
-	v.tasks += e.tasks()
 	for _, name := range names {
-		v.known[name] = at
-	}
-	for v.tasks > mostKept && v.recent.Len() > 1 {
-		oldest := v.recent.Back()
-		k := v.recent.Remove(oldest).(*kept)
-		v.tasks -= k.value.tasks()
-		for _, name := range k.of {
-			if v.known[name] == oldest {
-				delete(v.known, name)
-			}
-		}
+		v.known[name] = e
 	}
 }
-
-// tasks is the number of tasks of the first graph.
-func (e *Evaluated) tasks() int { return len(e.Decision.Priced.Program.Graphs[0].Tasks) }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -51,16 +50,12 @@ func Sample(ctx context.Context, d *schedule.Decision, seg dag.Segment, count in
 	}
 	makespan, step, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
-		s, err := Simulate(ctx, d, seg.Graph, seg.Steps, simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
-		if err != nil {
-			return nil, err
-		}
-		report, err := energy.FromSchedule(s, d.Problem(seg.Graph, s.Steps, false))
+		a, err := account(ctx, d, seg.Graph, SimulatedSteps(p.Graph.NumTasks(), seg.Steps), simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
 		if err != nil {
 			return nil, err
 		}
 		one := NewTotals(schedule.Simulated, p.Platform)
-		one.Add(Accounted{Schedule: s, Report: report}, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
+		one.Add(a, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
 		makespan[k], step[k], joules[k] = one.Run.Seconds(), one.Counted.StepS(), one.Joules
 	}
 	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Step: NewInterval(step), Energy: NewInterval(joules)}, nil

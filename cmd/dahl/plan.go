@@ -116,101 +116,82 @@ func newPlan(args []string) *cobra.Command {
 	return cmd
 }
 
-// runPlan plans a run, and writes its directory.
+// runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends.
 func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) error {
-	r, err := planInto(ctx, o, out.dir)
-	if err != nil {
-		return err
-	}
-	if out.json {
-		return cmp.Or(cli.PrintJSON(stdout, r.summary), r.interrupted)
-	}
-	r.print(stdout, out)
-	printCuts(stdout, r.summary.Cuts)
-	r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
-	if r.found != nil {
-		e := &words.Explained{Explanation: r.summary.Explanation, Objective: exact.Objective(o.Objective), Covered: r.found.Covered, Machine: r.w.whole, Out: stdout, More: summaryFile}
-		e.PrintChosen()
-		printOptimum(stdout, o, r.found)
-		if o.BudgetTime > 0 {
-			words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
-		}
-		e.Print()
-	}
-	r.printEnd(stdout, r.dir)
-	return r.interrupted
-}
-
-// planned is a prediction whose plan was looked for, in a directory that is written.
-type planned struct {
-	*prediction
-	found *best.Result // nil: no objective was given
-	dir   *rundir.Dir
-
-	interrupted error // while the plan was looked for; nil: it was not
-}
-
-// planInto plans a run and writes its directory. What a search has found is written also when ctx ends.
-func planInto(ctx context.Context, o *options, path string) (*planned, error) {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var cuts []plan.CutCost
 	if o.Cuts {
 		if cuts, err = w.CutCosts(ctx); err != nil {
-			return nil, cli.AsInput(err)
+			return cli.AsInput(err)
 		}
 	}
 	if o.Objective != "" {
 		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
 	}
-	r := &planned{}
-	if r.found, err = w.settle(ctx); err != nil {
-		return nil, err
-	}
-	whole := ctx
-	if r.found != nil {
-		whole = context.WithoutCancel(ctx)
-	}
-	if r.prediction, err = w.predicted(whole, ctx); err != nil {
-		return nil, err
-	}
-	r.summary.Cuts = cuts
-	if err := r.summary.addObjective(ctx, o, r.found); err != nil {
-		return nil, err
-	}
-	if r.found != nil && ctx.Err() != nil {
-		r.interrupted = fmt.Errorf("the plan in %s is the best so far: %w", path, ctx.Err())
-	}
-	m := w.newManifest("plan")
-	m.Interrupted = r.interrupted != nil
-	if r.dir, err = createRun(path, m); err != nil {
-		return nil, err
-	}
-	defer r.dir.Close()
-	if err := r.write(); err != nil {
-		return nil, err
-	}
-	m.Complete = true
-	_, err = r.dir.Commit(m)
-	return r, err
-}
-
-// write writes the files of a plan.
-func (r *planned) write() error {
-	if err := r.w.writeOutcome(r.dir, r.result, r.summary); err != nil {
+	found, err := w.settle(ctx)
+	if err != nil {
 		return err
 	}
-	if r.found != nil {
-		if err := r.w.writeProof(r.dir, r.found); err != nil {
+	whole := ctx
+	if found != nil {
+		whole = context.WithoutCancel(ctx)
+	}
+	r, err := w.predicted(whole, ctx)
+	if err != nil {
+		return err
+	}
+	r.summary.Cuts = cuts
+	if err := r.summary.addObjective(ctx, o, found); err != nil {
+		return err
+	}
+	m := w.newManifest("plan")
+	var interrupted error
+	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
+		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.dir, ctx.Err())
+	}
+	path, err := r.write(m, out.dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
+	}
+	r.print(stdout, out)
+	printCuts(stdout, cuts)
+	w.printAssignment(stdout, w.Decision.PlanOf(0, r.result.Main), r.result)
+	if found != nil {
+		w.printFound(stdout, r.summary, found)
+	}
+	r.printEnd(stdout, path)
+	return interrupted
+}
+
+// printFound prints what a search has found, and why.
+func (w *workload) printFound(stdout io.Writer, s *summary, found *best.Result) {
+	o := w.opts
+	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: summaryFile}
+	e.PrintChosen()
+	printOptimum(stdout, o, found)
+	if o.BudgetTime > 0 {
+		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+	}
+	e.Print()
+}
+
+// writePlan writes what a search has found, and the costs of cuts.
+func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.CutCost) error {
+	if found != nil {
+		if err := w.writeProof(dir, found); err != nil {
 			return err
 		}
 	}
-	if cuts := r.summary.Cuts; len(cuts) > 0 {
-		return r.dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
+	if len(cuts) == 0 {
+		return nil
 	}
-	return nil
+	return dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.

@@ -86,24 +86,15 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output)
 			return err
 		}
 	}
-	m := w.newManifest("simulate")
-	dir, err := createRun(out.dir, m)
+	path, err := r.write(w.newManifest("simulate"), out.dir, func(*rundir.Dir) error { return nil })
 	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := w.writeOutcome(dir, r.result, r.summary); err != nil {
-		return err
-	}
-	m.Complete = true
-	if _, err := dir.Commit(m); err != nil {
 		return err
 	}
 	if out.json {
 		return cli.PrintJSON(stdout, r.summary)
 	}
 	r.print(stdout, out)
-	r.printEnd(stdout, dir)
+	r.printEnd(stdout, path)
 	return nil
 }
 
@@ -145,9 +136,27 @@ func (r *prediction) print(stdout io.Writer, out *output) {
 	r.summary.print(stdout)
 }
 
+// write writes the directory of a run, with what more it has. It returns where that is.
+func (r *prediction) write(m *manifest, path string, more func(*rundir.Dir) error) (string, error) {
+	dir, err := createRun(path, m)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if err := r.w.writeOutcome(dir, r.result, r.summary); err != nil {
+		return "", err
+	}
+	if err := more(dir); err != nil {
+		return "", err
+	}
+	m.Complete = true
+	_, err = dir.Commit(m)
+	return dir.Path(), err
+}
+
 // printEnd prints where the files are, and the lines that every run ends with.
-func (r *prediction) printEnd(stdout io.Writer, dir *rundir.Dir) {
-	fmt.Fprintf(stdout, "files     %s\n", dir.Path())
+func (r *prediction) printEnd(stdout io.Writer, path string) {
+	fmt.Fprintf(stdout, "files     %s\n", path)
 	r.head.print(stdout, "")
 }
 
