@@ -133,6 +133,17 @@ func layersOf(g *dag.Graph) (layers []string) {
 	return layers
 }
 
+// LayersByWork are the layers that have tasks, that with the most operations first.
+func LayersByWork(g *dag.Graph) []string {
+	work := map[string]float64{}
+	for i := range g.Tasks {
+		work[g.Tasks[i].Labels.Layer] += g.Tasks[i].Flops
+	}
+	return slices.SortedFunc(maps.Keys(work), func(a, b string) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
+	})
+}
+
 // joined is the table of all devices, by layer. Those with equal tables are one.
 func joined(p *platform.Platform, table [][]CutCost) (all []CutCost) {
 	var layers []string

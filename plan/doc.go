@@ -1,9 +1,9 @@
 // Package plan turns decisions into answers: what a program on a machine will take, which
 // of several ways to run it is best, and where a prediction was off.
 //
-// Read first: [Decide] and [Simulate]; they are the way from a program to a schedule. [Predict]
-// adds a whole run up, [Compare] lays it beside a measured one, [Tilings.Search] and
-// [CompareSets] look for better ways, [Tilings.CutCosts] says what cuts of single layers cost, and [Sample] how sure the answer is.
+// Read first: [Evaluate] and [Simulate]; they are the way from a program to a schedule. [Predict]
+// adds a whole run up, [Compare] lays it beside a measured one, [CompareSets] looks
+// for better ways, [Evaluate] keeps what a plan comes to, [Tilings.CutCosts] says what cuts of single layers cost, and [Sample] how sure the answer is.
 // The lowerings that a search chooses from have names, see [Tilings]: a tiling or [Parts] of all layers, and then the numbers
 // of single ones.
 //
@@ -11,7 +11,7 @@
 //
 //   - equal input gives equal output; nothing depends on time, addresses or map order
 //   - the package knows neither networks nor kernels: whoever calls it brings the
-//     schedule.Target, and a function that lowers a network where lowerings are searched
+//     schedule.Target
 //
 // # Limits
 //

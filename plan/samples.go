@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -42,26 +41,21 @@ type Samples struct {
 // NoDistributions says why nothing can be drawn.
 const NoDistributions = "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"
 
-// Sample simulates the first segment of a decided program a number of times with drawn
-// durations. Equal seeds draw the same.
-func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (*Samples, error) {
-	seg := d.Priced.Program.Order[0]
+// Sample simulates a segment of a decided program a number of times with drawn durations. Equal
+// seeds draw the same.
+func Sample(ctx context.Context, d *schedule.Decision, seg dag.Segment, count int, seed uint64) (*Samples, error) {
 	p := d.Problem(seg.Graph, 1, false)
 	if !hasDistributions(p) {
 		return &Samples{Seed: seed, Missing: NoDistributions}, nil
 	}
 	makespan, step, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
-		s, err := Simulate(ctx, d, seg.Graph, seg.Steps, simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
-		if err != nil {
-			return nil, err
-		}
-		report, err := energy.FromSchedule(s, d.Problem(seg.Graph, s.Steps, false))
+		a, err := account(ctx, d, seg.Graph, SimulatedSteps(p.Graph.NumTasks(), seg.Steps), simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
 		if err != nil {
 			return nil, err
 		}
 		one := NewTotals(schedule.Simulated, p.Platform)
-		one.Add(Accounted{Schedule: s, Report: report}, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
+		one.Add(a, p.Graph, Piece{Segment: seg, Recorded: true, First: seg.Steps > 1})
 		makespan[k], step[k], joules[k] = one.Run.Seconds(), one.Counted.StepS(), one.Joules
 	}
 	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Step: NewInterval(step), Energy: NewInterval(joules)}, nil

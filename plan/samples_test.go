@@ -139,7 +139,7 @@ power = { idle = "2 W", busy = "5 W" }
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Sample(t.Context(), d, 41, seed)
+		s, err := Sample(t.Context(), d, d.Priced.Program.Order[0], 41, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,6 +114,9 @@ func CompareSets(ctx context.Context, sets []string, all StepFigures, predict fu
 	return c, nil
 }
 
+// OneLine joins the lines of an error, which errors.Join makes several of.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // Measured adds what a set took.
 func (c *SetComparison) Measured(row int, f StepFigures) {
 	r := &c.Rows[row]

@@ -132,15 +132,10 @@ func Predict(ctx context.Context, d *schedule.Decision, pieces []Piece, timed bo
 		alike.First = false
 		a, ok := done[alike]
 		if !ok {
-			s, err := Simulate(ctx, d, p.Graph, p.Steps, simulate.Options{Timed: timed && p.Recorded})
-			if err != nil {
+			var err error
+			if a, err = account(ctx, d, p.Graph, SimulatedSteps(d.Priced.Program.Graphs[p.Graph].NumTasks(), p.Steps), simulate.Options{Timed: timed && p.Recorded}); err != nil {
 				return nil, err
 			}
-			report, err := energy.FromSchedule(s, d.Problem(p.Graph, s.Steps, false))
-			if err != nil {
-				return nil, err
-			}
-			a = Accounted{Schedule: s, Report: report}
 			done[alike] = a
 		}
 		out.Add(a, d.Priced.Program.Graphs[p.Graph], p)

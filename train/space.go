@@ -52,6 +52,9 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	if err != nil {
 		return nil, err
 	}
+	if tiles[0] == plan.DefaultTiles && w.Options.Adapt == nil {
+		c.programs[programKey{grainOf(w.Platform), tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
+	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != "" {
 		s.Near = []space.Neighbourhood{c.near((*plan.Tilings).Near), c.near((*plan.Tilings).Further)}
@@ -158,13 +161,22 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	c.mutex.Unlock()
 	made.once.Do(func() {
 		of := w
-		if made.err = of.lowerAs(choice.Tiles, c.samples); made.err == nil {
-			of.Program.Graphs, of.Program.Order = of.Program.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
-			made.lowering, made.program = of.Lowering, of.Program
+		if made.program != nil {
+			return
+		}
+		if made.err = of.lowerAs(choice.Tiles, Samples{Train: c.samples.Train, Divisor: c.samples.Divisor}); made.err == nil {
+			made.lowering, made.program = of.Lowering, firstOf(of.Program)
 		}
 	})
 	w.Lowering, w.Program = made.lowering, made.program
 	return &w, made.err
+}
+
+// firstOf is one step of the first graph of a program.
+func firstOf(p *dag.Program) *dag.Program {
+	first := *p
+	first.Graphs, first.Order = p.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
+	return &first
 }
 
 // lowerAs lowers the model with tiles by their name.

@@ -13,6 +13,10 @@ import (
 
 // unitsOf are the devices that --devices names, with how many of their units.
 func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
+	p, err := o.prepared(p)
+	if err != nil {
+		return nil, err
+	}
 	chosen, err := o.selected(p)
 	if err != nil {
 		return nil, err

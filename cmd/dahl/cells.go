@@ -70,10 +70,7 @@ var startMeters = train.StartMeters
 
 // checkSimulation checks what simulate and plan read.
 func checkSimulation(o *options) error {
-	p, err := cli.LoadPlatform(o.Platform)
-	if err == nil {
-		_, err = o.selected(p)
-	}
+	_, _, err := o.machine()
 	if err == nil && o.Model != "" {
 		var m *nn.Model
 		if m, _, err = fittedModel(o); err == nil {

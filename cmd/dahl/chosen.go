@@ -128,7 +128,7 @@ func (w *workload) takeBest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := w.taking(s, found.Choice, found.Plan)
+	next, err := w.taking(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return err
 	}
@@ -159,19 +159,21 @@ func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Spac
 func (w *workload) tasks() int { return w.Program.Graphs[0].NumTasks() }
 
 // taking is the workload of a plan for a choice of a space.
-func (w *workload) taking(s *train.Space, choice space.Choice, plan *schedule.Plan) (*train.Workload, error) {
+func (w *workload) taking(s *train.Space, choice space.Choice, e *plan.Evaluated) (*train.Workload, error) {
 	next, err := s.At(choice)
 	if err != nil {
 		return nil, err
 	}
-	if next.Options.Plan = plan; choice.Devices == "" {
+	if next.Options.Plan = e.Plan(); choice.Devices == "" {
 		next.Options.Devices = w.Options.Devices
 	}
 	if w.Options.Elsewhere {
 		program := *next.Program // which other choices share
 		program.Order = w.Program.Order
-		next.Program = &program
-	} else if err := next.Lower(w.samples); err != nil { // all graphs, and not the first one alone
+		next.Program, next.Decision = &program, e.Decision
+		return next, nil
+	}
+	if err := next.Lower(w.samples); err != nil { // all graphs, and not the first one alone
 		return nil, err
 	}
 	return next, next.Choose()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 )
 
@@ -46,10 +47,10 @@ func TestCutsInColumns(t *testing.T) {
 	}
 }
 
-// The plan of a network has the table in its words, its summary and a file of as many lines; a graph file has no layers to cut.
+// With --cuts the plan of a network has the table in its words, its summary and a file of as many lines; a graph file has no layers to cut.
 func TestPlanHasCuts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"plan", "--platform", "emulated", "--model", "digits-cnn", "--batch", "7", "--out", "p"}
+	args := []string{"plan", "--cuts", "--platform", "emulated", "--model", "digits-cnn", "--batch", "7", "--out", "p"}
 	out := mustRun(t, args...)
 	var s summary
 	decodeObject(t, mustRun(t, append(args, "--json")...), &s)
@@ -59,5 +60,8 @@ func TestPlanHasCuts(t *testing.T) {
 	}
 	if !strings.Contains(out, "\ncuts  ") || !strings.Contains(out, "\nfc1 ") {
 		t.Errorf("no table in\n%s", out)
+	}
+	if r := dahl(t, t.Context(), "plan", "--cuts", "--platform", "emulated", "--graph", "g.json"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "name one with --model") {
+		t.Errorf("of a graph file: exit code %d, %s", r.code, r.stderr)
 	}
 }

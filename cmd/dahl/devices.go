@@ -118,7 +118,11 @@ func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
 		if math.IsInf(t.Value, 1) || kindOf(on.Platform, t.Plan) != kind {
 			continue
 		}
-		next, err := w.taking(w.search.space, t.Choice, t.Plan)
+		e, err := w.search.found.Evaluate(t)
+		if err != nil {
+			return nil, err
+		}
+		next, err := w.taking(w.search.space, t.Choice, e)
 		if err != nil {
 			return nil, err
 		}

@@ -65,8 +65,8 @@ func addObjectiveFlags(cmd *cobra.Command, o *options) {
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	o := w.opts
 	s, err := w.space()
-	if err != nil {
-		return nil, cli.AsInput(err)
+	if err := cmp.Or(ctx.Err(), cli.AsInput(err)); err != nil {
+		return nil, err
 	}
 	if small := o.Budget < bestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.announce != nil && (!small || o.BudgetTime > 0) {
 		o.announce()
@@ -85,7 +85,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	next, err := w.taking(s, found.Choice, found.Plan)
+	next, err := w.taking(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +142,6 @@ func (w *workload) space() (*train.Space, error) {
 	tiles, err := w.Tiles()
 	if err != nil {
 		return nil, err
-	}
-	if w.opts.Lowering == bestTiles {
-		tiles = nil // those that were found
 	}
 	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
 }

@@ -46,6 +46,7 @@ type options struct {
 	Batch   int    `json:"batch,omitempty"`
 	Steps   int    `json:"steps,omitempty"`
 	Samples int    `json:"samples,omitempty"`
+	Cuts    bool   `json:"cuts,omitempty"`
 	Seed    uint64 `json:"seed"`
 
 	Objective  string        `json:"objective,omitempty"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -13,9 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
+	"dahl/plan/best"
+	"dahl/plan/exact"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/schedule"
 )
 
@@ -30,9 +35,9 @@ copies at other moments, so that it may take a little less or more time.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
-Of a network it prints what each layer takes whole on one unit of each kind of device,
-and how much more in two parts along samples, outputs, inputs, rows or columns: halos,
-smaller tasks, dispatches, sums of parts. cuts.csv has all of it.
+With --cuts it prints for each layer of a network the time on one unit of each kind of device,
+and the extra time if the layer is split in two along samples, outputs, inputs, rows or columns:
+halos, smaller tasks, dispatches, sums of parts. cuts.csv has all of it.
 
 A plan written by hand needs a format, and for each worker its tasks in order:
 
@@ -102,12 +107,91 @@ func newPlan(args []string) *cobra.Command {
 			if !o.bar.Shown() {
 				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
 			}
-			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
+			return runPlan(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	addObjectiveFlags(cmd, &o)
+	addCutsFlag(cmd, &o)
 	return cmd
+}
+
+// runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends.
+func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return err
+	}
+	var cuts []plan.CutCost
+	if o.Cuts {
+		if cuts, err = w.CutCosts(ctx); err != nil {
+			return cli.AsInput(err)
+		}
+	}
+	if o.Objective != "" {
+		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
+	}
+	found, err := w.settle(ctx)
+	if err != nil {
+		return err
+	}
+	whole := ctx
+	if found != nil {
+		whole = context.WithoutCancel(ctx)
+	}
+	r, err := w.predicted(whole, ctx)
+	if err != nil {
+		return err
+	}
+	r.summary.Cuts = cuts
+	if err := r.summary.addObjective(ctx, o, found); err != nil {
+		return err
+	}
+	m := w.newManifest("plan")
+	var interrupted error
+	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
+		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.dir, ctx.Err())
+	}
+	path, err := r.write(m, out.dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
+	}
+	r.print(stdout, out)
+	printCuts(stdout, cuts)
+	w.printAssignment(stdout, w.Decision.PlanOf(0, r.result.Main), r.result)
+	if found != nil {
+		w.printFound(stdout, r.summary, found)
+	}
+	r.printEnd(stdout, path)
+	return interrupted
+}
+
+// printFound prints what a search has found, and why.
+func (w *workload) printFound(stdout io.Writer, s *summary, found *best.Result) {
+	o := w.opts
+	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: summaryFile}
+	e.PrintChosen()
+	printOptimum(stdout, o, found)
+	if o.BudgetTime > 0 {
+		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+	}
+	e.Print()
+}
+
+// writePlan writes what a search has found, and the costs of cuts.
+func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.CutCost) error {
+	if found != nil {
+		if err := w.writeProof(dir, found); err != nil {
+			return err
+		}
+	}
+	if len(cuts) == 0 {
+		return nil
+	}
+	return dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.

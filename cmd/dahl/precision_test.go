@@ -53,7 +53,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%+v: models of %v, want %v", c.o, got, c.want)
 		}
 	}
-	if _, err := (&options{Precision: "fp8"}).selected(p); err == nil {
+	if _, err := (&options{Precision: "fp8"}).prepared(p); err == nil {
 		t.Error("precision fp8 is accepted")
 	}
 }

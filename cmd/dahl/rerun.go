@@ -171,10 +171,12 @@ func (m *manifest) repeat(ctx context.Context, dir, out, python string) error {
 	if o.Objective == "" {
 		o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
 	}
-	if m.Command == "simulate" || m.Command == "plan" {
-		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
-	}
-	if m.Command == peerCommand {
+	switch m.Command {
+	case "simulate":
+		return runSimulate(ctx, io.Discard, &o, &output{dir: out})
+	case "plan":
+		return runPlan(ctx, io.Discard, &o, &output{dir: out})
+	case peerCommand:
 		o.Python = python
 		return runPeer(ctx, io.Discard, io.Discard, &o, &output{dir: out})
 	}

@@ -55,7 +55,7 @@ func TestPlanEnded(t *testing.T) {
 	for n, ended := 1, true; ended; n += 1 + n/8 {
 		o := options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: bestPolicy, Steps: 2}
 		ctx, out := newEndsAtLook(t, n), fmt.Sprint("plan", n)
-		err := runSimulation(ctx, "plan", io.Discard, &o, &output{dir: out})
+		err := runPlan(ctx, io.Discard, &o, &output{dir: out})
 		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
 			t.Errorf("after %d looks: %v", n, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +17,9 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
-	"dahl/plan/best"
-	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -61,7 +59,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSimulation(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
+			return runSimulate(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
@@ -73,16 +71,62 @@ func addSamplesFlag(cmd *cobra.Command, o *options) {
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 }
 
-// runSimulation predicts a run and writes its directory. command is simulate or plan;
-// they differ in what they print.
-func runSimulation(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
-	r, err := simulateInto(ctx, command, o, out.dir)
+// runSimulate predicts a run, and writes its directory.
+func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+	w, err := simulatedWorkload(ctx, o)
+	if err != nil {
+		return err
+	}
+	r, err := w.predicted(ctx, ctx)
+	if err != nil {
+		return err
+	}
+	if o.Samples > 0 {
+		if r.summary.Samples, err = plan.Sample(ctx, w.Decision, w.Program.Order[0], o.Samples, o.Seed); err != nil {
+			return err
+		}
+	}
+	path, err := r.write(w.newManifest("simulate"), out.dir, func(*rundir.Dir) error { return nil })
 	if err != nil {
 		return err
 	}
 	if out.json {
-		return cmp.Or(cli.PrintJSON(stdout, r.summary), r.interrupted)
+		return cli.PrintJSON(stdout, r.summary)
 	}
+	r.print(stdout, out)
+	r.printEnd(stdout, path)
+	return nil
+}
+
+// prediction is a run as it is predicted.
+type prediction struct {
+	w       *workload
+	result  *plan.Totals
+	summary *summary
+	head    *headline
+}
+
+// predicted simulates what was decided, and compares the kinds of devices until trials ends. Where one of them is faster than what the
+// policy best decided, the run has it.
+func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
+	result, err := w.Predict(ctx)
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	sets, alone, err := w.compareSets(trials, result, false)
+	if err != nil && (ctx.Err() != nil || trials.Err() == nil) {
+		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
+	}
+	if w.opts.asksBest() {
+		result = w.takeFaster(sets, alone, result)
+	}
+	s := w.summarize(result)
+	s.Models, s.Devices = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem), sets
+	return &prediction{w, result, s, w.headline(result, s)}, nil
+}
+
+// print prints what a run is and what it consists of.
+func (r *prediction) print(stdout io.Writer, out *output) {
 	r.w.printRun(stdout, r.summary)
 	r.w.chosen.print(stdout)
 	words.PrintStates(stdout, r.summary.States)
@@ -90,112 +134,30 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
 	r.summary.print(stdout)
-	if command == "plan" {
-		printCuts(stdout, r.summary.Cuts)
-		r.w.printAssignment(stdout, r.w.Decision.PlanOf(0, r.result.Main), r.result)
-	}
-	if r.found != nil {
-		e := &words.Explained{Explanation: r.summary.Explanation, Objective: exact.Objective(o.Objective), Covered: r.found.Covered, Machine: r.w.whole, Out: stdout, More: summaryFile}
-		e.PrintChosen()
-		printOptimum(stdout, o, r.found)
-		if o.BudgetTime > 0 {
-			words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
-		}
-		e.Print()
-	}
-	fmt.Fprintf(stdout, "files     %s\n", r.dir)
-	r.head.print(stdout, "")
-	return r.interrupted
 }
 
-// simulation is a predicted run whose directory is written.
-type simulation struct {
-	w       *workload
-	result  *plan.Totals
-	summary *summary
-	head    *headline
-	found   *best.Result // nil: no objective was given
-	dir     string
-
-	interrupted error // while the plan was looked for; nil: it was not
-}
-
-// simulateInto predicts a run and writes its directory. What a search has found is written also when ctx ends.
-func simulateInto(ctx context.Context, command string, o *options, path string) (*simulation, error) {
-	w, err := undecidedWorkload(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	var cuts []plan.CutCost
-	if command == "plan" && w.Model != nil {
-		if cuts, err = w.CutCosts(ctx); err != nil {
-			return nil, cli.AsInput(err)
-		}
-	}
-	if o.Objective != "" {
-		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
-	}
-	found, err := w.settle(ctx)
-	if err != nil {
-		return nil, err
-	}
-	search := ctx
-	if found != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	result, err := w.Predict(ctx)
-	if err != nil {
-		return nil, cli.AsInput(err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	sets, alone, setsErr := w.compareSets(search, result, false)
-	if o.asksBest() {
-		result = w.takeFaster(sets, alone, result)
-	}
-	s := w.summarize(result)
-	s.Models, s.Cuts = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem), cuts
-	head := w.headline(result, s) // its bound is that of all schedules
-	if err := s.addObjective(search, o, found); err != nil {
-		return nil, err
-	}
-	r := &simulation{w: w, result: result, summary: s, head: head, found: found}
-	s.Devices = sets
-	if found != nil && search.Err() != nil {
-		r.interrupted = fmt.Errorf("the plan in %s is the best so far: %w", path, search.Err())
-	} else if setsErr != nil {
-		return nil, cli.AsInput(setsErr)
-	}
-	if o.Samples > 0 {
-		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
-			return nil, err
-		}
-	}
-	m := w.newManifest(command)
-	m.Interrupted = r.interrupted != nil
+// write writes the directory of a run, with what more it has. It returns where that is.
+func (r *prediction) write(m *manifest, path string, more func(*rundir.Dir) error) (string, error) {
 	dir, err := createRun(path, m)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer dir.Close()
-	if err := w.writeOutcome(dir, result, s); err != nil {
-		return nil, err
+	if err := r.w.writeOutcome(dir, r.result, r.summary); err != nil {
+		return "", err
 	}
-	if found != nil {
-		if err := w.writeProof(dir, found); err != nil {
-			return nil, err
-		}
-	}
-	if len(cuts) > 0 {
-		if err := dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) }); err != nil {
-			return nil, err
-		}
+	if err := more(dir); err != nil {
+		return "", err
 	}
 	m.Complete = true
 	_, err = dir.Commit(m)
-	r.dir = dir.Path()
-	return r, err
+	return dir.Path(), err
+}
+
+// printEnd prints where the files are, and the lines that every run ends with.
+func (r *prediction) printEnd(stdout io.Writer, path string) {
+	fmt.Fprintf(stdout, "files     %s\n", path)
+	r.head.print(stdout, "")
 }
 
 // print prints what was compared and drawn.
@@ -229,11 +191,7 @@ func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err := cmp.Or(checkRounds("steps", o.Steps, 1), checkRounds("samples", o.Samples, 0)); err != nil {
 		return nil, err
 	}
-	whole, err := cli.LoadPlatform(o.Platform)
-	if err != nil {
-		return nil, err
-	}
-	p, err := o.selected(whole)
+	whole, p, err := o.machine()
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +199,7 @@ func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.whole, err = o.prepared(whole); err != nil {
-		return nil, err
-	}
+	w.whole = whole
 	w.Program.Order[0].Steps = o.Steps
 	return w, nil
 }

@@ -93,7 +93,7 @@ type summary struct {
 	States   *plan.States        `json:"states,omitempty"` // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
 	Models   *explain.ModelError `json:"models,omitempty"`
-	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
+	Tiles    *tileSearch         `json:"tiles,omitempty"`
 	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
-	"dahl/dag"
 	"dahl/plan"
-	"dahl/schedule"
+	"dahl/plan/best"
+	"dahl/plan/exact"
+	"dahl/plan/space"
+	"dahl/platform"
 	"dahl/train"
 )
 
@@ -28,42 +33,79 @@ has not measured are predicted from others, within the error bars that simulate 
 to choose by measured times, calibrate with --lowering best first. Weights depend on the
 lowering, so with best they may differ between machines and numbers of workers.`
 
-// sweepTiles simulates the training step with every tile size and sets the options so
-// that the lowering has the fastest.
-func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSearch, error) {
-	o := w.opts
-	if w.Model == nil || len(w.Platform.Devices) == 0 {
-		return nil, cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
+// tileSearch is what a search for the best tiles found.
+type tileSearch struct {
+	Layer   string    `json:"layer"`   // whose samples per task the names say
+	Default int       `json:"default"` // samples per task that the caches suggest
+	Chosen  string    `json:"chosen"`  // name of the tiles
+	Tries   []tileTry `json:"tries"`   // the fastest first, and then those that do not run
+}
+
+// tileTry is one lowering. StepS is the predicted time of a steady step in seconds, 0 where Error
+// says why there is none.
+type tileTry struct {
+	Tiles string  `json:"tiles"`
+	Tasks int     `json:"tasks,omitempty"`
+	StepS float64 `json:"step_s,omitempty"`
+	Error string  `json:"error,omitempty"`
+}
+
+// of is the try of tiles by their name; nil: there is none.
+func (s *tileSearch) of(tiles string) *tileTry {
+	i := slices.IndexFunc(s.Tries, func(t tileTry) bool { return t.Tiles == tiles })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tries[i]
+}
+
+// checkBestTiles refuses a search for tiles of what is no network on a machine, or has tiles.
+func (o *options) checkBestTiles(p *platform.Platform) error {
+	if o.Model == "" || len(p.Devices) == 0 {
+		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
 	}
 	if o.Plan != "" {
-		return nil, cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
+		return cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
 	}
-	dtype, err := cli.RealType(o.DType)
+	return nil
+}
+
+// searchTiles lowers the network with the tiles that are fastest in simulation, on the devices of the run and by its policy.
+func (w *workload) searchTiles(ctx context.Context) error {
+	t, err := train.Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t, err := train.Tilings(w.Model, w.Platform, o.Batch, dtype)
+	policy, err := w.opts.policy()
 	if err != nil {
-		return nil, err
+		return cli.AsInput(err)
 	}
-	lower := func(l dag.Lowering) (*dag.Program, error) {
-		tried := *o
-		tried.Lowering, tried.adapt = "", func(of *dag.Lowering, _ int) { *of = l }
-		w.opts = &tried
-		err := w.buildProgram(n)
-		return w.Program, err
-	}
-	found, err := t.Search(ctx, lower, func(step *dag.Program) (*schedule.Decision, error) {
-		w.Program = step
-		err := w.decide()
-		return w.Decision, err
-	})
+	tiles, err := w.Tiles()
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return err
 	}
-	l, err := t.ByName(found.Chosen)
-	o.adapt = func(of *dag.Lowering, _ int) { *of = l }
-	return found, err
+	s, err := w.Space(w.samples, w.Platform, "", tiles...)
+	if err != nil {
+		return err
+	}
+	s.Devices, s.Near = []string{""}, append([]space.Neighbourhood{s.Mixed}, s.Near...)
+	found, err := best.Find(ctx, &s.Space, best.Options{Options: exact.Options{Objective: exact.Time, Nodes: math.MaxInt}, Quick: true, Steady: true, Policy: policy})
+	if err != nil {
+		return cmp.Or(ctx.Err(), cli.AsInput(err))
+	}
+	w.tiles = &tileSearch{Layer: t.Layer, Default: t.Base.Layers[t.Layer].Forward.Samples, Chosen: found.Tiles}
+	for _, f := range found.Tried {
+		w.tiles.Tries = append(w.tiles.Tries, tileTry{Tiles: f.Tiles, Tasks: f.Tasks, StepS: f.Makespan.Seconds()})
+	}
+	for _, r := range found.Refused {
+		w.tiles.Tries = append(w.tiles.Tries, tileTry{Tiles: r.Tiles, Error: cli.OneLine(r.Err)})
+	}
+	at, err := s.At(found.Choice)
+	if err != nil {
+		return err
+	}
+	w.Options.Lowering = at.Lowering
+	return w.Lower(w.samples)
 }
 
 // setTile sets the options so that the tasks of the busiest layer have so many samples as asked for.
@@ -84,10 +126,10 @@ func (w *workload) setTile() error {
 	return nil
 }
 
-func printTiles(out io.Writer, s *plan.TileSearch) {
-	chosen, standard := s.Of(s.Chosen), s.Of(plan.DefaultTiles)
+func printTiles(out io.Writer, s *tileSearch) {
+	chosen, standard := s.of(s.Chosen), s.of(plan.DefaultTiles)
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
-	if chosen != standard {
+	if standard != nil && chosen != standard {
 		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), plan.Tiling{Samples: s.Default}, s.Layer))
 	}
 	for _, try := range s.Tries {

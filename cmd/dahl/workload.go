@@ -16,7 +16,6 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
@@ -38,9 +37,9 @@ type workload struct {
 	search  *searched          // nil: there was none
 	chosen  *chosenDevices     // by the policy best; nil: it has left out none
 	samples train.Samples
-	clocks  *machineClocks   // of a training; nil: none were asked for
-	tiles   *plan.TileSearch // what --lowering best found; nil: it was not asked for
-	inputs  []cli.Identity   // files that the options name, for the manifest
+	clocks  *machineClocks // of a training; nil: none were asked for
+	tiles   *tileSearch    // what --lowering best found; nil: it was not asked for
+	inputs  []cli.Identity // files that the options name, for the manifest
 }
 
 // searched is a search for a plan, and what it has found.
@@ -57,6 +56,9 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	}
 	p, err := cli.Machine(o.Platform, o.Devices, false)
 	if err == nil {
+		p, err = o.prepared(p)
+	}
+	if err == nil {
 		p, err = o.selected(p)
 	}
 	if err != nil {
@@ -65,13 +67,22 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return cli.WithWorkers(p, o.Workers)
 }
 
+// machine is the platform file, prepared, and what of it is selected.
+func (o *options) machine() (whole, some *platform.Platform, err error) {
+	whole, err = cli.LoadPlatform(o.Platform)
+	if err == nil {
+		whole, err = o.prepared(whole)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	some, err = o.selected(whole)
+	return whole, some, err
+}
+
 // selected is a prepared platform with the devices that --devices names, else those of a plan file;
 // all without either. Some of them have to be of a kind for which --variant is.
 func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
-	p, err := o.prepared(p)
-	if err != nil {
-		return nil, err
-	}
 	list, err := o.devices()
 	if err != nil {
 		return nil, cli.AsInput(err)
@@ -216,7 +227,7 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 		return err
 	}
 	if w.opts.Lowering == bestTiles {
-		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
+		if err := w.opts.checkBestTiles(w.Platform); err != nil {
 			return err
 		}
 	}
@@ -225,7 +236,10 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 			return err
 		}
 	}
-	return w.buildProgram(n)
+	if err := w.buildProgram(n); err != nil || w.opts.Lowering != bestTiles {
+		return err
+	}
+	return w.searchTiles(ctx)
 }
 
 func (w *workload) buildProgram(n train.Samples) error {
@@ -289,8 +303,8 @@ func (o *options) training() (t train.Options, err error) {
 	return t, err
 }
 
-// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
-// the best tiles what sweepTiles makes of it.
+// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, from which the search for
+// the best tiles begins.
 func (o *options) lowering() (*dag.Lowering, error) {
 	if err := cli.CheckRegular(o.Lowering); err != nil {
 		return nil, err
@@ -299,8 +313,6 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	case o.Lowering == "" && o.Plan != "":
 		made, err := o.madeFor()
 		return made.Lowering, cli.AsInput(err)
-	case o.Lowering == bestTiles && o.adapt == nil:
-		panic("dahl: the best tiles have not been looked for")
 	case o.Lowering == "" || o.Lowering == bestTiles:
 		return nil, nil
 	}

@@ -13,7 +13,9 @@
 //
 // In the end devices that have nothing to do leave the chosen set, and those with hardly anything where that is no worse.
 //
-// A quick search proves nothing, and cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
+// With one policy a quick search plans for all choices, and goes on to lowerings in which single layers are cut otherwise.
+//
+// A quick search proves nothing, and by all policies it cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
 // devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
 //
 // # Units
@@ -59,6 +61,7 @@ import (
 	"time"
 
 	"dahl/parallel"
+	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -79,6 +82,9 @@ type Options struct {
 	Quick bool
 	// Plain, with Quick, plans once for every choice of the space, by few policies.
 	Plain bool
+	// Policy, with Quick, is the only one that plans: for every choice, and then for four times as many tasks in the neighbourhoods
+	// of the best. The zero value stands for all policies.
+	Policy schedule.PolicyInfo
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
@@ -86,19 +92,36 @@ type Options struct {
 	Known *Result
 	// Unproven looks for a plan and for no bound beyond those that the search needs.
 	Unproven bool
+	// Evaluator keeps the plans that are evaluated, for searches in one space; nil: the search has one of its own.
+	Evaluator *plan.Evaluator
 }
 
-// Result is the best plan found. Makespan and Joules are of the step.
+// Result is the best plan found. Makespan and Joules are of the step; a quick search for the least time integrates no joules.
 type Result struct {
 	exact.Result
+	Evaluated    *plan.Evaluated
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
 	Tried        []Try                    // the best plan of each choice, the best first
+	Refused      []Refused                // choices without a plan
 	Simulated    []Try                    // all plans that were simulated and that differ, the shortest first, see [Front]
 	Choices      int                      // that the space has or that were tried beside, and that can run
 	Moves        int                      // of local search
 	from         *finder
+}
+
+// Refused is a choice that cannot run, and why.
+type Refused struct {
+	space.Choice
+	Err error
+}
+
+// Evaluate evaluates a plan that the search has made.
+func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
+	all := slices.Concat(r.from.candidates, r.from.covered)
+	at := slices.IndexFunc(all, func(c *candidate) bool { return c.Choice == t.Choice })
+	return r.from.Evaluator.Plan(all[at].priced, t.Plan)
 }
 
 // Covered is the choices of whose plans none is below a bound.
@@ -124,6 +147,7 @@ type Try struct {
 	Joules   float64
 	Value    float64 // of the objective; infinite where the step takes too long
 	Plan     *schedule.Plan
+	Tasks    int // of the graph
 
 	long bool // simulated for as many steps as results are told in
 }
@@ -139,6 +163,7 @@ type finder struct {
 	nodesEach  int                // of branch and bound
 	covered    []*candidate       // choices whose plans are looked at as those of another one
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
+	refused    []Refused
 	models     certificate.Models
 }
 
@@ -170,6 +195,9 @@ type pass struct {
 }
 
 func (f *finder) passes() []pass {
+	if f.Policy.Name != "" {
+		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.goOn, 1}}
+	}
 	if f.Plain {
 		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.drop, 0}}
 	}
@@ -197,6 +225,9 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
+	}
+	if f.Evaluator == nil {
+		f.Evaluator = &plan.Evaluator{}
 	}
 	passes := f.passes()
 	since, left := f.begun, o.Time
@@ -228,7 +259,7 @@ func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Tim
 // then be the best.
 func (f *finder) tell(ctx context.Context) error {
 	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
-		if err := f.best.take(ctx, f.Options, f.best.Plan, longRun); err != nil {
+		if err := f.best.takePlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
 			return err
 		}
 		for _, c := range f.candidates {
@@ -262,9 +293,11 @@ func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*cand
 	for _, c := range all {
 		if c.err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
+			f.refused = append(f.refused, Refused{c.Choice, c.err})
 			continue
 		}
-		c.graph = c.priced.Program.Graphs[0].Hash()
+		graph := c.priced.Program.Graphs[0]
+		c.graph, c.Tasks = graph.Hash(), graph.NumTasks()
 		key := [2]string{c.Devices, c.graph}
 		if !f.graphs[key] {
 			f.graphs[key] = true
@@ -318,7 +351,7 @@ func (f *finder) recall(ctx context.Context) error {
 	}
 	before := at.Try
 	at.Policy = known.Policy
-	if err := at.take(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
+	if err := at.takePlan(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
 		at.Try = before
 	}
 	f.offer(at)
@@ -377,7 +410,7 @@ func (f *finder) choose(ctx context.Context) error {
 	finalists = finalists[:min(len(finalists), 8)]
 	err := parallel.Do(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
-		return c.take(ctx, f.Options, c.Plan, longRun)
+		return c.takePlan(ctx, f.Options, c.Plan, longRun)
 	})
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	if err != nil || !math.IsInf(f.best.Value, 1) {
@@ -415,13 +448,19 @@ func (f *finder) result() (*Result, error) {
 	if math.IsInf(b.Value, 1) {
 		return nil, f.noPlan()
 	}
-	r := &Result{from: f, Choice: b.Choice, Choices: len(f.candidates),
+	evaluated, err := f.Evaluator.Plan(b.priced, b.Plan)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
 			r.Tried = append(r.Tried, c.Try)
+		} else if c.err != nil {
+			r.Refused = append(r.Refused, Refused{c.Choice, c.err})
 		}
 		r.Nodes += c.nodes
 		r.Moves += c.moves

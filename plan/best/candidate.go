@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/energy"
+	"dahl/plan"
 	"dahl/plan/exact"
-	"dahl/plan/improve"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // first plans what the choice is compared by: with all policies, or quickly with HEFT. Where that has no plan for several GPUs
@@ -21,6 +19,10 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	c.planned = true
 	if !f.Quick {
 		return c.planAll(ctx, f)
+	}
+	if f.Policy.Name != "" {
+		_, err := c.try(ctx, f.Options, f.Policy, nil)
+		return err
 	}
 	policies := []string{"heft"}
 	if !c.class()[0] && len(c.names()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
@@ -118,18 +120,21 @@ const (
 // try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
 // an order that is known.
 func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
-	made, err := planOf(ctx, c.priced, policy, o.Steady)
-	if err != nil || made == nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(known, func(order [][]dag.TaskID) bool {
-		return slices.EqualFunc(order, made.Order, slices.Equal)
-	}) {
+	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
+	if made == nil && err == nil {
 		return nil, nil
 	}
+	var order [][]dag.TaskID
 	before := c.Try
-	c.Policy = policy.Name
-	if err := c.take(ctx, o, made, shortRun); err != nil {
+	if err == nil {
+		order = made.Plan().Order
+		if slices.ContainsFunc(known, func(other [][]dag.TaskID) bool { return slices.EqualFunc(other, order, slices.Equal) }) {
+			return nil, nil
+		}
+		c.Policy = policy.Name
+		err = c.take(ctx, o, made, shortRun)
+	}
+	if err != nil {
 		if c.Try = before; ctx.Err() == nil {
 			c.err = err // the plan cannot run
 		}
@@ -138,7 +143,7 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 	if before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
-	return made.Order, nil
+	return order, nil
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.
@@ -149,20 +154,34 @@ func better(a, b *Try) bool {
 	return a.Value < b.Value
 }
 
-// take simulates a plan and makes it that of the choice.
-func (c *candidate) take(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
-	d, err := c.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+// takePlan is take of a plan that may not be evaluated yet.
+func (c *candidate) takePlan(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
+	e, err := o.Evaluator.Plan(c.priced, plan)
 	if err != nil {
 		return err
 	}
-	span, joules, err := improve.Worth(ctx, d, o.Steady, steps, simulate.Options{})
+	return c.take(ctx, o, e, steps)
+}
+
+// take makes a plan that of the choice, by a step of a run of so many.
+func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
+	step, err := o.step(ctx, e, steps)
 	if err != nil {
 		return err
 	}
 	c.plans++
-	c.Plan, c.Makespan, c.Joules, c.Value, c.long = plan, span, joules, o.value(span, joules), steps >= longRun
+	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun
 	c.simulated(c.Try)
 	return nil
+}
+
+// step is what a step of a plan takes. A quick search for the least time asks for no joules.
+func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
+	if o.Quick && o.Objective == exact.Time {
+		step.Time, err = e.StepTime(ctx, o.Steady, steps)
+		return step, err
+	}
+	return e.Step(ctx, o.Steady, steps)
 }
 
 // value is that of the objective for a step; infinite where it takes too long.
@@ -171,41 +190,4 @@ func (o *Options) value(span time.Duration, joules float64) float64 {
 		return math.Inf(1)
 	}
 	return o.Objective.Of(span, joules)
-}
-
-// run simulates steps of the first graph of a decision.
-func run(ctx context.Context, d *schedule.Decision, steps int, opt simulate.Options) (*schedule.Schedule, *energy.Report, error) {
-	ran, err := simulate.Run(ctx, d, 0, steps, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	report, err := energy.FromSchedule(ran, d.Problem(0, steps, false))
-	return ran, report, err
-}
-
-// planOf is what a policy plans, or did in a run; nil: it cannot.
-func planOf(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo, steady bool) (*schedule.Plan, error) {
-	if policy.Static == nil && policy.Dynamic == nil {
-		return nil, nil
-	}
-	d, err := priced.Decide(schedule.Choice{Policy: policy})
-	if err != nil {
-		return nil, nil
-	}
-	graph := priced.Program.Graphs[0]
-	order := [][]dag.TaskID(nil)
-	if made := d.Graphs[0].Plan; made != nil {
-		order = made.Order
-	} else {
-		steps := 1
-		if steady {
-			steps = 5 // of which PlanFrom takes the one in the middle
-		}
-		ran, err := simulate.Run(ctx, d, 0, steps, simulate.Options{})
-		if err != nil {
-			return nil, ctx.Err()
-		}
-		order = schedule.PlanFrom(ran, policy.Name, d.Graphs[0].Problem.Graph).Order
-	}
-	return &schedule.Plan{Policy: policy.Name, GraphHash: graph.Hash(), Order: order}, nil
 }

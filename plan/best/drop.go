@@ -11,7 +11,6 @@ import (
 	"dahl/plan/improve"
 	"dahl/plan/space"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // drop leaves out devices of the chosen set that do nothing, and those that do next to nothing where that is no worse.
@@ -86,7 +85,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 			continue
 		}
 		o.moves += found.Moves
-		if err := cmp.Or(f.move(ctx, o, found.Plan), err); err != nil || f.best == o {
+		if err := cmp.Or(f.move(ctx, o, found.Plan()), err); err != nil || f.best == o {
 			return err
 		}
 	}
@@ -139,7 +138,7 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 		steps = longRun
 	}
 	o.Policy = c.Policy
-	if err := o.take(ctx, f.Options, plan, steps); err != nil {
+	if err := o.takePlan(ctx, f.Options, plan, steps); err != nil {
 		o.Try = before
 		return ctx.Err()
 	}
@@ -198,15 +197,15 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 // without is the plan of a choice on fewer devices: each task of a device that is missing goes to the worker that has least to
 // do of those that can run it, in the order in which the tasks of a step begin. Nil: none can run some task.
 func (f *finder) without(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
-	d, err := c.decide()
+	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {
 		return nil, err
 	}
-	s, err := simulate.Run(ctx, d, 0, 1, simulate.Options{})
+	ran, err := e.Simulate(ctx, 0, 1, false)
 	if err != nil {
 		return nil, err
 	}
-	spans := slices.Clone(s.Spans)
+	spans := slices.Clone(ran.Schedule.Spans)
 	slices.SortStableFunc(spans, func(a, b schedule.Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	costs, p := o.priced.Costs(0), o.priced.Platform
 	load, at := make([]int64, len(p.Workers)), make([]int, len(spans))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -37,13 +38,13 @@ func found(t *testing.T, devices string, counts ...int) *finder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Deadline: 1e12}, left: 100_000,
+	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Deadline: 1e12, Evaluator: &plan.Evaluator{}}, left: 100_000,
 		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
 	if err := f.price(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
-	if err := f.best.take(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun); err != nil {
+	if err := f.best.takePlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.boundTogether(t.Context()); err != nil {

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"dahl/plan"
 	"dahl/plan/exact"
-	"dahl/plan/improve"
 	"dahl/plan/space"
-	"dahl/simulate"
+	"dahl/schedule"
 )
 
 // endsAtLook is a context that ends when it is looked at for the nth time.
@@ -111,13 +111,13 @@ func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := (&candidate{Try: Try{Plan: found.Plan}, priced: priced}).decide()
+	e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{found.Plan}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	span, joules, err := improve.Worth(t.Context(), d, o.Steady, longRun, simulate.Options{})
-	if err != nil || span != found.Makespan || joules != found.Joules {
-		t.Errorf("the plan takes %v and %v J, %v; the search says %v and %v J", span, joules, err, found.Makespan, found.Joules)
+	step, err := e.Step(t.Context(), o.Steady, longRun)
+	if err != nil || step.Time != found.Makespan || step.Joules != found.Joules {
+		t.Errorf("the plan takes %v and %v J, %v; the search says %v and %v J", step.Time, step.Joules, err, found.Makespan, found.Joules)
 	}
 	if c := found.Certificate; c != nil {
 		if err := c.Check(s); err != nil || c.Bound() < found.Bound || found.Bound <= 0 {

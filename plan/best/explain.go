@@ -138,7 +138,7 @@ func (f *finder) refine(ctx context.Context, c *candidate) error {
 	if !f.Steady || c.long {
 		return nil
 	}
-	return c.take(ctx, f.Options, c.Plan, longRun)
+	return c.takePlan(ctx, f.Options, c.Plan, longRun)
 }
 
 // newOption is the plan of a choice; without one, the choice alone.

@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"dahl/parallel"
-	"dahl/plan/improve"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // Front lists those of some plans that no other beats in both seconds and joules, the shortest first. Of plans that
@@ -111,12 +109,12 @@ func (f *finder) settle(ctx context.Context) error {
 		}
 		err := parallel.Do(ctx, len(front), func(i int) error {
 			t := &front[i]
-			d, err := of[t.Plan].priced.Decide(schedule.Choice{Plans: []*schedule.Plan{t.Plan}})
+			e, err := f.Evaluator.Plan(of[t.Plan].priced, t.Plan)
 			if err != nil {
 				return err
 			}
-			t.Makespan, t.Joules, err = improve.Worth(ctx, d, true, longRun, simulate.Options{})
-			t.Value, t.long = f.value(t.Makespan, t.Joules), true
+			step, err := e.Step(ctx, true, longRun)
+			t.Makespan, t.Joules, t.Value, t.long = step.Time, step.Joules, f.value(step.Time, step.Joules), true
 			return err
 		})
 		if err != nil {

@@ -74,7 +74,7 @@ func (f *finder) inherit(ctx context.Context) error {
 			return nil
 		}
 		c.Policy = plans[i].Policy
-		if err := c.take(ctx, f.Options, plans[i], shortRun); err != nil || !better(&c.Try, &before) {
+		if err := c.takePlan(ctx, f.Options, plans[i], shortRun); err != nil || !better(&c.Try, &before) {
 			c.Try = before
 		}
 		return ctx.Err()
@@ -121,7 +121,7 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 		}
 		before := c.Try
 		c.moves += found[i].Moves
-		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Plan, longRun); err != nil {
+		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Evaluated, longRun); err != nil {
 			return err
 		}
 		if c.Policy = strings.TrimSuffix(before.Policy, byMoves) + byMoves; !better(&c.Try, &before) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/schedule"
@@ -17,7 +18,7 @@ func TestInherit(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for taken := [2]int{}; taken[0] < 3 || taken[1] < 3; {
 		priced := randomGraph(t, r, 6)
-		f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time}, Steady: true}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
+		f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time}, Steady: true, Evaluator: &plan.Evaluator{}}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
 		if err := f.price(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -14,19 +14,28 @@ import (
 // Journal of Operational Research 130(3), 2001).
 // Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
 func (f *finder) cutLayers(ctx context.Context) error {
-	least := f.left - f.left/3
+	least, most := f.left-f.left/3, searched
+	if f.Quick {
+		most = 1
+	}
 	for i := range f.space.Near {
 		if i > 0 {
 			least = max(least, f.left-f.left/10)
 		}
 		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
-		for _, from := range starts[:min(len(starts), searched)] {
+		for _, from := range starts[:min(len(starts), most)] {
 			if err := f.cutFrom(ctx, from, f.space.Near[:i+1], least); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// goOn is cutLayers with four times the nodes that were spent before.
+func (f *finder) goOn(ctx context.Context) error {
+	f.left = 3 * 4 * (f.Nodes - f.left)
+	return f.cutLayers(ctx)
 }
 
 // cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, while there are more nodes than so many.
@@ -51,20 +60,28 @@ func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.N
 // cutEach cuts one layer after the other otherwise, those with the most work first, and goes on with the best that it has
 // come by while there are more nodes than so many.
 func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Neighbourhood, least int) (*candidate, error) {
-	for i := 0; f.left > least; i++ {
-		groups, err := through(from.Choice)
-		if err != nil || i >= len(groups) {
-			return from, err
-		}
-		if from, err = f.stepNear(ctx, from, groups[i]); err != nil {
+	groups, err := through(from.Choice)
+	for i := 0; err == nil && i < len(groups) && f.left > least; i++ {
+		to, err := f.stepNear(ctx, from, groups[i], least)
+		if err != nil {
 			return nil, err
 		}
+		if to != from {
+			from = to
+			if groups, err = through(from.Choice); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return from, nil
+	return from, err
 }
 
-// stepNear plans for choices near one as that was planned, but for those that cannot be best, and takes the best of all.
-func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.Choice) (*candidate, error) {
+// stepNear plans for choices near one as that was planned, but for those that cannot be best, and takes the best of all. A quick
+// search lowers no more of them than the nodes above the least suffice for.
+func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.Choice, least int) (*candidate, error) {
+	if f.Quick {
+		choices = choices[:min(len(choices), max(1, (f.left-least)/from.nodesOfPlan()))]
+	}
 	near, _, err := f.add(ctx, choices)
 	if err != nil {
 		return nil, err
@@ -82,7 +99,7 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.lost || c.bound >= f.best.Value })
 	err = f.planTogether(ctx, near, func(c *candidate, ctx context.Context, f *finder) error {
 		policy, err := schedule.PolicyByName(from.Policy)
-		if err != nil || c.isSmall(f.Options) {
+		if err != nil || f.Quick || c.isSmall(f.Options) {
 			return c.first(ctx, f)
 		}
 		_, err = c.try(ctx, f.Options, policy, nil)

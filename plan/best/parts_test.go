@@ -40,7 +40,7 @@ func TestPlanParts(t *testing.T) {
 		}
 		return nil, fmt.Errorf("%s cannot run", c)
 	}}
-	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time, Nodes: 1 << 20}, Steady: true}, space: s, left: 1 << 20,
+	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time, Nodes: 1 << 20}, Steady: true, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
 		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
 	for _, pass := range []pass{{f.price, 0}, {f.begin, 0}} {
 		if err := pass.run(t.Context()); err != nil {

@@ -7,11 +7,10 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/exact"
-	"dahl/plan/improve"
 	"dahl/plan/space"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // TestVariantsAfterBranchAndBound: on a core of 2 W idle and a host of 4 W a call takes 1 s and 10 J, or 2 s and 2 J.
@@ -120,15 +119,15 @@ func TestBoundsHoldForVariants(t *testing.T) {
 	t.Logf("%d plans name variants, and %d random ones are better", varied, better)
 }
 
-func valueOf(t *testing.T, priced *schedule.Priced, plan *schedule.Plan, o exact.Objective, steady bool) float64 {
+func valueOf(t *testing.T, priced *schedule.Priced, made *schedule.Plan, o exact.Objective, steady bool) float64 {
 	t.Helper()
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	span, joules, err := improve.Worth(t.Context(), d, steady, longRun, simulate.Options{})
+	step, err := e.Step(t.Context(), steady, longRun)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o.Of(span, joules)
+	return o.Of(step.Time, step.Joules)
 }

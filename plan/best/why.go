@@ -9,10 +9,8 @@ import (
 	"dahl/energy"
 	"dahl/parallel"
 	"dahl/plan"
-	"dahl/plan/improve"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // Why says what the joules and the time of a step go into. Joules are of the step; shares of the critical path add up to
@@ -91,26 +89,21 @@ func (f *finder) describe(ctx context.Context) (*Chosen, error) {
 		return nil, err
 	}
 	chosen := &Chosen{Devices: c.units().String(), Tiles: c.Tiles, Policy: c.Policy, Figures: f.figures(c), Why: *why}
-	d, err := c.decide()
+	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {
 		return nil, err
 	}
-	s, report, err := run(ctx, d, f.steps(), simulate.Options{})
+	ran, err := e.Simulate(ctx, 0, f.steps(), false)
 	if err != nil {
 		return nil, err
 	}
-	p := d.Problem(0, s.Steps, false)
+	s, p := ran.Schedule, e.Decision.Problem(0, ran.Schedule.Steps, false)
 	chosen.Use, chosen.Layers = usesOf(p, s), layersOf(p, s)
 	addVariants(chosen.Use, p, c)
-	if states := plan.StatesOf(p, s, report); states != nil {
+	if states := plan.StatesOf(p, s, ran.Report); states != nil {
 		addSleeps(chosen.Use, p, s, states.Sleeps)
 	}
 	return chosen, nil
-}
-
-// decide makes the decisions of the plan of a choice.
-func (c *candidate) decide() (*schedule.Decision, error) {
-	return c.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{c.Plan}})
 }
 
 // steps is how many steps a plan is looked at in.
@@ -123,22 +116,23 @@ func (f *finder) steps() int {
 
 // why finds the parts of a step of the plan of a choice.
 func (f *finder) why(ctx context.Context, c *candidate) (*Why, error) {
-	d, err := c.decide()
+	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {
 		return nil, err
 	}
 	n := f.steps()
-	s, report, err := run(ctx, d, n, simulate.Options{})
+	ran, err := e.Simulate(ctx, 0, n, false)
 	if err != nil {
 		return nil, err
 	}
+	report := ran.Report
 	parts := report.Causes
 	if f.Steady {
-		_, long, err := run(ctx, d, 2*n, simulate.Options{})
+		long, err := e.Simulate(ctx, 0, 2*n, false)
 		if err != nil {
 			return nil, err
 		}
-		parts = long.Causes
+		parts = long.Report.Causes
 		for _, x := range []struct {
 			of     *float64
 			before float64
@@ -155,7 +149,7 @@ func (f *finder) why(ctx context.Context, c *candidate) (*Why, error) {
 	if c.Makespan > 0 {
 		w.Watts = c.Joules / c.Makespan.Seconds()
 	}
-	w.addTimes(d.Problem(0, n, false), s)
+	w.addTimes(e.Decision.Problem(0, n, false), ran.Schedule)
 	return w, nil
 }
 
@@ -326,13 +320,13 @@ func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spr
 	if next != nil {
 		plans = append(plans, next)
 	}
-	decided, some := make([]*schedule.Decision, len(plans)), false
+	of, some := make([]*plan.Evaluated, len(plans)), false
 	for i, c := range plans {
 		var err error
-		if decided[i], err = c.decide(); err != nil {
+		if of[i], err = f.Evaluator.Plan(c.priced, c.Plan); err != nil {
 			return nil, err
 		}
-		some = some || plan.Draw(decided[i].Problem(0, 1, false), seed, 0) != nil
+		some = some || plan.Draw(of[i].Decision.Problem(0, 1, false), seed, 0) != nil
 	}
 	if !some {
 		return &Spread{Seed: seed, Missing: plan.NoDistributions}, nil
@@ -340,13 +334,13 @@ func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spr
 	drawn := make([][]float64, draws) // by draw and plan; nil: there was no time
 	err := parallel.Do(ctx, draws, func(k int) error {
 		values := make([]float64, len(plans))
-		for i, d := range decided {
-			scale := plan.Draw(d.Problem(0, 1, false), seed, uint64(k))
-			span, joules, err := improve.Worth(ctx, d, f.Steady, shortRun, simulate.Options{Scale: scale})
+		for i, e := range of {
+			scale := plan.Draw(e.Decision.Problem(0, 1, false), seed, uint64(k))
+			step, err := e.DrawnStep(ctx, f.Steady, shortRun, scale)
 			if err != nil {
 				return err
 			}
-			values[i] = f.Objective.Of(span, joules)
+			values[i] = f.Objective.Of(step.Time, step.Joules)
 		}
 		drawn[k] = values
 		return nil

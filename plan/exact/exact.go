@@ -90,10 +90,8 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
 	s.tryHEFT()
-	for _, plan := range o.Known {
-		if d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
-			_, _ = s.evaluate(d, plan) // one that cannot run is no plan to begin with
-		}
+	for _, known := range o.Known {
+		_, _ = s.evaluate(known) // one that cannot run is no plan to begin with
 	}
 	s.inModel = true
 	lowest := s.part(newDominance(m))

@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // tryHEFT begins with a plan that costs little to find, where it is one of those searched.
@@ -29,10 +28,7 @@ func (s *search) tryHEFT() {
 			s.nameClock(plan, t, id, clock)
 		}
 	}
-	if d, err = s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err == nil {
-		_, err = s.evaluate(d, plan)
-	}
-	s.refused = err
+	_, s.refused = s.evaluate(plan)
 }
 
 // leaf simulates a complete plan. Where it comes out above its value in the model, that stays a lower
@@ -40,11 +36,7 @@ func (s *search) tryHEFT() {
 func (s *search) leaf(x *state) {
 	plan := s.planOf(x)
 	modelled := s.value(x)
-	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
-	value := modelled
-	if err == nil {
-		value, err = s.evaluate(d, plan)
-	}
+	value, err := s.evaluate(plan)
 	if err != nil && s.refused == nil {
 		s.refused = err
 	}
@@ -55,16 +47,16 @@ func (s *search) leaf(x *state) {
 
 // evaluate keeps a plan if it is the best. One step of few tasks takes no time worth cutting short, and a
 // plan that was not simulated to its end would be left out of the bound.
-func (s *search) evaluate(d *schedule.Decision, plan *schedule.Plan) (value float64, err error) {
-	ran, err := simulate.Run(context.WithoutCancel(s.ctx), d, 0, 1, simulate.Options{})
+func (s *search) evaluate(made *schedule.Plan) (value float64, err error) {
+	e, err := plan.Evaluate(s.priced, schedule.Choice{Plans: []*schedule.Plan{made}})
 	if err != nil {
 		return 0, err
 	}
-	report, err := energy.FromSchedule(ran, d.Problem(0, 1, false))
+	step, err := e.Step(context.WithoutCancel(s.ctx), false, 1)
 	if err != nil {
 		return 0, err
 	}
-	r := Result{Plan: plan, Makespan: ran.Makespan, Joules: report.TotalJoules, Value: s.objective.Of(ran.Makespan, report.TotalJoules)}
+	r := Result{Plan: made, Makespan: step.Time, Joules: step.Joules, Value: s.objective.Of(step.Time, step.Joules)}
 	switch s.objective {
 	case Time:
 		value = float64(r.Makespan)

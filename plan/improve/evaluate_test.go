@@ -78,9 +78,9 @@ func TestEvaluator(t *testing.T) {
 				}
 				span, joules := s.evaluator.worth(x)
 				alike := !steady || s.evaluator.settled()
-				offSpan, offJoules := math.Abs(span/float64(is.span)-1), math.Abs(joules/is.joules-1)
-				if one := len(priced.Platform.Memories) == 1; one && alike && (math.Abs(span-float64(is.span)) >= 1 || offJoules > 1e-6) {
-					t.Errorf("steady %v: %v and %.9g J are estimated as %v ns and %.9g J", steady, is.span, is.joules, span, joules)
+				offSpan, offJoules := math.Abs(span/float64(is.Time)-1), math.Abs(joules/is.Joules-1)
+				if one := len(priced.Platform.Memories) == 1; one && alike && (math.Abs(span-float64(is.Time)) >= 1 || offJoules > 1e-6) {
+					t.Errorf("steady %v: %v and %.9g J are estimated as %v ns and %.9g J", steady, is.Time, is.Joules, span, joules)
 				} else if !one {
 					estimates++
 					if offSpan < 0.1 && offJoules < 0.1 {

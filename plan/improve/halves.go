@@ -38,7 +38,7 @@ const mostTrials = 32
 // are worse together the first half, then the other half, and so on down to single ones, which are tried in their
 // other forms at last.
 func (s *search) try(found judged, all []change) judged {
-	best, err := s.judge(found.plan, fewSteps)
+	best, err := s.judge(found.Plan(), fewSteps)
 	if err != nil {
 		return found
 	}
@@ -49,7 +49,7 @@ func (s *search) try(found judged, all []change) judged {
 			return
 		}
 		trials--
-		if now, err := s.judge(s.with(best.plan, some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
+		if now, err := s.judge(s.with(best.Plan(), some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
 			best = now
 			return
 		}
@@ -62,10 +62,10 @@ func (s *search) try(found judged, all []change) judged {
 		}
 	}
 	try(all)
-	if best.plan == found.plan {
+	if best.Plan() == found.Plan() {
 		return found
 	}
-	if best, err = s.judge(best.plan, steadySteps); err != nil || best.score >= found.score {
+	if best, err = s.judge(best.Plan(), steadySteps); err != nil || best.score >= found.score {
 		return found
 	}
 	return best

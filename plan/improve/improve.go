@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
@@ -29,14 +30,13 @@ type Options struct {
 	Copies int32
 }
 
-// Result is the best plan found. Step and Joules are of a step, as simulated.
+// Result is the best plan found, with what a step takes.
 type Result struct {
-	Plan   *schedule.Plan
-	Step   time.Duration
-	Joules float64
-	Value  float64 // of the objective
-	Moves  int     // plans looked at
-	Kept   int     // those that the search went on from
+	*plan.Evaluated
+	plan.Step
+	Value float64 // of the objective
+	Moves int     // plans looked at
+	Kept  int     // those that the search went on from
 }
 
 // steadySteps are those of each of the two runs whose difference a result is; a look in between takes few.
@@ -72,7 +72,7 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 		}
 		found = s.sleep(s.vary(found))
 	}
-	r.Plan, r.Step, r.Joules, r.Value = found.plan, found.span, found.joules, o.Objective(found.span, found.joules)
+	r.Evaluated, r.Step, r.Value = found.Evaluated, found.Step, o.Objective(found.Time, found.Joules)
 	return r, nil
 }
 
@@ -155,7 +155,7 @@ func (s *search) climb(r *Result) (judged, error) {
 	if s.reclaim(x, r) {
 		keep()
 	}
-	return s.judge(best.plan, steadySteps)
+	return s.judge(best.Plan(), steadySteps)
 }
 
 // reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether
@@ -197,7 +197,7 @@ func (s *search) look(x *point) (judged, error) {
 		return now, err
 	}
 	span, joules := s.evaluator.worth(x)
-	s.factors = factors{ratio(float64(now.span), span), ratio(now.joules, joules)}
+	s.factors = factors{ratio(float64(now.Time), span), ratio(now.Joules, joules)}
 	return now, nil
 }
 

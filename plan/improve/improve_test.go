@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // inSeconds and inJoules are objectives.
@@ -51,8 +51,8 @@ func TestThreeTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Step != 6 || r.Value != 6e-9 {
-		t.Errorf("the step takes %d ns (value %g), want 6", r.Step, r.Value)
+	if r.Time != 6 || r.Value != 6e-9 {
+		t.Errorf("the step takes %d ns (value %g), want 6", r.Time, r.Value)
 	}
 }
 
@@ -111,8 +111,8 @@ func TestTwoMemories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Step != 100 {
-		t.Errorf("the step takes %d ns, want 100", r.Step)
+	if r.Time != 100 {
+		t.Errorf("the step takes %d ns, want 100", r.Time)
 	}
 }
 
@@ -181,16 +181,16 @@ func TestNeverWorse(t *testing.T) {
 		from := heftOf(t, priced)
 		for _, objective := range []func(time.Duration, float64) float64{inSeconds, inJoules} {
 			o := Options{Objective: objective, Steady: r.IntN(2) == 0, Moves: 300, Seed: uint64(k)}
-			value := func(plan *schedule.Plan) float64 {
-				d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+			value := func(made *schedule.Plan) float64 {
+				e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				span, joules, err := Worth(t.Context(), d, o.Steady, steadySteps, simulate.Options{})
+				step, err := e.Step(t.Context(), o.Steady, steadySteps)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return objective(span, joules)
+				return objective(step.Time, step.Joules)
 			}
 			var files [2]bytes.Buffer
 			for i := range files {
@@ -198,12 +198,12 @@ func TestNeverWorse(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, first := value(found.Plan), value(from); got != found.Value || got > first {
+				if got, first := value(found.Plan()), value(from); got != found.Value || got > first {
 					t.Errorf("graph %d: the plan is worth %g, was said to be worth %g, and the first one %g", k, got, found.Value, first)
 				} else if got < first*(1-1e-9) {
 					better++
 				}
-				if err := schedule.WritePlan(&files[i], found.Plan, priced.Program.Graphs[0], priced.Platform); err != nil {
+				if err := schedule.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], priced.Platform); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -283,11 +283,11 @@ func TestShippedMachines(t *testing.T) {
 					t.Fatal(err)
 				}
 				span, joules := s.evaluator.worth(x)
-				if off := max(math.Abs(span-float64(is.span))-1, 0) / float64(is.span); off > most {
-					t.Errorf("%s, steady %v: %v are estimated as %v ns", machine, steady, is.span, span)
+				if off := max(math.Abs(span-float64(is.Time))-1, 0) / float64(is.Time); off > most {
+					t.Errorf("%s, steady %v: %v are estimated as %v ns", machine, steady, is.Time, span)
 				}
-				if off := math.Abs(joules/is.joules - 1); off > most+1e-6 {
-					t.Errorf("%s, steady %v: %g J are estimated as %g J", machine, steady, is.joules, joules)
+				if off := math.Abs(joules/is.Joules - 1); off > most+1e-6 {
+					t.Errorf("%s, steady %v: %g J are estimated as %g J", machine, steady, is.Joules, joules)
 				}
 				for range 3 {
 					s.change(x)
@@ -329,10 +329,10 @@ func TestCholesky(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 260 * time.Millisecond; r.Step > most {
-		t.Errorf("the step takes %v, want at most %v", r.Step, most)
+	if most := 260 * time.Millisecond; r.Time > most {
+		t.Errorf("the step takes %v, want at most %v", r.Time, most)
 	}
-	if !slices.ContainsFunc(r.Plan.Order, func(list []dag.TaskID) bool { return len(list) > 0 }) {
+	if !slices.ContainsFunc(r.Plan().Order, func(list []dag.TaskID) bool { return len(list) > 0 }) {
 		t.Error("the plan is empty")
 	}
 }
@@ -363,9 +363,9 @@ func TestCopiesOfBuffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Step != c.want {
-			t.Errorf("%+v: a step takes %d ns", c, r.Step)
+		if r.Time != c.want {
+			t.Errorf("%+v: a step takes %d ns", c, r.Time)
 		}
-		with = r.Plan
+		with = r.Plan()
 	}
 }

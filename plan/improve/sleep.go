@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // A plan may send a unit to sleep as soon as a task has ended ([schedule.States]). The unit falls asleep, and begins
@@ -28,7 +28,7 @@ func (s *search) sleep(found judged) judged {
 	if !slices.ContainsFunc(s.priced.Platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 }) {
 		return found
 	}
-	naps, err := s.naps(found.plan)
+	naps, err := s.naps(found.Evaluated)
 	if err != nil {
 		return found
 	}
@@ -36,7 +36,7 @@ func (s *search) sleep(found judged) judged {
 	for _, n := range naps {
 		all += n.forms[0].saves
 	}
-	if s.score(found.span, found.joules-all) >= found.score {
+	if s.score(found.Time, found.Joules-all) >= found.score {
 		return found // there are none, or the objective does not count joules
 	}
 	return s.try(found, naps)
@@ -44,20 +44,16 @@ func (s *search) sleep(found judged) judged {
 
 // naps finds the sleeps that pay after the tasks of a step of a plan, in the middle of some steps or alone, what saves
 // most first.
-func (s *search) naps(plan *schedule.Plan) (all []change, err error) {
-	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
-	if err != nil {
-		return nil, err
-	}
+func (s *search) naps(e *plan.Evaluated) (all []change, err error) {
 	steps := 1
 	if s.options.Steady {
 		steps = fewSteps
 	}
-	ran, err := simulate.Run(s.ctx, d, 0, steps, simulate.Options{})
+	run, err := e.Simulate(s.ctx, 0, steps, false)
 	if err != nil {
 		return nil, err
 	}
-	p := d.Problem(0, steps, false)
+	ran, p := run.Schedule, e.Decision.Problem(0, steps, false)
 	next := make([]*schedule.Span, len(p.Platform.Workers)) // by worker: what it runs after what is looked at
 	for i := range slices.Backward(ran.Spans) {             // of each worker in the order of time
 		span := &ran.Spans[i]

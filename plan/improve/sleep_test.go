@@ -81,11 +81,11 @@ func TestSleep(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var state string
-		if r.Plan.Sleeps != nil {
-			state = c.states[r.Plan.Sleeps[0]-1].Name
+		if r.Plan().Sleeps != nil {
+			state = c.states[r.Plan().Sleeps[0]-1].Name
 		}
-		if state != c.want || r.Step != c.step || math.Abs(r.Joules*1e9-c.joules) > 1e-6 {
-			t.Errorf("%s: a sleeps %q, %d ns, %.6f nJ; want %q, %d ns, %g nJ", name, state, r.Step, r.Joules*1e9, c.want, c.step, c.joules)
+		if state != c.want || r.Time != c.step || math.Abs(r.Joules*1e9-c.joules) > 1e-6 {
+			t.Errorf("%s: a sleeps %q, %d ns, %.6f nJ; want %q, %d ns, %g nJ", name, state, r.Time, r.Joules*1e9, c.want, c.step, c.joules)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestSleepOfOneOfTwo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []int32{0, 0, 1}; !slices.Equal(r.Plan.Sleeps, want) || r.Step != 300 || math.Abs(r.Joules*1e9-16060) > 1e-6 {
-		t.Errorf("sleeps %v, %d ns, %.6f nJ; want %v, 300 ns, 16060 nJ", r.Plan.Sleeps, r.Step, r.Joules*1e9, want)
+	if want := []int32{0, 0, 1}; !slices.Equal(r.Plan().Sleeps, want) || r.Time != 300 || math.Abs(r.Joules*1e9-16060) > 1e-6 {
+		t.Errorf("sleeps %v, %d ns, %.6f nJ; want %v, 300 ns, 16060 nJ", r.Plan().Sleeps, r.Time, r.Joules*1e9, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -23,8 +24,8 @@ import (
 
 // vary gives calls of a plan other variants where the simulator says that this is better.
 func (s *search) vary(found judged) judged {
-	all, err := s.variants(found)
-	if err != nil || len(all) == 0 {
+	all := s.variants(found)
+	if len(all) == 0 {
 		return found
 	}
 	return s.try(found, all)
@@ -38,11 +39,8 @@ type saving struct {
 }
 
 // variants finds the variants that may make a plan better, what saves most first.
-func (s *search) variants(found judged) (all []change, err error) {
-	savings, err := s.savings(found.plan)
-	if err != nil {
-		return nil, err
-	}
+func (s *search) variants(found judged) (all []change) {
+	savings := s.savings(found.Evaluated)
 	waits := s.evaluator.rest // watts while nothing runs
 	for i := range s.evaluator.devices {
 		d := &s.evaluator.devices[i]
@@ -52,8 +50,8 @@ func (s *search) variants(found judged) (all []change, err error) {
 		of := &savings[i]
 		d := &s.priced.Platform.Devices[of.device]
 		sooner, joules := of.nanos/float64(d.Count), of.nanojoules/1e9
-		saves := found.score - min(s.score(found.span, found.joules-joules),
-			s.score(found.span-time.Duration(sooner), found.joules-joules-float64(waits*sooner/1e9)))
+		saves := found.score - min(s.score(found.Time, found.Joules-joules),
+			s.score(found.Time-time.Duration(sooner), found.Joules-joules-float64(waits*sooner/1e9)))
 		if saves <= float64(found.score*tolerance) {
 			continue
 		}
@@ -65,18 +63,14 @@ func (s *search) variants(found judged) (all []change, err error) {
 		all[at].forms = append(all[at].forms, form{variant: of.variant, saves: saves})
 	}
 	sortChanges(all)
-	return all, nil
+	return all
 }
 
 // savings finds what the other variants of the calls of a plan take less, in the order of its tasks.
-func (s *search) savings(plan *schedule.Plan) (all []saving, err error) {
-	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
-	if err != nil {
-		return nil, err
-	}
-	p, classes := d.Problem(0, 1, false), s.priced.Costs(0).Class
+func (s *search) savings(e *plan.Evaluated) (all []saving) {
+	p, classes := e.Decision.Problem(0, 1, false), s.priced.Costs(0).Class
 	byClock, known := map[platform.ClockID][][][]schedule.Cost{}, map[saving]int{}
-	for w, list := range plan.Order {
+	for w, list := range e.Plan().Order {
 		id := p.Platform.Workers[w].Device
 		device := &p.Platform.Devices[id]
 		for _, t := range list {
@@ -101,5 +95,5 @@ func (s *search) savings(plan *schedule.Plan) (all []saving, err error) {
 			}
 		}
 	}
-	return all, nil
+	return all
 }

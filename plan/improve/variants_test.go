@@ -81,13 +81,13 @@ func TestVariants(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		got := map[string]string{}
-		for _, calls := range r.Plan.Variants {
+		for _, calls := range r.Plan().Variants {
 			for call, variant := range calls {
 				got[call[:1]] = variant
 			}
 		}
-		if !maps.Equal(got, c.want) || r.Step != c.step || math.Abs(r.Joules*1e9-c.joules) > 1e-6 {
-			t.Errorf("%s: variants %v, %d ns, %.6f nJ; want %v, %d ns, %g nJ", name, got, r.Step, r.Joules*1e9, c.want, c.step, c.joules)
+		if !maps.Equal(got, c.want) || r.Time != c.step || math.Abs(r.Joules*1e9-c.joules) > 1e-6 {
+			t.Errorf("%s: variants %v, %d ns, %.6f nJ; want %v, %d ns, %g nJ", name, got, r.Time, r.Joules*1e9, c.want, c.step, c.joules)
 		}
 	}
 }
@@ -114,8 +114,8 @@ func TestVariantsOfFewerUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Step != want {
-			t.Errorf("%s: %d ns by %v, want %d", set, r.Step, r.Plan.Variants, want)
+		if r.Time != want {
+			t.Errorf("%s: %d ns by %v, want %d", set, r.Time, r.Plan().Variants, want)
 		}
 	}
 }

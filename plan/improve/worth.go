@@ -1,41 +1,15 @@
 package improve
 
 import (
-	"context"
 	"math"
 	"time"
 
 	"dahl/dag"
-	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
-	"dahl/simulate"
 )
-
-// Worth is what a step takes by a decision, as simulated: alone, or what each of some steps adds to as
-// many before them.
-func Worth(ctx context.Context, d *schedule.Decision, steady bool, steps int, opt simulate.Options) (span time.Duration, joules float64, err error) {
-	runs := []int{1}
-	if steady {
-		runs = []int{steps, 2 * steps}
-	}
-	for _, n := range runs {
-		ran, err := simulate.Run(ctx, d, 0, n, opt)
-		if err != nil {
-			return 0, 0, err
-		}
-		report, err := energy.FromSchedule(ran, d.Problem(0, n, false))
-		if err != nil {
-			return 0, 0, err
-		}
-		span, joules = ran.Makespan-span, report.TotalJoules-joules
-	}
-	if steady {
-		span, joules = span/time.Duration(steps), joules/float64(steps)
-	}
-	return span, joules, nil
-}
 
 // score is what the search makes small: the value of the objective, where the step is no longer than the
 // deadline. Longer ones are all worse than those, and the longer the worse.
@@ -48,20 +22,19 @@ func (s *search) score(span time.Duration, joules float64) float64 {
 
 // judged is a plan with what the simulator says of it.
 type judged struct {
-	plan   *schedule.Plan
-	span   time.Duration
-	joules float64
-	score  float64
+	*plan.Evaluated
+	plan.Step
+	score float64
 }
 
 // judge simulates a plan, over so many steps twice where the step is a steady one.
-func (s *search) judge(plan *schedule.Plan, steps int) (judged, error) {
-	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+func (s *search) judge(made *schedule.Plan, steps int) (judged, error) {
+	e, err := plan.Evaluate(s.priced, schedule.Choice{Plans: []*schedule.Plan{made}})
 	if err != nil {
 		return judged{}, err
 	}
-	span, joules, err := Worth(s.ctx, d, s.options.Steady, steps, simulate.Options{})
-	return judged{plan, span, joules, s.score(span, joules)}, err
+	step, err := e.Step(s.ctx, s.options.Steady, steps)
+	return judged{e, step, s.score(step.Time, step.Joules)}, err
 }
 
 // apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for

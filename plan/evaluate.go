@@ -1,0 +1,219 @@
+package plan
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// Evaluated is a choice for a priced program with all that follows from it: the decision, what runs of its graphs come to
+// in the simulator, and what a step takes. Each of them is computed when it is first asked for, and once. Goroutines may share it.
+type Evaluated struct {
+	Decision *schedule.Decision
+
+	mutex sync.Mutex
+	runs  map[graphRun]Accounted
+	steps map[stepRun]Step
+}
+
+// graphRun is a run of some steps of a graph without a barrier between them.
+type graphRun struct {
+	graph, steps int
+	timed        bool
+}
+
+// stepRun is the way in which a step was simulated.
+type stepRun struct {
+	steady, timeOnly bool
+	steps            int
+}
+
+// Step is the time and the joules of one step.
+type Step struct {
+	Time   time.Duration
+	Joules float64
+}
+
+// Evaluate makes the decisions of a choice.
+func Evaluate(priced *schedule.Priced, choice schedule.Choice) (*Evaluated, error) {
+	d, err := priced.Decide(choice)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluated{Decision: d, runs: map[graphRun]Accounted{}, steps: map[stepRun]Step{}}, nil
+}
+
+// Plan is the plan of the first graph; nil: a policy decides while it runs.
+func (e *Evaluated) Plan() *schedule.Plan { return e.Decision.Graphs[0].Plan }
+
+// Simulate runs steps of a graph and integrates their power. Timed says that the tasks are timed as in an execution. The
+// schedule is kept.
+func (e *Evaluated) Simulate(ctx context.Context, graph, steps int, timed bool) (Accounted, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	key := graphRun{graph, steps, timed}
+	if a, ok := e.runs[key]; ok {
+		return a, nil
+	}
+	a, err := account(ctx, e.Decision, graph, steps, simulate.Options{Timed: timed})
+	if err == nil {
+		e.runs[key] = a
+	}
+	return a, err
+}
+
+// account simulates steps of a graph and integrates their power.
+func account(ctx context.Context, d *schedule.Decision, graph, steps int, opt simulate.Options) (Accounted, error) {
+	s, err := simulate.Run(ctx, d, graph, steps, opt)
+	if err != nil {
+		return Accounted{}, err
+	}
+	report, err := energy.FromSchedule(s, d.Problem(graph, steps, false))
+	return Accounted{Schedule: s, Report: report}, err
+}
+
+// Step is what a step of the first graph takes: one that runs alone, or a steady one. A steady step is what each of some steps adds
+// to as many before them: the difference of two runs, over their difference in steps.
+func (e *Evaluated) Step(ctx context.Context, steady bool, steps int) (Step, error) {
+	return e.step(ctx, stepRun{steady: steady, steps: steps})
+}
+
+// StepTime is the time of [Evaluated.Step], whose joules are not integrated.
+func (e *Evaluated) StepTime(ctx context.Context, steady bool, steps int) (time.Duration, error) {
+	step, err := e.step(ctx, stepRun{steady: steady, steps: steps, timeOnly: true})
+	return step.Time, err
+}
+
+func (e *Evaluated) step(ctx context.Context, of stepRun) (Step, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if step, ok := e.steps[of]; ok {
+		return step, nil
+	}
+	step, err := e.stepOf(ctx, of, simulate.Options{})
+	if err == nil {
+		e.steps[of] = step
+	}
+	return step, err
+}
+
+// DrawnStep is [Evaluated.Step] with durations that are scaled, see [Draw].
+func (e *Evaluated) DrawnStep(ctx context.Context, steady bool, steps int, scale func(dag.Instance, platform.WorkerID) float64) (Step, error) {
+	return e.stepOf(ctx, stepRun{steady: steady, steps: steps}, simulate.Options{Scale: scale})
+}
+
+func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options) (step Step, err error) {
+	runs := []int{1}
+	if of.steady {
+		runs = []int{of.steps, 2 * of.steps}
+	}
+	for _, n := range runs {
+		var a Accounted
+		if of.timeOnly {
+			a.Schedule, err = simulate.Run(ctx, e.Decision, 0, n, opt)
+		} else if a, err = account(ctx, e.Decision, 0, n, opt); err == nil {
+			step.Joules = a.Report.TotalJoules - step.Joules
+		}
+		if err != nil {
+			return Step{}, err
+		}
+		step.Time = a.Schedule.Makespan - step.Time
+	}
+	if of.steady {
+		step = Step{step.Time / time.Duration(of.steps), step.Joules / float64(of.steps)}
+	}
+	return step, nil
+}
+
+// Evaluator keeps what was evaluated, so that a search, its explanation and its result share it. It forgets all when that
+// becomes too much. The zero value is empty; goroutines may share it.
+type Evaluator struct {
+	mutex sync.Mutex
+	known map[evaluation]*Evaluated
+	tasks int // of all that are kept
+}
+
+// evaluation is what an evaluation is of: a plan of a priced program, or the plan that a policy makes of it. Both are immutable, so that one
+// address stands for one content.
+type evaluation struct {
+	priced *schedule.Priced
+	plan   *schedule.Plan
+	policy string
+	steady bool // of the run from which a policy's plan is taken
+}
+
+// mostKept bounds the tasks of the decisions that are kept, some hundred bytes each.
+const mostKept = 200_000
+
+// Plan evaluates a plan of the first graph of a program.
+func (v *Evaluator) Plan(priced *schedule.Priced, plan *schedule.Plan) (*Evaluated, error) {
+	key := evaluation{priced: priced, plan: plan}
+	if e := v.get(key); e != nil {
+		return e, nil
+	}
+	e, err := Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err == nil {
+		v.keep(e, key)
+	}
+	return e, err
+}
+
+// dynamicSteps is how many steady steps of a policy that decides while it runs are simulated: [schedule.PlanFrom] takes the one in the middle.
+const dynamicSteps = 5
+
+// Policy evaluates the plan that a policy makes of the first graph of a program; nil: it makes none. Of a policy that decides
+// while it runs that is what it did in a run.
+func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo, steady bool) (*Evaluated, error) {
+	if policy.Static == nil && policy.Dynamic == nil {
+		return nil, nil
+	}
+	key := evaluation{priced: priced, policy: policy.Name, steady: steady}
+	if e := v.get(key); e != nil {
+		return e, nil
+	}
+	e, err := Evaluate(priced, schedule.Choice{Policy: policy})
+	if err != nil {
+		return nil, nil // it cannot plan for this program
+	}
+	if e.Plan() == nil {
+		steps := 1
+		if steady {
+			steps = dynamicSteps
+		}
+		ran, err := simulate.Run(ctx, e.Decision, 0, steps, simulate.Options{})
+		if err != nil {
+			return nil, ctx.Err()
+		}
+		made := schedule.PlanFrom(ran, policy.Name, e.Decision.Graphs[0].Problem.Graph)
+		if e, err = Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}); err != nil {
+			return nil, err
+		}
+	}
+	v.keep(e, key, evaluation{priced: priced, plan: e.Plan()})
+	return e, nil
+}
+
+func (v *Evaluator) get(key evaluation) *Evaluated {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.known[key]
+}
+
+// keep keeps an evaluation under some names.
+func (v *Evaluator) keep(e *Evaluated, names ...evaluation) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	tasks := len(e.Decision.Priced.Program.Graphs[0].Tasks)
+	if v.tasks += tasks; v.known == nil || v.tasks > mostKept {
+		v.known, v.tasks = map[evaluation]*Evaluated{}, tasks
+	}
+	for _, name := range names {
+		v.known[name] = e
+	}
+}
