@@ -8,56 +8,16 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 )
-
-func TestTileSizes(t *testing.T) {
-	for _, c := range []struct {
-		tile, batch int
-		want        []int
-	}{
-		{8, 64, []int{1, 2, 4, 8, 16, 32, 64}},
-		{64, 64, []int{1, 2, 4, 8, 16, 32, 64}},
-		{5, 48, []int{1, 2, 5, 10, 20, 40, 48}}, // halves are rounded down, the batch is the last
-		{1, 1, []int{1}},
-	} {
-		if got := tileSizes(c.tile, c.batch); !slices.Equal(got, c.want) {
-			t.Errorf("tiles from %d in a batch of %d: %v, want %v", c.tile, c.batch, got, c.want)
-		}
-	}
-}
-
-func TestScaleTiles(t *testing.T) {
-	base := dag.Lowering{Layers: map[string]dag.LayerLowering{
-		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8}},
-		"fc1":   {Forward: dag.Cut{Samples: 64, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}},
-		"pool1": {Forward: dag.Cut{Samples: 2, Outputs: 3}},
-	}}
-	got := ScaleTiles(&base, 2, 8, 64) // a quarter
-	want := map[string]dag.LayerLowering{
-		"conv1": {Forward: dag.Cut{Samples: 2, Outputs: 6}, WeightGradient: dag.Cut{Samples: 2}},
-		"fc1":   {Forward: dag.Cut{Samples: 16, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}}, // its gradient has a tile of its own
-		"pool1": {Forward: dag.Cut{Samples: 1, Outputs: 3}},
-	}
-	for name, ll := range want {
-		if got.Layers[name] != ll {
-			t.Errorf("%s: %+v, want %+v", name, got.Layers[name], ll)
-		}
-	}
-	if base.Layers["conv1"].Forward.Samples != 8 {
-		t.Error("the lowering that was scaled has changed")
-	}
-	if wide := ScaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].Forward.Samples != 64 || wide.Layers["conv1"].Forward.Samples != 64 {
-		t.Errorf("tiles beyond the batch: %+v", wide.Layers)
-	}
-}
 
 // TestSearch: a step is the layer's four samples, one task after the other, each of which
 // takes 7 us and 2 us for each of its samples, and 1 us less with half of the outputs or fewer. With tiles of 1, 2 and 4 samples
 // that is 36, 22 and 15 us, and with 4 samples and 6 outputs 14. From there it tries 2 samples again, and no graph twice.
 // The search takes the best of those that do run.
 func TestSearch(t *testing.T) {
-	tilings := Tilings{Layer: "fc", Batch: 4, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 2, Outputs: 12}, WeightGradient: dag.Cut{Samples: 2}}}},
+	n := tiling.Network{Layer: "fc", Batch: 4, Default: dag.Lowering{Layers: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 2, Outputs: 12}, WeightGradient: dag.Cut{Samples: 2}}}},
 		Extents: map[string]dag.LayerLowering{"fc": {Forward: dag.Cut{Samples: 4, Outputs: 12}}}}
 	search := func(refused int) (*TileSearch, error) {
 		lower := func(l dag.Lowering) (*dag.Program, error) {
@@ -76,7 +36,7 @@ func TestSearch(t *testing.T) {
 			prog.Order[0].Steps = 5 // a search is for one
 			return prog, nil
 		}
-		return tilings.Search(t.Context(), lower, func(prog *dag.Program) (*schedule.Decision, error) {
+		return SearchTiles(t.Context(), &n, lower, func(prog *dag.Program) (*schedule.Decision, error) {
 			_, p := parsed(t, `"tasks": []`, unlikePlatform)
 			return Decide(prog, p, schedule.Unbound, schedule.Choice{})
 		})
@@ -85,17 +45,26 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []TileTry{{"default", 2, 22e-6, ""}, {"whole", 1, 15e-6, ""}, {"1 sample per task", 4, 36e-6, ""}, {"whole; fc: 6 outputs", 1, 14e-6, ""},
-		{"whole; fc: 2 samples; fc: 6 outputs", 2, 20e-6, ""}}; !slices.Equal(found.Tries, want) {
+	if want := []TileTry{{tiles("default"), 2, 22e-6, ""}, {tiles("whole"), 1, 15e-6, ""}, {tiles("1 sample per task"), 4, 36e-6, ""}, {tiles("whole; fc: 6 outputs"), 1, 14e-6, ""},
+		{tiles("whole; fc: 2 samples; fc: 6 outputs"), 2, 20e-6, ""}}; !slices.Equal(found.Tries, want) {
 		t.Errorf("tries %+v, want %+v", found.Tries, want)
 	}
-	if found.Layer != "fc" || found.Default != 2 || found.Chosen != "whole; fc: 6 outputs" {
+	if found.Layer != "fc" || found.Default != 2 || found.Chosen != tiles("whole; fc: 6 outputs") {
 		t.Errorf("found %+v", found)
 	}
-	if found, err = search(4); err != nil || found.Chosen != "default; fc: 6 outputs" || found.Of("whole").Error != "no room" {
+	if found, err = search(4); err != nil || found.Chosen != tiles("default; fc: 6 outputs") || found.Of(tiles("whole")).Error != "no room" {
 		t.Errorf("without tiles of 4: %+v, %v", found, err)
 	}
 	if _, err = search(2); err == nil {
 		t.Error("the default does not run, and the search says nothing")
 	}
+}
+
+// tiles reads the text of a tiling.
+func tiles(text string) tiling.Tiling {
+	t, err := tiling.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
 }

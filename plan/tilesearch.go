@@ -8,25 +8,26 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/simulate"
 )
 
 // TileSearch is what a search for the best tiles found.
 type TileSearch struct {
-	Layer   string    `json:"layer"`   // whose samples per task the names say
-	Default int       `json:"default"` // samples per task that the caches suggest
-	Chosen  string    `json:"chosen"`  // name of the tiles
-	Tries   []TileTry `json:"tries"`   // first with all layers cut alike, then near the best of these
+	Layer   string        `json:"layer"`   // whose samples per task the names say
+	Default int           `json:"default"` // samples per task that the caches suggest
+	Chosen  tiling.Tiling `json:"chosen"`
+	Tries   []TileTry     `json:"tries"` // first with all layers cut alike, then near the best of these
 }
 
 // TileTry is one lowering. StepS is the predicted time of a step in seconds, 0 where Error
 // says why there is none.
 type TileTry struct {
-	Tiles string  `json:"tiles"`
-	Tasks int     `json:"tasks,omitempty"`
-	StepS float64 `json:"step_s,omitempty"`
-	Error string  `json:"error,omitempty"`
+	Tiles tiling.Tiling `json:"tiles"`
+	Tasks int           `json:"tasks,omitempty"`
+	StepS float64       `json:"step_s,omitempty"`
+	Error string        `json:"error,omitempty"`
 }
 
 // triedSteps is how many steps are simulated for each lowering.
@@ -34,7 +35,7 @@ const triedSteps = 10
 
 // tileSearch is a search that runs.
 type tileSearch struct {
-	*Tilings
+	*tiling.Network
 	TileSearch
 	lower  func(dag.Lowering) (*dag.Program, error)
 	decide func(*dag.Program) (*schedule.Decision, error)
@@ -46,19 +47,19 @@ type tileSearch struct {
 	tasks  int             // in all that were
 }
 
-// Search simulates the first graph of what lower makes of each lowering with a name, as decide decides it. From the fastest it goes
+// SearchTiles simulates the first graph of what lower makes of each tiling of a network, as decide decides it. From the fastest it goes
 // on to lowerings that differ in a layer, by neighbourhoods as package best does, until nothing is faster or these had four
 // times as many tasks in all as the first ones. There it takes only what is known as well: measured, or else estimated. Of equal ones the first wins, of all the
 // default. A lowering that does not run, for lack of memory, is left out; the default has to.
-func (t *Tilings) Search(ctx context.Context, lower func(dag.Lowering) (*dag.Program, error), decide func(*dag.Program) (*schedule.Decision, error)) (*TileSearch, error) {
-	s := &tileSearch{Tilings: t, TileSearch: TileSearch{Layer: t.Layer, Default: t.of()}, lower: lower, decide: decide, graphs: map[string]bool{}}
-	for _, name := range t.Names() {
-		if err := s.try(ctx, name, len(schedule.Sources)); err != nil {
+func SearchTiles(ctx context.Context, n *tiling.Network, lower func(dag.Lowering) (*dag.Program, error), decide func(*dag.Program) (*schedule.Decision, error)) (*TileSearch, error) {
+	s := &tileSearch{Network: n, TileSearch: TileSearch{Layer: n.Layer, Default: n.Default.Layers[n.Layer].Forward.Samples}, lower: lower, decide: decide, graphs: map[string]bool{}}
+	for _, tiles := range n.All() {
+		if err := s.try(ctx, tiles, len(schedule.Sources)); err != nil {
 			return nil, err
 		}
 	}
 	most := 5 * s.tasks
-	through := []func(*Tilings, string, string) ([]string, error){(*Tilings).Mixed, (*Tilings).Near, (*Tilings).Further}
+	through := []tiling.Neighbourhood{(*tiling.Network).Mixed, (*tiling.Network).Near, (*tiling.Network).Further}
 	for i := 0; i < len(through); i++ {
 		before := s.best.Tiles
 		for _, layer := range append(s.layers, "") {
@@ -75,30 +76,30 @@ func (t *Tilings) Search(ctx context.Context, lower func(dag.Lowering) (*dag.Pro
 }
 
 // tryNear tries what differs from the best in a layer, while all had fewer tasks than the most.
-func (s *tileSearch) tryNear(ctx context.Context, layer string, near func(*Tilings, string, string) ([]string, error), most int) error {
-	names, err := near(s.Tilings, s.best.Tiles, layer)
+func (s *tileSearch) tryNear(ctx context.Context, layer string, near tiling.Neighbourhood, most int) error {
+	all, err := near(s.Network, s.best.Tiles, layer)
 	if err != nil {
 		return err
 	}
 	known := s.known
-	for _, name := range names {
+	for _, tiles := range all {
 		if s.tasks >= most {
 			return nil
 		}
-		if err := s.try(ctx, name, known); err != nil {
+		if err := s.try(ctx, tiles, known); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// try predicts a step of a lowering, unless that is another one by another name or its durations are known less well than that.
-func (s *tileSearch) try(ctx context.Context, name string, known int) error {
-	l, err := s.ByName(name)
+// try predicts a step of a lowering, unless the graph is that of another one or its durations are known less well than that.
+func (s *tileSearch) try(ctx context.Context, tiles tiling.Tiling, known int) error {
+	l, err := s.Lowering(tiles)
 	if err != nil {
 		return err
 	}
-	try := TileTry{Tiles: name}
+	try := TileTry{Tiles: tiles}
 	prog, err := s.lower(l)
 	if err == nil {
 		graph := prog.Graphs[0]
@@ -158,8 +159,8 @@ func LayersByWork(g *dag.Graph) []string {
 	})
 }
 
-// Of is the try of tiles by their name; nil: there is none.
-func (s *TileSearch) Of(tiles string) *TileTry {
+// Of is the try of tiles; nil: there is none.
+func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
 	if i < 0 {
 		return nil

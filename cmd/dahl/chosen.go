@@ -15,6 +15,7 @@ import (
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -196,9 +197,9 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	var tiles []string // those that were found
+	var tiles []tiling.Tiling // those that were found
 	if w.opts.adapt == nil {
-		tiles = []string{plan.DefaultTiles}
+		tiles = []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}
 	}
 	s, err := first.Space(w.samples, w.Platform, "", tiles...)
 	if err != nil {

@@ -39,7 +39,7 @@ func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.Step
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
 	if w.tiles != nil {
-		f.Tiles = w.tiles.Chosen
+		f.Tiles = w.tiles.Chosen.String()
 	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/plan"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -53,7 +54,7 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 		err := w.buildProgram(n)
 		return w.Program, err
 	}
-	found, err := t.Search(ctx, lower, func(step *dag.Program) (*schedule.Decision, error) {
+	found, err := plan.SearchTiles(ctx, t, lower, func(step *dag.Program) (*schedule.Decision, error) {
 		w.Program = step
 		err := w.decide()
 		return w.Decision, err
@@ -61,7 +62,7 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	l, err := t.ByName(found.Chosen)
+	l, err := t.Lowering(found.Chosen)
 	o.adapt = func(of *dag.Lowering, _ int) { *of = l }
 	return found, err
 }
@@ -80,15 +81,15 @@ func (w *workload) setTile() error {
 	if o.Tile > o.Batch {
 		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
 	}
-	o.adapt = t.Adapt(plan.Tiling{Samples: o.Tile})
+	o.adapt = t.Adapt(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	return nil
 }
 
 func printTiles(out io.Writer, s *plan.TileSearch) {
-	chosen, standard := s.Of(s.Chosen), s.Of(plan.DefaultTiles)
+	chosen, standard := s.Of(s.Chosen), s.Of(tiling.Of(tiling.Base{Kind: tiling.Default}))
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
 	if chosen != standard {
-		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), plan.Tiling{Samples: s.Default}, s.Layer))
+		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), tiling.Base{Kind: tiling.Samples, Number: s.Default}, s.Layer))
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {

@@ -115,7 +115,7 @@ func (f *finder) axes() []string {
 func (f *finder) along(from *candidate, axis string) []*candidate {
 	position := func(c *candidate) map[string]string {
 		at := unitsByKind(c)
-		at[tilesAxis] = c.Tiles
+		at[tilesAxis] = c.Tiles.String()
 		delete(at, axis)
 		return at
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dahl/plan/tiling"
 )
 
 // Explanation says what a search chose and why, and what other devices would cost or save.
@@ -22,21 +24,21 @@ type Explanation struct {
 
 // Chosen is the plan of a search.
 type Chosen struct {
-	Devices string  `json:"devices"`
-	Tiles   string  `json:"tiles,omitempty"`
-	Policy  string  `json:"policy"`
-	Figures Figures `json:"figures"`
-	Why     Why     `json:"why"`
-	Use     []Use   `json:"use"`              // of each device of the choice
-	Layers  []Layer `json:"layers,omitempty"` // in the order of the graph
+	Devices string        `json:"devices"`
+	Tiles   tiling.Tiling `json:"tiles,omitzero"`
+	Policy  string        `json:"policy"`
+	Figures Figures       `json:"figures"`
+	Why     Why           `json:"why"`
+	Use     []Use         `json:"use"`              // of each device of the choice
+	Layers  []Layer       `json:"layers,omitempty"` // in the order of the graph
 }
 
 // Option is one choice beside the chosen one, or several of which the best is shown.
 type Option struct {
-	Of      string `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
-	Devices string `json:"devices"`
-	Tiles   string `json:"tiles,omitempty"`
-	Policy  string `json:"policy,omitempty"`
+	Of      string        `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
+	Devices string        `json:"devices"`
+	Tiles   tiling.Tiling `json:"tiles,omitzero"`
+	Policy  string        `json:"policy,omitempty"`
 	// Searched says that the plan was looked for as far as the chosen one. Otherwise the difference between the two says
 	// nothing of the devices and tiles: local search may have made it.
 	Searched bool `json:"searched"`

@@ -11,6 +11,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
@@ -75,12 +76,16 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		ctx = within
 	}
 	var groups []*proving
-	at := map[[2]string]*proving{}
+	type program struct {
+		tiles tiling.Tiling
+		graph string
+	}
+	at := map[program]*proving{}
 	for _, c := range f.candidates {
 		if c.proven || c.lost || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
 			continue
 		}
-		key := [2]string{c.Tiles, c.graph}
+		key := program{c.Tiles, c.graph}
 		if at[key] == nil {
 			at[key] = &proving{by: work}
 			groups = append(groups, at[key])
