@@ -243,8 +243,8 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling
 
 // Accelerators counts the devices with a memory of their own.
 func Accelerators(p *platform.Platform) (n int) {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
+	for _, d := range p.Usable() {
+		if !d.IsProcessor() && d.Memory != p.HostMemory() {
 			n++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -222,13 +223,7 @@ func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
 			return nil
 		}
 	}
-	var of []string
-	for i := range w.all.Devices {
-		if d := &w.all.Devices[i]; !d.PlacedOnly {
-			of = append(of, d.Item(""))
-		}
-	}
-	c.Of = strings.Join(of, ",")
+	c.Of = platform.List(w.all.Usable())
 	for _, t := range w.search.found.Tried {
 		if t.Devices == "" {
 			c.TimesAsFast = t.Makespan.Seconds() / step.Seconds()

@@ -166,11 +166,9 @@ func setText(p *platform.Platform, taken []int) (string, bool) {
 		case n == 0:
 			whole = false
 		case of.PlacedOnly:
-		case of.Count == 1 && of.Whole <= 1:
-			items = append(items, of.Name)
 		default:
 			whole = whole && n == of.Count
-			items = append(items, fmt.Sprintf("%s:%d", of.Name, n))
+			items = append(items, of.Item(n))
 		}
 	}
 	if whole {
