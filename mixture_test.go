@@ -8,9 +8,9 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -135,7 +135,7 @@ func TestMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	// find looks for the best plan on both GPUs. It ends when one takes less than a time.
-	find := func(enough float64, o best.Options, tiles ...string) (*best.Result, *train.Space) {
+	find := func(enough float64, o best.Options, tiles ...tiling.Tiling) (*best.Result, *train.Space) {
 		s, err := w.Space(n, p, "", tiles...)
 		if err != nil {
 			t.Fatal(err)
@@ -157,9 +157,9 @@ func TestMixture(t *testing.T) {
 	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: 20_000}, Steady: true, Unproven: true}
 	quick := o
 	quick.Quick = true
-	least, singles := math.Inf(1), []string(nil)
+	least, singles := math.Inf(1), []tiling.Tiling(nil)
 	for along := range dag.NumDimensions {
-		single := plan.Parts{Number: 2, Along: along}.String()
+		single := tiling.InParts(2, along)
 		found, _ := find(0, quick, single)
 		least, singles = min(least, found.Value), append(singles, single)
 	}

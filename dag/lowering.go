@@ -3,6 +3,7 @@ package dag
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Lowering says how a network becomes a graph: the granularity of every layer, and which are computed twice. It is data, so
@@ -44,9 +45,12 @@ const (
 	AlongRows
 	AlongColumns
 	NumDimensions
+	// Accumulators is no dimension. It stands for the number of accumulators among the numbers of a [Cut].
+	Accumulators = NumDimensions
+	NumNumbers   = NumDimensions + 1
 )
 
-var dimensionNames = [...]string{"samples", "outputs", "inputs", "rows", "columns"}
+var dimensionNames = [...]string{"samples", "outputs", "inputs", "rows", "columns", "accumulators"}
 
 func (d Dimension) String() string { return nameOf(dimensionNames[:], int(d)) }
 
@@ -64,24 +68,53 @@ type Cut struct {
 	Accumulators int `json:"accumulators,omitzero"`
 }
 
-// Of is the tile in one dimension.
+// Of is the tile in one dimension, or the number of accumulators.
 func (c *Cut) Of(d Dimension) *int {
-	return [...]*int{&c.Samples, &c.Outputs, &c.Inputs, &c.Rows, &c.Columns}[d]
+	return [...]*int{&c.Samples, &c.Outputs, &c.Inputs, &c.Rows, &c.Columns, &c.Accumulators}[d]
 }
+
+// Pass is one of the computations of a layer, each of which has a cut of its own.
+type Pass int
+
+// The passes.
+const (
+	ForwardPass Pass = iota
+	InputGradientPass
+	WeightGradientPass
+	NumPasses
+)
+
+// passes are the names of passes, as keys of files, and the dimensions that they sum over.
+var passes = [...]struct {
+	name string
+	sums []Dimension
+}{
+	{"forward", []Dimension{AlongInputs}},
+	{"input_gradient", []Dimension{AlongOutputs}},
+	{"weight_gradient", []Dimension{AlongSamples, AlongRows, AlongColumns}},
+}
+
+func (p Pass) String() string { return passes[p].name }
+
+// Sums reports whether the pass sums over a dimension.
+func (p Pass) Sums(over Dimension) bool { return slices.Contains(passes[p].sums, over) }
 
 // LayerLowering is the granularity of one layer, and whether it is computed twice.
 type LayerLowering struct {
-	// Forward sums over inputs.
 	Forward Cut `json:"forward,omitzero"`
-	// InputGradient sums over outputs. Its rows and columns are those of the input. If it is zero, there are
+	// Rows and columns of InputGradient are those of the input. If it is zero, there are
 	// as many parts of samples, rows and columns as in the forward pass, and as many of inputs as
 	// there are of outputs.
-	InputGradient Cut `json:"input_gradient,omitzero"`
-	// WeightGradient sums over samples, rows and columns.
+	InputGradient  Cut `json:"input_gradient,omitzero"`
 	WeightGradient Cut `json:"weight_gradient,omitzero"`
 	// Recompute drops what the forward pass of the layer makes when the forward pass has read it, and computes it
 	// again for the backward pass.
 	Recompute bool `json:"recompute,omitzero"`
+}
+
+// Cut is that of one pass.
+func (l *LayerLowering) Cut(p Pass) *Cut {
+	return [...]*Cut{&l.Forward, &l.InputGradient, &l.WeightGradient}[p]
 }
 
 // Of returns the granularity of a layer.

@@ -6,48 +6,21 @@ import (
 	"dahl/dag"
 )
 
-// layerCuts are the cuts of a layer, by the names of their tables in lowering files. The numbers of the forward pass stand in the
-// layer's own table.
-var layerCuts = []struct {
-	name string
-	of   func(*dag.LayerLowering) *dag.Cut
-}{
-	{"", func(l *dag.LayerLowering) *dag.Cut { return &l.Forward }},
-	{"input_gradient", func(l *dag.LayerLowering) *dag.Cut { return &l.InputGradient }},
-	{"weight_gradient", func(l *dag.LayerLowering) *dag.Cut { return &l.WeightGradient }},
-}
-
-// cutKey is a number of a cut in a lowering file.
-type cutKey struct {
-	name  string
-	value *int
-}
-
 const (
-	accumulators = "accumulators"
 	recomputeKey = "recompute" // beside the cuts of a layer
 
 	microBatchesKey = "micro_batches" // of the network
 )
 
-// cutKeys are the numbers of a cut: its tile in each dimension, and the accumulators.
-func cutKeys(c *dag.Cut) []cutKey {
-	var all []cutKey
-	for d := range dag.NumDimensions {
-		all = append(all, cutKey{d.String(), c.Of(d)})
-	}
-	return append(all, cutKey{accumulators, &c.Accumulators})
-}
-
 func checkGranularity(layer string, ll dag.LayerLowering) error {
-	for _, c := range layerCuts {
-		for _, key := range cutKeys(c.of(&ll)) {
-			if *key.value < 0 {
-				name := key.name
-				if c.name != "" {
-					name = c.name + "." + name
+	for pass := range dag.NumPasses {
+		for d := range dag.NumNumbers {
+			if n := *ll.Cut(pass).Of(d); n < 0 {
+				name := d.String()
+				if pass != dag.ForwardPass {
+					name = pass.String() + "." + name
 				}
-				return fmt.Errorf("lowering: layer %q: %s is %d; want at least 0, where 0 is not split", layer, name, *key.value)
+				return fmt.Errorf("lowering: layer %q: %s is %d; want at least 0, where 0 is not split", layer, name, n)
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func TestCutCasesCoverTable(t *testing.T) {
 // singleCut is a tile of one dimension, in the forward pass or one of the gradients of a layer.
 type singleCut struct {
 	layer string
-	pass  int // in layerCuts
+	pass  dag.Pass
 	along dag.Dimension
 	tile  int
 }
@@ -114,7 +114,7 @@ func lowerCuts(cuts []singleCut, accumulators int, rng *rand.Rand) map[string]da
 	layers := map[string]dag.LayerLowering{}
 	for _, c := range cuts {
 		ll := layers[c.layer]
-		cut := layerCuts[c.pass].of(&ll)
+		cut := ll.Cut(c.pass)
 		*cut.Of(c.along), cut.Accumulators = c.tile, accumulators
 		ll.Recompute = len(cuts) > 1 && rng.IntN(2) == 0
 		layers[c.layer] = ll
@@ -131,9 +131,9 @@ func (c *cutCase) cuts(m *Model, among func(*Stage) bool) (all [][]singleCut) {
 			continue
 		}
 		in, out := extents(s.In[0]), extents(s.Out)
-		for pass := range layerCuts {
+		for pass := range dag.NumPasses {
 			image := out
-			if layerCuts[pass].name == "input_gradient" {
+			if pass == dag.InputGradientPass {
 				image = in
 			}
 			for along, extent := range [dag.NumDimensions]int{c.batch, out[0], in[0], image[1], image[2]} {

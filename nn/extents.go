@@ -30,10 +30,10 @@ func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 		}
 		for name, ll := range of {
 			known := all[name]
-			for _, c := range layerCuts {
-				to := cutKeys(c.of(&known))
-				for i, from := range cutKeys(c.of(&ll)) {
-					*to[i].value = cmp.Or(*to[i].value, *from.value)
+			for pass := range dag.NumPasses {
+				for d := range dag.NumNumbers {
+					to := known.Cut(pass).Of(d)
+					*to = cmp.Or(*to, *ll.Cut(pass).Of(d))
 				}
 			}
 			all[name] = known

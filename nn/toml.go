@@ -260,10 +260,10 @@ func granularityOf(t *tomlfile.Table) (l dag.LayerLowering) {
 		return l
 	}
 	known := cutOf(t, &l.Forward)
-	for _, c := range layerCuts[1:] {
-		known += ", " + c.name
-		if of := t.Table(c.name); of != nil {
-			of.Done(cutOf(of, c.of(&l)))
+	for _, pass := range []dag.Pass{dag.InputGradientPass, dag.WeightGradientPass} {
+		known += ", " + pass.String()
+		if of := t.Table(pass.String()); of != nil {
+			of.Done(cutOf(of, l.Cut(pass)))
 		}
 	}
 	l.Recompute = t.Flag(recomputeKey, false)
@@ -272,15 +272,13 @@ func granularityOf(t *tomlfile.Table) (l dag.LayerLowering) {
 }
 
 // cutOf reads the numbers of a cut, and lists their keys.
-func cutOf(t *tomlfile.Table, c *dag.Cut) (known string) {
-	for i, key := range cutKeys(c) {
-		if i > 0 {
-			known += ", "
-		}
-		known += key.name
-		*key.value = t.Count(key.name, 0, maxExtent, 0)
+func cutOf(t *tomlfile.Table, c *dag.Cut) string {
+	var keys []string
+	for d := range dag.NumNumbers {
+		keys = append(keys, d.String())
+		*c.Of(d) = t.Count(d.String(), 0, maxExtent, 0)
 	}
-	return known
+	return strings.Join(keys, ", ")
 }
 
 // WriteLowering writes a lowering as a file that [ParseLowering] reads back,
@@ -302,18 +300,18 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 
 // writeGranularity writes what is cut and whether that is computed twice. Samples and outputs of the forward pass stand there in any case, to be edited.
 func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
-	for _, c := range layerCuts {
+	for pass := range dag.NumPasses {
 		var set []string
-		for _, key := range cutKeys(c.of(&ll)) {
-			if *key.value != 0 || c.name == "" && (key.name == dag.AlongSamples.String() || key.name == dag.AlongOutputs.String()) {
-				set = append(set, fmt.Sprintf("%s = %d", key.name, *key.value))
+		for d := range dag.NumNumbers {
+			if n := *ll.Cut(pass).Of(d); n != 0 || pass == dag.ForwardPass && (d == dag.AlongSamples || d == dag.AlongOutputs) {
+				set = append(set, fmt.Sprintf("%s = %d", d, n))
 			}
 		}
 		switch {
-		case c.name == "":
+		case pass == dag.ForwardPass:
 			fmt.Fprintln(b, strings.Join(set, "\n"))
 		case set != nil:
-			fmt.Fprintf(b, "%s = { %s }\n", c.name, strings.Join(set, ", "))
+			fmt.Fprintf(b, "%s = { %s }\n", pass, strings.Join(set, ", "))
 		}
 	}
 	if ll.Recompute {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -78,23 +79,19 @@ const cutParts = 2
 
 // CutCosts lists what it costs to cut single layers in two, by layer, device and dimension. Price makes the step of a lowering. Cuts
 // that leave the graph as it is are left out, and so are devices without a kernel for some task.
-func (t *Tilings) CutCosts(ctx context.Context, price func(dag.Lowering) (*schedule.Priced, error)) ([]CutCost, error) {
-	base := t.OfBatch(1)
-	whole, err := price(base)
+func CutCosts(ctx context.Context, n *tiling.Network, price func(dag.Lowering) (*schedule.Priced, error)) ([]CutCost, error) {
+	whole, err := price(n.OfBatch(1))
 	if err != nil {
 		return nil, err
 	}
 	table := make([][]CutCost, len(whole.Platform.Devices)) // by device
 	for _, layer := range layersOf(whole.Program.Graphs[0]) {
-		extents, first := t.Extents[layer], true
+		extents, first := n.Extents[layer], true
 		for along := range dag.NumDimensions {
 			if *extents.Forward.Of(along) < 2 {
 				continue
 			}
-			cut := base
-			cut.Layers = maps.Clone(base.Layers)
-			cut.Layers[layer] = Parts{cutParts, along}.of(base.Layers[layer], extents)
-			priced, err := price(cut)
+			priced, err := price(n.Alone(layer, cutParts, along))
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, err
 			}

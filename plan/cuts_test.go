@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -60,8 +61,8 @@ func TestCutCosts(t *testing.T) {
 	rows := `"tasks": [` + cutTask("conv", "forward", 0, both(6)) + "," + cutTask("conv", "forward", 1, both(6)) + "," +
 		cutTask("conv", "backward", 0, both(11)) + "," + cutTask("conv", "backward", 1, both(11)) + "," + cutTask("conv", "reduce", 0, cores(3)) + "," + cutTask("relu", "backward", 0, both(5)) + `]`
 	samples := `"tasks": [` + cutTask("conv", "forward", 0, both(10)) + "," + cutTask("conv", "backward", 0, both(20)) + "," + cutTask("relu", "backward", 0, both(4)) + `]`
-	tilings := Tilings{Extents: map[string]dag.LayerLowering{"conv": {Forward: dag.Cut{Samples: 7, Outputs: 1, Rows: 5, Columns: 3}}}, OfBatch: func(int) dag.Lowering { return dag.Lowering{Layers: map[string]dag.LayerLowering{"relu": {}}} }}
-	got, err := tilings.CutCosts(t.Context(), func(l dag.Lowering) (*schedule.Priced, error) {
+	n := tiling.Network{Extents: map[string]dag.LayerLowering{"conv": {Forward: dag.Cut{Samples: 7, Outputs: 1, Rows: 5, Columns: 3}}}, OfBatch: func(int) dag.Lowering { return dag.Lowering{Layers: map[string]dag.LayerLowering{"relu": {}}} }}
+	got, err := CutCosts(t.Context(), &n, func(l dag.Lowering) (*schedule.Priced, error) {
 		step := whole
 		switch l.Layers["conv"].Forward {
 		case dag.Cut{Samples: 4}:

@@ -57,7 +57,7 @@ func ExampleOn() {
 		fmt.Println(err)
 		return
 	}
-	for _, set := range plan.DeviceSets(d.Priced.Platform, "") {
+	for _, set := range plan.DeviceSets(d.Priced.Platform) {
 		some, err := plan.On(d, set)
 		if err != nil {
 			fmt.Println(err)

@@ -39,24 +39,19 @@ type SetRow struct {
 
 // DeviceSets are the sets to compare, as lists for [platform.Platform.Select]: the processors
 // of a platform alone, its other devices alone, and all. Nil where there is only one kind.
-// The platform is what a list chose of another, from which theirs choose again.
-func DeviceSets(p *platform.Platform, chosen string) []string {
-	var processors, others []string
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		item := d.Item(chosen)
-		switch {
-		case d.PlacedOnly:
-		case d.IsProcessor():
-			processors = append(processors, item)
-		default:
-			others = append(others, item)
+func DeviceSets(p *platform.Platform) []string {
+	var processors, others []*platform.Device
+	for _, d := range p.Usable() {
+		if d.IsProcessor() {
+			processors = append(processors, d)
+		} else {
+			others = append(others, d)
 		}
 	}
 	if len(processors) == 0 || len(others) == 0 {
 		return nil
 	}
-	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
+	return []string{platform.List(processors), platform.List(others), platform.List(append(processors, others...))}
 }
 
 // IsPlain reports whether some of the devices of a platform are one of the sets to compare where there is no time for more: all,
@@ -64,10 +59,8 @@ func DeviceSets(p *platform.Platform, chosen string) []string {
 func IsPlain(whole, some *platform.Platform) bool {
 	count := func(p *platform.Platform) map[string]int {
 		units := map[string]int{}
-		for i := range p.Devices {
-			if d := &p.Devices[i]; !d.PlacedOnly {
-				units[d.Kind] += d.Count
-			}
+		for _, d := range p.Usable() {
+			units[d.Kind] += d.Count
 		}
 		return units
 	}

@@ -46,19 +46,17 @@ func TestChooseSets(t *testing.T) {
 func TestDeviceSets(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{
 		{Name: "g0", Kind: "cuda", Count: 1}, {Name: "cpu", Kind: "cpu", Count: 7}, {Name: "e", Kind: "emulated", Count: 2}}}
-	if got := DeviceSets(p, ""); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
+	if got := DeviceSets(p); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
 		t.Errorf("sets %q", got)
 	}
 	// Of some units: the sets are chosen from the whole platform again.
-	p.Devices[1].Count, p.Devices[2].Count = 1, 1
-	if got := DeviceSets(p, "cpu:1,g0, e:1"); !slices.Equal(got, []string{"cpu:1", "g0,e:1", "cpu:1,g0,e:1"}) {
+	p.Devices[1].Count, p.Devices[1].Whole = 1, 7
+	p.Devices[2].Count, p.Devices[2].Whole = 1, 2
+	if got := DeviceSets(p); !slices.Equal(got, []string{"cpu:1", "g0,e:1", "cpu:1,g0,e:1"}) {
 		t.Errorf("sets of some units %q", got)
 	}
-	if got := DeviceSets(p, "cpu,gpu:2"); !slices.Equal(got, []string{"cpu", "g0:1,e:1", "cpu,g0:1,e:1"}) {
-		t.Errorf("sets of two GPUs %q", got)
-	}
 	p.Devices[1].PlacedOnly = true
-	if got := DeviceSets(p, ""); got != nil {
+	if got := DeviceSets(p); got != nil {
 		t.Errorf("a processor for host operations is compared: %q", got)
 	}
 }

@@ -79,21 +79,31 @@ func (p *Platform) ListName(kind string) string {
 	return kind
 }
 
-// Item is the device in a list for Select, by which it was chosen from a platform where it
-// may have more units than it has now.
-func (d *Device) Item(chosen string) string {
-	if d.Count == 1 && !d.countedIn(chosen) {
+// Item is so many units of the device in a list for Select. Their number is left out where the whole machine has one.
+func (d *Device) Item(units int) string {
+	if d.Count == 1 && d.Whole <= 1 {
 		return d.Name
 	}
-	return fmt.Sprintf("%s:%d", d.Name, d.Count)
+	return fmt.Sprintf("%s:%d", d.Name, units)
 }
 
-// countedIn reports whether a list says how many units of a device it means.
-func (d *Device) countedIn(list string) bool {
-	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
-		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
-		return counted && (name == d.Name || name == d.Kind || name == AnyGPU && !d.IsProcessor())
-	})
+// List is all units of some devices as Select takes them.
+func List(devices []*Device) string {
+	var items []string
+	for _, d := range devices {
+		items = append(items, d.Item(d.Count))
+	}
+	return strings.Join(items, ",")
+}
+
+// Usable lists the devices that may run any task: all but those that stay for tasks placed on them.
+func (p *Platform) Usable() (devices []*Device) {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; !d.PlacedOnly {
+			devices = append(devices, d)
+		}
+	}
+	return devices
 }
 
 // selectItem notes the units that one item of a list stands for.

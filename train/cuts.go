@@ -8,7 +8,7 @@ import (
 	"dahl/schedule"
 )
 
-// CutCosts lists what it costs on each device of the platform to cut single layers of the network; see [plan.Tilings.CutCosts].
+// CutCosts lists what it costs on each device of the platform to cut single layers of the network; see [plan.CutCosts].
 func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 	if w.Model.BusiestLayer() == "" {
 		return nil, nil // it has no weights
@@ -17,7 +17,7 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.CutCosts(ctx, w.PriceAs)
+	return plan.CutCosts(ctx, t, w.PriceAs)
 }
 
 // PriceAs prices a step on batches of as many images with another lowering.

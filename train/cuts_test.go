@@ -6,7 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/plan"
 )
 
 // TestUniform: every operation of every layer is in three parts along each dimension that it has. A dense layer has no rows. The image of the first
@@ -23,7 +22,7 @@ func TestUniform(t *testing.T) {
 		t.Fatal(err)
 	}
 	for along := range dag.NumDimensions {
-		priced, err := w.PriceAs(tilings.Uniform(plan.Parts{Number: parts, Along: along}))
+		priced, err := w.PriceAs(tilings.Uniform(parts, along))
 		if err != nil {
 			t.Fatal(err)
 		}

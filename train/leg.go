@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dahl/execute"
 	"dahl/plan"
+	"dahl/platform"
 )
 
 // Leg is the part of a training that runs on one set of devices: all of it, unless one of
@@ -77,11 +77,11 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 
 // without is the workload of the same graphs, planned anew on the devices but one.
 func (w *Workload) without(device string) (*Workload, error) {
-	var rest []string
+	var rest []*platform.Device
 	able := false
 	for i := range w.Platform.Devices {
 		if d := &w.Platform.Devices[i]; d.Name != device {
-			rest = append(rest, d.Item(w.Options.Devices))
+			rest = append(rest, d)
 			able = able || !d.PlacedOnly
 		}
 	}
@@ -89,7 +89,7 @@ func (w *Workload) without(device string) (*Workload, error) {
 		return nil, errors.New("no device is left that runs layers")
 	}
 	next := *w
-	next.Options.Devices, next.Options.Plan = strings.Join(rest, ","), nil
+	next.Options.Devices, next.Options.Plan = platform.List(rest), nil
 	var err error
 	if next.Platform, err = w.Platform.Select(next.Options.Devices); err != nil {
 		return nil, err

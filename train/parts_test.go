@@ -7,8 +7,8 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 )
 
 // TestPartsAlong: networks of convolutions can be cut in two and in four parts along each dimension on four GPUs, and one of dense layers has no
@@ -33,11 +33,11 @@ func TestPartsAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		graphs := map[string]bool{}
-		for _, name := range tiles {
-			if _, ok := plan.PartsOf(name); !ok {
+		for _, to := range tiles {
+			if to.Kind != tiling.Parts {
 				continue
 			}
-			at, err := s.At(space.Choice{Tiles: name})
+			at, err := s.At(space.Choice{Tiles: to})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestPartsAlong(t *testing.T) {
 }
 
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
-// one, and three images are no four parts. Sets with fewer GPUs than parts are not listed with them. Names read back.
+// one, and three images are no four parts. Sets with fewer GPUs than parts are not listed with them.
 func TestPartsOfBatch(t *testing.T) {
 	m, err := nn.ModelByName("cifar-cnn")
 	if err != nil {
@@ -71,9 +71,9 @@ func TestPartsOfBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		var parts []int
-		for _, name := range tiles {
-			if p, ok := plan.PartsOf(name); ok && p.Along == dag.AlongSamples {
-				parts = append(parts, p.Number)
+		for _, to := range tiles {
+			if to.Kind == tiling.Parts && to.Along == dag.AlongSamples {
+				parts = append(parts, to.Number)
 			}
 		}
 		if !slices.Equal(parts, c.parts) {
@@ -85,7 +85,7 @@ func TestPartsOfBatch(t *testing.T) {
 		}
 		for _, n := range parts {
 			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
-				choice := space.Choice{Devices: devices, Tiles: plan.Parts{Number: n}.String()}
+				choice := space.Choice{Devices: devices, Tiles: tiling.InParts(n, dag.AlongSamples)}
 				if slices.Contains(s.Choices(), choice) != (n <= has) {
 					t.Errorf("%d parts on %q are listed where there are %d GPUs: %v", n, devices, has, n > has)
 				}

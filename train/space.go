@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -30,7 +31,7 @@ type choices struct {
 
 type programKey struct {
 	grain grain
-	tiles string
+	tiles tiling.Tiling
 }
 
 // lowering is a lowering and the first graph of its program.
@@ -42,23 +43,23 @@ type lowering struct {
 }
 
 // Space makes the space of sets of the devices that a list selects of a machine, and with a network, where
-// the workload fixes no lowering, of the tiles named.
-func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...string) (*Space, error) {
+// the workload fixes no lowering, of these tiles.
+func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
 	c := &choices{Workload: *w, samples: n, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
 	if w.Model == nil || w.Options.Lowering != nil || len(tiles) == 0 {
-		tiles = []string{""}
+		tiles = []tiling.Tiling{{}}
 	}
 	p, err := c.on("")
 	if err != nil {
 		return nil, err
 	}
-	if tiles[0] == plan.DefaultTiles && w.Options.Adapt == nil {
+	if tiles[0] == tiling.Of(tiling.Base{Kind: tiling.Default}) && w.Options.Adapt == nil {
 		c.programs[programKey{grainOf(w.Platform), tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
-	if tiles[0] != "" {
-		s.Near = []space.Neighbourhood{c.near((*plan.Tilings).Near), c.near((*plan.Tilings).Further)}
-		s.Mixed = c.near((*plan.Tilings).Mixed)
+	if tiles[0] != (tiling.Tiling{}) {
+		s.Near = []space.Neighbourhood{c.near((*tiling.Network).Near), c.near((*tiling.Network).Further)}
+		s.Mixed = c.near((*tiling.Network).Mixed)
 	}
 	return &Space{s, c}, nil
 }
@@ -66,25 +67,25 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 // At is the workload of a choice, before anything is decided.
 func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.at(choice) }
 
-// Tiles are the names of the lowerings of a network that a space has every set of devices with, the default first.
-func (w *Workload) Tiles() ([]string, error) {
+// Tiles are those of a network that a space has every set of devices with, the default first.
+func (w *Workload) Tiles() ([]tiling.Tiling, error) {
 	if w.Model == nil {
-		return []string{plan.DefaultTiles}, nil
+		return []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}, nil
 	}
 	t, err := w.tilings()
 	if err != nil {
 		return nil, err
 	}
-	return t.Names(), nil
+	return t.All(), nil
 }
 
-func (w *Workload) tilings() (*plan.Tilings, error) {
+func (w *Workload) tilings() (*tiling.Network, error) {
 	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 }
 
 // near is a neighbourhood of a [space.Space]: groups of choices whose tiles are near in one layer, that with the most
 // operations first and the network as a whole last.
-func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string, error)) space.Neighbourhood {
+func (c *choices) near(near tiling.Neighbourhood) space.Neighbourhood {
 	return func(choice space.Choice) (groups [][]space.Choice, err error) {
 		w, err := c.at(choice)
 		if err != nil {
@@ -95,13 +96,13 @@ func (c *choices) near(near func(t *plan.Tilings, name, layer string) ([]string,
 			return nil, err
 		}
 		for _, layer := range append(plan.LayersByWork(w.Program.Graphs[0]), "") {
-			names, err := near(t, choice.Tiles, layer)
+			all, err := near(t, choice.Tiles, layer)
 			if err != nil {
 				return nil, err
 			}
 			var group []space.Choice
-			for _, name := range names {
-				group = append(group, space.Choice{Devices: choice.Devices, Tiles: name})
+			for _, tiles := range all {
+				group = append(group, space.Choice{Devices: choice.Devices, Tiles: tiles})
 			}
 			groups = append(groups, group)
 		}
@@ -129,12 +130,11 @@ func (c *choices) price(choice space.Choice) (*schedule.Priced, error) {
 // skips leaves out layers in more parts than a set has devices with memories of their own. A plan that uses fewer of them
 // than it might is of such a choice.
 func (c *choices) skips(choice space.Choice) bool {
-	parts, ok := plan.PartsOf(choice.Tiles)
-	if !ok {
+	if choice.Tiles.Kind != tiling.Parts {
 		return false
 	}
 	p, err := c.on(choice.Devices)
-	return err == nil && parts.Number > Accelerators(p)
+	return err == nil && choice.Tiles.Number > Accelerators(p)
 }
 
 // at is the workload of a choice, before anything is decided.
@@ -148,7 +148,7 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 	}
 	w := c.Workload
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
-	if w.Model == nil || choice.Tiles == "" {
+	if w.Model == nil || choice.Tiles == (tiling.Tiling{}) {
 		return &w, nil
 	}
 	key := programKey{grainOf(p), choice.Tiles}
@@ -179,19 +179,16 @@ func firstOf(p *dag.Program) *dag.Program {
 	return &first
 }
 
-// lowerAs lowers the model with tiles by their name.
-func (w *Workload) lowerAs(tiles string, n Samples) error {
+// lowerAs lowers the model with tiles.
+func (w *Workload) lowerAs(tiles tiling.Tiling, n Samples) error {
 	t, err := w.tilings()
 	if err != nil {
 		return err
 	}
-	if parts, ok := plan.PartsOf(tiles); ok {
-		t.MostParts = max(t.MostParts, parts.Number)
-	}
-	l, err := t.ByName(tiles)
+	l, err := t.Lowering(tiles)
 	if err != nil {
 		return err
 	}
-	w.Options.Lowering, w.Options.Adapt = nil, func(of *dag.Lowering, _ int) { *of = l }
+	w.Options.Lowering = &l
 	return w.Lower(n)
 }

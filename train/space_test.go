@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"dahl/nn"
-	"dahl/plan"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
 // spaceOf is that of a network on the node, with tiles; none: those of the workload.
-func spaceOf(t *testing.T, tiles ...string) *Space {
+func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
 	m, err := nn.ModelByName("lenet5")
 	if err != nil {
@@ -37,8 +37,8 @@ func spaceOf(t *testing.T, tiles ...string) *Space {
 // first, and one for the network, on the same devices. All have programs, of which at least two for each layer are others. A space of given
 // tiles has none.
 func TestNear(t *testing.T) {
-	s := spaceOf(t, plan.DefaultTiles, plan.WholeTiles)
-	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: "default; conv2: 8 samples; fc1: 60 outputs"}) {
+	s := spaceOf(t, tiles("default"), tiles("whole"))
+	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: tiles("default; conv2: 8 samples; fc1: 60 outputs")}) {
 		of, err := s.At(choice)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestNear(t *testing.T) {
 				if err != nil || near.Devices != choice.Devices {
 					t.Fatalf("%s, near %s: %v", near, choice, err)
 				}
-				if i == 0 && !strings.Contains(near.Tiles, "; conv2: ") && !strings.Contains(choice.Tiles, "; conv2: ") {
+				if i == 0 && !strings.Contains(near.Tiles.String(), "; conv2: ") && !strings.Contains(choice.Tiles.String(), "; conv2: ") {
 					t.Errorf("%s is the first near %s, and conv2 has the most operations", near, choice)
 				}
 				if w.Program.Graphs[0].Hash() != hash {
@@ -70,7 +70,7 @@ func TestNear(t *testing.T) {
 			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
 		}
 	}
-	further, err := s.Near[1](space.Choice{Devices: "cpu", Tiles: plan.DefaultTiles})
+	further, err := s.Near[1](space.Choice{Devices: "cpu", Tiles: tiles("default")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,21 +81,30 @@ func TestNear(t *testing.T) {
 			}
 		}
 	}
-	if s := spaceOf(t); s.Near != nil || !slices.Equal(s.Tiles, []string{""}) {
+	if s := spaceOf(t); s.Near != nil || !slices.Equal(s.Tiles, []tiling.Tiling{{}}) {
 		t.Errorf("a space of the tiles %q has others near", s.Tiles)
 	}
 }
 
 // TestTilesAreRefused: a choice with tiles that no lowering has cannot be priced.
 func TestTilesAreRefused(t *testing.T) {
-	s := spaceOf(t, plan.DefaultTiles)
-	for _, tiles := range []string{"best", "default; conv9: 2 samples", "default; conv2: 17 samples"} {
-		if _, err := s.Price(space.Choice{Tiles: tiles}); err == nil {
-			t.Errorf("tiles %q are taken", tiles)
+	s := spaceOf(t, tiles("default"))
+	for _, text := range []string{"3 samples per task", "default; conv9: 2 samples", "default; conv2: 17 samples"} {
+		if _, err := s.Price(space.Choice{Tiles: tiles(text)}); err == nil {
+			t.Errorf("tiles %q are taken", text)
 		}
 	}
-	if w, err := s.At(space.Choice{Devices: "cpu", Tiles: "default; fc1: 60 outputs; fc2: 2 gradient accumulators"}); err != nil ||
+	if w, err := s.At(space.Choice{Devices: "cpu", Tiles: tiles("default; fc1: 60 outputs; fc2: 2 gradient accumulators")}); err != nil ||
 		w.Lowering.Layers["fc1"].Forward.Outputs != 60 || w.Lowering.Layers["fc2"].WeightGradient.Accumulators != 2 {
 		t.Errorf("two layers: %+v, %v", w.Lowering, err)
 	}
+}
+
+// tiles reads the text of a tiling.
+func tiles(text string) tiling.Tiling {
+	t, err := tiling.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train/budget"
@@ -226,14 +227,13 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
 
-// Tilings are the variations of the default lowering, of which the tile of the busiest layer
-// stands for all.
-func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.Tilings, error) {
+// Tilings are those of a network on a platform, of which the tile of the busiest layer stands for all.
+func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
 	extents, err := m.Extents(batch)
 	if err != nil {
 		return nil, err
 	}
-	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
+	all := &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
 		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
@@ -243,8 +243,8 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.T
 
 // Accelerators counts the devices with a memory of their own.
 func Accelerators(p *platform.Platform) (n int) {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly && !d.IsProcessor() && d.Memory != p.HostMemory() {
+	for _, d := range p.Usable() {
+		if !d.IsProcessor() && d.Memory != p.HostMemory() {
 			n++
 		}
 	}

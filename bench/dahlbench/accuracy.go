@@ -16,6 +16,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/plan"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -50,8 +51,8 @@ func (l accuracyLowering) String() string { return l.name }
 
 var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
-	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 1, 2, batch) }},
-	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 2, 1, batch) }},
+	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = tiling.Scale(l, 1, 2, batch) }},
+	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = tiling.Scale(l, 2, 1, batch) }},
 }
 
 func newAccuracy() *cobra.Command {

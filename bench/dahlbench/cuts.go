@@ -13,10 +13,10 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
-	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/schedule"
@@ -127,12 +127,12 @@ func (o *cutsOptions) rows(ctx context.Context, network string, p *platform.Plat
 		return nil, err
 	}
 	whole := t.OfBatch(1)
-	rows, err := o.row(ctx, nil, o.nodes, network, wholeCut, uniform(all, map[string]dag.Lowering{"whole": whole}))
+	rows, err := o.row(ctx, nil, o.nodes, network, wholeCut, uniform(all, map[tiling.Tiling]dag.Lowering{tiling.Of(tiling.Base{Kind: tiling.Whole}): whole}))
 	for _, along := range []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongInputs, dag.AlongRows} {
-		lowerings := map[string]dag.Lowering{}
+		lowerings := map[tiling.Tiling]dag.Lowering{}
 		for parts := 2; parts <= t.MostParts; parts *= 2 {
-			if l := t.Uniform(plan.Parts{Number: parts, Along: along}); !maps.Equal(l.Layers, whole.Layers) {
-				lowerings[fmt.Sprintf("%d parts", parts)] = l
+			if l := t.Uniform(parts, along); !maps.Equal(l.Layers, whole.Layers) {
+				lowerings[tiling.InParts(parts, along)] = l
 			}
 		}
 		if len(lowerings) > 0 && err == nil {
@@ -160,10 +160,11 @@ func (o *cutsOptions) row(ctx context.Context, rows []*cutRow, nodes int, networ
 	return append(rows, r), r.simulate(ctx, priced, schedule.Choice{Plans: []*schedule.Plan{found.Plan}}, steadyRun)
 }
 
-// uniform is a space with some lowerings by their names, and with the sets of devices of another one.
-func uniform(of *train.Space, lowerings map[string]dag.Lowering) *space.Space {
-	return &space.Space{Devices: of.Devices, Tiles: slices.Sorted(maps.Keys(lowerings)), Price: func(c space.Choice) (*schedule.Priced, error) {
-		w, err := of.At(space.Choice{Devices: c.Devices, Tiles: plan.WholeTiles})
+// uniform is a space with some lowerings, and with the sets of devices of another one.
+func uniform(of *train.Space, lowerings map[tiling.Tiling]dag.Lowering) *space.Space {
+	tiles := slices.SortedFunc(maps.Keys(lowerings), func(a, b tiling.Tiling) int { return cmp.Compare(a.Number, b.Number) })
+	return &space.Space{Devices: of.Devices, Tiles: tiles, Price: func(c space.Choice) (*schedule.Priced, error) {
+		w, err := of.At(space.Choice{Devices: c.Devices, Tiles: tiling.Of(tiling.Base{Kind: tiling.Whole})})
 		if err != nil {
 			return nil, err
 		}

@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/dag"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 )
 
 // A step of 2 ms is shorter than one of 3 ms, and 3.5 kB are 0.0035 MB.
 func TestCutRow(t *testing.T) {
 	row := func(ms int) *cutRow {
-		return &cutRow{network: "mlp", cut: "samples", planRun: planRun{choice: space.Choice{Devices: "gpu0", Tiles: "2 parts"}, span: time.Duration(ms) * time.Millisecond, joules: 0.004, movedBytes: 3500, peakBytes: 2e6}}
+		return &cutRow{network: "mlp", cut: "samples", planRun: planRun{choice: space.Choice{Devices: "gpu0", Tiles: tiling.InParts(2, dag.AlongSamples)}, span: time.Duration(ms) * time.Millisecond, joules: 0.004, movedBytes: 3500, peakBytes: 2e6}}
 	}
 	rows := []*cutRow{row(3), row(2)}
-	for i, want := range []string{"| mlp | samples | 3 | 4 | 0.0035 | 2 | gpu0, tiles 2 parts |", "| mlp | samples | **2** | 4 | 0.0035 | 2 | gpu0, tiles 2 parts |"} {
+	for i, want := range []string{"| mlp | samples | 3 | 4 | 0.0035 | 2 | gpu0, tiles 2 parts of the batch |", "| mlp | samples | **2** | 4 | 0.0035 | 2 | gpu0, tiles 2 parts of the batch |"} {
 		if got := rows[i].format(rows); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -10,9 +10,9 @@ import (
 
 	"dahl/energy"
 	"dahl/parallel"
-	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/simulate"
 	"dahl/train"
@@ -70,7 +70,7 @@ func (r *planRun) simulate(ctx context.Context, priced *schedule.Priced, by sche
 func policyRuns(ctx context.Context, s *train.Space, sets []string) ([]planRun, error) {
 	var choices []space.Choice
 	for _, set := range sets {
-		w, err := s.At(space.Choice{Devices: set, Tiles: plan.DefaultTiles})
+		w, err := s.At(space.Choice{Devices: set, Tiles: tiling.Of(tiling.Base{Kind: tiling.Default})})
 		if err != nil {
 			return nil, err
 		}

@@ -22,6 +22,7 @@ import (
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/train"
@@ -306,14 +307,20 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 		c.adapt = adapt
 		return add(title+", "+tiles, c)
 	}
-	for _, tiling := range t.All() {
-		if err := adapted(fmt.Sprintf("%s of %s", tiling, t.Layer), t.Adapt(tiling)); err != nil {
+	for _, b := range t.Scaled() {
+		if err := adapted(fmt.Sprintf("%s of %s", b, t.Layer), t.Adapt(b)); err != nil {
 			return err
 		}
 	}
-	for _, parts := range t.Parts() {
-		l := t.InParts(parts)
-		if err := adapted(parts.String(), func(of *dag.Lowering, _ int) { *of = l }); err != nil {
+	for _, tiles := range t.All() {
+		if tiles.Kind != tiling.Parts {
+			continue
+		}
+		l, err := t.Lowering(tiles)
+		if err != nil {
+			return err
+		}
+		if err := adapted(tiles.String(), func(of *dag.Lowering, _ int) { *of = l }); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -198,9 +200,9 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	var tiles []string // those that were found
+	var tiles []tiling.Tiling // those that were found
 	if w.opts.adapt == nil {
-		tiles = []string{plan.DefaultTiles}
+		tiles = []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}
 	}
 	s, err := first.Space(w.samples, w.Platform, "", tiles...)
 	if err != nil {
@@ -223,13 +225,7 @@ func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
 			return nil
 		}
 	}
-	var of []string
-	for i := range w.all.Devices {
-		if d := &w.all.Devices[i]; !d.PlacedOnly {
-			of = append(of, d.Item(""))
-		}
-	}
-	c.Of = strings.Join(of, ",")
+	c.Of = platform.List(w.all.Usable())
 	for _, t := range w.search.found.Tried {
 		if t.Devices == "" {
 			c.TimesAsFast = t.Makespan.Seconds() / step.Seconds()

@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strings"
+	"slices"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
@@ -39,7 +39,7 @@ func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.Step
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
 	if w.tiles != nil {
-		f.Tiles = w.tiles.Chosen
+		f.Tiles = w.tiles.Chosen.String()
 	}
 	return f
 }
@@ -54,13 +54,11 @@ func (w *workload) used() string {
 	for i, list := range made.Order {
 		tasks[w.Platform.Workers[i].Device] += len(list)
 	}
-	var items []string
-	for i := range w.Platform.Devices {
-		if d := &w.Platform.Devices[i]; tasks[i] > 0 && !d.PlacedOnly {
-			items = append(items, d.Item(w.Options.Devices))
-		}
-	}
-	return strings.Join(items, ",")
+	used := slices.DeleteFunc(w.Platform.Usable(), func(d *platform.Device) bool {
+		id, _ := w.Platform.DeviceByName(d.Name)
+		return tasks[id] == 0
+	})
+	return platform.List(used)
 }
 
 // alone is a run on devices of one kind.
@@ -72,7 +70,7 @@ type alone struct {
 // compareSets lays the prediction for all devices beside what the same options give on each
 // kind alone; nil where --devices does not name both processors and others.
 func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, []alone, error) {
-	sets := plan.DeviceSets(cmp.Or(w.all, w.Platform), w.opts.Devices)
+	sets := plan.DeviceSets(cmp.Or(w.all, w.Platform))
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")

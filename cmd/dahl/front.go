@@ -74,7 +74,7 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	err := dir.Write(frontFile, func(out io.Writer) error {
 		lines := [][]string{frontColumns}
 		for _, p := range points {
-			lines = append(lines, []string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles, p.Policy, yesNo(p.front), yesNo(p.chosen)})
+			lines = append(lines, []string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles.String(), p.Policy, yesNo(p.front), yesNo(p.chosen)})
 		}
 		return tables.WriteCSV(out, lines)
 	})

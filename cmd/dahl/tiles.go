@@ -10,10 +10,10 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
-	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -35,23 +35,23 @@ lowering, so with best they may differ between machines and numbers of workers.`
 
 // tileSearch is what a search for the best tiles found.
 type tileSearch struct {
-	Layer   string    `json:"layer"`   // whose samples per task the names say
-	Default int       `json:"default"` // samples per task that the caches suggest
-	Chosen  string    `json:"chosen"`  // name of the tiles
-	Tries   []tileTry `json:"tries"`   // the fastest first, and then those that do not run
+	Layer   string        `json:"layer"`   // whose samples per task the names say
+	Default int           `json:"default"` // samples per task that the caches suggest
+	Chosen  tiling.Tiling `json:"chosen"`
+	Tries   []tileTry     `json:"tries"` // the fastest first, and then those that do not run
 }
 
 // tileTry is one lowering. StepS is the predicted time of a steady step in seconds, 0 where Error
 // says why there is none.
 type tileTry struct {
-	Tiles string  `json:"tiles"`
-	Tasks int     `json:"tasks,omitempty"`
-	StepS float64 `json:"step_s,omitempty"`
-	Error string  `json:"error,omitempty"`
+	Tiles tiling.Tiling `json:"tiles"`
+	Tasks int           `json:"tasks,omitempty"`
+	StepS float64       `json:"step_s,omitempty"`
+	Error string        `json:"error,omitempty"`
 }
 
-// of is the try of tiles by their name; nil: there is none.
-func (s *tileSearch) of(tiles string) *tileTry {
+// of is the try of a tiling; nil: there is none.
+func (s *tileSearch) of(tiles tiling.Tiling) *tileTry {
 	i := slices.IndexFunc(s.Tries, func(t tileTry) bool { return t.Tiles == tiles })
 	if i < 0 {
 		return nil
@@ -93,7 +93,7 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	w.tiles = &tileSearch{Layer: t.Layer, Default: t.Base.Layers[t.Layer].Forward.Samples, Chosen: found.Tiles}
+	w.tiles = &tileSearch{Layer: t.Layer, Default: t.Default.Layers[t.Layer].Forward.Samples, Chosen: found.Tiles}
 	for _, f := range found.Tried {
 		w.tiles.Tries = append(w.tiles.Tries, tileTry{Tiles: f.Tiles, Tasks: f.Tasks, StepS: f.Makespan.Seconds()})
 	}
@@ -122,15 +122,15 @@ func (w *workload) setTile() error {
 	if o.Tile > o.Batch {
 		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
 	}
-	o.adapt = t.Adapt(plan.Tiling{Samples: o.Tile})
+	o.adapt = t.Adapt(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	return nil
 }
 
 func printTiles(out io.Writer, s *tileSearch) {
-	chosen, standard := s.of(s.Chosen), s.of(plan.DefaultTiles)
+	chosen, standard := s.of(s.Chosen), s.of(tiling.Of(tiling.Base{Kind: tiling.Default}))
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
 	if standard != nil && chosen != standard {
-		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), plan.Tiling{Samples: s.Default}, s.Layer))
+		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), tiling.Base{Kind: tiling.Samples, Number: s.Default}, s.Layer))
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {

@@ -13,7 +13,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/plan"
+	"dahl/plan/tiling"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -31,7 +31,7 @@ func TestLoweringBest(t *testing.T) {
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.of(plan.DefaultTiles).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
+	if got := best.Tiles.of(tiling.Of(tiling.Base{Kind: tiling.Default})).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
 		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.Shown.SteadyStepS)
 	}
 	chosen := best.Tiles.of(best.Tiles.Chosen).StepS
@@ -84,16 +84,19 @@ func TestTilings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []plan.Tiling
+	var want []tiling.Base
 	for _, samples := range []int{1, 2, 4} {
-		want = append(want, plan.Tiling{Samples: samples}, plan.Tiling{Samples: samples, WholeSums: true})
+		want = append(want, tiling.Base{Kind: tiling.Samples, Number: samples}, tiling.Base{Kind: tiling.Samples, Number: samples, WholeSums: true})
 	}
-	want = append(want, plan.Tiling{Samples: 8})
-	if got := ways.All(); !slices.Equal(got, want) {
+	want = append(want, tiling.Base{Kind: tiling.Samples, Number: 8})
+	if got := ways.Scaled(); !slices.Equal(got, want) {
 		t.Fatalf("tilings %v, want %v", got, want)
 	}
 	for _, c := range want {
-		l := ways.Lowering(c)
+		l, err := ways.Lowering(tiling.Of(c))
+		if err != nil {
+			t.Fatal(err)
+		}
 		g, err := nn.NewProgram(m, nn.ProgramOptions{Batch: o.Batch, TrainSamples: o.Batch, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}})
 		if err != nil {
 			t.Fatal(err)
@@ -105,24 +108,24 @@ func TestTilings(t *testing.T) {
 			}
 		}
 		for name, ll := range l.Layers {
-			if ll.Forward.Samples != c.Samples {
+			if ll.Forward.Samples != c.Number {
 				t.Errorf("%v: %s has %d samples per task", c, name, ll.Forward.Samples)
 			}
 			if strings.HasPrefix(name, "fc") {
 				layers++
 			}
 		}
-		if whole := c.WholeSums || c.Samples == o.Batch; whole && descents != layers || !whole && descents != 0 || layers == 0 {
+		if whole := c.WholeSums || c.Number == o.Batch; whole && descents != layers || !whole && descents != 0 || layers == 0 {
 			t.Errorf("%v: %d of %d dense layers descend where their gradient is computed", c, descents, layers)
 		}
 	}
-	if ways.Base.Layers["fc1"].Forward.Samples != o.Batch {
+	if ways.Default.Layers["fc1"].Forward.Samples != o.Batch {
 		t.Error("the lowering that was varied has changed")
 	}
 }
 
-// namedTiles is the lowering of a network on a platform by the name of its tiles.
-func namedTiles(t *testing.T, platform, model string, batch int, tiles string) dag.Lowering {
+// namedTiles is the lowering of a network on a platform with tiles.
+func namedTiles(t *testing.T, platform, model string, batch int, tiles tiling.Tiling) dag.Lowering {
 	t.Helper()
 	m, err := cli.LoadModel(model)
 	if err != nil {
@@ -136,7 +139,7 @@ func namedTiles(t *testing.T, platform, model string, batch int, tiles string) d
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ways.ByName(tiles)
+	l, err := ways.Lowering(tiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +177,11 @@ func TestExecuteBestTiles(t *testing.T) {
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
 	var s summary
 	decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...), &s)
-	tried := []string(nil)
+	tried := []tiling.Tiling(nil)
 	for _, try := range s.Tiles.Tries {
 		tried = append(tried, try.Tiles)
 	}
-	if len(tried) < 3 || !slices.Contains(tried, plan.DefaultTiles) || tried[0] != s.Tiles.Chosen {
+	if len(tried) < 3 || !slices.Contains(tried, tiling.Of(tiling.Base{Kind: tiling.Default})) || tried[0] != s.Tiles.Chosen {
 		t.Fatalf("tiles %+v, want three sizes at least: 1, 2 and 4", s.Tiles)
 	}
 	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {

@@ -12,6 +12,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/relax"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -117,7 +118,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []string{""}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
+			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			if err := c.Leaves[0].Add(m, proof); err != nil {
 				t.Fatal(err)
 			}

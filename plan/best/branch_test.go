@@ -7,6 +7,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/relax"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 )
 
 // leafOf proves a bound of an objective by branching.
@@ -68,7 +69,7 @@ func TestPartsOfKnownOptima(t *testing.T) {
 			if last(many) > last(one)*1.001 {
 				raised++
 			}
-			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []string{""}, Leaves: []certificate.Leaf{*many}}
+			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{*many}}
 			if err := c.Check(space.Of(in.priced, c.Devices)); err != nil {
 				t.Errorf("graph %d, %s: %v", n, o, err)
 			}

@@ -25,7 +25,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 		return err
 	}
 	policies := []string{"heft"}
-	if !c.class()[0] && len(c.names()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
+	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
 		if policies = append(policies, "data-parallel"); f.Plain {
 			slices.Reverse(policies)
 		}

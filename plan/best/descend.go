@@ -18,8 +18,7 @@ func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Grap
 // another kind only costs time.
 func (f *finder) alone(ctx context.Context) error {
 	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
-		p := c.priced.Platform
-		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && d.Count < d.Whole })
+		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return d.Count < d.Whole })
 	}))
 }
 
@@ -115,7 +114,7 @@ func (f *finder) axes() []string {
 func (f *finder) along(from *candidate, axis string) []*candidate {
 	position := func(c *candidate) map[string]string {
 		at := unitsByKind(c)
-		at[tilesAxis] = c.Tiles
+		at[tilesAxis] = c.Tiles.String()
 		delete(at, axis)
 		return at
 	}
@@ -131,11 +130,8 @@ func (f *finder) along(from *candidate, axis string) []*candidate {
 // unitsByKind lists the units of a choice by kinds of devices.
 func unitsByKind(c *candidate) map[string]string {
 	units := map[string]string{}
-	p := c.priced.Platform
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly {
-			units[d.Kind] += d.Item(c.Devices) + " "
-		}
+	for _, d := range c.units() {
+		units[d.Kind] += d.Item(d.Count) + " "
 	}
 	return units
 }

@@ -10,6 +10,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/improve"
 	"dahl/plan/space"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -37,10 +38,10 @@ func (f *finder) drop(ctx context.Context) error {
 func (f *finder) dropIdle(ctx context.Context) error {
 	c := f.best
 	tasks := c.tasksOf()
-	if !slices.ContainsFunc(c.units(), func(u unit) bool { return tasks[u.name] == 0 }) {
+	if !slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return tasks[d.Name] == 0 }) {
 		return nil
 	}
-	o, err := f.with(ctx, c, func(u unit) bool { return tasks[u.name] > 0 })
+	o, err := f.with(ctx, c, func(d *platform.Device) bool { return tasks[d.Name] > 0 })
 	if o == nil || err != nil {
 		return err
 	}
@@ -60,12 +61,12 @@ func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
 	tasks, units := c.tasksOf(), c.units()
 	all := float64(len(c.priced.Program.Graphs[0].Tasks))
-	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(tasks[a.name], tasks[b.name]) })
+	slices.SortStableFunc(units, func(a, b *platform.Device) int { return cmp.Compare(tasks[a.Name], tasks[b.Name]) })
 	for _, light := range units {
-		if n := float64(tasks[light.name]); len(units) < 2 || n > max(1, lightShare*all) {
+		if n := float64(tasks[light.Name]); len(units) < 2 || n > max(1, lightShare*all) {
 			return nil
 		}
-		o, err := f.with(ctx, c, func(u unit) bool { return u.name != light.name })
+		o, err := f.with(ctx, c, func(d *platform.Device) bool { return d != light })
 		if err != nil || o == nil {
 			return err
 		}
@@ -102,8 +103,8 @@ func (c *candidate) tasksOf() map[string]int {
 }
 
 // with is a choice of fewer devices with the same tiles; nil: its program is another one.
-func (f *finder) with(ctx context.Context, c *candidate, keep func(unit) bool) (*candidate, error) {
-	kept := slices.DeleteFunc(c.units(), func(u unit) bool { return !keep(u) })
+func (f *finder) with(ctx context.Context, c *candidate, keep func(*platform.Device) bool) (*candidate, error) {
+	kept := slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return !keep(d) })
 	if len(kept) == 0 {
 		return nil, nil
 	}

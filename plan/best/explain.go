@@ -5,8 +5,10 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
+
+	"dahl/plan/tiling"
+	"dahl/platform"
 )
 
 // Explanation says what a search chose and why, and what other devices would cost or save.
@@ -22,21 +24,21 @@ type Explanation struct {
 
 // Chosen is the plan of a search.
 type Chosen struct {
-	Devices string  `json:"devices"`
-	Tiles   string  `json:"tiles,omitempty"`
-	Policy  string  `json:"policy"`
-	Figures Figures `json:"figures"`
-	Why     Why     `json:"why"`
-	Use     []Use   `json:"use"`              // of each device of the choice
-	Layers  []Layer `json:"layers,omitempty"` // in the order of the graph
+	Devices string        `json:"devices"`
+	Tiles   tiling.Tiling `json:"tiles,omitzero"`
+	Policy  string        `json:"policy"`
+	Figures Figures       `json:"figures"`
+	Why     Why           `json:"why"`
+	Use     []Use         `json:"use"`              // of each device of the choice
+	Layers  []Layer       `json:"layers,omitempty"` // in the order of the graph
 }
 
 // Option is one choice beside the chosen one, or several of which the best is shown.
 type Option struct {
-	Of      string `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
-	Devices string `json:"devices"`
-	Tiles   string `json:"tiles,omitempty"`
-	Policy  string `json:"policy,omitempty"`
+	Of      string        `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
+	Devices string        `json:"devices"`
+	Tiles   tiling.Tiling `json:"tiles,omitzero"`
+	Policy  string        `json:"policy,omitempty"`
 	// Searched says that the plan was looked for as far as the chosen one. Otherwise the difference between the two says
 	// nothing of the devices and tiles: local search may have made it.
 	Searched bool `json:"searched"`
@@ -180,45 +182,25 @@ func (f *finder) next(others []*candidate) *candidate {
 	return &found
 }
 
-// unit is a device of a set, with so many of its units.
-type unit struct {
-	name, kind, item string
-	count            int
-}
-
-type units []unit
+// units are the devices of a set, each with so many of its units.
+type units []*platform.Device
 
 // units are the devices of a choice that may run any task.
-func (c *candidate) units() units {
-	var all units
-	p := c.priced.Platform
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly {
-			all = append(all, unit{d.Name, d.Kind, d.Item(c.Devices), d.Count})
-		}
-	}
-	return all
-}
+func (c *candidate) units() units { return c.priced.Platform.Usable() }
 
 // String is the set as a list for [platform.Platform.Select].
-func (u units) String() string {
-	var items []string
-	for _, of := range u {
-		items = append(items, of.item)
-	}
-	return strings.Join(items, ",")
-}
+func (u units) String() string { return platform.List(u) }
 
 func (u units) of(name string) int {
-	if i := slices.IndexFunc(u, func(of unit) bool { return of.name == name }); i >= 0 {
-		return u[i].count
+	if i := slices.IndexFunc(u, func(of *platform.Device) bool { return of.Name == name }); i >= 0 {
+		return u[i].Count
 	}
 	return 0
 }
 
 func (u units) total() (n int) {
 	for _, of := range u {
-		n += of.count
+		n += of.Count
 	}
 	return n
 }
@@ -228,13 +210,13 @@ func (u units) total() (n int) {
 func (u units) change(to units) (of string, more, ok bool) {
 	kind := ""
 	for _, x := range slices.Concat(u, to) {
-		have, now := u.of(x.name), to.of(x.name)
+		have, now := u.of(x.Name), to.of(x.Name)
 		switch {
-		case have == now || of == x.name:
+		case have == now || of == x.Name:
 			continue
 		case of == "":
-			of, kind, more = x.name, x.kind, now > have
-		case kind != x.kind || more != (now > have):
+			of, kind, more = x.Name, x.Kind, now > have
+		case kind != x.Kind || more != (now > have):
 			return "", false, false
 		default:
 			of = kind

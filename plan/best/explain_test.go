@@ -184,7 +184,7 @@ func TestChange(t *testing.T) {
 	set := func(counts ...int) (u units) {
 		for i, n := range counts {
 			if n > 0 {
-				u = append(u, unit{name: []string{"a", "b", "g"}[i], kind: []string{"cpu", "cpu", "gpu"}[i], count: n})
+				u = append(u, &platform.Device{Name: []string{"a", "b", "g"}[i], Kind: []string{"cpu", "cpu", "gpu"}[i], Count: n})
 			}
 		}
 		return u

@@ -131,7 +131,7 @@ func (f *finder) settle(ctx context.Context) error {
 func (f *finder) different() []Try {
 	order := func(a, b Try) int {
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules), strings.Compare(a.Devices, b.Devices),
-			strings.Compare(a.Tiles, b.Tiles), strings.Compare(a.Policy, b.Policy))
+			strings.Compare(a.Tiles.String(), b.Tiles.String()), strings.Compare(a.Policy, b.Policy))
 	}
 	others := func(t Try) int {
 		if t.Plan == f.best.Plan {

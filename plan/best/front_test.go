@@ -11,6 +11,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/relax"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 )
 
@@ -59,7 +60,7 @@ func TestBoundsWithDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []string{""}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
+			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			if err := c.Leaves[0].Add(m, proof); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package best
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -136,7 +135,10 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 func (f *finder) unlike(most int) []*candidate {
 	known := map[string]bool{}
 	all := slices.DeleteFunc(f.bestOf(len(f.candidates)), func(c *candidate) bool {
-		key := fmt.Sprint(c.Tiles, c.names())
+		key := c.Tiles.String()
+		for _, d := range c.units() {
+			key += "," + d.Name
+		}
 		was := known[key]
 		known[key] = true
 		return was

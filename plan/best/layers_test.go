@@ -9,9 +9,19 @@ import (
 	"dahl/dag"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
+
+// tiles reads the text of a tiling.
+func tiles(text string) tiling.Tiling {
+	t, err := tiling.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
 
 // twoLayers is a space of two layers on a processor of two cores. Layer a reads what b has written in the step before,
 // and b what a writes. Each is one task of 10 us, or two halves: those of a take 5 us, and those of b 12. A step in us:
@@ -28,13 +38,13 @@ func twoLayers(t *testing.T) *space.Space {
 	}
 	price := func(c space.Choice) (*schedule.Priced, error) {
 		var halves [2]bool
-		switch c.Tiles {
+		switch c.Tiles.String() {
 		case "whole":
-		case "halves":
+		case "2 samples per task":
 			halves = [2]bool{true, true}
-		case "whole; a: 1 samples", "halves; b: 2 samples":
+		case "whole; a: 1 sample", "2 samples per task; b: 2 samples":
 			halves[0] = true
-		case "whole; b: 1 samples", "halves; a: 2 samples":
+		case "whole; b: 1 sample", "2 samples per task; a: 2 samples":
 			halves[1] = true
 		default:
 			return nil, fmt.Errorf("no tiles %q", c.Tiles)
@@ -60,11 +70,13 @@ func twoLayers(t *testing.T) *space.Space {
 		}
 		return schedule.Price(&dag.Program{Name: "layers", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	}
-	return &space.Space{Devices: []string{""}, Tiles: []string{"whole", "halves"}, Price: price, Near: []space.Neighbourhood{func(c space.Choice) (groups [][]space.Choice, err error) {
-		base, _, _ := strings.Cut(c.Tiles, ";")
-		samples := map[string]int{"whole": 1, "halves": 2}[base]
+	return &space.Space{Devices: []string{""}, Tiles: []tiling.Tiling{tiles("whole"), tiles("2 samples per task")}, Price: price, Near: []space.Neighbourhood{func(c space.Choice) (groups [][]space.Choice, err error) {
+		samples := "1 sample"
+		if c.Tiles.Kind == tiling.Samples {
+			samples = "2 samples"
+		}
 		for _, layer := range []string{"b", "a"} {
-			groups = append(groups, []space.Choice{{Tiles: fmt.Sprintf("%s; %s: %d samples", base, layer, samples)}})
+			groups = append(groups, []space.Choice{{Tiles: tiles(fmt.Sprintf("%s; %s: %s", c.Tiles.Base, layer, samples))}})
 		}
 		return groups, nil
 	}}}
@@ -83,15 +95,15 @@ func TestCutLayers(t *testing.T) {
 		return found
 	}
 	for _, steady := range []bool{false, true} {
-		if found := find(Options{Steady: steady}); found.Makespan != 15_000 || found.Tiles != "halves; b: 2 samples" || !found.Proven {
+		if found := find(Options{Steady: steady}); found.Makespan != 15_000 || found.Tiles != tiles("2 samples per task; b: 2 samples") || !found.Proven {
 			t.Errorf("steady %v: %v with tiles %q, proven %v", steady, found.Makespan, found.Tiles, found.Proven)
 		}
-		if found := find(Options{Steady: steady, Quick: true}); found.Makespan != 17_000 || found.Tiles != "halves" {
+		if found := find(Options{Steady: steady, Quick: true}); found.Makespan != 17_000 || found.Tiles != tiles("2 samples per task") {
 			t.Errorf("steady %v, quick: %v with tiles %q", steady, found.Makespan, found.Tiles)
 		}
 	}
 	c := copyOf(t, find(Options{Steady: true}).Certificate)
-	if err := c.Check(s); err != nil || !slices.Contains(c.Further, space.Choice{Tiles: "halves; b: 2 samples"}) {
+	if err := c.Check(s); err != nil || !slices.Contains(c.Further, space.Choice{Tiles: tiles("2 samples per task; b: 2 samples")}) {
 		t.Fatalf("further choices %q: %v", c.Further, err)
 	}
 	for i := range c.Leaves {

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/plan"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 )
 
 // planParts plans for the choices with layers in parts. How many parts are best depends on how many GPUs there are, and
@@ -22,8 +22,7 @@ func (f *finder) planParts(ctx context.Context) error {
 		nodes int
 	}{{true, f.Nodes / 10}, {false, f.Nodes / 20}} {
 		some := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
-			parts, ok := plan.PartsOf(c.Tiles)
-			return !ok || (parts.Along == dag.AlongSamples) != of.batch || c.isSmall(f.Options)
+			return c.Tiles.Kind != tiling.Parts || (c.Tiles.Along == dag.AlongSamples) != of.batch || c.isSmall(f.Options)
 		})
 		nodes := 1
 		for _, c := range some {
@@ -50,7 +49,7 @@ func (f *finder) mix(ctx context.Context, from []*candidate) error {
 		return nil
 	}
 	slices.SortStableFunc(from, byValue)
-	known := map[string]bool{}
+	known := map[tiling.Tiling]bool{}
 	from = slices.DeleteFunc(from, func(c *candidate) bool {
 		was := known[c.Tiles]
 		known[c.Tiles] = true

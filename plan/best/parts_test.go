@@ -9,6 +9,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -29,7 +30,7 @@ func TestPlanParts(t *testing.T) {
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	tiles := []string{"default", plan.Parts{Number: 2}.String(), plan.Parts{Number: 3}.String()}
+	tiles := []tiling.Tiling{tiles("default"), tiling.InParts(2, dag.AlongSamples), tiling.InParts(3, dag.AlongSamples)}
 	sets := []string{"cpu", "gpu0", "gpu0,gpu1", "gpu0,gpu1,gpu2", ""}
 	micros := map[string][]int64{"": {20, 40, 50}, "gpu0,gpu1,gpu2": {30, 40, 5}, "gpu0,gpu1": {30, 40}, "gpu0": {10}, "cpu": {40}}
 	s := &space.Space{Devices: sets, Tiles: tiles, Price: func(c space.Choice) (*schedule.Priced, error) {

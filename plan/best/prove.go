@@ -11,6 +11,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
@@ -75,12 +76,16 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		ctx = within
 	}
 	var groups []*proving
-	at := map[[2]string]*proving{}
+	type program struct {
+		tiles tiling.Tiling
+		graph string
+	}
+	at := map[program]*proving{}
 	for _, c := range f.candidates {
 		if c.proven || c.lost || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
 			continue
 		}
-		key := [2]string{c.Tiles, c.graph}
+		key := program{c.Tiles, c.graph}
 		if at[key] == nil {
 			at[key] = &proving{by: work}
 			groups = append(groups, at[key])
@@ -158,7 +163,7 @@ func (f *finder) lowest() (next []*proving) {
 	const together = 4
 	byBound := slices.Clone(f.candidates)
 	slices.SortStableFunc(byBound, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.names()), len(a.names())))
+		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.units()), len(a.units())))
 	})
 	taken := map[*candidate]bool{}
 	for _, c := range byBound {
@@ -227,7 +232,7 @@ func (c *candidate) isPartOf(other *candidate) bool {
 // lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
 // several devices, or in how long a step takes, where the objective is a product.
 func (f *finder) lastStep(c *candidate) int {
-	if len(c.names()) > 1 || f.Objective == exact.EDP {
+	if len(c.units()) > 1 || f.Objective == exact.EDP {
 		return byParts
 	}
 	return byRelaxation
@@ -250,24 +255,10 @@ func (f *finder) like(of *candidate) []*candidate {
 
 // octave is the number of digits that the units of the largest device have as a binary number.
 func (c *candidate) octave() (digits int) {
-	p := c.priced.Platform
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly {
-			digits = max(digits, bits.Len(uint(d.Count)))
-		}
+	for _, d := range c.units() {
+		digits = max(digits, bits.Len(uint(d.Count)))
 	}
 	return digits
-}
-
-// names are those of the devices that may run any task.
-func (c *candidate) names() (names []string) {
-	p := c.priced.Platform
-	for i := range p.Devices {
-		if d := &p.Devices[i]; !d.PlacedOnly {
-			names = append(names, d.Name)
-		}
-	}
-	return names
 }
 
 // bound proves a bound of choices together, and keeps it for those that have a lower one.

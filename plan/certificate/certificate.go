@@ -13,6 +13,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 )
 
 // Format names the form of a certificate on disk.
@@ -25,9 +26,9 @@ type Certificate struct {
 	Objective string `json:"objective"` // time, energy or edp
 	Steady    bool   `json:"steady"`    // of a step among many; else of one that runs alone
 	// Deadline is how long a step of the plans may take of which it is a bound; 0: no matter.
-	Deadline time.Duration `json:"deadline_ns,omitempty"`
-	Devices  []string      `json:"devices"` // the sets that it covers
-	Tiles    []string      `json:"tiles"`   // the lowerings that it covers
+	Deadline time.Duration   `json:"deadline_ns,omitempty"`
+	Devices  []string        `json:"devices"` // the sets that it covers
+	Tiles    []tiling.Tiling `json:"tiles"`   // the lowerings that it covers
 	// Further are choices that it covers beside these sets with these lowerings.
 	Further []space.Choice `json:"further,omitempty"`
 	Leaves  []Leaf         `json:"leaves"`

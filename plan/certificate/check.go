@@ -15,7 +15,7 @@ import (
 // that do not use one of them are plans without this device, and need another leaf. The further choices of the
 // certificate are covered beside those of the space. Proofs are checked on all processors at one time.
 func (c *Certificate) Check(s *space.Space) error {
-	if !sameNames(c.Devices, s.Devices) || !sameNames(c.Tiles, s.Tiles) {
+	if !sameSet(c.Devices, s.Devices) || !sameSet(c.Tiles, s.Tiles) {
 		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
 	}
 	parts, err := Parts(c.Objective)
@@ -30,9 +30,18 @@ func (c *Certificate) Check(s *space.Space) error {
 	return parallel.Do(context.Background(), len(choices), func(i int) error { return k.checkCovered(choices[i]) })
 }
 
-func sameNames(a, b []string) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
+// sameSet reports whether two lists have the same elements.
+func sameSet[T comparable](a, b []T) bool {
+	count := map[T]int{}
+	for _, x := range a {
+		count[x]++
+	}
+	for _, x := range b {
+		if count[x]--; count[x] == 0 {
+			delete(count, x)
+		}
+	}
+	return len(count) == 0
 }
 
 // checking is the check of one certificate.

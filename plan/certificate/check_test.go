@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -149,7 +150,7 @@ func TestCheck(t *testing.T) {
 		{"leaves of some", func(c *Certificate) { c.Leaves = []Leaf{leaf("gpu"), leaf("cpu:2")} }, "all devices: no leaf bounds all of these plans"},
 		{"an unknown set", func(c *Certificate) { c.Leaves[0].Devices = "tpu" }, `has no device or kind "tpu"`},
 		{"another graph", func(c *Certificate) { c.Leaves[0].Graph = "0123" }, "its leaf is of a graph with hash 0123"},
-		{"the same graph by another name", func(c *Certificate) { c.Leaves[0].Tiles = "best" }, ""},
+		{"the same graph by another name", func(c *Certificate) { c.Leaves[0].Tiles = tiling.InParts(2, dag.AlongSamples) }, ""},
 		{"fewer sets", func(c *Certificate) { c.Devices = c.Devices[1:] }, "it covers the devices"},
 		{"another objective", func(c *Certificate) { c.Objective = "energy" }, `want a proof of "energy"`},
 		{"no known objective", func(c *Certificate) { c.Objective = "money" }, `not of "money"`},

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -115,11 +116,15 @@ func TestBadProofs(t *testing.T) {
 // What is read is refused or can be checked without harm.
 // TestWrite: a certificate that is written leaf by leaf has the bytes that package json gives the whole.
 func TestWrite(t *testing.T) {
-	leaf := func(tiles string) Leaf {
+	leaf := func(tiles tiling.Tiling) Leaf {
 		return Leaf{Choice: space.Choice{Devices: "a<b", Tiles: tiles}, Claims: []Claim{{Energy, 7.5, []*Proof{{Value: 9, Rows: example(1)}}}}}
 	}
-	for _, leaves := range [][]Leaf{{}, {leaf("")}, {leaf("whole"), leaf("two"), leaf("]}")}} {
-		c := &Certificate{Format: Format, Objective: "energy", Steady: true, Devices: []string{"", "]}"}, Tiles: []string{""}, Leaves: leaves}
+	braces, err := tiling.Parse("default; ]}: 2 samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaves := range [][]Leaf{{}, {leaf(tiling.Tiling{})}, {leaf(tiling.Of(tiling.Base{Kind: tiling.Whole})), leaf(tiling.InParts(2, dag.AlongRows)), leaf(braces)}} {
+		c := &Certificate{Format: Format, Objective: "energy", Steady: true, Devices: []string{"", "]}"}, Tiles: []tiling.Tiling{{}}, Leaves: leaves}
 		var whole, written bytes.Buffer
 		if err := errors.Join(json.NewEncoder(&whole).Encode(c), c.Write(&written)); err != nil || written.String() != whole.String() {
 			t.Errorf("%v, written\n%sand as a whole\n%s", err, &written, &whole)
@@ -130,7 +135,7 @@ func TestWrite(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	p := Proof{Value: 9, Rows: example(1)}
 	var b bytes.Buffer
-	if err := (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []string{""}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b); err != nil {
+	if err := (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.String())

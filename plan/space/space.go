@@ -11,15 +11,16 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
 
-// Choice is a set of devices, as [platform.Platform.Select] takes it ("": all of the machine), and the name
-// of a lowering ("": there is one).
+// Choice is a set of devices, as [platform.Platform.Select] takes it ("": all of the machine), and how the layers of a
+// network are cut. Zero tiles mean that there is one lowering.
 type Choice struct {
-	Devices string `json:"devices,omitempty"`
-	Tiles   string `json:"tiles,omitempty"`
+	Devices string        `json:"devices,omitempty"`
+	Tiles   tiling.Tiling `json:"tiles,omitzero"`
 }
 
 func (c Choice) String() string {
@@ -27,7 +28,7 @@ func (c Choice) String() string {
 	if devices == "" {
 		devices = "all devices"
 	}
-	if c.Tiles == "" {
+	if c.Tiles == (tiling.Tiling{}) {
 		return devices
 	}
 	return fmt.Sprintf("%s, tiles %s", devices, c.Tiles)
@@ -36,7 +37,7 @@ func (c Choice) String() string {
 // Space is all choices: each of Devices with each of Tiles.
 type Space struct {
 	Devices []string
-	Tiles   []string
+	Tiles   []tiling.Tiling
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
@@ -66,7 +67,7 @@ func (s *Space) Choices() (all []Choice) {
 
 // Of is the space of one program on sets of devices of its machine.
 func Of(priced *schedule.Priced, devices []string) *Space {
-	return &Space{Devices: devices, Tiles: []string{""}, Price: func(c Choice) (*schedule.Priced, error) {
+	return &Space{Devices: devices, Tiles: []tiling.Tiling{{}}, Price: func(c Choice) (*schedule.Priced, error) {
 		if c.Devices == "" {
 			return priced, nil
 		}
@@ -165,11 +166,9 @@ func setText(p *platform.Platform, taken []int) (string, bool) {
 		case n == 0:
 			whole = false
 		case of.PlacedOnly:
-		case of.Count == 1 && of.Whole <= 1:
-			items = append(items, of.Name)
 		default:
 			whole = whole && n == of.Count
-			items = append(items, fmt.Sprintf("%s:%d", of.Name, n))
+			items = append(items, of.Item(n))
 		}
 	}
 	if whole {

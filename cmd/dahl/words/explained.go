@@ -15,6 +15,7 @@ import (
 	"dahl/energy"
 	"dahl/plan/best"
 	"dahl/plan/exact"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
@@ -116,11 +117,11 @@ func (e *Explained) ofText(units, of, whole, list string) string {
 }
 
 // Choice names devices and tiles.
-func Choice(devices, tiles string) string {
-	if tiles == "" {
+func Choice(devices string, tiles tiling.Tiling) string {
+	if tiles == (tiling.Tiling{}) {
 		return devices
 	}
-	return devices + " with tiles " + tiles
+	return devices + " with tiles " + tiles.String()
 }
 
 // useText says what a device does.
@@ -290,7 +291,7 @@ func Signed(text string) string {
 func (e *Explained) optionText(o *best.Option) string {
 	tiles := o.Tiles
 	if tiles == e.Chosen.Tiles {
-		tiles = ""
+		tiles = tiling.Tiling{}
 	}
 	text := Choice(o.Devices, tiles) + ": "
 	if o.Figures == nil {

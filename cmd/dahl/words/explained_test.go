@@ -8,26 +8,27 @@ import (
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
 // TestExplained prints facts of a made-up search. A step of 20 mJ in 1 ms draws 20 W; the next best of 25 mJ in 2 ms draws 12.5 W,
 // 7.5 W less, and takes a quarter more joules and twice as long. A plan of policies alone is not laid beside one of local search.
 func TestExplained(t *testing.T) {
-	wins := 0.04
+	wins, whole := 0.04, tiling.Of(tiling.Base{Kind: tiling.Whole})
 	e := &best.Explanation{
-		Chosen: best.Chosen{Devices: "cpu:2,gpu0", Tiles: "whole", Policy: "exact", Figures: best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02},
+		Chosen: best.Chosen{Devices: "cpu:2,gpu0", Tiles: whole, Policy: "exact", Figures: best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02},
 			Why: best.Why{Basis: energy.Modelled, Watts: 20, BaseJ: 0.005, LeftOutJ: 0.00009, IdleJ: 0.001, BusyJ: 0.01391, PathTasks: 0.9, PathCopies: 0.1, Busiest: "gpu0", BusyShare: 0.8},
 			Use: []best.Use{{Device: "cpu", Units: 2, Used: 1, Tasks: 3, Busy: 0.25, Clocks: []best.Clock{{Clock: "slow", Tasks: 2}, {Clock: "base", Tasks: 1}},
 				Variants: []best.Variant{{Call: "dense a", Op: "dense", Variant: "avx2", Fastest: "avx512", Tasks: 1}, {Call: "dense b", Op: "dense", Variant: "avx2", Fastest: "avx512", Tasks: 1}}}, {Device: "gpu0", Units: 1, Used: 1, Tasks: 9, Busy: 0.8, Sleeps: []best.Sleep{{State: "light", Time: 0.001}, {State: "deep", Time: 0.1, Tasks: 2}}}, {Device: "gpu1", Units: 1}},
 			Layers: []best.Layer{{Layer: "conv1", Devices: []best.Share{{Device: "gpu0", Tasks: 1, Time: 1}}}, {Layer: "conv2", Devices: []best.Share{{Device: "cpu", Tasks: 0.01, Time: 0.001}, {Device: "gpu0", Tasks: 0.99, Time: 0.999}}},
 				{Layer: "fc", Devices: []best.Share{{Device: "cpu", Tasks: 0.5, Time: 0.3}, {Device: "gpu0", Tasks: 0.5, Time: 0.7}}}}},
-		Next: &best.Option{Devices: "cpu:1", Tiles: "whole", Policy: "heft", Searched: true, Figures: &best.Figures{Value: 0.025, Relative: 0.25, StepS: 0.002, StepJ: 0.025},
+		Next: &best.Option{Devices: "cpu:1", Tiles: whole, Policy: "heft", Searched: true, Figures: &best.Figures{Value: 0.025, Relative: 0.25, StepS: 0.002, StepJ: 0.025},
 			Why: &best.Why{Basis: energy.Modelled, BaseJ: 0.01, LeftOutJ: 0.00009, IdleJ: 0.001, BusyJ: 0.01391}},
-		Spare: []best.Option{{Of: "gpu1", Devices: "cpu:2,gpu0,gpu1", Tiles: "whole", AtLeast: 0.03}, {Of: "cpu", Devices: "cpu:4,gpu0", Tiles: "default", Policy: "heft", Searched: true, Figures: &best.Figures{Value: 0.0204, Relative: 0.02, StepS: 0.0005, StepJ: 0.0204}, AtLeast: -0.01},
-			{Of: "cuda", Devices: "cpu:2,gpu0,gpu2", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.021, Relative: 0.05, StepS: 0.001, StepJ: 0.021}, AtLeast: -0.5}},
-		Without: []best.Option{{Of: "gpu0", Devices: "cpu:2", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.4, Relative: 19, StepS: 0.04, StepJ: 0.4}, AtLeast: 19},
-			{Of: "cpu", Devices: "cpu:1,gpu0", Tiles: "whole", Policy: "heft", Figures: &best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02}}},
+		Spare: []best.Option{{Of: "gpu1", Devices: "cpu:2,gpu0,gpu1", Tiles: whole, AtLeast: 0.03}, {Of: "cpu", Devices: "cpu:4,gpu0", Tiles: tiling.Of(tiling.Base{Kind: tiling.Default}), Policy: "heft", Searched: true, Figures: &best.Figures{Value: 0.0204, Relative: 0.02, StepS: 0.0005, StepJ: 0.0204}, AtLeast: -0.01},
+			{Of: "cuda", Devices: "cpu:2,gpu0,gpu2", Tiles: whole, Policy: "heft", Figures: &best.Figures{Value: 0.021, Relative: 0.05, StepS: 0.001, StepJ: 0.021}, AtLeast: -0.5}},
+		Without: []best.Option{{Of: "gpu0", Devices: "cpu:2", Tiles: whole, Policy: "heft", Figures: &best.Figures{Value: 0.4, Relative: 19, StepS: 0.04, StepJ: 0.4}, AtLeast: 19},
+			{Of: "cpu", Devices: "cpu:1,gpu0", Tiles: whole, Policy: "heft", Figures: &best.Figures{Value: 0.02, StepS: 0.001, StepJ: 0.02}}},
 		Spread: best.Spread{Draws: 100, Chosen: &plan.Interval{Low: 0.018, High: 0.022}, Next: &plan.Interval{Low: 0.0215, High: 0.03}, NextWins: &wins},
 	}
 	var out bytes.Buffer

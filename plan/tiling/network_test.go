@@ -1,4 +1,4 @@
-package plan
+package tiling
 
 import (
 	"slices"
@@ -23,13 +23,13 @@ func TestTileSizes(t *testing.T) {
 	}
 }
 
-func TestScaleTiles(t *testing.T) {
+func TestScale(t *testing.T) {
 	base := dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8}},
 		"fc1":   {Forward: dag.Cut{Samples: 64, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}},
 		"pool1": {Forward: dag.Cut{Samples: 2, Outputs: 3}},
 	}}
-	got := ScaleTiles(&base, 2, 8, 64) // a quarter
+	got := Scale(&base, 2, 8, 64) // a quarter
 	want := map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 2, Outputs: 6}, WeightGradient: dag.Cut{Samples: 2}},
 		"fc1":   {Forward: dag.Cut{Samples: 16, Outputs: 30}, WeightGradient: dag.Cut{Samples: 32}}, // its gradient has a tile of its own
@@ -43,7 +43,7 @@ func TestScaleTiles(t *testing.T) {
 	if base.Layers["conv1"].Forward.Samples != 8 {
 		t.Error("the lowering that was scaled has changed")
 	}
-	if wide := ScaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].Forward.Samples != 64 || wide.Layers["conv1"].Forward.Samples != 64 {
+	if wide := Scale(&base, 64, 8, 64); wide.Layers["fc1"].Forward.Samples != 64 || wide.Layers["conv1"].Forward.Samples != 64 {
 		t.Errorf("tiles beyond the batch: %+v", wide.Layers)
 	}
 }

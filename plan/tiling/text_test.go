@@ -1,4 +1,4 @@
-package plan
+package tiling
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"dahl/dag"
 )
 
-// namedTilings is a network of a layer with weights whose gradient is split like it, one whose gradient is
+// network is a network of a layer with weights whose gradient is split like it, one whose gradient is
 // whole, one without weights, and the input, which has samples only.
-func namedTilings() *Tilings {
+func network() *Network {
 	extents := map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 48, Outputs: 6, Inputs: 5, Rows: 13, Columns: 11, Accumulators: 5},
 			InputGradient:  dag.Cut{Samples: 48, Outputs: 6, Inputs: 5, Rows: 17, Columns: 19, Accumulators: 6},
@@ -31,7 +31,7 @@ func namedTilings() *Tilings {
 		}
 		return l
 	}
-	return &Tilings{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Base: dag.Lowering{Layers: map[string]dag.LayerLowering{
+	return &Network{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Default: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 4}},
 		"fc1":   {Forward: dag.Cut{Samples: 48, Outputs: 15}, WeightGradient: dag.Cut{Samples: 48, Outputs: 15, Accumulators: 1}},
 		"pool1": {Forward: dag.Cut{Samples: 8, Outputs: 6}},
@@ -46,16 +46,16 @@ func TestNear(t *testing.T) {
 		name, layer string
 		want        []string
 	}{
-		{DefaultTiles, "conv1", []string{"conv1: 4 samples", "conv1: 4 samples; conv1: 4 gradient samples", "conv1: 16 samples", "conv1: 16 samples; conv1: 16 gradient samples",
+		{"default", "conv1", []string{"conv1: 4 samples", "conv1: 4 samples; conv1: 4 gradient samples", "conv1: 16 samples", "conv1: 16 samples; conv1: 16 gradient samples",
 			"conv1: 3 outputs", "conv1: 4 gradient samples", "conv1: 16 gradient samples", "conv1: 48 gradient samples", "conv1: 3 gradient outputs",
 			"conv1: 2 gradient accumulators", "conv1: 8 gradient accumulators"}},
-		{DefaultTiles, "input", []string{"input: 8 samples", "input: 32 samples"}},
+		{"default", "input", []string{"input: 8 samples", "input: 32 samples"}},
 		{"1 sample per task", "input", []string{"input: 1 sample", "input: 4 samples"}}, // an eighth of conv1's 8, and so 2 of the input's 16
-		{WholeTiles, "pool1", []string{"pool1: 24 samples", "pool1: 3 outputs"}},
+		{"whole", "pool1", []string{"pool1: 24 samples", "pool1: 3 outputs"}},
 		{"4 samples per task and whole gradients; input: 4 samples", "input", []string{"input: 2 samples", ""}}, // 8 are what it has by this name
 		{"default; fc1: 24 gradient samples", "pool1", []string{"fc1: 24 gradient samples; pool1: 4 samples", "fc1: 24 gradient samples; pool1: 16 samples", "fc1: 24 gradient samples; pool1: 3 outputs"}},
 	} {
-		checkNear(t, (*Tilings).Near, c.name, c.layer, c.want)
+		checkNear(t, (*Network).Near, c.name, c.layer, c.want)
 	}
 }
 
@@ -64,14 +64,11 @@ func TestNear(t *testing.T) {
 // and twice the samples, half of the channels and of 13 × 11 pixels. Of a
 // dense layer half of the inputs are summed in one accumulator or in two.
 func TestFurther(t *testing.T) {
-	checkNear(t, (*Tilings).Further, "default", "pool1", []string{"pool1: 4 samples", "pool1: 3 outputs", "pool1: 4 rows", "pool1: 2 columns", "pool1: 3 rows", "pool1: 1 column",
+	checkNear(t, (*Network).Further, "default", "pool1", []string{"pool1: 4 samples", "pool1: 3 outputs", "pool1: 4 rows", "pool1: 2 columns", "pool1: 3 rows", "pool1: 1 column",
 		"pool1: 4 input-gradient samples; pool1: 6 input-gradient inputs", "pool1: 16 input-gradient samples; pool1: 6 input-gradient inputs",
 		"pool1: 8 input-gradient samples; pool1: 3 input-gradient inputs", "pool1: 8 input-gradient samples; pool1: 6 input-gradient inputs; pool1: 6 input-gradient rows",
 		"pool1: 8 input-gradient samples; pool1: 6 input-gradient inputs; pool1: 5 input-gradient columns"})
-	names, err := namedTilings().Further("default", "fc1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := nearest(t, (*Network).Further, "default", "fc1")
 	for _, want := range []string{"default; fc1: 35 inputs", "default; fc1: 35 inputs; fc1: 2 accumulators", "default; fc1: 35 gradient inputs",
 		"default; fc1: 36 inputs; fc1: 2 accumulators; fc1: 36 gradient inputs; fc1: 48 input-gradient samples; fc1: 18 input-gradient inputs"} {
 		if !slices.Contains(names, want) {
@@ -82,20 +79,39 @@ func TestFurther(t *testing.T) {
 
 // TestMixed: a pooling may be whole, or in two or four parts of its 48 samples, 6 outputs, 7 rows or 3 columns.
 func TestMixed(t *testing.T) {
-	checkNear(t, (*Tilings).Mixed, "default", "pool1", []string{"pool1: 48 samples", "pool1: 24 samples", "pool1: 12 samples", "pool1: 48 samples; pool1: 3 outputs",
+	checkNear(t, (*Network).Mixed, "default", "pool1", []string{"pool1: 48 samples", "pool1: 24 samples", "pool1: 12 samples", "pool1: 48 samples; pool1: 3 outputs",
 		"pool1: 48 samples; pool1: 2 outputs", "pool1: 48 samples; pool1: 4 rows", "pool1: 48 samples; pool1: 2 rows", "pool1: 48 samples; pool1: 2 columns", "pool1: 48 samples; pool1: 1 column"})
 }
 
-func checkNear(t *testing.T, near func(t *Tilings, name, layer string) ([]string, error), name, layer string, changes []string) {
+// nearest are the texts of a neighbourhood.
+func nearest(t *testing.T, near Neighbourhood, name, layer string) (names []string) {
 	t.Helper()
-	got, err := near(namedTilings(), name, layer)
+	all, err := near(network(), parse(t, name), layer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, _, _ := strings.Cut(name, layerSeparator)
+	for _, to := range all {
+		names = append(names, to.String())
+	}
+	return names
+}
+
+func parse(t *testing.T, text string) Tiling {
+	t.Helper()
+	to, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func checkNear(t *testing.T, near Neighbourhood, name, layer string, changes []string) {
+	t.Helper()
+	got := nearest(t, near, name, layer)
+	base, _, _ := strings.Cut(name, separator)
 	var want []string
 	for _, c := range changes {
-		want = append(want, strings.TrimSuffix(base+layerSeparator+c, layerSeparator))
+		want = append(want, strings.TrimSuffix(base+separator+c, separator))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("near %s of %s: %q, want %q", layer, name, got, want)
@@ -105,8 +121,8 @@ func checkNear(t *testing.T, near func(t *Tilings, name, layer string) ([]string
 // TestInParts: the operations of a layer with weights are cut along one dimension, with an accumulator for each part of what they sum.
 // Four parts of 6 outputs are three of 2. Two parts of rows are 7 of 13 and 9 of the input's 17, and a dense layer has none.
 func TestInParts(t *testing.T) {
-	tilings := namedTilings()
-	whole := tilings.OfBatch(1).Layers
+	n := network()
+	whole := n.OfBatch(1).Layers
 	with := func(layer string, forward, input, weight dag.Cut) dag.LayerLowering {
 		ll := whole[layer]
 		forward.Samples, forward.Outputs = 48, cmp.Or(forward.Outputs, ll.Forward.Outputs)
@@ -124,7 +140,7 @@ func TestInParts(t *testing.T) {
 		{"2 parts of the rows", "pool1", with("pool1", dag.Cut{Rows: 4}, dag.Cut{}, dag.Cut{})},
 		{"4 parts of the columns", "pool1", with("pool1", dag.Cut{Columns: 1}, dag.Cut{}, dag.Cut{})},
 	} {
-		l, err := tilings.ByName(c.name)
+		l, err := n.Lowering(parse(t, c.name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,49 +150,51 @@ func TestInParts(t *testing.T) {
 	}
 }
 
-// Every name is read back as the lowering that it was given to: from each one 80 steps in which a layer changes, by any
-// number. No name is of two lowerings, and no number leaves its extent.
-func TestNamesAreReadBack(t *testing.T) {
+// Every tiling is read back from its text: from each base 80 steps in which a layer changes, by any
+// number. No two tilings are one lowering's, and no number leaves its extent.
+func TestTextsAreReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
-	tilings := namedTilings()
-	layers := append(slices.Sorted(maps.Keys(tilings.Base.Layers)), "")
-	seen, cut := map[string]dag.Lowering{}, map[string]bool{}
-	for _, base := range tilings.Names() {
-		name := base
+	n := network()
+	layers := append(slices.Sorted(maps.Keys(n.Default.Layers)), "")
+	seen, cut := map[Tiling]dag.Lowering{}, map[number]bool{}
+	for _, to := range n.All() {
 		for range 80 {
-			l, err := tilings.ByName(name)
+			if read := parse(t, to.String()); read != to {
+				t.Fatalf("%q is read as %q", to, read)
+			}
+			l, err := n.Lowering(to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if before, ok := seen[name]; ok && !reflect.DeepEqual(before, l) {
-				t.Fatalf("%q is %+v and %+v", name, before, l)
+			if before, ok := seen[to]; ok && !reflect.DeepEqual(before, l) {
+				t.Fatalf("%q is %+v and %+v", to, before, l)
 			}
-			seen[name] = l
+			seen[to] = l
 			for layer, ll := range l.Layers {
-				extents := tilings.Extents[layer]
-				for _, q := range quantities {
-					if value, most := *q.in(&ll), *q.in(&extents); value < 0 || value > max(most, 1) {
-						t.Fatalf("%q: %s has %s", name, layer, q.text(value))
+				extents := n.Extents[layer]
+				for _, of := range numbers {
+					if value, most := *of.in(&ll), *of.in(&extents); value < 0 || value > max(most, 1) {
+						t.Fatalf("%q: %s has %s", to, layer, of.text(value))
 					} else if 0 < value && value < most {
-						cut[q.name] = true
+						cut[of] = true
 					}
 				}
 			}
-			for _, neighbourhood := range []func(*Tilings, string, string) ([]string, error){(*Tilings).Near, (*Tilings).Further, (*Tilings).Mixed} {
-				near, err := neighbourhood(tilings, name, layers[r.IntN(len(layers))])
-				if err != nil || slices.Contains(near, name) {
-					t.Fatalf("near %q are %q, %v", name, near, err)
+			for _, neighbourhood := range []Neighbourhood{(*Network).Near, (*Network).Further, (*Network).Mixed} {
+				near, err := neighbourhood(n, to, layers[r.IntN(len(layers))])
+				if err != nil || slices.Contains(near, to) {
+					t.Fatalf("near %q are %q, %v", to, near, err)
 				}
 				if len(near) > 0 && r.IntN(2) == 0 {
-					name = near[r.IntN(len(near))]
+					to = near[r.IntN(len(near))]
 				}
 			}
 		}
 	}
-	if len(seen) < 1000 || len(cut) != len(quantities) {
-		t.Errorf("%d names, %d of %d quantities: the test tests little", len(seen), len(cut), len(quantities))
+	if len(seen) < 1000 || len(cut) != len(numbers) {
+		t.Errorf("%d tilings, %d of %d numbers: the test tests little", len(seen), len(cut), len(numbers))
 	}
-	if unchanged := namedTilings(); !reflect.DeepEqual(tilings.Base, unchanged.Base) || !reflect.DeepEqual(tilings.Extents, unchanged.Extents) {
+	if unchanged := network(); !reflect.DeepEqual(n.Default, unchanged.Default) || !reflect.DeepEqual(n.Extents, unchanged.Extents) {
 		t.Error("the lowering that was varied has changed")
 	}
 }
@@ -191,7 +209,7 @@ func TestNamesRefused(t *testing.T) {
 		"default; conv2: 4 samples":                   "is none of the numbers of a layer",
 		"default; conv1: four samples":                "is none of the numbers of a layer",
 		"default; conv1: 4 filters":                   `is none of the numbers of a layer, such as "conv1: 2 samples"`,
-		"default; conv1: 0 samples":                   "layer conv1 cannot have 0 samples",
+		"default; conv1: 0 samples":                   `their name is "default; conv1: all samples"`,
 		"default; conv1: 49 samples":                  "layer conv1 cannot have 49 samples",
 		"default; conv1: 7 outputs":                   "layer conv1 cannot have 7 outputs",
 		"default; pool1: 2 gradient samples":          "layer pool1 cannot have 2 gradient samples",
@@ -206,27 +224,33 @@ func TestNamesRefused(t *testing.T) {
 		"default; fc1: 4 samples; conv1: 4 samples":   `their name is "default; conv1: 4 samples; fc1: 4 samples"`,
 		"default; conv1: 2 samples; conv1: 4 samples": `their name is "default; conv1: 4 samples"`,
 	} {
-		if _, err := namedTilings().ByName(name); err == nil || !strings.Contains(err.Error(), want) {
+		to, err := Parse(name)
+		if err == nil {
+			_, err = network().Lowering(to)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
 }
 
-// Whatever text is read as a name is the name of what it was read as.
-func FuzzTileNames(f *testing.F) {
+// Whatever text is read is that of what it was read as.
+func FuzzParse(f *testing.F) {
 	for _, text := range []string{"default", "whole; conv1: 4 samples", "4 samples per task; fc1: 24 gradient samples; input: 1 sample", "default; fc1: 2 gradient accumulators"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		tilings := namedTilings()
-		l, err := tilings.ByName(text)
+		to, err := Parse(text)
 		if err != nil {
 			return
 		}
-		base, _, _ := strings.Cut(text, layerSeparator)
-		of, err := tilings.ByName(base)
-		if own := nameOf(base, &of, &l); err != nil || own != text {
-			t.Errorf("%q is read as %q, %v", text, own, err)
+		if own := to.String(); own != text {
+			t.Errorf("%q is read as %q", text, own)
+		}
+		n := network()
+		l, err := n.Lowering(to)
+		if again, errAgain := n.Lowering(to); !reflect.DeepEqual(l, again) || (err == nil) != (errAgain == nil) {
+			t.Errorf("%q is %+v, and %+v", text, l, again)
 		}
 	})
 }

@@ -1,0 +1,182 @@
+package tiling
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+)
+
+// Network is what tilings cut: the layers of a network, and their default lowering on some devices.
+type Network struct {
+	Layer   string       // the one whose samples per task stand for all
+	Default dag.Lowering // on the devices
+	Batch   int          // samples of a step
+	// Extents say how far each layer can be cut: by dimension, 0 where it cannot, and how many terms its sums can have.
+	Extents map[string]dag.LayerLowering
+	// MostParts is how many parts layers may have, one for each device with a memory of its own.
+	MostParts int
+	// OfBatch is the lowering with so many parts of the batch. In one part all layers are whole.
+	OfBatch func(parts int) dag.Lowering
+}
+
+// of is the samples per task of the layer by default.
+func (n *Network) of() int { return n.Default.Layers[n.Layer].Forward.Samples }
+
+// All lists the default, the whole, those samples per task that are neither, and parts along each dimension: one for each device
+// with a memory of its own, and the powers of two below that.
+func (n *Network) All() []Tiling {
+	all := []Tiling{Of(Base{Kind: Default}), Of(Base{Kind: Whole})}
+	for _, b := range n.Scaled() {
+		if b.Number != n.Batch && b != (Base{Kind: Samples, Number: n.of()}) {
+			all = append(all, Of(b))
+		}
+	}
+	for _, b := range n.inParts(n.MostParts) {
+		all = append(all, Of(b))
+	}
+	return all
+}
+
+// Scaled lists the samples per task of every size, ascending, and those that differ from them by their sums.
+func (n *Network) Scaled() (all []Base) {
+	for _, samples := range tileSizes(n.of(), n.Batch) {
+		split, whole := Base{Kind: Samples, Number: samples}, Base{Kind: Samples, Number: samples, WholeSums: true}
+		all = append(all, split)
+		if !maps.Equal(n.scaled(split).Layers, n.scaled(whole).Layers) {
+			all = append(all, whole)
+		}
+	}
+	return all
+}
+
+// Lowering is that of a tiling. It fails where the layers cannot be cut so, and where another tiling says the same.
+func (n *Network) Lowering(t Tiling) (dag.Lowering, error) {
+	of, err := n.base(t.Base)
+	if err != nil || t.changes == "" {
+		return of, err
+	}
+	l := of
+	l.Layers = maps.Clone(of.Layers)
+	for _, c := range t.changes.list() {
+		if err := n.change(&l, &c); err != nil {
+			return l, fmt.Errorf("tiles %q: %w", t, err)
+		}
+	}
+	own := Of(t.Base)
+	for layer, ll := range l.Layers {
+		if from := of.Layers[layer]; from != ll {
+			own = own.with(layer, differences(layer, &from, &ll))
+		}
+	}
+	if own = own.with("", microBatches(&of, l.MicroBatches)); own != t {
+		return l, fmt.Errorf("tiles %q: their name is %q", t, own)
+	}
+	return l, nil
+}
+
+// base is the lowering that cuts all layers in one way.
+func (n *Network) base(b Base) (dag.Lowering, error) {
+	switch b.Kind {
+	case Default:
+		return n.Default, nil
+	case Whole:
+		return n.scaled(Base{Kind: Samples, Number: n.Batch}), nil
+	case Samples:
+		if slices.Contains(n.Scaled(), b) {
+			return n.scaled(b), nil
+		}
+	case Parts: // of a plan that uses fewer devices than there are parts as well
+		if slices.Contains(n.inParts(max(n.MostParts, b.Number)), b) {
+			return n.parts(b), nil
+		}
+	}
+	return dag.Lowering{}, fmt.Errorf("tiles %q: the layers cannot be cut so", Of(b))
+}
+
+// change gives a layer of a lowering a number.
+func (n *Network) change(l *dag.Lowering, c *change) error {
+	if c.layer == "" {
+		if l.MicroBatches = c.value; c.value < 2 || c.value > n.Batch {
+			return fmt.Errorf("a batch of %d cannot have %s", n.Batch, c)
+		}
+		return nil
+	}
+	ll, ok := l.Layers[c.layer]
+	if !ok {
+		return fmt.Errorf("%q is none of the numbers of a layer, such as \"%s: %s\"", c, n.Layer, example)
+	}
+	extents := n.Extents[c.layer]
+	if most := *c.in(&extents); c.value > most || c.value == 0 && (most == 0 || c.of == dag.Accumulators) {
+		return fmt.Errorf("layer %s cannot have %s", c.layer, c.text(c.value))
+	}
+	*c.in(&ll) = c.value
+	l.Layers[c.layer] = ll
+	return nil
+}
+
+// microBatches is the change to so many of a lowering; none where it has so many.
+func microBatches(of *dag.Lowering, number int) []change {
+	if of.MicroBatches == number {
+		return nil
+	}
+	return []change{{value: number}}
+}
+
+// scaled is the default with other samples per task.
+func (n *Network) scaled(b Base) dag.Lowering {
+	l := n.Default
+	n.Adapt(b)(&l, n.Batch)
+	return l
+}
+
+// Adapt is what turns a default lowering, of these devices or of some of them, into one with other samples per task.
+func (n *Network) Adapt(b Base) func(l *dag.Lowering, batch int) {
+	return func(l *dag.Lowering, batch int) {
+		scaled := Scale(l, b.Number, n.of(), batch)
+		for name, ll := range l.Layers {
+			if of := scaled.Layers[name]; b.WholeSums && ll.WeightGradient.Samples >= batch {
+				of.WeightGradient.Samples = ll.WeightGradient.Samples
+				scaled.Layers[name] = of
+			}
+		}
+		*l = scaled
+	}
+}
+
+// tileSizes are the powers of two times a tile between one sample and the batch,
+// both included.
+func tileSizes(tile, batch int) []int {
+	sizes := []int{batch}
+	for t := tile; t < batch; t *= 2 {
+		sizes = append(sizes, t)
+	}
+	for t := tile / 2; t >= 1; t /= 2 {
+		sizes = append(sizes, t)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+// Scale multiplies the samples per task of every layer by tile/of, to at least
+// one sample and at most the batch. Weight gradients that are split otherwise than their
+// layer stay as they are.
+func Scale(base *dag.Lowering, tile, of, batch int) dag.Lowering {
+	scale := func(samples int) int {
+		if samples == 0 {
+			return 0
+		}
+		return min(max(1, samples*tile/of), batch)
+	}
+	scaled := *base
+	scaled.Layers = maps.Clone(base.Layers)
+	for name, ll := range scaled.Layers {
+		if ll.WeightGradient.Samples == ll.Forward.Samples {
+			ll.WeightGradient.Samples = scale(ll.WeightGradient.Samples)
+		}
+		ll.Forward.Samples = scale(ll.Forward.Samples)
+		scaled.Layers[name] = ll
+	}
+	return scaled
+}
