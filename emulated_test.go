@@ -15,7 +15,7 @@ import (
 func TestNetworksOnAnEmulatedGPU(t *testing.T) {
 	pl := shipped(t, "emulated")
 	gpu, _ := pl.MemoryByName("vram")
-	for _, model := range []string{"lenet5", "dahl-cnn"} {
+	for _, model := range []string{"lenet5", "digits-cnn"} {
 		m, err := nn.ModelByName(model)
 		if err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ Lowerings: ` + strings.Join(names, ", ") + ".",
 	f.StringSliceVar(&a.models, "models", []string{"digits-cnn", "dahl-cnn", "dahl32", "lenet5", "mlp", "cifar-cnn"}, "networks")
 	f.IntSliceVar(&a.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&a.workers, "workers", []int{1, 2}, "numbers of CPU cores")
-	f.StringSliceVar(&a.lowerings, "lowerings", []string{"default", "coarse", "chain"}, "ways to lower the networks")
+	f.StringSliceVar(&a.lowerings, "lowerings", []string{"default", "coarse"}, "ways to lower the networks")
 	f.StringVar(&a.dtype, "dtype", "float32", "element type: float32 or float64")
 	f.DurationVar(&a.perRow, "time", 4*time.Second, "about how long to calibrate for each row")
 	f.IntVar(&a.repeats, "repeats", 5, "pairs of a calibration run and a measured run in each row")
