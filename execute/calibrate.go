@@ -10,7 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 )
 
@@ -289,7 +289,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 			c.result.TooLarge++
 			continue
 		}
-		if errors.Is(err, cuda.ErrRefused) {
+		if errors.Is(err, offload.ErrRefused) {
 			c.result.Refused = append(c.result.Refused, fmt.Errorf("%s %s of %s on %s: %w", call.model.Op, call.model.Variant, call.model.Shape, d.Name, err))
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -178,7 +178,7 @@ func TestRefusedCallsAreLeftOut(t *testing.T) {
 	refused := &points[1]
 	err = c.measurePoints(&c.platform.Devices[0], points, func(pt *point, active int, _ time.Duration) (platform.Model, error) {
 		if pt == refused {
-			return platform.Model{}, fmt.Errorf("bind: %w", cuda.ErrRefused)
+			return platform.Model{}, fmt.Errorf("bind: %w", offload.ErrRefused)
 		}
 		m := pt.model
 		m.Device, m.Active, m.MedianNs, m.Count = "cpu", active, 1, 1
@@ -191,7 +191,7 @@ func TestRefusedCallsAreLeftOut(t *testing.T) {
 		t.Errorf("%d calls were measured, want all %d but one", c.result.Measured, n)
 	}
 	told := c.result.Refused
-	if len(told) != 1 || !errors.Is(told[0], cuda.ErrRefused) || !strings.Contains(told[0].Error(), refused.model.Op+" ref of "+refused.model.Shape) {
+	if len(told) != 1 || !errors.Is(told[0], offload.ErrRefused) || !strings.Contains(told[0].Error(), refused.model.Op+" ref of "+refused.model.Shape) {
 		t.Errorf("refused: %v", told)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/cuda"
 	"dahl/kernels"
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -110,7 +110,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 		call.args = append(call.args, deviceOperand{base: base + 2, buffer: &dag.Buffer{Type: dag.Float32, Shape: shape}, mode: mode})
 	}
 	_, err = d.bind(&call)
-	if !errors.Is(err, kernelcode.ErrRefused) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "variant cublaslt of dense.dx: cuBLASLt has no algorithm in float32 for 3×7 by 7×5") {
+	if !errors.Is(err, offload.ErrRefused) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "variant cublaslt of dense.dx: cuBLASLt has no algorithm in float32 for 3×7 by 7×5") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"dahl/execute/cuda"
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // LibraryFile is the file of a library of GPU kernels that was found; the error says why there is none.
@@ -28,7 +28,7 @@ func CheckLibrary(name string) error {
 // bindLibrary prepares a library's call. It also gives a handle to each stream that may issue the
 // call, since handles allocate. It returns the library's index in the driver. With an error it
 // returns what was prepared before.
-func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
+func (d *cudaDriver) bindLibrary(name string, from offload.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
 	library, err := cuda.Load(name)
 	if err != nil {
 		return 0, nil, err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
@@ -35,7 +35,7 @@ var conv2dNHWC = linear{factors: []int{1, 2}, bias: 3, relu: rectifies}.of(Kerne
 	atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
 	winogradVariants(winogradDoc, conv2dNHWCWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 	convolutionLast.maps.variants(convolutionLast.forwardProducts, withOptions(reluParams...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
 
 var conv2dNHWCDx = linear{factors: []int{1, 2}, gate: 3}.of(Kernel{
 	Op: "conv2d.nhwc.dx", Doc: "dx = gradient of conv2d.nhwc with respect to x, with x given 0 where x ≤ 0 (x is the output of a ReLU)",
@@ -57,7 +57,7 @@ var conv2dNHWCDx = linear{factors: []int{1, 2}, gate: 3}.of(Kernel{
 	atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 	winogradVariants(winogradDoc, conv2dNHWCDxWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 	convolutionLast.maps.variants(convolutionLast.inputProducts, withOptions(slidingParams...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
 
 var conv2dNHWCDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
 	Op: "conv2d.nhwc.dw", Doc: "dw, db = gradients of conv2d.nhwc with respect to w and b",
@@ -74,7 +74,7 @@ var conv2dNHWCDw = linear{factors: []int{1, 2}, total: 3}.of(Kernel{
 	atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
 	winogradVariants(winogradDoc, conv2dNHWCDwWinograd, winogradTaken(0, 0), conv2dNHWCDwWinogradWorkspace),
 	convolutionLast.weights.variants(convolutionLast.weightProducts, withOptions(slidingParams...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.WeightGradient, x: 2, y: 1, w: 0}.variants(withOptions(slidingParams...)...))
 
 // checkReLU refuses the positive part of a sum that is not complete.
 func checkReLU(s *Spec) error {

@@ -1,7 +1,7 @@
 package kernels
 
 import (
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -44,7 +44,7 @@ func withMoments(convolution *Kernel) (all []Variant) {
 			both.Takes = func(s *Spec) error { return takes(convolutionOf(s, convolution.Op)) }
 		}
 		if v.Kind == CUDA {
-			both.Launches = func(c *DeviceCall) []cuda.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
+			both.Launches = func(c *DeviceCall) []offload.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
 		} else {
 			both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")
 		}

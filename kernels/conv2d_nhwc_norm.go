@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -149,7 +149,7 @@ func normedRef[T Float](a, k *Arg, work []byte, strides *[4]int) Arg {
 
 // onCUDA normalises the image before a variant for CUDA.
 func (n normed) onCUDA(v, plain *Variant) {
-	on := func(c *DeviceCall) (*DeviceCall, []cuda.Launch) {
+	on := func(c *DeviceCall) (*DeviceCall, []offload.Launch) {
 		x := c.Args[n.x]
 		e := x.Shape
 		to := DeviceArg{Mode: dag.Write, Type: x.Type, Addr: c.Work, Shape: e, Stride: []int{e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}}
@@ -162,21 +162,21 @@ func (n normed) onCUDA(v, plain *Variant) {
 		return &then, first
 	}
 	if plain.Library == "" {
-		v.Launches = func(c *DeviceCall) []cuda.Launch {
+		v.Launches = func(c *DeviceCall) []offload.Launch {
 			then, first := on(c)
 			return append(first, plain.Launches(then)...)
 		}
 		return
 	}
-	v.Before = func(c *DeviceCall) []cuda.Launch {
+	v.Before = func(c *DeviceCall) []offload.Launch {
 		then, first := on(c)
 		return append(first, plain.Before(then)...)
 	}
-	v.LibraryCall = func(c *DeviceCall) cuda.LibraryCall {
+	v.LibraryCall = func(c *DeviceCall) offload.LibraryCall {
 		then, _ := on(c)
 		return plain.LibraryCall(then)
 	}
-	v.Launches = func(c *DeviceCall) []cuda.Launch {
+	v.Launches = func(c *DeviceCall) []offload.Launch {
 		then, _ := on(c)
 		return plain.Launches(then)
 	}

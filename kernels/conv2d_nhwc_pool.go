@@ -2,7 +2,7 @@ package kernels
 
 import (
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
@@ -35,7 +35,7 @@ var conv2dNHWCPool = Kernel{
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
 		winogradVariants(winogradDoc+", and maxpool.nhwc of some rows at a time", conv2dNHWCPoolWinograd, winogradTaken(3, 0), conv2dNHWCPoolWinogradWorkspace),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
+		libraryConvolution{convolution: &convolutionLast, kind: offload.Forward, x: 1, w: 2, pooled: true}.variants(withOptions(pooledParams...)...)),
 }
 
 var conv2dNHWCPoolDw = linear{factors: []int{1, 3}, marks: 2, total: 4}.of(Kernel{
@@ -52,7 +52,7 @@ var conv2dNHWCPoolDw = linear{factors: []int{1, 3}, marks: 2, total: 4}.of(Kerne
 },
 	atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
 	unpooledWeights.variants(unpooledGradient, withOptions(pooledParams...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.WeightGradient, x: 2, y: 1, pooled: true}.variants(withOptions(pooledParams...)...))
 
 // Windows of i×j pixels of the image lie in windows of a×b windows.
 const (

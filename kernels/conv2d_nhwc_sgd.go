@@ -1,7 +1,7 @@
 package kernels
 
 import (
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -28,7 +28,7 @@ var conv2dNHWCDwSGD, conv2dNHWCDwSGDNoBias = linear{factors: []int{1, 2}}.descen
 	atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
 	winogradVariants(winogradDoc+", then sgd by some filters at a time", conv2dNHWCDwSGDWinograd, winogradTaken(0, 2), conv2dNHWCDwSGDWinogradWorkspace),
 	convolutionLast.weights.variants(convolutionLast.descentProducts, withOptions(withSGD(slidingParams...)...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, hyper: 3}.variants(withOptions(withSGD(slidingParams...)...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.WeightGradient, x: 2, y: 1, hyper: 3}.variants(withOptions(withSGD(slidingParams...)...)...))
 
 var conv2dNHWCPoolDwSGD, conv2dNHWCPoolDwSGDNoBias = linear{factors: []int{1, 3}, marks: 2}.descents("g:f", Kernel{
 	Op: "conv2d.nhwc.pool.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.pool.dw",
@@ -43,7 +43,7 @@ var conv2dNHWCPoolDwSGD, conv2dNHWCPoolDwSGDNoBias = linear{factors: []int{1, 3}
 },
 	atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
 	unpooledWeights.variants(unpooledDescent, withOptions(withSGD(pooledParams...)...)...),
-	libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, hyper: 3, pooled: true}.variants(withOptions(withSGD(pooledParams...)...)...))
+	libraryConvolution{convolution: &convolutionLast, kind: offload.WeightGradient, x: 2, y: 1, hyper: 3, pooled: true}.variants(withOptions(withSGD(pooledParams...)...)...))
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
 // cache line where they follow each other in the gradient.

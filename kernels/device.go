@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Kinds of variants.
@@ -156,6 +156,6 @@ func (c *DeviceCall) symbol(name string) string {
 }
 
 // onCUDA is the variant "cuda" of an operation without a workspace.
-func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant {
+func onCUDA(doc string, launches func(*DeviceCall) []offload.Launch) []Variant {
 	return []Variant{{Name: "cuda", Kind: CUDA, Doc: doc, Launches: launches}}
 }

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // TestVariantsByKind checks which variants devices of each kind choose from.
 func TestVariantsByKind(t *testing.T) {
 	run := func(*Call) {}
-	launches := func(*DeviceCall) []cuda.Launch { return nil }
+	launches := func(*DeviceCall) []offload.Launch { return nil }
 	k := &Kernel{Variants: []Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
 		{Name: "tf32", Kind: CUDA, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},

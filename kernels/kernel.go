@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -92,7 +92,7 @@ type Variant struct {
 	// They depend on the call alone, so they are made once and used in every step. Types lists
 	// its types; nil: both float types. Capability is the least compute capability of the device,
 	// 80 for 8.0; 0: any.
-	Launches   func(c *DeviceCall) []cuda.Launch
+	Launches   func(c *DeviceCall) []offload.Launch
 	Types      []dag.DType
 	Capability int
 
@@ -109,8 +109,8 @@ type Variant struct {
 	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
 	// request, or where its measured time is the best.
 	Library     string
-	LibraryCall func(c *DeviceCall) cuda.LibraryCall
-	Before      func(c *DeviceCall) []cuda.Launch
+	LibraryCall func(c *DeviceCall) offload.LibraryCall
+	Before      func(c *DeviceCall) []offload.Launch
 
 	// Takes fails for calls that the variant cannot do, see Fits; nil: it takes all.
 	Takes func(s *Spec) error

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"dahl/kernels"
-	"dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // entry is what PTX says of a kernel.
@@ -59,7 +59,7 @@ func TestLaunchesMatchPTX(t *testing.T) {
 	})
 }
 
-func checkLaunch(t *testing.T, l cuda.Launch, file string, entries map[string]entry) {
+func checkLaunch(t *testing.T, l offload.Launch, file string, entries map[string]entry) {
 	t.Helper()
 	e, ok := entries[l.Symbol]
 	threads := l.Block[0] * l.Block[1] * l.Block[2]

@@ -9,8 +9,8 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	launches "dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // TestKernels runs every CUDA variant of every operation over random calls, and compares
@@ -244,7 +244,7 @@ func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Ca
 }
 
 // launch launches kernels.
-func (b *kernelBench) launch(list []launches.Launch) {
+func (b *kernelBench) launch(list []offload.Launch) {
 	b.t.Helper()
 	ready, err := b.device.Prepare(list)
 	must(b.t, err)
