@@ -24,7 +24,7 @@ import (
 func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platform {
 	t.Helper()
 	p := cudaNode(t, cores, gpus)
-	if err := CheckLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
+	if err := checkLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
 	runtime.LockOSThread() // the thread ends with the test
-	d, err := openCUDA(0, libraryNode(t, kernels.CuBLASLt, 1, 1), 1)
+	d, err := openFirst(libraryNode(t, kernels.CuBLASLt, 1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,19 +10,13 @@ import (
 	"dahl/kernels/offload"
 )
 
-// LibraryFile is the file of a library of GPU kernels that was found; the error says why there is none.
-func LibraryFile(name string) (string, error) {
+// cudaLibrary is the file of a library of GPU kernels that was found; the error says why there is none.
+func cudaLibrary(name string) (string, error) {
 	l, err := cuda.Load(name)
 	if err != nil {
 		return "", err
 	}
 	return l.Name, nil
-}
-
-// CheckLibrary says why a library of GPU kernels, such as kernels.CuBLAS, cannot be loaded; nil: it can.
-func CheckLibrary(name string) error {
-	_, err := cuda.Load(name)
-	return err
 }
 
 // bindLibrary prepares a library's call. It also gives a handle to each stream that may issue the

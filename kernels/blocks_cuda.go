@@ -35,7 +35,7 @@ func blockDimsOf(k *Kernel) (b blockDims, ok bool) {
 func (k *Kernel) eachBlock() {
 	b, ok := blockDimsOf(k)
 	for i := range k.Variants {
-		if v := &k.Variants[i]; ok && v.Kind == CUDA && v.Library == "" {
+		if v := &k.Variants[i]; ok && v.Code == CUDACode && v.Library == "" {
 			launches, workspace := v.Launches, v.WorkspaceBytes
 			v.Launches = func(c *DeviceCall) []offload.Launch { return b.launches(c, launches) }
 			v.WorkspaceBytes = func(s *Spec) int64 { return workspace(b.specOf(s)) }

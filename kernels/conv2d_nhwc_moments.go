@@ -43,7 +43,7 @@ func withMoments(convolution *Kernel) (all []Variant) {
 		if takes != nil {
 			both.Takes = func(s *Spec) error { return takes(convolutionOf(s, convolution.Op)) }
 		}
-		if v.Kind == CUDA {
+		if v.Code == CUDACode {
 			both.Launches = func(c *DeviceCall) []offload.Launch { return append(v.Launches(convolutionOn(c)), momentsOnCUDA(c)...) }
 		} else {
 			both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")

@@ -78,7 +78,7 @@ func (n normed) variant(v Variant) Variant {
 	if plain.Takes != nil {
 		v.Takes = func(s *Spec) error { return plain.Takes(n.plain(s)) }
 	}
-	if v.Kind == CUDA {
+	if v.Code == CUDACode {
 		n.onCUDA(&v, &plain)
 		return v
 	}
@@ -97,7 +97,7 @@ func (n normed) room(v *Variant) func(x []int, filters float64, elementBytes int
 		switch {
 		case v.Transforms:
 			elements = int64(winogradPatch(x))
-		case v.Kind == CPU && v.Name != "ref" && int64(filters)*elementBytes <= filtersBytes: // panels of more meet all samples
+		case v.RunsOn(GoCode) && v.Name != "ref" && int64(filters)*elementBytes <= filtersBytes: // panels of more meet all samples
 			elements = min(elements, sample*max(1, max(int64(cachedBytes)/elementBytes, int64(filters))/sample))
 		}
 		return (elements*elementBytes + roomAlign - 1) / roomAlign * roomAlign

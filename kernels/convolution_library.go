@@ -48,7 +48,7 @@ func (l libraryConvolution) variants(params ...string) []Variant {
 
 func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
 	v := Variant{
-		Name: name, Kind: CUDA, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
+		Name: name, Code: CUDACode, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
 		Before:      func(c *DeviceCall) []offload.Launch { return of(c, tf32).before },
 		LibraryCall: func(c *DeviceCall) offload.LibraryCall { return of(c, tf32).part },
 		Launches:    func(c *DeviceCall) []offload.Launch { return of(c, tf32).after },

@@ -82,16 +82,17 @@ type Variant struct {
 	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
 
-	// Kind is the kind of device that runs it: [CPU], or [CUDA].
-	Kind string
+	// Code is the code in which it is written, which a device must run, such as [CUDACode]. Empty
+	// means [GoCode].
+	Code string
 
-	Level        simd.Level // the instructions that a variant for CPUs needs
+	Level        simd.Level // the instructions that a variant in GoCode needs
 	Run32, Run64 func(c *Call)
 
-	// Launches are the launches of a call of a CUDA variant, one after the other on one stream.
-	// They depend on the call alone, so they are made once and used in every step. Types lists
-	// its types; nil: both float types. Capability is the least compute capability of the device,
-	// 80 for 8.0; 0: any.
+	// Launches are the launches of a call on a device with a memory of its own, one after the other
+	// on one stream. They depend on the call alone, so they are made once and used in every step.
+	// Types lists its types; nil: both float types. Capability is the least capability of the device, in the
+	// numbers of the code; 80 is CUDA's 8.0. Zero means any.
 	Launches   func(c *DeviceCall) []offload.Launch
 	Types      []dag.DType
 	Capability int
@@ -104,7 +105,7 @@ type Variant struct {
 	// package kerneltest for it.
 	Transforms bool
 
-	// Library names the library that does the LibraryCall of a CUDA variant, before its Launches;
+	// Library names the library that does the LibraryCall of a variant, before its Launches;
 	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
 	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
 	// request, or where its measured time is the best.

@@ -179,7 +179,7 @@ const mostCounted = math.MaxInt32 - 8
 
 // variant is the variant for a math.
 func (m productMath) variant(launches func(*DeviceCall) []offload.Launch, workspace func(*Spec) int64) Variant {
-	v := Variant{Name: m.name, Kind: CUDA, Doc: m.doc, Launches: launches, WorkspaceBytes: workspace, MostElements: mostCounted}
+	v := Variant{Name: m.name, Code: CUDACode, Doc: m.doc, Launches: launches, WorkspaceBytes: workspace, MostElements: mostCounted}
 	if m.tensor {
 		v.Types, v.Capability, v.FactorBits = []dag.DType{dag.Float32}, 80, m.bits
 	}

@@ -49,7 +49,7 @@ func (f *productFamily) libraryVariants(maps int, of products, params ...string)
 // variants are one in the type's own arithmetic and one on tensor cores.
 func (l libraryProduct) variants(library, doc string) []Variant {
 	exact := Variant{
-		Name: library, Kind: CUDA, Doc: doc + ", in the type's own arithmetic", Library: library,
+		Name: library, Code: CUDACode, Doc: doc + ", in the type's own arithmetic", Library: library,
 		Launches: l.launches, WorkspaceBytes: l.workspace, MostElements: mostCounted,
 		LibraryCall: func(call *DeviceCall) offload.LibraryCall { return l.call(call, false) },
 	}

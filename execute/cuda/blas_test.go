@@ -213,7 +213,7 @@ func TestLibraryVariants(t *testing.T) {
 				}
 			}
 		}
-		if v := k.DefaultFor("cuda"); v.Name != "cuda" {
+		if v := k.DefaultFor(kernels.CUDACode); v.Name != "cuda" {
 			t.Errorf("%s: a GPU runs %s unasked", op, v.Name)
 		}
 	}

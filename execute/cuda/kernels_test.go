@@ -186,7 +186,7 @@ func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
 	return func(yield func(*kernels.Variant) bool) {
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			there := v.Kind == kernels.CUDA && (v.Library == "" || b.libraries[v.Library] != nil)
+			there := v.Code == kernels.CUDACode && (v.Library == "" || b.libraries[v.Library] != nil)
 			if there && v.Capability <= b.device.Capability && v.For(c.Spec.Type) && v.Fits(&c.Spec) == nil && !yield(v) {
 				return
 			}

@@ -31,7 +31,7 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 					test(t, c)
 				}
 				for i := range k.Variants {
-					if v := &k.Variants[i]; v.Kind == kernels.CPU && v.Takes != nil {
+					if v := &k.Variants[i]; v.RunsOn(kernels.GoCode) && v.Takes != nil {
 						for c := range Taken(&k, v, (cases+7)/8) {
 							test(t, c)
 						}
