@@ -18,7 +18,7 @@ var conv2dNHWCMoments = Kernel{
 		reads("w", Real, "i j c g:f"),
 		optional(reads("b", Real, "g:f")),
 	},
-	Params: reluParams, Options: slidingOptions, Sizes: groupSizes, Whole: "oh ow",
+	Params: reluParams, Options: slidingOptions, Sizes: groupSizes, Whole: "oh ow", Exact: true,
 	Check:    checkFlag("relu"),
 	PerPoint: 2,
 	Flops:    func(s *Spec) float64 { return (4+s.Param("relu"))*s.volume(2) + biasFlops(s, 5, 2) },

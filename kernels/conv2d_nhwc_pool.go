@@ -26,7 +26,7 @@ var conv2dNHWCPool = Kernel{
 		reads("w", Real, "i j c g:f"),
 		optional(reads("b", Real, "g:f")),
 	},
-	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
+	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes, Exact: true,
 	Flops: func(s *Spec) float64 {
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0)
@@ -43,11 +43,11 @@ var conv2dNHWCPoolDw = linear{factors: []int{1, 3}, marks: 2, total: 4}.of(Kerne
 	Operands: []Operand{
 		sums("dw", "i j c g:f"),
 		reads("dy", Real, "n ph pw g:f"),
-		reads("index", Mask, "n ph pw g:f"),
+		reads("index", Mask, "n ph pw g:f").positions("size*size"),
 		reads("x", Real, "n "+pooledIndices+" g:c"),
 		optional(sums("db", "g:f")),
 	},
-	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
+	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes, Exact: true,
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1) },
 },
 	atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),

@@ -35,10 +35,10 @@ var conv2dNHWCPoolDwSGD, conv2dNHWCPoolDwSGDNoBias = linear{factors: []int{1, 3}
 	Operands: []Operand{
 		updates("w", "g:f c i j"),
 		reads("dy", Real, "n ph pw g:f"),
-		reads("index", Mask, "n ph pw g:f"),
+		reads("index", Mask, "n ph pw g:f").positions("size*size"),
 		reads("x", Real, "n "+pooledIndices+" g:c"),
 	},
-	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes,
+	Params: pooledParams, Options: slidingOptions, Sizes: pooledSizes, Exact: true,
 	Flops: func(s *Spec) float64 { return convPoolFlops(s, 1, 0) },
 },
 	atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),

@@ -16,7 +16,7 @@ type Kernel struct {
 	Doc string // one line: the equation, in terms of the operand names
 
 	Operands []Operand
-	Params   []string // names of the parameters, in the order of Call.Params
+	Params   []string // names of the parameters, in the order of Call.Params; see [Param]
 
 	// Options names parameters that a call may leave out, and what stands for each: a number, as in
 	// "dilation=1", or another parameter. They come before Params in Call.Params.
@@ -27,6 +27,10 @@ type Kernel struct {
 	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
 	// statement; "..." are those of further dimensions.
 	Whole string
+
+	// Exact says that the operation compares sums, or squares them, so that rounding decides. Tests
+	// draw whole numbers then, whose sums are exact in any order.
+	Exact bool
 
 	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and
 	// windows have been checked before. May be nil.
@@ -62,6 +66,25 @@ type Operand struct {
 
 	// Optional operands come last; a call has them all or none.
 	Optional bool
+
+	// Input marks the input of a layer. It has both signs in training, and a kernel may branch on
+	// them.
+	Input bool
+	// Values are what a call may find in it.
+	Values Values
+}
+
+// Values says what an operand holds, to whoever makes contents up.
+type Values struct {
+	// Below bounds integers: a product of extents of loops, parameters and numbers, as in
+	// "height*width". Empty means that any number of the type will do.
+	Below string
+	// OrNone allows 255 too, for no position in a window of poolings.
+	OrNone bool
+	// Real numbers lie from Least to Most. Zeros mean from -1 to 1.
+	Least, Most float64
+	// Often are numbers for which a kernel may do something else, such as ties of a maximum.
+	Often []float64
 }
 
 // ElemKind says which element types an operand may have.
