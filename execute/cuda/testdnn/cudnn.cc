@@ -44,7 +44,7 @@ bool deterministic(Kind kind, int algorithm) { return kind == kForward || (algor
 // A few taps are not worth precomputed indices.
 bool few(const Filter& w) { return w.extent[1] * w.extent[2] * w.extent[3] < 24; }
 
-size_t work_bytes(Kind kind, const Tensor& x, const Filter& w, const Tensor& y, int algorithm) {
+size_t work_bytes(Kind kind, const Tensor&, const Filter& w, const Tensor& y, int algorithm) {
   const size_t size = sizeof(float), taps = size_t(w.extent[1]) * w.extent[2] * w.extent[3];
   if (kind == kForward && algorithm == kGEMM)  // a matrix of every window
     return (size_t(16) << 20) + size * taps * y.extent[0] * y.extent[2] * y.extent[3];
