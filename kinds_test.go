@@ -14,16 +14,15 @@ import (
 	"dahl/platform"
 )
 
-// Package kernels, which imports no platform, has its own names for kinds of devices. They
-// are the platform's: those that compute on cores run its variants for CPUs.
-func TestKernelsKnowTheKindsOfDevices(t *testing.T) {
-	if kernels.DeviceCPU != platform.CPU || kernels.DeviceEmulated != platform.Emulated || kernels.CUDA != platform.CUDA {
-		t.Error("kernels and platform call a kind of devices by two names")
+// Package kernels, which imports no platform, has its own names for the codes that devices run.
+// They are the platform's, and a product has a variant in each.
+func TestKernelsKnowTheCodesOfDevices(t *testing.T) {
+	if kernels.GoCode != platform.GoCode || kernels.CUDACode != platform.CUDACode || kernels.HostKind != platform.CPU {
+		t.Error("kernels and platform call a code or a kind of devices by two names")
 	}
 	dense, _ := kernels.KernelByName("dense")
 	for _, k := range platform.Kinds() {
-		v := dense.DefaultFor(k.Name)
-		if onCores := k.Processor || k.Emulated; v == nil || onCores != (v.Kind == kernels.CPU) {
+		if v := dense.DefaultFor(k.Code); v == nil || !v.RunsOn(k.Code) {
 			t.Errorf("devices of kind %s run variant %+v of dense", k.Name, v)
 		}
 	}

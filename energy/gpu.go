@@ -40,6 +40,22 @@ func (g *GPUMeters) Metered(of string) Metered {
 	return m
 }
 
+// Library manages boards: it reads their meters and sets their clocks.
+type Library struct {
+	// Open opens the meters of all boards that the library shows. Without a driver or a board the
+	// error says why there are none. Close closes what one call has opened.
+	Open  func() ([]GPUMeters, error)
+	Close func() error
+
+	// ClockRange is the least and the greatest clock, in MHz, of a board at full power.
+	ClockRange func(uuid string) (leastMHz, mostMHz int, err error)
+	// LockClock holds the clock of a board at the supported one that is nearest, until UnlockClock
+	// or the end of the driver. A library need not tell what was locked before.
+	LockClock func(uuid string, mhz int) error
+	// UnlockClock leaves the clock of a board to its driver.
+	UnlockClock func(uuid string) error
+}
+
 // openBoards opens the meters of so many GPUs. One that has none, or may not be opened, is named and keeps its place.
 func openBoards(n int, open func(i int) (GPUMeters, error)) []GPUMeters {
 	gpus := make([]GPUMeters, n)

@@ -13,9 +13,12 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// OpenGPUs opens the meters of all GPUs that the driver's management library (NVML) shows.
-// Without driver or GPU the error says why there are none. CloseGPUs closes them.
-func OpenGPUs() ([]GPUMeters, error) {
+// NVML is the management library of NVIDIA's driver.
+func NVML() Library {
+	return Library{openNVML, closeNVML, nvmlClockRange, lockNVMLClock, unlockNVMLClock}
+}
+
+func openNVML() ([]GPUMeters, error) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("meters of GPUs are unavailable: %s", initFailure(ret))
 	}
@@ -28,12 +31,12 @@ func OpenGPUs() ([]GPUMeters, error) {
 	return gpus, nil
 }
 
-// opened counts successful calls of OpenGPUs that CloseGPUs has not undone.
+// opened counts successful calls of openNVML that closeNVML has not undone.
 var opened atomic.Int32
 
-// CloseGPUs closes the meters that OpenGPUs has opened, if any. Calling a library that was never
+// closeNVML closes the meters that openNVML has opened, if any. Calling a library that was never
 // loaded would end the process, so it then does nothing.
-func CloseGPUs() error {
+func closeNVML() error {
 	if opened.Add(-1) < 0 {
 		opened.Add(1)
 		return nil

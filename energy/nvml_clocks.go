@@ -8,8 +8,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// GPUClockRange is the least and the greatest clock, in MHz, of a GPU at full power.
-func GPUClockRange(uuid string) (leastMHz, mostMHz int, err error) {
+func nvmlClockRange(uuid string) (leastMHz, mostMHz int, err error) {
 	err = onGPU(uuid, "nvmlDeviceGetMinMaxClockOfPState", func(d nvml.Device) error {
 		least, most, ret := d.GetMinMaxClockOfPState(nvml.CLOCK_GRAPHICS, nvml.PSTATE_0)
 		leastMHz, mostMHz = int(least), int(most)
@@ -18,16 +17,13 @@ func GPUClockRange(uuid string) (leastMHz, mostMHz int, err error) {
 	return leastMHz, mostMHz, err
 }
 
-// LockGPUClock holds the clock of a GPU at the supported one that is nearest, until UnlockGPUClock
-// or the end of the driver. The library does not tell what was locked before.
-func LockGPUClock(uuid string, mhz int) error {
+func lockNVMLClock(uuid string, mhz int) error {
 	return onGPU(uuid, "nvmlDeviceSetGpuLockedClocks", func(d nvml.Device) error {
 		return mayFail("lock its clock", d.SetGpuLockedClocks(uint32(mhz), uint32(mhz)))
 	})
 }
 
-// UnlockGPUClock leaves the clock of a GPU to its driver.
-func UnlockGPUClock(uuid string) error {
+func unlockNVMLClock(uuid string) error {
 	return onGPU(uuid, "nvmlDeviceResetGpuLockedClocks", func(d nvml.Device) error {
 		return mayFail("unlock its clock", d.ResetGpuLockedClocks())
 	})

@@ -4,21 +4,15 @@ package energy
 
 import "errors"
 
-// OpenGPUs says that this build has no access to the meters of GPUs.
-func OpenGPUs() ([]GPUMeters, error) {
-	return nil, errors.New("meters of GPUs are unavailable: built without CUDA (make cuda)")
+// NVML says that this build has no access to meters and clocks of GPUs.
+func NVML() Library {
+	noMeters := errors.New("meters of GPUs are unavailable: built without CUDA (make cuda)")
+	noClocks := errors.New("clocks of GPUs are unavailable: built without CUDA (make cuda)")
+	return Library{
+		Open:        func() ([]GPUMeters, error) { return nil, noMeters },
+		Close:       func() error { return nil },
+		ClockRange:  func(string) (leastMHz, mostMHz int, err error) { return 0, 0, noClocks },
+		LockClock:   func(string, int) error { return noClocks },
+		UnlockClock: func(string) error { return noClocks },
+	}
 }
-
-// CloseGPUs does nothing in this build.
-func CloseGPUs() error { return nil }
-
-var errNoClocks = errors.New("clocks of GPUs are unavailable: built without CUDA (make cuda)")
-
-// GPUClockRange says that this build sets no clocks of GPUs.
-func GPUClockRange(string) (leastMHz, mostMHz int, err error) { return 0, 0, errNoClocks }
-
-// LockGPUClock says that this build sets no clocks of GPUs.
-func LockGPUClock(string, int) error { return errNoClocks }
-
-// UnlockGPUClock says that this build sets no clocks of GPUs.
-func UnlockGPUClock(string) error { return errNoClocks }

@@ -176,7 +176,7 @@ func TestDescriptionOfGPUs(t *testing.T) {
 // once, and does not end the process.
 func TestCloseWithoutOpen(t *testing.T) {
 	for range 2 {
-		if err := CloseGPUs(); err != nil {
+		if err := closeNVML(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -202,22 +202,22 @@ func TestLockedClocks(t *testing.T) {
 			}
 		}
 	}
-	if least, most, err := GPUClockRange(uuid); least != 345 || most != 1980 || err != nil {
+	if least, most, err := nvmlClockRange(uuid); least != 345 || most != 1980 || err != nil {
 		t.Errorf("from %d to %d MHz (%v), want 345 to 1980", least, most, err)
 	}
-	if err := LockGPUClock(uuid, 900); err != nil {
+	if err := lockNVMLClock(uuid, 900); err != nil {
 		t.Error(err)
 	}
 	shows(900)
-	if err := UnlockGPUClock(uuid); err != nil {
+	if err := unlockNVMLClock(uuid); err != nil {
 		t.Error(err)
 	}
 	shows(1755)
-	if err := LockGPUClock("GPU-1", 900); err == nil || err.Error() != "find GPU GPU-1: Not Found" {
+	if err := lockNVMLClock("GPU-1", 900); err == nil || err.Error() != "find GPU GPU-1: Not Found" {
 		t.Errorf("a GPU that is not there: %v", err)
 	}
 	t.Setenv("TESTNVML", "devices=2,root=0")
-	for _, err := range []error{LockGPUClock(uuid, 900), UnlockGPUClock(uuid)} {
+	for _, err := range []error{lockNVMLClock(uuid, 900), unlockNVMLClock(uuid)} {
 		if err == nil || !strings.Contains(err.Error(), uuid) || !strings.HasSuffix(err.Error(), "lock its clock: only root may; run as root") {
 			t.Errorf("without the rights: %v", err)
 		}

@@ -175,10 +175,10 @@ func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.V
 	task, device := &p.Graph.Tasks[t], &p.Platform.Devices[d]
 	k, _ := c.kernels.Lookup(task.Op)
 	if cost.Variant == "" {
-		return k.DefaultFor(device.Kind), nil
+		return k.DefaultFor(device.Code()), nil
 	}
-	v, ok := k.VariantFor(device.Kind, task.Type, cost.Variant)
-	if !ok || v.Kind == kernels.CPU && !v.RunsHere() {
+	v, ok := k.VariantFor(device.Code(), task.Type, cost.Variant)
+	if !ok || v.RunsOn(kernels.GoCode) && !v.RunsHere() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan, its model for device %q or the options name",
 			k.Op, cost.Variant, device.Name)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 )
 
@@ -149,7 +149,7 @@ func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) e
 	if err := c.measurePower(); err != nil {
 		return fmt.Errorf("measure the power of %q: %w", c.cpu.Name, err)
 	}
-	points := pointsOf(specs, c.opt.Variants, c.cpu.Kind, 0)
+	points := pointsOf(specs, c.opt.Variants, c.cpu.Code(), 0)
 	return c.measurePoints(c.cpu, points, c.measureCall)
 }
 
@@ -193,20 +193,20 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 	return specs, nil
 }
 
-// pointsOf lists the variants of calls that a device of a kind and compute capability runs,
+// pointsOf lists the variants of calls that a device of a code and capability runs,
 // sorted. It leaves out variants of libraries that are not installed. It also leaves out calls
 // whose element count is too small for their operands: asking such a call for its workspace would
 // panic.
-func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
+func pointsOf(specs []*kernels.Spec, variants []string, code string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
 		k, _ := operation(spec.Op)
 		var run []*kernels.Variant
 		for i := range k.Variants {
 			v := &k.Variants[i]
-			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
+			runs := v.RunsOn(code) && v.For(spec.Type) && v.Capability <= capability && (code != kernels.GoCode || v.RunsHere())
 			named := variants == nil || slices.Contains(variants, v.Name)
-			if runs && named && v.Fits(spec) == nil && (v.Library == "" || CheckLibrary(v.Library) == nil) {
+			if runs && named && v.Fits(spec) == nil && (v.Library == "" || checkLibrary(v.Library) == nil) {
 				run = append(run, v)
 			}
 		}
@@ -289,7 +289,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 			c.result.TooLarge++
 			continue
 		}
-		if errors.Is(err, cuda.ErrRefused) {
+		if errors.Is(err, offload.ErrRefused) {
 			c.result.Refused = append(c.result.Refused, fmt.Errorf("%s %s of %s on %s: %w", call.model.Op, call.model.Variant, call.model.Shape, d.Name, err))
 			continue
 		}

@@ -80,7 +80,7 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 	}
 	before := s.firstUse.Kernels
 	s.loaded = loadedBefore(c.platform.Models, dev.Name, c.opt.Resume)
-	points := pointsOf(specs, c.opt.Variants, dev.Kind, s.properties.Capability)
+	points := pointsOf(specs, c.opt.Variants, dev.Code(), s.properties.Capability)
 	err := c.measurePoints(dev, points, func(pt *point, active int, budget time.Duration) (m platform.Model, err error) {
 		err = s.do(func() error {
 			m, err = c.measureOn(s, dev, pt, active, budget)

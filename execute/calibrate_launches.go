@@ -82,7 +82,7 @@ func (s *station) elementwise(n int) (*deviceCall, error) {
 // standardCall binds zeroed operands, one behind the other in the arena, to the kernel's default
 // variant for the device.
 func (s *station) standardCall(k *kernels.Kernel, spec *kernels.Spec) (*deviceCall, error) {
-	v := k.DefaultFor(s.platform.Devices[s.id].Kind)
+	v := k.DefaultFor(s.platform.Devices[s.id].Code())
 	if v == nil {
 		return nil, fmt.Errorf("%s has no variant for devices of kind %q", k.Op, s.platform.Devices[s.id].Kind)
 	}

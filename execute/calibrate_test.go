@@ -12,7 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -122,8 +122,8 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := map[string][]string{}
-	for _, p := range pointsOf(specs, nil, "cpu", 0) {
-		if p.variant.Kind != kernels.CPU {
+	for _, p := range pointsOf(specs, nil, kernels.GoCode, 0) {
+		if !p.variant.RunsOn(kernels.GoCode) {
 			t.Errorf("%s: %s on a core", p.kernel.Op, p.variant.Name)
 		}
 		of[p.model.Op+p.model.Shape] = append(of[p.model.Op+p.model.Shape], p.variant.Name)
@@ -136,8 +136,8 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 	if len(of) != len(specs) {
 		t.Errorf("%d of %d calls are measured", len(of), len(specs))
 	}
-	for _, p := range pointsOf(specs, nil, "cuda", 75) {
-		if p.variant.Kind != kernels.CUDA || p.variant.Capability > 75 {
+	for _, p := range pointsOf(specs, nil, kernels.CUDACode, 75) {
+		if p.variant.Code != kernels.CUDACode || p.variant.Capability > 75 {
 			t.Errorf("%s: %s on a GPU of capability 7.5", p.kernel.Op, p.variant.Name)
 		}
 	}
@@ -157,10 +157,10 @@ func TestTooLargeForAVariant(t *testing.T) {
 		}
 		return []*kernels.Spec{s}
 	}
-	if points := pointsOf(dense(1<<31), nil, "cuda", 90); len(points) != 0 {
+	if points := pointsOf(dense(1<<31), nil, kernels.CUDACode, 90); len(points) != 0 {
 		t.Errorf("%d variants of a product of 2^31 taps are measured, the first is %s", len(points), points[0].variant.Name)
 	}
-	if len(pointsOf(dense(5), nil, "cuda", 90)) == 0 {
+	if len(pointsOf(dense(5), nil, kernels.CUDACode, 90)) == 0 {
 		t.Error("no variant of a product of 5 taps is measured")
 	}
 }
@@ -173,12 +173,12 @@ func TestRefusedCallsAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := pointsOf(specs, []string{"ref"}, "cpu", 0)
+	points := pointsOf(specs, []string{"ref"}, kernels.GoCode, 0)
 	c := &calibrator{platform: copyOf(p), opt: CalibrateOptions{Platform: p}}
 	refused := &points[1]
 	err = c.measurePoints(&c.platform.Devices[0], points, func(pt *point, active int, _ time.Duration) (platform.Model, error) {
 		if pt == refused {
-			return platform.Model{}, fmt.Errorf("bind: %w", cuda.ErrRefused)
+			return platform.Model{}, fmt.Errorf("bind: %w", offload.ErrRefused)
 		}
 		m := pt.model
 		m.Device, m.Active, m.MedianNs, m.Count = "cpu", active, 1, 1
@@ -191,7 +191,7 @@ func TestRefusedCallsAreLeftOut(t *testing.T) {
 		t.Errorf("%d calls were measured, want all %d but one", c.result.Measured, n)
 	}
 	told := c.result.Refused
-	if len(told) != 1 || !errors.Is(told[0], cuda.ErrRefused) || !strings.Contains(told[0].Error(), refused.model.Op+" ref of "+refused.model.Shape) {
+	if len(told) != 1 || !errors.Is(told[0], offload.ErrRefused) || !strings.Contains(told[0].Error(), refused.model.Op+" ref of "+refused.model.Shape) {
 		t.Errorf("refused: %v", told)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/cuda"
 	"dahl/kernels"
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -24,7 +24,7 @@ import (
 func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platform {
 	t.Helper()
 	p := cudaNode(t, cores, gpus)
-	if err := CheckLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
+	if err := checkLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
 	runtime.LockOSThread() // the thread ends with the test
-	d, err := openCUDA(0, libraryNode(t, kernels.CuBLASLt, 1, 1), 1)
+	d, err := openFirst(libraryNode(t, kernels.CuBLASLt, 1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 		call.args = append(call.args, deviceOperand{base: base + 2, buffer: &dag.Buffer{Type: dag.Float32, Shape: shape}, mode: mode})
 	}
 	_, err = d.bind(&call)
-	if !errors.Is(err, kernelcode.ErrRefused) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "variant cublaslt of dense.dx: cuBLASLt has no algorithm in float32 for 3×7 by 7×5") {
+	if !errors.Is(err, offload.ErrRefused) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "variant cublaslt of dense.dx: cuBLASLt has no algorithm in float32 for 3×7 by 7×5") {
 		t.Errorf("error %v", err)
 	}
 }

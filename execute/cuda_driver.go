@@ -43,8 +43,12 @@ type cudaCall struct {
 	after   cuda.Launches
 }
 
-// openCUDA opens a CUDA device, by its index in the driver library, for a memory of the platform.
-func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, error) {
+// cudaBackend is the driver of CUDA devices.
+var cudaBackend = backend{open: oneUnit(openCUDA), gpus: cudaGPUs, library: cudaLibrary}
+
+// openCUDA opens a CUDA device of a platform, by its ordinal.
+func openCUDA(p *platform.Platform, dev *platform.Device) (driver, error) {
+	index, m := dev.Ordinal, dev.Memory
 	n, err := cuda.Count()
 	if err != nil {
 		return nil, err
@@ -68,7 +72,7 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 	for i := range p.Devices {
 		other := &p.Devices[i]
-		if !other.IsNumbered() || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
+		if other.Driver() != platform.CUDADriver || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
 			continue
 		}
 		if _, ok := p.Route(m, other.Memory); !ok {

@@ -17,6 +17,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/cuda"
+	"dahl/kernels"
 	"dahl/platform"
 )
 
@@ -37,12 +38,15 @@ func cudaNode(t testing.TB, cores, gpus int) *platform.Platform {
 	return p
 }
 
+// openFirst opens the first CUDA device of a node.
+func openFirst(p *platform.Platform) (driver, error) { return openCUDA(p, &p.Devices[1]) }
+
 func TestCUDAIsADriver(t *testing.T) {
 	p := cudaNode(t, 1, 1)
 	for _, test := range driverTests {
 		t.Run(test.name, func(t *testing.T) {
 			runtime.LockOSThread() // the thread ends with the test
-			d, err := openCUDA(0, p, 1)
+			d, err := openFirst(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +55,7 @@ func TestCUDAIsADriver(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			test.run(newDriverUnderTest(t, "cuda", d))
+			test.run(newDriverUnderTest(t, kernels.CUDACode, d))
 		})
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"dahl/execute/cuda"
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
-// LibraryFile is the file of a library of GPU kernels that was found; the error says why there is none.
-func LibraryFile(name string) (string, error) {
+// cudaLibrary is the file of a library of GPU kernels that was found; the error says why there is none.
+func cudaLibrary(name string) (string, error) {
 	l, err := cuda.Load(name)
 	if err != nil {
 		return "", err
@@ -19,16 +19,10 @@ func LibraryFile(name string) (string, error) {
 	return l.Name, nil
 }
 
-// CheckLibrary says why a library of GPU kernels, such as kernels.CuBLAS, cannot be loaded; nil: it can.
-func CheckLibrary(name string) error {
-	_, err := cuda.Load(name)
-	return err
-}
-
 // bindLibrary prepares a library's call. It also gives a handle to each stream that may issue the
 // call, since handles allocate. It returns the library's index in the driver. With an error it
 // returns what was prepared before.
-func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
+func (d *cudaDriver) bindLibrary(name string, from offload.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
 	library, err := cuda.Load(name)
 	if err != nil {
 		return 0, nil, err

@@ -9,8 +9,8 @@ import (
 	"dahl/execute/cuda"
 )
 
-// GPUs lists the GPUs that the CUDA driver shows. It fails where there is none, and says why.
-func GPUs() ([]GPU, error) {
+// cudaGPUs lists the GPUs that the CUDA driver shows. It fails where there is none, and says why.
+func cudaGPUs() ([]GPU, error) {
 	n, err := cuda.Count()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU can be found: %w", err)
@@ -20,9 +20,13 @@ func GPUs() ([]GPU, error) {
 	}
 	gpus := make([]GPU, n)
 	for i := range gpus {
-		if gpus[i], err = cuda.PropertiesOf(i); err != nil {
+		p, err := cuda.PropertiesOf(i)
+		if err != nil {
 			return nil, fmt.Errorf("properties of GPU %d: %w", i, err)
 		}
+		float32s, float64s := p.FlopsPerSec()
+		gpus[i] = GPU{Name: p.Name, PCIBus: p.PCIBus, Capability: p.Capability, MemoryBytes: p.MemoryBytes, L2Bytes: p.L2Bytes,
+			Float32FlopsPerSec: float32s, Float64FlopsPerSec: float64s, BytesPerSec: p.BytesPerSec()}
 	}
 	return gpus, nil
 }

@@ -1,47 +1,43 @@
 package execute
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
-	"dahl/execute/cuda"
 	"dahl/platform"
 )
 
-// GPU is a device that the CUDA driver shows.
-type GPU = cuda.Properties
-
-// unitsPerProcessor is how many fused multiply-adds one multiprocessor ends in a cycle, in
-// float32 and float64, by compute capability (NVIDIA, CUDA C++ programming guide, arithmetic
-// instructions). A capability that is not listed counts as the nearest one below.
-var unitsPerProcessor = []struct{ capability, float32, float64 int }{
-	{70, 64, 32}, {75, 64, 2}, {80, 64, 32}, {86, 128, 2}, {89, 128, 2},
-	{90, 128, 64}, {100, 128, 64}, {103, 128, 2}, {120, 128, 2},
+// GPU is a device that a driver shows. A number that the driver does not tell is zero.
+type GPU struct {
+	Kind        string // of the device, as package platform calls it
+	Name        string
+	PCIBus      string // domain:bus:device.function
+	Capability  int    // in the numbers of the code that it runs; 90 is CUDA's 9.0
+	MemoryBytes int64
+	L2Bytes     int64
+	// The peak speeds, without tensor cores, and the peak bandwidth of the memory.
+	Float32FlopsPerSec, Float64FlopsPerSec, BytesPerSec float64
 }
 
-// flopsPerSec is the peak speed without tensor cores: multiprocessors times clock times fused
-// multiply-adds, each of two operations.
-func flopsPerSec(g *GPU) (float32s, float64s float64) {
-	units := unitsPerProcessor[0]
-	for _, u := range unitsPerProcessor {
-		if u.capability <= g.Capability {
-			units = u
+// GPUs lists the GPUs that the drivers show, those of a kind in the order of their ordinals. It
+// fails where there is none, and says why.
+func GPUs() (gpus []GPU, err error) {
+	for k, b := range eachBackend {
+		if b.gpus == nil {
+			continue
 		}
+		of, none := b.gpus()
+		for i := range of {
+			of[i].Kind = k.Name
+		}
+		gpus, err = append(gpus, of...), errors.Join(err, none)
 	}
-	cycles := float64(g.Processors) * g.ClockHz
-	if cycles == 0 {
-		return guessGPUFlopsPerSec, guessGPUFlopsPerSec / 32
+	if gpus != nil {
+		return gpus, nil
 	}
-	return 2 * float64(units.float32) * cycles, 2 * float64(units.float64) * cycles
-}
-
-// bytesPerSec is the peak bandwidth of the memory, which moves data at both edges of
-// its clock.
-func bytesPerSec(g *GPU) float64 {
-	if g.MemoryHz == 0 || g.MemoryBits == 0 {
-		return guessGPUBytesPerSec
-	}
-	return 2 * g.MemoryHz * float64(g.MemoryBits) / 8
+	return nil, err
 }
 
 // The driver does not tell these numbers of a GPU and its link. Calibration measures them.
@@ -55,9 +51,9 @@ const (
 	guessGPUBusyWatts    = 250
 )
 
-// AddGPUs adds the GPUs that the CUDA driver shows to a platform: gpu0 … with memories hbm0 … and
+// AddGPUs adds the GPUs that the drivers show to a platform: gpu0 … with memories hbm0 … and
 // links pcie0 … to the host memory. Sizes and names come from the driver. Speeds and bandwidths
-// are peaks, computed from clocks and widths. Links and powers are guesses. AddGPUs fails where
+// are peaks. Links and powers are guesses. AddGPUs fails where
 // there is no GPU, and says why.
 func AddGPUs(p *platform.Platform) error {
 	gpus, err := GPUs()
@@ -68,18 +64,20 @@ func AddGPUs(p *platform.Platform) error {
 }
 
 func addGPUs(p *platform.Platform, gpus []GPU) error {
-	host := p.HostMemory()
+	host, ordinals := p.HostMemory(), map[string]int{} // by kind
 	for i := range gpus {
 		g := &gpus[i]
 		memory, link := platform.MemoryID(len(p.Memories)), platform.LinkID(len(p.Links))
-		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: bytesPerSec(g)})
-		float32s, float64s := flopsPerSec(g)
+		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: cmp.Or(g.BytesPerSec, guessGPUBytesPerSec)})
 		p.Devices = append(p.Devices, platform.Device{
-			Name: fmt.Sprintf("gpu%d", i), Kind: platform.CUDA, Count: 1, Memory: memory, Ordinal: i,
-			FlopsPerSec: map[string]float64{"float32": float32s, "float64": float64s}, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
+			Name: fmt.Sprintf("gpu%d", i), Kind: g.Kind, Count: 1, Memory: memory, Ordinal: ordinals[g.Kind],
+			FlopsPerSec: map[string]float64{
+				"float32": cmp.Or(g.Float32FlopsPerSec, guessGPUFlopsPerSec), "float64": cmp.Or(g.Float64FlopsPerSec, guessGPUFlopsPerSec/32)},
+			L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
 			CopyEnginesIn: 1, CopyEnginesOut: 1,
 			IdleWatts: guessGPUIdleWatts, Busy: platform.BusyPower{UnitWatts: guessGPUBusyWatts}, PowerSource: platform.Guess,
 		})
+		ordinals[g.Kind]++
 		p.Links = append(p.Links, platform.Link{Name: fmt.Sprintf("pcie%d", i), BandwidthBytesPerSec: guessLinkBytesPerSec,
 			Latency: guessLinkLatency, Sharing: platform.Duplex})
 		p.Routes = append(p.Routes, platform.Route{From: host, To: memory, Links: []platform.LinkID{link}})

@@ -128,7 +128,8 @@ func newContents(spec *kernels.Spec) *operandContents {
 }
 
 func (c *operandContents) of(set, operand int) []byte {
-	sign := signed(c.spec.Op, operand)
+	k, _ := operation(c.spec.Op)
+	sign := k.Operands[operand].Input
 	if set %= drawnSets; !sign {
 		set = 0
 	}

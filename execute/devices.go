@@ -26,6 +26,41 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*layout.Layout {
 	return layouts
 }
 
+// backend is what this program knows of devices that one driver opens.
+type backend struct {
+	// open opens the driver of a device. A driver that reports finished work calls notify.
+	open func(o *opener, dev *platform.Device, notify func()) (driver, error)
+	// gpus lists the devices that this machine has; nil: they are no part of a machine.
+	gpus func() ([]GPU, error)
+	// library finds the file of a library of kernels; nil: there are no libraries.
+	library func(name string) (file string, err error)
+}
+
+// backends are the drivers of devices, by platform.Kind.Driver.
+var backends = map[string]backend{
+	platform.CUDADriver:     cudaBackend,
+	platform.EmulatedDriver: {open: openEmulated},
+}
+
+// eachBackend yields the backends in the order of the kinds that they open.
+func eachBackend(yield func(platform.Kind, backend) bool) {
+	for _, k := range platform.Kinds() {
+		if b, ok := backends[k.Driver]; ok && !yield(k, b) {
+			return
+		}
+	}
+}
+
+// oneUnit refuses devices of several units before it opens one.
+func oneUnit(open func(p *platform.Platform, dev *platform.Device) (driver, error)) func(*opener, *platform.Device, func()) (driver, error) {
+	return func(o *opener, dev *platform.Device, _ func()) (driver, error) {
+		if dev.Count > 1 {
+			return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, o.platform.Memories[dev.Memory].Name)
+		}
+		return open(o.platform, dev)
+	}
+}
+
 // opener opens the drivers of a platform's devices, and has what emulated devices share.
 type opener struct {
 	platform  *platform.Platform
@@ -41,14 +76,7 @@ func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int
 
 // open opens the driver of a device. A driver that reports finished work calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
-	p, m := o.platform, dev.Memory
-	if !dev.IsNumbered() {
-		return openEmulated(o, dev, notify), nil
-	}
-	if dev.Count > 1 {
-		return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[m].Name)
-	}
-	return openCUDA(dev.Ordinal, p, m)
+	return backends[dev.Driver()].open(o, dev, notify)
 }
 
 // openDevices starts a device for every memory with lanes of its own.

@@ -86,7 +86,7 @@ type deviceProperties struct {
 	Name          string
 	CapacityBytes int64 // in all; 0: not limited
 	FreeBytes     int64 // before anything was reserved
-	Capability    int   // of CUDA: 10·major + minor; 0: none
+	Capability    int   // in the numbers of its code, as kernels.Variant.Capability; 0: none
 	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
 }
 

@@ -18,7 +18,7 @@ import (
 type driverUnderTest struct {
 	driver
 	t                testing.TB
-	kind             string // of the device
+	code             string // that the device runs
 	compute, in, out streamID
 }
 
@@ -87,9 +87,9 @@ func (d *driverUnderTest) move(s streamID, to, from plane, rows, rowBytes int64)
 	d.must(d.copy(s, &deviceCopy{to: to, from: from, rows: rows, rowBytes: rowBytes, bytes: rows * rowBytes, first: true}))
 }
 
-func newDriverUnderTest(t testing.TB, kind string, d driver) *driverUnderTest {
+func newDriverUnderTest(t testing.TB, code string, d driver) *driverUnderTest {
 	t.Helper()
-	u := &driverUnderTest{driver: d, t: t, kind: kind}
+	u := &driverUnderTest{driver: d, t: t, code: code}
 	for i, s := range []*streamID{&u.compute, &u.in, &u.out} {
 		var err error
 		*s, err = d.newStream(i > 0)
@@ -278,7 +278,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
 	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
 	kernel, _ := kernels.KernelByName("dense")
-	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.kind), least: time.Microsecond}
+	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.code), least: time.Microsecond}
 	reference := kernels.Call{}
 	var host, device [][]byte
 	rng := rand.New(rand.NewPCG(3, 37))
@@ -333,13 +333,13 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
 	t.Helper()
 	p := emulatedPlatform(t)
-	d := openEmulated(&opener{platform: p, emulation: map[string]Emulation{p.Devices[1].Name: traits}}, &p.Devices[1], func() {})
+	d, _ := openEmulated(&opener{platform: p, emulation: map[string]Emulation{p.Devices[1].Name: traits}}, &p.Devices[1], func() {})
 	t.Cleanup(func() {
 		if err := d.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return newDriverUnderTest(t, "emulated", d)
+	return newDriverUnderTest(t, kernels.GoCode, d)
 }
 
 func TestEmulatedIsADriver(t *testing.T) {
@@ -379,7 +379,7 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 	x := u.memory(b.Bytes())
 	kernel, _ := kernels.KernelByName("relu.dx")
 	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
-	call := &deviceCall{spec: spec, variant: kernel.DefaultFor("emulated"), least: 70 * time.Microsecond}
+	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(kernels.GoCode), least: 70 * time.Microsecond}
 	for i, o := range kernel.Operands {
 		buf, mode := *b, dag.Read
 		if i == 0 {

@@ -89,10 +89,10 @@ type emulatedCall struct {
 }
 
 // openEmulated opens an emulated device. notify is called from other goroutines.
-func openEmulated(o *opener, dev *platform.Device, notify func()) *emulated {
+func openEmulated(o *opener, dev *platform.Device, notify func()) (driver, error) {
 	d := &emulated{opener: o, memory: dev.Memory, traits: o.emulation[dev.Name], fault: dev.Fault, notify: notify, epoch: time.Now()}
 	d.states = newEmulatedStates(d)
-	return d
+	return d, nil
 }
 
 func (d *emulated) properties() deviceProperties {

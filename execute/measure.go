@@ -124,16 +124,8 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 	return b
 }
 
-// signed says whether an operand has both signs in training and a kernel may branch on them: a
-// layer's input x. Other operands must stay positive, such as a sum of exponentials or the second
-// moment of Adam.
-func signed(op string, operand int) bool {
-	k, ok := operation(op)
-	return ok && k.Operands[operand].Name == "x" && k.Operands[operand].Kind == kernels.Real
-}
-
 // fill gives an operand contents that any kernel accepts: reals and scalars in (0, 1), or in (-1,
-// 1) if they are signed, pixels and masks of 0 and 1, indices 0. A mask selects a position of a
+// 1) if they are signed, as inputs of layers, pixels and masks of 0 and 1, indices 0. A mask selects a position of a
 // window, and all pools of our models have at least two.
 func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	scale, shift := 1.0, 0.0

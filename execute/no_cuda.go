@@ -11,14 +11,9 @@ import (
 
 var errNoCUDA = errors.New("this dahl was built without CUDA; build it with make cuda")
 
-// GPUs fails, since this program was built without the tag cuda.
-func GPUs() ([]GPU, error) { return nil, fmt.Errorf("no GPU can be found: %w", errNoCUDA) }
-
-// openCUDA fails for the same reason.
-func openCUDA(int, *platform.Platform, platform.MemoryID) (driver, error) { return nil, errNoCUDA }
-
-// LibraryFile fails for the same reason.
-func LibraryFile(string) (string, error) { return "", errNoCUDA }
-
-// CheckLibrary fails for the same reason.
-func CheckLibrary(string) error { return errNoCUDA }
+// cudaBackend fails, since this program was built without the tag cuda.
+var cudaBackend = backend{
+	open:    oneUnit(func(*platform.Platform, *platform.Device) (driver, error) { return nil, errNoCUDA }),
+	gpus:    func() ([]GPU, error) { return nil, fmt.Errorf("no GPU can be found: %w", errNoCUDA) },
+	library: func(string) (string, error) { return "", errNoCUDA },
+}

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -27,13 +28,35 @@ func tableOf(d *schedule.Decision) *kernels.Table {
 	return cmp.Or(t.Kernels, builtin())
 }
 
+// LibraryFile is the file of a library of kernels, such as kernels.CuBLAS, that a driver has found;
+// the error says why there is none.
+func LibraryFile(name string) (file string, err error) {
+	for _, b := range eachBackend {
+		if b.library == nil {
+			continue
+		}
+		found, none := b.library(name)
+		if none == nil {
+			return found, nil
+		}
+		err = errors.Join(err, none)
+	}
+	return "", err
+}
+
+// checkLibrary says why a library of kernels cannot be loaded; nil: it can.
+func checkLibrary(name string) error {
+	_, err := LibraryFile(name)
+	return err
+}
+
 // CheckVariant reports why no operation can run a variant on this machine: the variant needs a
 // library that is not installed. bind finds out whether a device has everything that a variant
 // needs.
 func CheckVariant(name string) error {
 	for _, k := range kernels.Kernels() {
 		if v, ok := k.Variant(name); ok && v.Library != "" {
-			if err := CheckLibrary(v.Library); err != nil {
+			if err := checkLibrary(v.Library); err != nil {
 				return fmt.Errorf("variant %s: %w", name, err)
 			}
 			break

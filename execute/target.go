@@ -28,20 +28,21 @@ type Target struct {
 // operations (feed, fetch) run on processors only.
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
+	of, _ := platform.KindByName(kind) // one that is not known runs no code
 	table := cmp.Or(t.Kernels, builtin())
 	k, ok := table.Lookup(task.Op)
 	switch {
-	case !ok || k.Host && isProcessor(kind):
+	case !ok || k.Host && of.Processor:
 		return []schedule.Offer{{}}
 	case k.Host:
 		return nil
 	}
-	standard := k.DefaultFor(kind)
+	standard := k.DefaultFor(of.Code)
 	if standard == nil {
 		return nil
 	}
 	spec, align := specOf(g, id), int64(alignBytes)
-	if !isProcessor(kind) {
+	if !of.Processor {
 		align = deviceAlign
 	}
 	valid := table.Validate(spec) == nil // otherwise New says what is wrong
@@ -55,7 +56,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 		return o
 	}
-	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok && (!valid || asked.Takes == nil || asked.Takes(spec) == nil) {
+	if asked, ok := k.VariantFor(of.Code, task.Type, t.Variant); ok && (!valid || asked.Takes == nil || asked.Takes(spec) == nil) {
 		return []schedule.Offer{offer(asked)}
 	}
 	offers := []schedule.Offer{{}}
@@ -64,7 +65,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	}
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if !v.RunsOn(kind) || t.Here && v == standard || valid && v != standard && v.Fits(spec) != nil {
+		if !v.RunsOn(of.Code) || t.Here && v == standard || valid && v != standard && v.Fits(spec) != nil {
 			continue
 		}
 		o := offer(v)
@@ -74,12 +75,6 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 	}
 	return offers
-}
-
-// isProcessor reports whether the units of a kind of devices are cores of the host.
-func isProcessor(kind string) bool {
-	k, err := platform.KindByName(kind)
-	return err == nil && k.Processor
 }
 
 // Runnable is a platform as this program executes it. A device with a memory of its own gets one

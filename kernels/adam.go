@@ -25,7 +25,7 @@ var adam = Kernel{
 	Op: "adam", Doc: "m, v = moments of g; w -= lr·m̂/(√v̂ + eps), of the shrunk w where the decay is decoupled",
 	Operands: []Operand{
 		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "hyper"),
-		updates("m", "..."), updates("v", "..."),
+		updates("m", "..."), updates("v", "...").positive(),
 	},
 	Params: []string{"beta1", "beta2", "eps", "weight_decay", "decoupled"},
 	Whole:  "hyper",

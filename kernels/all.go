@@ -94,7 +94,8 @@ func (k *Kernel) clone() Kernel {
 	c := *k
 	c.Operands, c.Params, c.Variants = slices.Clone(k.Operands), slices.Clone(k.Params), slices.Clone(k.Variants)
 	for i := range c.Operands {
-		c.Operands[i].Modes = slices.Clone(c.Operands[i].Modes)
+		o := &c.Operands[i]
+		o.Modes, o.Values.Often = slices.Clone(o.Modes), slices.Clone(o.Values.Often)
 	}
 	for i := range c.Variants {
 		c.Variants[i].Types = slices.Clone(c.Variants[i].Types)

@@ -108,7 +108,7 @@ var batchNormStats = Kernel{
 	Operands: []Operand{
 		writes("k", Real, "4 c"), updates("mean", "c"), updates("variance", "c"),
 		{Name: "tracked", Kind: Wide, Dims: "1", Modes: []dag.Mode{dag.ReadWrite}},
-		reads("s", Real, "n c"), reads("q", Real, "n c"), reads("weight", Real, "c"), reads("bias", Real, "c"),
+		reads("s", Real, "n c"), reads("q", Real, "n c").positive(), reads("weight", Real, "c"), reads("bias", Real, "c"),
 	},
 	Params: []string{"pixels", "eps", "momentum"}, Whole: "n",
 	Check: func(s *Spec) error {
@@ -125,7 +125,7 @@ var batchNormStats = Kernel{
 var batchNormRunning = Kernel{
 	Op: "batchnorm.running", Doc: "k of batchnorm from the running mean and variance",
 	Operands: []Operand{
-		writes("k", Real, "4 c"), reads("mean", Real, "c"), reads("variance", Real, "c"), reads("weight", Real, "c"), reads("bias", Real, "c"),
+		writes("k", Real, "4 c"), reads("mean", Real, "c"), reads("variance", Real, "c").positive(), reads("weight", Real, "c"), reads("bias", Real, "c"),
 	},
 	Params: []string{"eps"}, Check: checkNormal, Flops: perElement(4, 1),
 	Variants: withRef("in float64", batchNormRunningRef[float32], batchNormRunningRef[float64],
@@ -136,7 +136,7 @@ var batchNormFold = Kernel{
 	Op: "batchnorm.fold", Doc: "filters wk and biases bk of a channels-last convolution that also normalises by the running mean and variance",
 	Operands: []Operand{
 		writes("wk", Real, "i j c f"), writes("bk", Real, "f"), reads("w", Real, "f c i j"),
-		reads("mean", Real, "f"), reads("variance", Real, "f"), reads("weight", Real, "f"), reads("bias", Real, "f"), optional(reads("b", Real, "f")),
+		reads("mean", Real, "f"), reads("variance", Real, "f").positive(), reads("weight", Real, "f"), reads("bias", Real, "f"), optional(reads("b", Real, "f")),
 	},
 	Params: []string{"eps"}, Whole: "i j c", Check: checkNormal, Flops: perElement(1, 0),
 	Variants: withRef("filter by filter", batchNormFoldRef[float32], batchNormFoldRef[float64],

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // On CUDA devices a call of several blocks, the groups of a convolution, is the calls of its blocks one after the other.
@@ -35,20 +35,20 @@ func blockDimsOf(k *Kernel) (b blockDims, ok bool) {
 func (k *Kernel) eachBlock() {
 	b, ok := blockDimsOf(k)
 	for i := range k.Variants {
-		if v := &k.Variants[i]; ok && v.Kind == CUDA && v.Library == "" {
+		if v := &k.Variants[i]; ok && v.Code == CUDACode && v.Library == "" {
 			launches, workspace := v.Launches, v.WorkspaceBytes
-			v.Launches = func(c *DeviceCall) []cuda.Launch { return b.launches(c, launches) }
+			v.Launches = func(c *DeviceCall) []offload.Launch { return b.launches(c, launches) }
 			v.WorkspaceBytes = func(s *Spec) int64 { return workspace(b.specOf(s)) }
 		}
 	}
 }
 
-func (b *blockDims) launches(c *DeviceCall, one func(*DeviceCall) []cuda.Launch) []cuda.Launch {
+func (b *blockDims) launches(c *DeviceCall, one func(*DeviceCall) []offload.Launch) []offload.Launch {
 	number := int(c.Params[b.at])
 	if number == 1 {
 		return one(c)
 	}
-	var all []cuda.Launch
+	var all []offload.Launch
 	for g := range number {
 		block := *c
 		block.Params = slices.Clone(c.Params)

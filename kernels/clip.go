@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -116,13 +116,13 @@ type squaresParams struct {
 
 // squaresOnCUDA is a sum per block, and a sum of these where there are several.
 func squaresOnCUDA() []Variant {
-	all := onCUDA("four elements per thread, a tree per block, and one of the blocks", func(c *DeviceCall) []cuda.Launch {
+	all := onCUDA("four elements per thread, a tree per block, and one of the blocks", func(c *DeviceCall) []offload.Launch {
 		blocks := 0
-		launches := func(partial uint64) []cuda.Launch {
-			return elementwise([]*DeviceArg{&c.Args[1]}, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+		launches := func(partial uint64) []offload.Launch {
+			return elementwise([]*DeviceArg{&c.Args[1]}, 0, func(r rowsParams, o []stridedParams) offload.Launch {
 				p := squaresParams{r, o[0], partial + 8*uint64(blocks)}
 				blocks += gridOf(int(r.Total))
-				return cuda.Launch{Module: "elementwise", Symbol: c.symbol("squares"), Params: cuda.Params(p)}
+				return offload.Launch{Module: "elementwise", Symbol: c.symbol("squares"), Params: offload.Params(p)}
 			})
 		}
 		if l := launches(c.Args[0].Addr); blocks == 1 {
@@ -130,8 +130,8 @@ func squaresOnCUDA() []Variant {
 		}
 		blocks = 0
 		all := launches(c.Work)
-		return append(all, cuda.Launch{
-			Module: "reduce", Symbol: c.symbol("total"), Params: cuda.Params(reduceParams{c.Args[0].Addr, c.Work, int32(blocks)}),
+		return append(all, offload.Launch{
+			Module: "reduce", Symbol: c.symbol("total"), Params: offload.Params(reduceParams{c.Args[0].Addr, c.Work, int32(blocks)}),
 			Block: [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
 		})
 	})
@@ -153,10 +153,10 @@ type clipParams struct {
 	Count                  int32
 }
 
-func clipOnCUDA(c *DeviceCall) []cuda.Launch {
-	return []cuda.Launch{{
+func clipOnCUDA(c *DeviceCall) []offload.Launch {
+	return []offload.Launch{{
 		Module: "reduce", Symbol: c.symbol("clip"),
-		Params: cuda.Params(clipParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, c.Params[0], int32(c.Args[2].Shape[0])}),
+		Params: offload.Params(clipParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, c.Params[0], int32(c.Args[2].Shape[0])}),
 		Block:  [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
 	}}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
@@ -38,7 +38,7 @@ func convolutionWith(k Kernel) Kernel {
 		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
 		winogradVariants(winogradDoc, conv2dNHWCWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 		convolutionLast.maps.variants(convolutionLast.forwardProducts, withOptions(reluParams...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
+		libraryConvolution{convolution: &convolutionLast, kind: offload.Forward, x: 1, y: 0, w: 2}.variants(withOptions(reluParams...)...))
 	if k.With.Has(Norm) {
 		k = normed{x: 1, filters: 3}.of(k)
 	}
@@ -68,7 +68,7 @@ func convolutionDxWith(k Kernel) Kernel {
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 		winogradVariants(winogradDoc, conv2dNHWCDxWinograd, winogradTaken(2, 0), winogradWorkspace(1, 0)),
 		convolutionLast.maps.variants(convolutionLast.inputProducts, withOptions(slidingParams...)...),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
+		libraryConvolution{convolution: &convolutionLast, kind: offload.InputGradient, x: 0, y: 1, w: 2}.variants(withOptions(slidingParams...)...))
 }
 
 // checkReLU refuses the positive part of a sum that is not complete.

@@ -1,7 +1,7 @@
 package kernels
 
 import (
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -24,7 +24,7 @@ func convolutionDwWith(k Kernel) Kernel {
 	}
 	k.Params, k.Options, k.Sizes, k.PerPoint = slidingParams, slidingOptions, groupSizes, 2
 	if k.With.Has(Pool) {
-		k.pooled(1, reads("index", Mask, pooledMap))
+		k.pooled(1, reads("index", Mask, pooledMap).positions("size*size"))
 		k.Flops = func(s *Spec) float64 { return convPoolFlops(s, 1, 0) }
 		l.factors, l.marks = []int{1, 3}, 2
 	}
@@ -42,7 +42,7 @@ func convolutionDwWith(k Kernel) Kernel {
 
 // gradientVariants are the variants beside the reference. Winograd's have no pooling.
 func gradientVariants(k *Kernel) (all [][]Variant) {
-	library := libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, with: k.With}
+	library := libraryConvolution{convolution: &convolutionLast, kind: offload.WeightGradient, x: 2, y: 1, with: k.With}
 	family, doc, then, rows := convolutionLast.weights, "a product with the transposed image per zone of pixels", "", 0
 	if k.With.Has(Pool) {
 		family, doc = unpooledWeights, "maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time"

@@ -2,7 +2,7 @@ package kernels
 
 import (
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -22,8 +22,8 @@ func withMoments(convolution Kernel) Kernel {
 			continue
 		}
 		both := moments.variant(v, "; then moments", func(s *Spec, own int64) int64 { return max(channelWorkspace(2)(s), own) })
-		if v.Kind == CUDA {
-			both.Launches = func(c *DeviceCall) []cuda.Launch {
+		if v.Code == CUDACode {
+			both.Launches = func(c *DeviceCall) []offload.Launch {
 				return append(v.Launches(moments.withoutOn(c)), momentsOnCUDA(c)...)
 			}
 		} else {

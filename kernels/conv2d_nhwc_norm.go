@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -30,7 +30,7 @@ func (n normed) of(plain Kernel) Kernel {
 		normalised := scale.variant(v, ", of normalised data", func(s *Spec, own int64) int64 {
 			return own + room(s.Operands[n.x].Shape, s.volume(n.filters), s.Type.SizeBytes())
 		})
-		if v.Kind == CUDA {
+		if v.Code == CUDACode {
 			n.onCUDA(&normalised, &v, scale)
 		} else {
 			normalised.Run32, normalised.Run64 = normedRun[float32](n, &v, v.Run32, room), normedRun[float64](n, &v, v.Run64, room)
@@ -51,7 +51,7 @@ func (n normed) room(v *Variant) func(x []int, filters float64, elementBytes int
 		switch {
 		case v.Transforms:
 			elements = int64(winogradPatch(x))
-		case v.Kind == CPU && v.Name != "ref" && int64(filters)*elementBytes <= filtersBytes: // panels of more meet all samples
+		case v.RunsOn(GoCode) && v.Name != "ref" && int64(filters)*elementBytes <= filtersBytes: // panels of more meet all samples
 			elements = min(elements, sample*max(1, max(int64(cachedBytes)/elementBytes, int64(filters))/sample))
 		}
 		return (elements*elementBytes + roomAlign - 1) / roomAlign * roomAlign
@@ -103,7 +103,7 @@ func normedRef[T Float](a, k *Arg, work []byte, strides *[4]int) Arg {
 
 // onCUDA normalises the image before a variant for CUDA.
 func (n normed) onCUDA(v, plain *Variant, scale beside) {
-	on := func(c *DeviceCall) (*DeviceCall, []cuda.Launch) {
+	on := func(c *DeviceCall) (*DeviceCall, []offload.Launch) {
 		x := c.Args[n.x]
 		e := x.Shape
 		to := DeviceArg{Mode: dag.Write, Type: x.Type, Addr: c.Work, Shape: e, Stride: []int{e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}}
@@ -115,21 +115,21 @@ func (n normed) onCUDA(v, plain *Variant, scale beside) {
 		return then, first
 	}
 	if plain.Library == "" {
-		v.Launches = func(c *DeviceCall) []cuda.Launch {
+		v.Launches = func(c *DeviceCall) []offload.Launch {
 			then, first := on(c)
 			return append(first, plain.Launches(then)...)
 		}
 		return
 	}
-	v.Before = func(c *DeviceCall) []cuda.Launch {
+	v.Before = func(c *DeviceCall) []offload.Launch {
 		then, first := on(c)
 		return append(first, plain.Before(then)...)
 	}
-	v.LibraryCall = func(c *DeviceCall) cuda.LibraryCall {
+	v.LibraryCall = func(c *DeviceCall) offload.LibraryCall {
 		then, _ := on(c)
 		return plain.LibraryCall(then)
 	}
-	v.Launches = func(c *DeviceCall) []cuda.Launch {
+	v.Launches = func(c *DeviceCall) []offload.Launch {
 		then, _ := on(c)
 		return plain.Launches(then)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
@@ -33,7 +33,7 @@ func pooledConvolution(k Kernel) Kernel {
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], conv2dNHWCPoolWorkspace),
 		winogradVariants(winogradDoc+", and maxpool.nhwc of some rows at a time", conv2dNHWCPoolWinograd, winogradTaken(3, 0), conv2dNHWCPoolWinogradWorkspace),
 		poolVariants(),
-		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, with: Pool}.variants(withOptions(pooledParams...)...))
+		libraryConvolution{convolution: &convolutionLast, kind: offload.Forward, x: 1, w: 2, with: Pool}.variants(withOptions(pooledParams...)...))
 	return k
 }
 

@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // conv2d.nhwc.pool on CUDA devices. For 2×2 windows the product's rows are counted by windows,
 // four positions each. So a thread block has whole windows, and the map between convolution and
@@ -26,7 +26,7 @@ func poolVariants() []Variant {
 	var all []Variant
 	for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
 		v := math.variant(
-			func(call *DeviceCall) []cuda.Launch { return poolLaunches(math, call) },
+			func(call *DeviceCall) []offload.Launch { return poolLaunches(math, call) },
 			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) })
 		v.Takes = takesEven
 		v.MostElements /= fusedWindow * fusedWindow // since each window has as many positions
@@ -35,7 +35,7 @@ func poolVariants() []Variant {
 	return all
 }
 
-func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
+func poolLaunches(math productMath, call *DeviceCall) []offload.Launch {
 	f := convolutionLast.maps
 	if size, _ := fusedPooling(call.Params); size == fusedWindow {
 		return f.launches(call.Type, math, pooledProduct(call), call.Work)
@@ -93,7 +93,7 @@ func unpooledProduct(call *DeviceCall) (productParams, int64) {
 }
 
 // scanLaunch pools the pixels of the convolution in the workspace.
-func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
+func scanLaunch(call *DeviceCall, pixels triple) offload.Launch {
 	y, index := &call.Args[0], &call.Args[1]
 	size, step := fusedPooling(call.Params)
 	pooled, filters := y.pixels(), y.Shape[3]
@@ -105,10 +105,10 @@ func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	for i, s := range []triple{packedStrides(pixels, filters), y.strides(), index.strides()} {
 		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
 	}
-	return cuda.Launch{
+	return offload.Launch{
 		Module: "conv2d_nhwc_pool", Symbol: "conv2d_nhwc_pool_cuda_scan" + typeSuffix(call.Type),
 		Grid: [3]uint32{uint32(ceilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
-		Params: cuda.Params(p),
+		Params: offload.Params(p),
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Convolutions by a library, cuDNN, are variants beside our own kernels: "cudnn" in the
@@ -27,7 +27,7 @@ const convolutionWorkBytes = 8 << 20
 // operands are those of the operation without pooling.
 type libraryConvolution struct {
 	*convolution
-	kind    cuda.ConvolutionKind
+	kind    offload.ConvolutionKind
 	x, y, w int
 	with    Attributes
 }
@@ -47,10 +47,10 @@ func (l libraryConvolution) variants(params ...string) []Variant {
 
 func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
 	v := Variant{
-		Name: name, Kind: CUDA, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
-		Before:      func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before },
-		LibraryCall: func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part },
-		Launches:    func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after },
+		Name: name, Code: CUDACode, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
+		Before:      func(c *DeviceCall) []offload.Launch { return of(c, tf32).before },
+		LibraryCall: func(c *DeviceCall) offload.LibraryCall { return of(c, tf32).part },
+		Launches:    func(c *DeviceCall) []offload.Launch { return of(c, tf32).after },
 	}
 	if tf32 {
 		v.Capability, v.FactorBits = 80, TF32Bits
@@ -82,7 +82,7 @@ func (l *libraryConvolution) takes(s *Spec) error {
 	}
 	x, y, w, at := shape(l.x), shape(l.y), shape(l.w), l.window()
 	pad, stride := int(s.Param("top")), int(s.Param("stride"))
-	fits := pad >= 0 && s.Param("left") == s.Param("top") && w[at.i] == w[at.j] && (l.kind != cuda.Forward || s.Operands[0].Mode == dag.Write)
+	fits := pad >= 0 && s.Param("left") == s.Param("top") && w[at.i] == w[at.j] && (l.kind != offload.Forward || s.Operands[0].Mode == dag.Write)
 	for _, d := range []int{1, 2} {
 		pixels := windows(x[d], w[at.i], pad, stride)
 		if l.with.Has(Pool) {
@@ -99,8 +99,8 @@ func (l *libraryConvolution) takes(s *Spec) error {
 // convolutionCall is a call that was shared out: launches before cuDNN's part, its part, and
 // launches after it.
 type convolutionCall struct {
-	before, after []cuda.Launch
-	part          cuda.Convolution
+	before, after []offload.Launch
+	part          offload.Convolution
 
 	work uint64 // where the free part of the workspace begins
 	real dag.DType
@@ -111,7 +111,7 @@ type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 
 // of is a [shareOut].
 func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
-	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
+	to := &convolutionCall{work: c.Work, real: c.Type, part: offload.Convolution{
 		Kind: l.kind, TF32: tf32,
 		Pad: c.param(5), Stride: c.param(4), Add: c.Args[0].Accumulates() && !l.with.Has(SGD),
 	}}
@@ -124,13 +124,13 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 		to.part.W = l.descent(to, c)
 	}
 	switch l.kind {
-	case cuda.Forward:
+	case offload.Forward:
 		to.part.Bias, to.part.ReLU = c.bias(3), rectifies(c.Params)
-	case cuda.InputGradient:
+	case offload.InputGradient:
 		if len(c.Args) > 3 { // it stops where the input is not positive
 			to.after = append(to.after, c.elements("library", "library_mask", []*DeviceArg{&c.Args[0], &c.Args[3]})...)
 		}
-	case cuda.WeightGradient:
+	case offload.WeightGradient:
 		if p, any := l.biasSums(c); any {
 			to.after = append(to.after, l.weights.launches(c.Type, mathSIMT, p, c.Work)...)
 		}
@@ -143,7 +143,7 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 // come later.
 func (l *libraryConvolution) workBytes(c *DeviceCall) int64 {
 	bytes := l.bytes(c)
-	if l.kind == cuda.WeightGradient {
+	if l.kind == offload.WeightGradient {
 		if p, any := l.biasSums(c); any {
 			bytes = max(bytes, l.weights.partialBytes(c.Type, mathSIMT, &p))
 		}
@@ -186,7 +186,7 @@ func (a *DeviceArg) packed(from int) bool {
 }
 
 // move is launches that copy the second argument of a call to the first.
-type move func(c *DeviceCall) []cuda.Launch
+type move func(c *DeviceCall) []offload.Launch
 
 // room takes room for an operand from the workspace.
 func (to *convolutionCall) room(mode dag.Mode, shape []int) DeviceArg {
@@ -209,14 +209,14 @@ func (to *convolutionCall) laidOut(a *DeviceArg, shape []int, in, out move) *Dev
 }
 
 // image is an image for cuDNN: the operand itself, or a copy.
-func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image {
+func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) offload.Image {
 	if !a.packed(0) {
 		a = to.laidOut(a, a.Shape, copyElements, copyElements)
 	}
 	// The stride of an extent of 1 may be any number in an operand; in packed ones it is that of
 	// the extents.
 	strides := BindDevice(0, &dag.Buffer{Shape: a.Shape}, nil, a.Mode).Stride
-	image := cuda.Image{Addr: a.Addr}
+	image := offload.Image{Addr: a.Addr}
 	for i, d := range [4]int{0, 3, 1, 2} {
 		image.Extent[i], image.Stride[i] = index32(a.Shape[d]), index32(strides[d])
 	}
@@ -232,7 +232,7 @@ var (
 
 // filtersOf is the address of packed filters.
 func (l *libraryConvolution) filtersOf(to *convolutionCall, w *DeviceArg) uint64 {
-	if l.kind == cuda.InputGradient {
+	if l.kind == offload.InputGradient {
 		return to.laidOut(turnedBack(w), []int{w.Shape[2], w.Shape[0], w.Shape[1], w.Shape[3]}, copyElements, nil).Addr
 	}
 	return to.laidOut(w, []int{w.Shape[3], w.Shape[0], w.Shape[1], w.Shape[2]}, filtersToLibrary, filtersFromLibrary).Addr
@@ -264,7 +264,7 @@ func turnedBack(wt *DeviceArg) *DeviceArg {
 }
 
 // copyElements is a move between operands of equal extents.
-func copyElements(c *DeviceCall) []cuda.Launch {
+func copyElements(c *DeviceCall) []offload.Launch {
 	return c.elements("library", "library_copy", c.all())
 }
 

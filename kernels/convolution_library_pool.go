@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Convolutions with pooling by cuDNN are convolutions without pooling that leave the whole map in
@@ -14,7 +14,7 @@ import (
 func (l *libraryConvolution) whole(c *DeviceCall) *DeviceCall {
 	plain := &DeviceCall{Type: c.Type, Args: slices.Delete(slices.Clone(c.Args), l.y, l.y+1)}
 	plain.Params = append(plain.Params, c.Params[:ownParam]...)
-	if l.kind == cuda.Forward {
+	if l.kind == offload.Forward {
 		plain.Params = append(plain.Params, 0) // the scan takes positive parts
 	}
 	plain.Params = append(plain.Params, c.Params[ownParam+2:]...)
@@ -22,7 +22,7 @@ func (l *libraryConvolution) whole(c *DeviceCall) *DeviceCall {
 	k, g, pooled := filters.Shape[l.window().i], windowingOf(c.Params), &c.Args[l.y]
 	shape := []int{x.Shape[0], windows(x.Shape[1], k, g.rows.before, g.rows.stride), windows(x.Shape[2], k, g.columns.before, g.columns.stride), pooled.Shape[3]}
 	mode := dag.Read
-	if l.kind == cuda.Forward {
+	if l.kind == offload.Forward {
 		mode = dag.Write
 	}
 	z := BindDevice(c.Work, &dag.Buffer{Type: c.Type, Shape: shape}, nil, mode)
@@ -35,7 +35,7 @@ func (l *libraryConvolution) ofPooled(c *DeviceCall, tf32 bool) *convolutionCall
 	plain := l.whole(c)
 	to := l.of(plain, tf32)
 	z := &plain.Args[l.y]
-	if l.kind == cuda.Forward {
+	if l.kind == offload.Forward {
 		to.after = append(to.after, scanLaunch(c, z.pixels()))
 		return to
 	}

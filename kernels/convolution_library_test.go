@@ -6,8 +6,8 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // TestConvolutionLibraryShares checks by hand what cuDNN's part of a call is, and how many
@@ -64,7 +64,7 @@ func TestConvolutionLibraryShares(t *testing.T) {
 			}
 			v, _ := k.Variant("cudnn")
 			call := s.DeviceCall(bases, work)
-			before, part, after := v.Before(call), v.LibraryCall(call).(cuda.Convolution), v.Launches(call)
+			before, part, after := v.Before(call), v.LibraryCall(call).(offload.Convolution), v.Launches(call)
 			if len(before) != c.before || len(after) != c.after {
 				t.Errorf("%d launches before and %d after, want %d and %d", len(before), len(after), c.before, c.after)
 			}

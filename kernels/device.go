@@ -1,41 +1,29 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
-// Kinds of variants.
+// The codes in which variants are written, as platform.Kind.Code names them.
 const (
-	CPU  = ""
-	CUDA = "cuda"
+	GoCode   = "go" // functions of this program, with its assembly
+	CUDACode = "cuda"
 )
 
-// The kinds of devices that run variants for CPUs, as package platform calls them. A device that
-// runs variants for CUDA is of the kind CUDA.
-const (
-	DeviceCPU      = "cpu"
-	DeviceEmulated = "emulated"
-)
+// HostKind is the kind of devices on which Host operations run, as package platform calls it.
+const HostKind = "cpu"
 
-// kindOf is the kind of variants that a device of a platform's kind runs.
-func kindOf(device string) string {
-	if device == DeviceCPU || device == DeviceEmulated {
-		return CPU
-	}
-	return device
-}
-
-// RunsOn reports whether the variant is for devices of a platform's kind: DeviceCPU,
-// DeviceEmulated, CUDA.
-func (v *Variant) RunsOn(device string) bool { return v.Kind == kindOf(device) }
+// RunsOn reports whether the variant is in the code that a device runs.
+func (v *Variant) RunsOn(code string) bool { return cmp.Or(v.Code, GoCode) == code }
 
 // RunsHere reports whether the processor of this process can run the variant.
-func (v *Variant) RunsHere() bool { return v.Kind == CPU && v.Level.Supported() }
+func (v *Variant) RunsHere() bool { return v.RunsOn(GoCode) && v.Level.Supported() }
 
 // takesAll reports whether the variant takes any call of its operation.
 func (v *Variant) takesAll() bool { return v.Takes == nil && v.Types == nil }
@@ -88,25 +76,24 @@ func (v *Variant) Fits(s *Spec) error {
 	return nil
 }
 
-// DefaultFor returns the variant that a device of a platform's kind runs if nothing says which is
-// the fastest. That is [Kernel.Default] on CPUs, else the first of the table that any device of
-// the kind has for both types without a library. It is nil where the operation cannot run.
-func (k *Kernel) DefaultFor(device string) *Variant {
-	if kindOf(device) == CPU {
+// DefaultFor returns the variant that a device runs in its code if nothing says which is the
+// fastest. That is [Kernel.Default] for GoCode, else the first of the table that any device of
+// the code has for both types without a library. It is nil where the operation cannot run.
+func (k *Kernel) DefaultFor(code string) *Variant {
+	if code == GoCode {
 		return k.Default()
 	}
 	for i := range k.Variants {
-		if v := &k.Variants[i]; v.RunsOn(device) && v.Types == nil && v.Capability == 0 && v.Library == "" {
+		if v := &k.Variants[i]; v.RunsOn(code) && v.Types == nil && v.Capability == 0 && v.Library == "" {
 			return v
 		}
 	}
 	return nil
 }
 
-// VariantFor finds a variant by name among those for devices of a platform's kind and an
-// arithmetic type.
-func (k *Kernel) VariantFor(device string, t dag.DType, name string) (*Variant, bool) {
-	if v, ok := k.Variant(name); ok && v.RunsOn(device) && v.For(t) {
+// VariantFor finds a variant by name among those in a code and for an arithmetic type.
+func (k *Kernel) VariantFor(code string, t dag.DType, name string) (*Variant, bool) {
+	if v, ok := k.Variant(name); ok && v.RunsOn(code) && v.For(t) {
 		return v, true
 	}
 	return nil, false
@@ -156,6 +143,6 @@ func (c *DeviceCall) symbol(name string) string {
 }
 
 // onCUDA is the variant "cuda" of an operation without a workspace.
-func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant {
-	return []Variant{{Name: "cuda", Kind: CUDA, Doc: doc, Launches: launches}}
+func onCUDA(doc string, launches func(*DeviceCall) []offload.Launch) []Variant {
+	return []Variant{{Name: "cuda", Code: CUDACode, Doc: doc, Launches: launches}}
 }

@@ -5,42 +5,42 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
-// TestVariantsByKind checks which variants devices of each kind choose from.
-func TestVariantsByKind(t *testing.T) {
+// TestVariantsByCode checks which variants devices of each code choose from.
+func TestVariantsByCode(t *testing.T) {
 	run := func(*Call) {}
-	launches := func(*DeviceCall) []cuda.Launch { return nil }
+	launches := func(*DeviceCall) []offload.Launch { return nil }
 	k := &Kernel{Variants: []Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
-		{Name: "tf32", Kind: CUDA, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
-		{Name: "blas", Kind: CUDA, Launches: launches, Library: CuBLAS},
-		{Name: "cuda", Kind: CUDA, Launches: launches},
+		{Name: "tf32", Code: CUDACode, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
+		{Name: "blas", Code: CUDACode, Launches: launches, Library: CuBLAS},
+		{Name: "cuda", Code: CUDACode, Launches: launches},
 	}}
-	for _, c := range []struct{ device, fallback string }{{"cpu", "go"}, {"emulated", "go"}, {"cuda", "cuda"}} {
-		if v := k.DefaultFor(c.device); v == nil || v.Name != c.fallback {
-			t.Errorf("device %s: the default is %v, want %s", c.device, v, c.fallback)
+	for _, c := range []struct{ code, fallback string }{{"go", "go"}, {"cuda", "cuda"}} {
+		if v := k.DefaultFor(c.code); v == nil || v.Name != c.fallback {
+			t.Errorf("code %s: the default is %v, want %s", c.code, v, c.fallback)
 		}
 	}
 	if v := k.DefaultFor("fpga"); v != nil {
-		t.Errorf("a device of an unknown kind runs %s", v.Name)
+		t.Errorf("a device of an unknown code runs %s", v.Name)
 	}
 	if v := (&Kernel{Variants: k.Variants[:2]}).DefaultFor("cuda"); v != nil {
 		t.Errorf("a cuda device runs %s", v.Name)
 	}
 	for _, c := range []struct {
-		device, name string
-		real         dag.DType
-		found        bool
+		code, name string
+		real       dag.DType
+		found      bool
 	}{
-		{"cpu", "go", dag.Float32, true}, {"emulated", "ref", dag.Float64, true},
-		{"cpu", "cuda", dag.Float32, false}, {"emulated", "tf32", dag.Float32, false}, {"cuda", "go", dag.Float32, false},
+		{"go", "go", dag.Float32, true}, {"go", "ref", dag.Float64, true},
+		{"go", "cuda", dag.Float32, false}, {"go", "tf32", dag.Float32, false}, {"cuda", "go", dag.Float32, false},
 		{"cuda", "tf32", dag.Float32, true}, {"cuda", "tf32", dag.Float64, false}, {"cuda", "blas", dag.Float64, true}, {"cuda", "none", dag.Float32, false},
 	} {
-		v, ok := k.VariantFor(c.device, c.real, c.name)
+		v, ok := k.VariantFor(c.code, c.real, c.name)
 		if ok != c.found || ok && v.Name != c.name {
-			t.Errorf("variant %s for %v on %s: found %v", c.name, c.real, c.device, ok)
+			t.Errorf("variant %s for %v in %s: found %v", c.name, c.real, c.code, ok)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestFits(t *testing.T) {
 // TestEveryOperationRunsOnCUDA: a network of any layers runs whole on a GPU.
 func TestEveryOperationRunsOnCUDA(t *testing.T) {
 	for _, k := range table {
-		if !k.Host && k.DefaultFor(CUDA) == nil {
+		if !k.Host && k.DefaultFor(CUDACode) == nil {
 			t.Errorf("%s has no CUDA variant", k.Op)
 		}
 	}

@@ -1,19 +1,19 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Operations on single elements on a CUDA device, see cuda/elementwise.cu.
 
 // elements launches a kernel of a module whose parameters are the rows, some operands of equal
 // extents, and numbers.
-func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers ...float64) []cuda.Launch {
-	return elementwise(args, 0, func(r rowsParams, operands []stridedParams) cuda.Launch {
-		l := cuda.Launch{Module: module, Symbol: c.symbol(symbol), Params: cuda.Params(r)}
+func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers ...float64) []offload.Launch {
+	return elementwise(args, 0, func(r rowsParams, operands []stridedParams) offload.Launch {
+		l := offload.Launch{Module: module, Symbol: c.symbol(symbol), Params: offload.Params(r)}
 		for _, o := range operands {
-			l.Params = append(l.Params, cuda.Params(o)...)
+			l.Params = append(l.Params, offload.Params(o)...)
 		}
 		for _, v := range numbers {
-			l.Params = append(l.Params, cuda.Params(v)...)
+			l.Params = append(l.Params, offload.Params(v)...)
 		}
 		return l
 	})
@@ -21,14 +21,14 @@ func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers 
 
 // elementsOnCUDA is the variant of an operation on operands of one shape.
 func elementsOnCUDA(symbol string) []Variant {
-	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("four elements per thread", func(c *DeviceCall) []offload.Launch {
 		return c.elements("elementwise", symbol, c.all())
 	})
 }
 
 // functionOnCUDA is the variant of a function, or of its gradient.
 func functionOnCUDA(symbol string) []Variant {
-	return onCUDA("four elements per thread, in the type itself", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("four elements per thread, in the type itself", func(c *DeviceCall) []offload.Launch {
 		return c.elements("function", symbol, c.all(), settingOf(c.Params))
 	})
 }
@@ -51,13 +51,13 @@ type sgdParams struct {
 	Clipped         int32
 }
 
-func sgdOnCUDA(c *DeviceCall) []cuda.Launch {
+func sgdOnCUDA(c *DeviceCall) []offload.Launch {
 	args := []*DeviceArg{&c.Args[0], &c.Args[1], &c.Args[0]}
 	if c.Params[0] != 0 {
 		args[2] = &c.Args[3]
 	}
-	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
-		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("sgd"), Params: cuda.Params(sgdParams{
+	return elementwise(args, 0, func(r rowsParams, o []stridedParams) offload.Launch {
+		return offload.Launch{Module: "elementwise", Symbol: c.symbol("sgd"), Params: offload.Params(sgdParams{
 			Rows: r, W: o[0], G: o[1], V: o[2], Hyper: c.Args[2].Addr,
 			Momentum: c.Params[0], Nesterov: c.param(1), Decay: c.Params[2], Clipped: hasFactor(&c.Args[2]),
 		})}
@@ -76,10 +76,10 @@ type adamParams struct {
 	Decoupled, Clipped       int32
 }
 
-func adamOnCUDA(c *DeviceCall) []cuda.Launch {
+func adamOnCUDA(c *DeviceCall) []offload.Launch {
 	args := []*DeviceArg{&c.Args[0], &c.Args[1], &c.Args[3], &c.Args[4]}
-	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
-		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("adam"), Params: cuda.Params(adamParams{
+	return elementwise(args, 0, func(r rowsParams, o []stridedParams) offload.Launch {
+		return offload.Launch{Module: "elementwise", Symbol: c.symbol("adam"), Params: offload.Params(adamParams{
 			Rows: r, W: o[0], G: o[1], M: o[2], V: o[3], Hyper: c.Args[2].Addr,
 			Beta1: c.Params[0], Beta2: c.Params[1], Eps: c.Params[2], Decay: c.Params[3], Decoupled: c.param(4), Clipped: hasFactor(&c.Args[2]),
 		})}

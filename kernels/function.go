@@ -53,20 +53,20 @@ const vectorDoc = "in vectors of float64"
 // functionKernels are the operations of all functions.
 func functionKernels() (all []Kernel) {
 	for _, f := range functions {
-		v := "x"
+		by := reads("x", Real, "...").within(-8, 8)
 		if f.OfOutput {
-			v = "y"
+			by = reads("y", Real, "...")
 		}
 		forward := Kernel{
 			Op: f.Name, Doc: "y = " + f.Name + "(x): " + f.Doc,
-			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
+			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...").within(-8, 8)},
 			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value),
 				atLevels(vectorDoc, applyAt[float32](f.vectors), applyAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name)),
 		}
 		backward := Kernel{
-			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + v,
-			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), reads(v, Real, "...")},
+			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + by.Name,
+			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), by},
 			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope),
 				atLevels(vectorDoc, applyDxAt[float32](f.vectors), applyDxAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name+".dx")),

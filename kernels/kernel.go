@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 )
 
@@ -21,7 +21,7 @@ type Kernel struct {
 	With Attributes
 
 	Operands []Operand
-	Params   []string // names of the parameters, in the order of Call.Params
+	Params   []string // names of the parameters, in the order of Call.Params; see [Param]
 
 	// Options names parameters that a call may leave out, and what stands for each: a number, as in
 	// "dilation=1", or another parameter. They come before Params in Call.Params.
@@ -67,6 +67,25 @@ type Operand struct {
 
 	// Optional operands come last; a call has them all or none.
 	Optional bool
+
+	// Input marks the input of a layer. It has both signs in training, and a kernel may branch on
+	// them.
+	Input bool
+	// Values are what a call may find in it.
+	Values Values
+}
+
+// Values says what an operand holds, to whoever makes contents up.
+type Values struct {
+	// Below bounds integers: a product of extents of loops, parameters and numbers, as in
+	// "height*width". Empty means that any number of the type will do.
+	Below string
+	// OrNone allows 255 too, for no position in a window of poolings.
+	OrNone bool
+	// Real numbers lie from Least to Most. Zeros mean from -1 to 1.
+	Least, Most float64
+	// Often are numbers for which a kernel may do something else, such as ties of a maximum.
+	Often []float64
 }
 
 // ElemKind says which element types an operand may have.
@@ -87,17 +106,18 @@ type Variant struct {
 	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
 
-	// Kind is the kind of device that runs it: [CPU], or [CUDA].
-	Kind string
+	// Code is the code in which it is written, which a device must run, such as [CUDACode]. Empty
+	// means [GoCode].
+	Code string
 
-	Level        simd.Level // the instructions that a variant for CPUs needs
+	Level        simd.Level // the instructions that a variant in GoCode needs
 	Run32, Run64 func(c *Call)
 
-	// Launches are the launches of a call of a CUDA variant, one after the other on one stream.
-	// They depend on the call alone, so they are made once and used in every step. Types lists
-	// its types; nil: both float types. Capability is the least compute capability of the device,
-	// 80 for 8.0; 0: any.
-	Launches   func(c *DeviceCall) []cuda.Launch
+	// Launches are the launches of a call on a device with a memory of its own, one after the other
+	// on one stream. They depend on the call alone, so they are made once and used in every step.
+	// Types lists its types; nil: both float types. Capability is the least capability of the device, in the
+	// numbers of the code; 80 is CUDA's 8.0. Zero means any.
+	Launches   func(c *DeviceCall) []offload.Launch
 	Types      []dag.DType
 	Capability int
 
@@ -109,13 +129,13 @@ type Variant struct {
 	// package kerneltest for it.
 	Transforms bool
 
-	// Library names the library that does the LibraryCall of a CUDA variant, before its Launches;
+	// Library names the library that does the LibraryCall of a variant, before its Launches;
 	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
 	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
 	// request, or where its measured time is the best.
 	Library     string
-	LibraryCall func(c *DeviceCall) cuda.LibraryCall
-	Before      func(c *DeviceCall) []cuda.Launch
+	LibraryCall func(c *DeviceCall) offload.LibraryCall
+	Before      func(c *DeviceCall) []offload.Launch
 
 	// Takes fails for calls that the variant cannot do, see Fits; nil: it takes all.
 	Takes func(s *Spec) error

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"dahl/kernels"
-	"dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // entry is what PTX says of a kernel.
@@ -34,7 +34,7 @@ func TestLaunchesMatchPTX(t *testing.T) {
 		}
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			if v.Kind != kernels.CUDA || !v.For(c.Spec.Type) || v.Fits(&c.Spec) != nil {
+			if v.Code != kernels.CUDACode || !v.For(c.Spec.Type) || v.Fits(&c.Spec) != nil {
 				continue
 			}
 			launches := v.Launches(c.DeviceCall(bases, 1<<48))
@@ -59,7 +59,7 @@ func TestLaunchesMatchPTX(t *testing.T) {
 	})
 }
 
-func checkLaunch(t *testing.T, l cuda.Launch, file string, entries map[string]entry) {
+func checkLaunch(t *testing.T, l offload.Launch, file string, entries map[string]entry) {
 	t.Helper()
 	e, ok := entries[l.Symbol]
 	threads := l.Block[0] * l.Block[1] * l.Block[2]

@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Conversions between layouts on a CUDA device, see cuda/layout.cu.
 
@@ -41,26 +41,26 @@ type layoutTiles struct {
 }
 
 // launches move operand 1 of a call to operand 0.
-func (l layoutTiles) launches(c *DeviceCall) []cuda.Launch {
+func (l layoutTiles) launches(c *DeviceCall) []offload.Launch {
 	p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
-	return []cuda.Launch{{
-		Module: "layout", Symbol: c.symbol("layout"), Params: cuda.Params(p),
+	return []offload.Launch{{
+		Module: "layout", Symbol: c.symbol("layout"), Params: offload.Params(p),
 		Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
 	}}
 }
 
 // bothOnCUDA is the first conversion and, if there is an operand 2, the second one to that
 // operand, in one launch.
-func bothOnCUDA(first, second *layoutTiles) func(*DeviceCall) []cuda.Launch {
-	return func(c *DeviceCall) []cuda.Launch {
+func bothOnCUDA(first, second *layoutTiles) func(*DeviceCall) []offload.Launch {
+	return func(c *DeviceCall) []offload.Launch {
 		if len(c.Args) < 3 {
 			return first.launches(c)
 		}
 		p, tiles, layers := first.params(&c.Args[0], &c.Args[1])
 		q, otherTiles, otherLayers := second.params(&c.Args[2], &c.Args[1])
-		return []cuda.Launch{{
+		return []offload.Launch{{
 			Module: "layout", Symbol: c.symbol("layout.pair"),
-			Params: cuda.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
+			Params: offload.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
 			Block:  [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles*layers + otherTiles*otherLayers, 1, 1},
 		}}
 	}

@@ -10,7 +10,7 @@ var load = Kernel{
 	Operands: []Operand{
 		writes("x", Real, "n ..."),
 		reads("images", Pixel, "N ..."),
-		reads("index", Index, "n"),
+		reads("index", Index, "n").below("N"),
 	},
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
@@ -27,7 +27,7 @@ var loadNHWC = Kernel{
 	Operands: []Operand{
 		writes("x", Real, "n h w c"),
 		reads("images", Pixel, "N c h w"),
-		reads("index", Index, "n"),
+		reads("index", Index, "n").below("N"),
 	},
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
@@ -43,7 +43,7 @@ var loadLabels = Kernel{
 	Operands: []Operand{
 		writes("y", Index, "n"),
 		reads("labels", Index, "N"),
-		reads("index", Index, "n"),
+		reads("index", Index, "n").below("N"),
 	},
 	Moved: gathered,
 	Variants: withRef("a copy", loadLabelsRef, loadLabelsRef,

@@ -3,7 +3,7 @@ package kernels
 import (
 	"slices"
 
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Building a batch on a CUDA device, see cuda/load.cu.
@@ -17,19 +17,19 @@ type loadParams struct {
 }
 
 // loadOnCUDA takes so many samples at a time that they have no more than cudaMost elements.
-func loadOnCUDA(c *DeviceCall) []cuda.Launch {
+func loadOnCUDA(c *DeviceCall) []offload.Launch {
 	x, images := c.Args[0], c.Args[1]
 	each := 1
 	for _, e := range x.Shape[1:] {
 		each *= e
 	}
-	var all []cuda.Launch
+	var all []offload.Launch
 	for n, step := 0, max(1, cudaMost/each); n < x.Shape[0]; n += step {
 		part := x
 		part.Addr, part.Shape = x.sample(n), slices.Clone(x.Shape)
 		part.Shape[0] = min(step, x.Shape[0]-n)
-		all = append(all, elementwise([]*DeviceArg{&part, &images}, 1, func(r rowsParams, o []stridedParams) cuda.Launch {
-			return cuda.Launch{Module: "load", Symbol: c.symbol("load"), Params: cuda.Params(loadParams{
+		all = append(all, elementwise([]*DeviceArg{&part, &images}, 1, func(r rowsParams, o []stridedParams) offload.Launch {
+			return offload.Launch{Module: "load", Symbol: c.symbol("load"), Params: offload.Params(loadParams{
 				Rows: r, X: o[0], Images: o[1], Index: c.Args[2].sample(n), Divisor: c.Params[0],
 			})}
 		})...)
@@ -45,7 +45,7 @@ type loadNHWCParams struct {
 	Samples, Rows, Columns, Channels int32
 }
 
-func loadNHWCOnCUDA(c *DeviceCall) []cuda.Launch {
+func loadNHWCOnCUDA(c *DeviceCall) []offload.Launch {
 	x, images := &c.Args[0], &c.Args[1]
 	p := loadNHWCParams{
 		X: x.Addr, Images: images.Addr, Index: c.Args[2].Addr, Divisor: c.Params[0],
@@ -55,8 +55,8 @@ func loadNHWCOnCUDA(c *DeviceCall) []cuda.Launch {
 		p.XStride[d], p.ImageStride[d] = int64(x.Stride[d]), int64(images.Stride[d])
 	}
 	blocks := blocksOf(x.Shape[1]*x.Shape[2]*x.Shape[3], cudaThreads)
-	return []cuda.Launch{{
-		Module: "load", Symbol: c.symbol("load_nhwc"), Params: cuda.Params(p),
+	return []offload.Launch{{
+		Module: "load", Symbol: c.symbol("load_nhwc"), Params: offload.Params(p),
 		Block: [3]uint32{cudaThreads, 1, 1},
 		Grid:  [3]uint32{blocks, min(blocksOf(x.Shape[0], loadSamples), layersOf(blocks)), 1},
 	}}
@@ -68,11 +68,11 @@ type loadLabelsParams struct {
 	Samples          int32
 }
 
-func loadLabelsOnCUDA(c *DeviceCall) []cuda.Launch {
+func loadLabelsOnCUDA(c *DeviceCall) []offload.Launch {
 	n := c.Args[0].Shape[0]
-	return []cuda.Launch{{
+	return []offload.Launch{{
 		Module: "load", Symbol: c.symbol("load_labels"),
-		Params: cuda.Params(loadLabelsParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, int32(n)}),
+		Params: offload.Params(loadLabelsParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, int32(n)}),
 		Block:  [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(n, cudaThreads), 1, 1},
 	}}
 }

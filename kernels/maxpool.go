@@ -22,7 +22,7 @@ var maxpool = Kernel{
 	Operands: []Operand{
 		writes("y", Real, "n oh ow c"),
 		writes("index", Mask, "n oh ow c"),
-		reads("x", Real, "n "+poolIndices+" c"),
+		reads("x", Real, "n "+poolIndices+" c").often(ties...),
 	},
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: checkMaxima, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
@@ -35,7 +35,7 @@ var maxpoolDx = Kernel{
 	Operands: []Operand{
 		writes("dx", Real, "n "+poolIndices+" c"),
 		reads("dy", Real, "n oh ow c"),
-		reads("index", Mask, "n oh ow c"),
+		reads("index", Mask, "n oh ow c").positions("height*width"),
 	},
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],

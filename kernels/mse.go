@@ -13,7 +13,7 @@ var mse = Kernel{
 	Op: "mse", Doc: "dz = 2·(z - onehot(y))/(batch·classes), loss = mean over classes of (z - onehot(y))², correct = (argmax z = y)",
 	Operands: []Operand{
 		writes("dz", Real, "n c"), writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c"), reads("y", Index, "n"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
 	},
 	Params: []string{"batch"},
 	Check:  checkBatch,
@@ -26,7 +26,7 @@ var mseEval = Kernel{
 	Op: "mse.eval", Doc: "loss = mean over classes of (z - onehot(y))², correct = (argmax z = y)",
 	Operands: []Operand{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c"), reads("y", Index, "n"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
 	},
 	Flops: perElement(4, 2),
 	Variants: withRef("row by row", mseRef[float32], mseRef[float64],

@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Batch normalisation and dropout on a CUDA device, see cuda/norm.cu.
 
@@ -46,7 +46,7 @@ type normOperands struct {
 // normOnCUDA is the variant of an operation over images, with a thread for each element, or for each channel of a
 // sample. A launch has some of the samples.
 func normOnCUDA(symbol string, o normOperands, relu bool) []Variant {
-	return onCUDA("a thread per element, or per sum", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("a thread per element, or per sum", func(c *DeviceCall) []offload.Launch {
 		shape := c.Args[o.images[0]].Shape
 		p := normParams{
 			Channels: int32(shape[3]), Rows: int32(shape[1]), Columns: int32(shape[2]),
@@ -65,7 +65,7 @@ func normOnCUDA(symbol string, o normOperands, relu bool) []Variant {
 			}
 			return m
 		}
-		var all []cuda.Launch
+		var all []offload.Launch
 		for n, step := 0, max(1, cudaMost/each); n < shape[0]; n += step {
 			for to, i := range o.images {
 				if i < len(c.Args) {
@@ -77,26 +77,26 @@ func normOnCUDA(symbol string, o normOperands, relu bool) []Variant {
 			}
 			p.S, p.Q, p.K, p.Kd = matrix(o.s, n), matrix(o.q, n), matrix(o.k, 0), matrix(o.kd, 0)
 			p.Total = int32(min(step, shape[0]-n) * each)
-			all = append(all, normLaunch(c.symbol(symbol), cuda.Params(p), int(p.Total)))
+			all = append(all, normLaunch(c.symbol(symbol), offload.Params(p), int(p.Total)))
 		}
 		return all
 	})
 }
 
-func normLaunch(symbol string, params []byte, threads int) cuda.Launch {
-	return cuda.Launch{
+func normLaunch(symbol string, params []byte, threads int) offload.Launch {
+	return offload.Launch{
 		Module: "norm", Symbol: symbol, Params: params,
 		Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(threads, cudaThreads), 1, 1},
 	}
 }
 
 // batchNormOnCUDA is batchnorm.nhwc.
-func batchNormOnCUDA(c *DeviceCall) []cuda.Launch {
+func batchNormOnCUDA(c *DeviceCall) []offload.Launch {
 	return normOnCUDA("batchnorm", normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)[0].Launches(c)
 }
 
 // momentsOnCUDA takes the moments of operand 2.
-func momentsOnCUDA(c *DeviceCall) []cuda.Launch {
+func momentsOnCUDA(c *DeviceCall) []offload.Launch {
 	return normOnCUDA("moments", normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)[0].Launches(c)
 }
 
@@ -111,9 +111,9 @@ type statsParams struct {
 
 // statsOnCUDA is the variant of an operation with a thread per channel.
 func statsOnCUDA(symbol string, params func(c *DeviceCall) statsParams) []Variant {
-	return onCUDA("a channel per thread", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("a channel per thread", func(c *DeviceCall) []offload.Launch {
 		p := params(c)
-		return []cuda.Launch{normLaunch(c.symbol(symbol), cuda.Params(p), int(p.Channels))}
+		return []offload.Launch{normLaunch(c.symbol(symbol), offload.Params(p), int(p.Channels))}
 	})
 }
 
@@ -157,7 +157,7 @@ type foldParams struct {
 	Filters, Channels, Rows, Columns           int32
 }
 
-func foldOnCUDA(c *DeviceCall) []cuda.Launch {
+func foldOnCUDA(c *DeviceCall) []offload.Launch {
 	to, from := &c.Args[0], &c.Args[2]
 	p := foldParams{
 		To: normImage{First: to.Addr}, From: normImage{First: from.Addr},
@@ -170,7 +170,7 @@ func foldOnCUDA(c *DeviceCall) []cuda.Launch {
 	if len(c.Args) > 7 {
 		p.Added = c.Args[7].Addr
 	}
-	return []cuda.Launch{normLaunch(c.symbol("batchnorm.fold"), cuda.Params(p), from.Shape[0]*from.Shape[2]*from.Shape[3])}
+	return []offload.Launch{normLaunch(c.symbol("batchnorm.fold"), offload.Params(p), from.Shape[0]*from.Shape[2]*from.Shape[3])}
 }
 
 // dropoutParams mirrors DropoutParams of cuda/norm.cu.
@@ -192,7 +192,7 @@ func imageArg(a *DeviceArg) DeviceArg {
 	return b
 }
 
-func dropoutOnCUDA(c *DeviceCall) []cuda.Launch {
+func dropoutOnCUDA(c *DeviceCall) []offload.Launch {
 	y, x := imageArg(&c.Args[0]), imageArg(&c.Args[1])
 	each := y.Shape[1] * y.Shape[2] * y.Shape[3]
 	p := dropoutParams{
@@ -200,16 +200,16 @@ func dropoutOnCUDA(c *DeviceCall) []cuda.Launch {
 		Extent1: divideBy(y.Shape[1]), Extent2: divideBy(y.Shape[2]), Extent3: divideBy(y.Shape[3]),
 		Channels: int32(y.Shape[3]), Rows: int32(y.Shape[1]), Columns: int32(y.Shape[2]),
 	}
-	var all []cuda.Launch
+	var all []offload.Launch
 	for n, step := 0, max(1, cudaMost/each); n < y.Shape[0]; n += step {
 		p.Y, p.X, p.Keys = normImageOf(&y, n), normImageOf(&x, n), c.Args[2].sample(n)
 		p.Total = int32(min(step, y.Shape[0]-n) * each)
-		all = append(all, normLaunch(c.symbol("dropout"), cuda.Params(p), int(p.Total)))
+		all = append(all, normLaunch(c.symbol("dropout"), offload.Params(p), int(p.Total)))
 	}
 	return all
 }
 
-func dropoutKeysOnCUDA(c *DeviceCall) []cuda.Launch {
+func dropoutKeysOnCUDA(c *DeviceCall) []offload.Launch {
 	p := dropoutParams{Keys: c.Args[0].Addr, X: normImage{First: c.Args[1].Addr}, Hyper: c.Args[2].Addr, Layer: c.param(0), Total: int32(c.Args[0].Shape[0])}
-	return []cuda.Launch{normLaunch(c.symbol("dropout.keys"), cuda.Params(p), int(p.Total))}
+	return []offload.Launch{normLaunch(c.symbol("dropout.keys"), offload.Params(p), int(p.Total))}
 }

@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Pooling on a CUDA device, see cuda/pool.cu. A call with more elements than one launch takes is
 // cut between samples.
@@ -40,15 +40,15 @@ type windowParams struct {
 }
 
 // onCUDAPool is the variant "cuda" of a pooling.
-func onCUDAPool(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant {
+func onCUDAPool(doc string, launches func(*DeviceCall) []offload.Launch) []Variant {
 	all := onCUDA(doc, launches)
 	all[0].Takes = takesEven
 	return all
 }
 
 // poolOnCUDA launches a kernel over the elements of y, with or without an index.
-func poolOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
-	return func(c *DeviceCall) []cuda.Launch {
+func poolOnCUDA(symbol string, index bool) func(*DeviceCall) []offload.Launch {
+	return func(c *DeviceCall) []offload.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
 		p := windowParams{
 			Window: windowFormOf(c), Extents: extentsOf(y), XRow: int32(x.Stride[1]), XColumn: int32(x.Stride[2]),
@@ -66,7 +66,7 @@ func poolOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
 			if index {
 				p.Index = c.Args[1].sample(n)
 			}
-			return cuda.Params(p)
+			return offload.Params(p)
 		})
 	}
 }
@@ -84,8 +84,8 @@ type spreadParams struct {
 }
 
 // spreadOnCUDA launches a kernel over the elements of dx, with or without an index.
-func spreadOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
-	return func(c *DeviceCall) []cuda.Launch {
+func spreadOnCUDA(symbol string, index bool) func(*DeviceCall) []offload.Launch {
+	return func(c *DeviceCall) []offload.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
 		p := spreadParams{
 			Window: windowFormOf(c), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
@@ -101,14 +101,14 @@ func spreadOnCUDA(symbol string, index bool) func(*DeviceCall) []cuda.Launch {
 			if index {
 				p.Index = c.Args[2].sample(n)
 			}
-			return cuda.Params(p)
+			return offload.Params(p)
 		})
 	}
 }
 
 // globalOnCUDA takes the average of a window that is the image.
 func globalOnCUDA() []Variant {
-	return onCUDA("an image per thread", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("an image per thread", func(c *DeviceCall) []offload.Launch {
 		window, x := *c, &c.Args[1]
 		window.Params = []float64{1, 1, 0, 0, float64(x.Shape[1]), float64(x.Shape[2])}
 		return poolOnCUDA("avgpool", false)(&window)
@@ -125,14 +125,14 @@ type globalParams struct {
 }
 
 func globalDxOnCUDA() []Variant {
-	return onCUDA("an element of dx per thread", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("an element of dx per thread", func(c *DeviceCall) []offload.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
 		p := globalParams{DxStride: stridesOf(dx), DyStride: stridesOf(dy), Extents: extentsOf(dx), Pixels: c.Params[0]}
 		p.DyStride.Inner[0], p.DyStride.Inner[1] = 0, 0
 		return bySamples(dx, c.symbol("globalavgpool.dx"), func(n int, total int32) []byte {
 			p.Total = total
 			p.Dx, p.Dy = dx.sample(n), dy.sample(n)
-			return cuda.Params(p)
+			return offload.Params(p)
 		})
 	})
 }
@@ -148,13 +148,13 @@ func (a *DeviceArg) sample(n int) uint64 {
 
 // bySamples launches one thread for each element of a map. A launch takes so many samples that
 // they have no more than cudaMost elements. params are the parameters of the samples from n on.
-func bySamples(a *DeviceArg, symbol string, params func(n int, total int32) []byte) []cuda.Launch {
+func bySamples(a *DeviceArg, symbol string, params func(n int, total int32) []byte) []offload.Launch {
 	each := a.Shape[1] * a.Shape[2] * a.Shape[3]
-	var all []cuda.Launch
+	var all []offload.Launch
 	for n, step := 0, max(1, cudaMost/each); n < a.Shape[0]; n += step {
 		samples := min(step, a.Shape[0]-n)
 		total := int32(samples * each)
-		all = append(all, cuda.Launch{
+		all = append(all, offload.Launch{
 			Module: "pool", Symbol: symbol, Params: params(n, total),
 			Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(int(total), cudaThreads), 1, 1},
 		})

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Dense layers and convolutions on CUDA devices are one kernel, the product of
@@ -96,23 +96,23 @@ func (f *productFamily) partialBytes(t dag.DType, math productMath, p *productPa
 
 // launches are the product p, with operands and result filled in, and the sum of its splits,
 // which lie at work.
-func (f *productFamily) launches(t dag.DType, math productMath, p productParams, work uint64) []cuda.Launch {
+func (f *productFamily) launches(t dag.DType, math productMath, p productParams, work uint64) []offload.Launch {
 	c := f.cut(t, math, &p)
 	p.tilesN, p.steps, p.splits, p.partial = int32(c.tilesN), int32(c.steps), int32(c.splits), work
 	p.storesFours(t)
-	all := []cuda.Launch{{
+	all := []offload.Launch{{
 		Module: f.moduleOf(math), Symbol: f.symbol(t, math, c.tile),
 		Grid: [3]uint32{uint32(c.tilesM * c.tilesN), uint32(c.splits), 1}, Block: [3]uint32{productThreads, 1, 1},
-		Params: cuda.Params(p),
+		Params: offload.Params(p),
 	}}
 	if c.splits == 1 {
 		return all
 	}
 	p.tilesN = int32(ceilDiv(int(p.n), 32))
-	return append(all, cuda.Launch{
+	return append(all, offload.Launch{
 		Module: "product", Symbol: "product_sum" + typeSuffix(t),
 		Grid: [3]uint32{uint32(p.m * p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
-		Params: cuda.Params(p),
+		Params: offload.Params(p),
 	})
 }
 
@@ -152,8 +152,8 @@ func (f *productFamily) variants(of products, params ...string) []Variant {
 		if math.tensor && f.tensor == nil {
 			break
 		}
-		launches := func(call *DeviceCall) []cuda.Launch {
-			var all []cuda.Launch
+		launches := func(call *DeviceCall) []offload.Launch {
+			var all []offload.Launch
 			for _, p := range of(call) {
 				all = append(all, f.launches(call.Type, math, p, call.Work)...)
 			}
@@ -178,8 +178,8 @@ func (f *productFamily) variants(of products, params ...string) []Variant {
 const mostCounted = math.MaxInt32 - 8
 
 // variant is the variant for a math.
-func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
-	v := Variant{Name: m.name, Kind: CUDA, Doc: m.doc, Launches: launches, WorkspaceBytes: workspace, MostElements: mostCounted}
+func (m productMath) variant(launches func(*DeviceCall) []offload.Launch, workspace func(*Spec) int64) Variant {
+	v := Variant{Name: m.name, Code: CUDACode, Doc: m.doc, Launches: launches, WorkspaceBytes: workspace, MostElements: mostCounted}
 	if m.tensor {
 		v.Types, v.Capability, v.FactorBits = []dag.DType{dag.Float32}, 80, m.bits
 	}

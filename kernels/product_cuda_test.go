@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // TestDivideBy compares with division: for small divisors, powers of two and their
@@ -128,7 +128,7 @@ func cudaSources(t *testing.T, names ...string) string {
 }
 
 // TestProductParamsMirror compares the parameters in Go with those of the sources: names,
-// types and order of all their scalars, which makes them lie alike (see [cuda.Params]).
+// types and order of all their scalars, which makes them lie alike (see [offload.Params]).
 func TestProductParamsMirror(t *testing.T) {
 	sources := cudaSources(t, "division.h", "product_operand.h", "product.h", "conv2d_nhwc_pool.cu")
 	for _, c := range []struct {
@@ -396,7 +396,7 @@ func TestWorkspaceHoldsSplits(t *testing.T) {
 		t.Errorf("workspace of %d bytes, %d splits need %d", v.WorkspaceBytes(s), launches[0].Grid[1], want)
 	}
 	for _, l := range launches {
-		if want := len(cuda.Params(productParams{})); len(l.Params) != want {
+		if want := len(offload.Params(productParams{})); len(l.Params) != want {
 			t.Errorf("%s: parameter of %d bytes, want %d", l.Symbol, len(l.Params), want)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // TestFusedProducts: of each operation cuBLASLt does what it can, and kernels of ours what is
@@ -67,7 +67,7 @@ func TestFusedProducts(t *testing.T) {
 		}
 		call := s.DeviceCall(bases, work)
 		variant, _ := k.Variant("cublaslt")
-		p := variant.LibraryCall(call).(cuda.FusedProduct)
+		p := variant.LibraryCall(call).(offload.FusedProduct)
 		name := c.op + " " + c.real.String() + " " + s.Spec.Key()
 
 		operand := func(i int) uint64 {
@@ -95,7 +95,7 @@ func TestFusedProducts(t *testing.T) {
 
 // checkWorkspace checks that a copy of the first factor, transposed as it is, what a product leaves
 // in the workspace, and the library's own lie in it one after the other.
-func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64, bytes, size int64) {
+func checkWorkspace(t *testing.T, name string, p *offload.FusedProduct, work uint64, bytes, size int64) {
 	t.Helper()
 	end := work
 	for _, part := range []struct {
@@ -130,18 +130,18 @@ func TestLibraryTakesMaps(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		stride []int // of the map
-		factor cuda.Matrix
+		factor offload.Matrix
 		copies int
 	}{
-		{"whole", []int{24, 12, 4, 1}, cuda.Matrix{Addr: 3 << 32, Stride: 24, Transposed: true}, 0},
-		{"samples apart", []int{48, 12, 4, 1}, cuda.Matrix{Addr: 3 << 32, Stride: 48, Transposed: true}, 0},
-		{"pixels apart", []int{48, 24, 8, 1}, cuda.Matrix{Addr: work, Stride: 24, Transposed: true}, 1},
+		{"whole", []int{24, 12, 4, 1}, offload.Matrix{Addr: 3 << 32, Stride: 24, Transposed: true}, 0},
+		{"samples apart", []int{48, 12, 4, 1}, offload.Matrix{Addr: 3 << 32, Stride: 48, Transposed: true}, 0},
+		{"pixels apart", []int{48, 24, 8, 1}, offload.Matrix{Addr: work, Stride: 24, Transposed: true}, 1},
 	} {
 		call := s.DeviceCall(bases, work)
 		call.Args[2].Stride = c.stride
-		p := v.LibraryCall(call).(cuda.Product)
-		want := cuda.Product{Rows: 24, Columns: 5, Depth: 3, A: c.factor, B: cuda.Matrix{Addr: 2 << 32, Stride: 5},
-			C: cuda.Matrix{Addr: work + 512, Stride: 8}, Work: work + 512 + 768, WorkBytes: 32 << 20}
+		p := v.LibraryCall(call).(offload.Product)
+		want := offload.Product{Rows: 24, Columns: 5, Depth: 3, A: c.factor, B: offload.Matrix{Addr: 2 << 32, Stride: 5},
+			C: offload.Matrix{Addr: work + 512, Stride: 8}, Work: work + 512 + 768, WorkBytes: 32 << 20}
 		if p != want {
 			t.Errorf("%s: %+v, want %+v", c.name, p, want)
 		}

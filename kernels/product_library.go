@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // Products of matrices by a library are variants beside our own kernels, each in the arithmetic
@@ -49,9 +49,9 @@ func (f *productFamily) libraryVariants(maps int, of products, params ...string)
 // variants are one in the type's own arithmetic and one on tensor cores.
 func (l libraryProduct) variants(library, doc string) []Variant {
 	exact := Variant{
-		Name: library, Kind: CUDA, Doc: doc + ", in the type's own arithmetic", Library: library,
+		Name: library, Code: CUDACode, Doc: doc + ", in the type's own arithmetic", Library: library,
 		Launches: l.launches, WorkspaceBytes: l.workspace, MostElements: mostCounted,
-		LibraryCall: func(call *DeviceCall) cuda.LibraryCall { return l.call(call, false) },
+		LibraryCall: func(call *DeviceCall) offload.LibraryCall { return l.call(call, false) },
 	}
 	if l.maps != 0 {
 		exact.Before = l.before
@@ -59,7 +59,7 @@ func (l libraryProduct) variants(library, doc string) []Variant {
 	tf32 := exact
 	tf32.Name, tf32.Doc = library+"-tf32", doc+", on tensor cores: factors rounded to 11 bits, sums in float32"
 	tf32.Types, tf32.Capability, tf32.FactorBits = []dag.DType{dag.Float32}, 80, TF32Bits
-	tf32.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, true) }
+	tf32.LibraryCall = func(call *DeviceCall) offload.LibraryCall { return l.call(call, true) }
 	return []Variant{exact, tf32}
 }
 
@@ -80,7 +80,7 @@ func (l *libraryProduct) gapless(call *DeviceCall) *DeviceCall {
 }
 
 // before copies a map that has gaps.
-func (l *libraryProduct) before(call *DeviceCall) []cuda.Launch {
+func (l *libraryProduct) before(call *DeviceCall) []offload.Launch {
 	from, to := &call.Args[l.maps], &l.gapless(call).Args[l.maps]
 	if from.Addr == to.Addr {
 		return nil
@@ -134,30 +134,30 @@ func workBytes(t dag.DType, elements int64) int64 {
 }
 
 // call is the library's part of a call.
-func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
+func (l *libraryProduct) call(call *DeviceCall, tf32 bool) offload.LibraryCall {
 	call = l.gapless(call)
 	s := l.parts(call)
 	p := &s.main
-	c := cuda.Matrix{Addr: p.c, Stride: index32(int(p.cOuter))}
+	c := offload.Matrix{Addr: p.c, Stride: index32(int(p.cOuter))}
 	if !direct(p) {
-		c = cuda.Matrix{Addr: call.Work, Stride: (p.n + 3) &^ 3}
+		c = offload.Matrix{Addr: call.Work, Stride: (p.n + 3) &^ 3}
 	}
-	product := cuda.Product{
+	product := offload.Product{
 		Float64: call.Type == dag.Float64, TF32: tf32, Rows: p.m, Columns: p.n, Depth: p.k,
-		A: cuda.Matrix{Addr: p.a.address, Stride: index32(int(p.a.outer)), Transposed: l.family.transposedA},
-		B: cuda.Matrix{Addr: p.b.address, Stride: index32(int(p.b.outer)), Transposed: l.family.transposedB},
+		A: offload.Matrix{Addr: p.a.address, Stride: index32(int(p.a.outer)), Transposed: l.family.transposedA},
+		B: offload.Matrix{Addr: p.b.address, Stride: index32(int(p.b.outer)), Transposed: l.family.transposedB},
 		C: c, Add: direct(p) && p.add != 0,
 		Work: call.Work + uint64(s.bytes(call.Type)), WorkBytes: libraryWorkBytes,
 	}
 	if !l.fuses {
 		return product
 	}
-	return cuda.FusedProduct{Product: product, Bias: s.fused.bias, ReLU: s.fused.relu, RowSums: s.fused.rowSums}
+	return offload.FusedProduct{Product: product, Bias: s.fused.bias, ReLU: s.fused.relu, RowSums: s.fused.rowSums}
 }
 
 // launches are our kernels after the library's call.
-func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
-	var all []cuda.Launch
+func (l *libraryProduct) launches(call *DeviceCall) []offload.Launch {
+	var all []offload.Launch
 	call = l.gapless(call)
 	s := l.parts(call)
 	if !direct(&s.main) {
@@ -173,13 +173,13 @@ func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
 }
 
 // follow is the kernel that completes a library's sums at an address of the workspace.
-func follow(t dag.DType, p productParams, from uint64) cuda.Launch {
+func follow(t dag.DType, p productParams, from uint64) offload.Launch {
 	p.partial, p.splits, p.tilesN = from, 1, int32(ceilDiv(int(p.n), 4*32))
 	p.storesFours(t)
-	return cuda.Launch{
+	return offload.Launch{
 		Module: "product", Symbol: "product_follow" + typeSuffix(t),
 		Grid: [3]uint32{uint32(ceilDiv(int(p.m), 8)) * uint32(p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
-		Params: cuda.Params(p),
+		Params: offload.Params(p),
 	}
 }
 

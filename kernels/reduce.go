@@ -14,7 +14,7 @@ var mean = Kernel{
 
 var count = Kernel{
 	Op: "count", Doc: "c = number of flags that are not 0",
-	Operands: []Operand{writes("c", Index, "1"), reads("flags", Mask, "n")},
+	Operands: []Operand{writes("c", Index, "1"), reads("flags", Mask, "n").below("2")},
 	Flops:    perElement(1, 1),
 	Variants: withRef("in index order", countRef, countRef,
 		reduceOnCUDA("count")),

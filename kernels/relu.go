@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"math"
+
+	"dahl/kernels/simd"
+)
 
 // Rectifier, any shape. NaN passes through y, as in PyTorch. The mask is 1 where x > 0, so the
 // gradient is 0 at exactly 0 and at NaN.
@@ -10,7 +14,7 @@ var relu = Kernel{
 	Operands: []Operand{
 		writes("y", Real, "..."),
 		writes("mask", Mask, "..."),
-		reads("x", Real, "..."),
+		reads("x", Real, "...").often(0, math.Copysign(0, -1)),
 	},
 	Flops: perElement(1, 0),
 	Variants: withRef("one comparison per element", reluRef[float32], reluRef[float64],
@@ -23,7 +27,7 @@ var reluDx = Kernel{
 	Operands: []Operand{
 		writes("dx", Real, "..."),
 		reads("dy", Real, "..."),
-		reads("mask", Mask, "..."),
+		reads("mask", Mask, "...").below("2"),
 	},
 	Flops: perElement(1, 0),
 	Variants: withRef("one comparison per element", reluDxRef[float32], reluDxRef[float64],

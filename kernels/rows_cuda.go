@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Elementwise kernels on a CUDA device see boxes as rows of contiguous elements, see cuda/rows.h.
 
@@ -71,7 +71,7 @@ func together(args []*DeviceArg, keep int) axes {
 // elementwise returns the launches of a kernel over operands with equal extents except in the
 // dimensions before keep, which are 0 or 1. That is one launch, or one for each index of
 // dimensions that are too many or too long for one.
-func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
+func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedParams) offload.Launch) []offload.Launch {
 	first := make([]uint64, len(args))
 	for i, a := range args {
 		first[i] = a.Addr
@@ -79,7 +79,7 @@ func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedP
 	return rowLaunches(args, together(args, keep), keep, first, launch)
 }
 
-func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
+func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) offload.Launch) []offload.Launch {
 	rank := len(a.extent)
 	perRow := (a.extent[rank-1] + cudaGroup - 1) / cudaGroup
 	groups := perRow
@@ -117,19 +117,19 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 	l := launch(r, operands)
 	l.Block = [3]uint32{cudaThreads, 1, 1}
 	l.Grid = [3]uint32{uint32(gridOf(groups)), 1, 1}
-	return []cuda.Launch{l}
+	return []offload.Launch{l}
 }
 
 // gridOf is the number of blocks for some groups of elements.
 func gridOf(groups int) int { return min(cudaBlocks, (groups+cudaThreads-1)/cudaThreads) }
 
 // splitRows is one launch for each index of the first dimension that need not be kept.
-func splitRows(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
+func splitRows(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) offload.Launch) []offload.Launch {
 	inner := axes{extent: without(a.extent, keep), stride: make([][]int, len(args))}
 	for i := range args {
 		inner.stride[i] = without(a.stride[i], keep)
 	}
-	var all []cuda.Launch
+	var all []offload.Launch
 	for e := range a.extent[keep] {
 		at := make([]uint64, len(args))
 		for i, arg := range args {

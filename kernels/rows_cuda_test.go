@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // TestElementwiseVisitsEachElementOnce decodes groups as cuda/rows.h does, over random
@@ -29,14 +29,14 @@ func TestElementwiseVisitsEachElementOnce(t *testing.T) {
 		visited := map[uint64]bool{}
 		where := map[uint64][3]uint64{}
 		eachElement(shape, func(at []int) { where[args[0].at(at)] = [3]uint64{args[0].at(at), args[1].at(at), args[2].at(at)} })
-		launches := elementwise(args, keep, func(r rowsParams, o []stridedParams) cuda.Launch {
+		launches := elementwise(args, keep, func(r rowsParams, o []stridedParams) offload.Launch {
 			visitGroups(t, args, r, o, func(a [3]uint64) {
 				if visited[a[0]] || where[a[0]] != a {
 					t.Fatalf("shape %v: addresses %x are visited twice or are no element of the call", shape, a)
 				}
 				visited[a[0]] = true
 			})
-			return cuda.Launch{}
+			return offload.Launch{}
 		})
 		if len(visited) != len(where) || len(launches) == 0 {
 			t.Fatalf("shape %v: %d of %d elements visited in %d launches", shape, len(visited), len(where), len(launches))

@@ -16,8 +16,9 @@ const maxGeometry = 1 << 20
 
 // Constructors of Operand lines. dims are subscripts, see Subscript.
 
+// reads is an operand that is read. Statements call the input of a layer x.
 func reads(name string, kind ElemKind, dims string) Operand {
-	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Read}}
+	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Read}, Input: name == "x" && kind == Real}
 }
 
 func writes(name string, kind ElemKind, dims string) Operand {
@@ -32,6 +33,37 @@ func sums(name string, dims string) Operand {
 func updates(name string, dims string) Operand {
 	return Operand{Name: name, Kind: Real, Dims: dims, Modes: []dag.Mode{dag.ReadWrite}}
 }
+
+// below is an operand of indices below a bound, see Values.Below.
+func (o Operand) below(bound string) Operand {
+	o.Values.Below = bound
+	return o
+}
+
+// positions is an operand of positions in windows of so many elements, or of none.
+func (o Operand) positions(window string) Operand {
+	o.Values.OrNone = true
+	return o.below(window)
+}
+
+// within is an operand of numbers between two.
+func (o Operand) within(least, most float64) Operand {
+	o.Values.Least, o.Values.Most = least, most
+	return o
+}
+
+// often is an operand of which some numbers matter.
+func (o Operand) often(numbers ...float64) Operand {
+	o.Values.Often = numbers
+	return o
+}
+
+// positive is an operand of sums of squares.
+func (o Operand) positive() Operand { return o.within(0.5, 1.5) }
+
+// ties are equal numbers among which a kernel seeks the greatest. Negative zero is none of them,
+// since it is not defined which of two zeros is the greatest.
+var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
 func optional(o Operand) Operand {
 	o.Optional = true

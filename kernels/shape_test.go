@@ -261,7 +261,7 @@ func tableText(all []kernels.Kernel) string {
 	for _, k := range all {
 		fmt.Fprintf(&b, "%s %s %v %v %v\n", k.Op, k.Doc, k.Operands, k.Parameters(), k.Host)
 		for _, v := range k.Variants {
-			fmt.Fprintf(&b, "  %s %s %s %v %v %v %d %d %s %d\n", v.Name, v.Doc, v.Kind, v.Level, v.Run32 != nil, v.Types, v.Capability, v.FactorBits, v.Library, v.MostElements)
+			fmt.Fprintf(&b, "  %s %s %s %v %v %v %d %d %s %d\n", v.Name, v.Doc, v.Code, v.Level, v.Run32 != nil, v.Types, v.Capability, v.FactorBits, v.Library, v.MostElements)
 		}
 	}
 	return b.String()
@@ -295,14 +295,14 @@ func checkVariants(t *testing.T, k *kernels.Kernel) {
 		has := func(of dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, of) }
 		cpu := (v.Run32 != nil) == has(dag.Float32) && (v.Run64 != nil) == has(dag.Float64) && v.Launches == nil && v.Capability == 0
 		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
-		if (v.Library != "") != (v.LibraryCall != nil) || v.Library != "" && v.Kind != kernels.CUDA || v.Library == "" && v.Before != nil {
+		if (v.Library != "") != (v.LibraryCall != nil) || v.Library != "" && v.Code != kernels.CUDACode || v.Library == "" && v.Before != nil {
 			t.Errorf("%s %s: a call of no library, or a library without one", k.Op, v.Name)
 		}
-		if v.Doc == "" || names[v.Name] || v.Kind == kernels.CPU && !cpu || v.Kind != kernels.CPU && !device {
+		if v.Doc == "" || names[v.Name] || v.RunsOn(kernels.GoCode) && !cpu || !v.RunsOn(kernels.GoCode) && !device {
 			t.Errorf("%s %s: incomplete, or twice", k.Op, v.Name)
 		}
 		names[v.Name] = true
-		if v.Kind == kernels.CPU && i > 0 && k.Variants[i-1].Kind != kernels.CPU {
+		if v.RunsOn(kernels.GoCode) && i > 0 && !k.Variants[i-1].RunsOn(kernels.GoCode) {
 			t.Errorf("%s %s: after variants for other kinds of devices", k.Op, v.Name)
 		}
 	}

@@ -33,7 +33,7 @@ var softmaxXent = Kernel{
 	Op: "softmax_xent", Doc: "dz = (softmax(z) - q)/batch, loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("dz", Real, "n c"), writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c"), reads("y", Index, "n"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
 	},
 	Params: []string{"batch", "smoothing"},
 	Check:  checkSmoothedBatch,
@@ -47,7 +47,7 @@ var softmaxXentEval = Kernel{
 	Op: "softmax_xent.eval", Doc: "loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c"), reads("y", Index, "n"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
 	},
 	Params: []string{"smoothing"},
 	Check:  checkSmoothing,

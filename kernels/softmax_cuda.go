@@ -1,6 +1,6 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import "dahl/kernels/offload"
 
 // Softmax and small reductions on a CUDA device, see cuda/softmax.cu and cuda/reduce.cu.
 
@@ -19,7 +19,7 @@ const wideClasses = 1024
 // softmaxOnCUDA is the variant of an operation on rows of classes. operands are the names of its
 // operands in its line of the table, and params those of its parameters.
 func softmaxOnCUDA(symbol string, operands, params []string) []Variant {
-	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
+	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []offload.Launch {
 		var p softmaxParams
 		address := map[string]*uint64{
 			"z": &p.Z, "dz": &p.Dz, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct,
@@ -36,15 +36,15 @@ func softmaxOnCUDA(symbol string, operands, params []string) []Variant {
 		for i, name := range params {
 			*setting[name] = c.Params[i]
 		}
-		l := cuda.Launch{
-			Module: "softmax", Symbol: c.symbol(symbol), Params: cuda.Params(p),
+		l := offload.Launch{
+			Module: "softmax", Symbol: c.symbol(symbol), Params: offload.Params(p),
 			Block: [3]uint32{128, 1, 1}, Grid: [3]uint32{blocksOf(int(p.Rows), 128/32), 1, 1},
 		}
 		if p.Classes > wideClasses {
 			l.Symbol = c.symbol(symbol + ".wide")
 			l.Block, l.Grid = [3]uint32{256, 1, 1}, [3]uint32{uint32(p.Rows), 1, 1}
 		}
-		return []cuda.Launch{l}
+		return []offload.Launch{l}
 	})
 }
 
@@ -56,10 +56,10 @@ type reduceParams struct {
 
 // reduceOnCUDA is the variant of an operation that reduces many numbers to one.
 func reduceOnCUDA(symbol string) []Variant {
-	return onCUDA("one block, then a tree", func(c *DeviceCall) []cuda.Launch {
-		return []cuda.Launch{{
+	return onCUDA("one block, then a tree", func(c *DeviceCall) []offload.Launch {
+		return []offload.Launch{{
 			Module: "reduce", Symbol: c.symbol(symbol),
-			Params: cuda.Params(reduceParams{c.Args[0].Addr, c.Args[1].Addr, int32(c.Args[1].Shape[0])}),
+			Params: offload.Params(reduceParams{c.Args[0].Addr, c.Args[1].Addr, int32(c.Args[1].Shape[0])}),
 			Block:  [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
 		}}
 	})

@@ -326,7 +326,7 @@ func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.
 }
 
 // onHost keeps a task on a processor, since the program itself performs it.
-func onHost() *dag.Placement { return &dag.Placement{Device: kernels.DeviceCPU} }
+func onHost() *dag.Placement { return &dag.Placement{Device: kernels.HostKind} }
 
 func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, Phase: phase} }
 

@@ -40,13 +40,13 @@ func (p *Platform) checkDevices() *fault {
 // checkOrdinal checks that no two devices have the same number in the driver. If all ordinals are
 // 0, they have not been given yet.
 func (p *Platform) checkOrdinal(i int, d *Device) *fault {
-	if d.Ordinal < 0 || d.Ordinal != 0 && !d.IsNumbered() {
+	if d.Ordinal < 0 || d.Ordinal != 0 && !d.kind().Numbered {
 		numbered := kindNames("", func(k Kind) bool { return k.Numbered })
 		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind %s have one, from 0", d.Ordinal, numbered)}
 	}
 	given := slices.ContainsFunc(p.Devices, func(o Device) bool { return o.Ordinal != 0 })
 	for j := range p.Devices[:i] {
-		if o := &p.Devices[j]; given && d.IsNumbered() && o.Kind == d.Kind && o.Ordinal == d.Ordinal {
+		if o := &p.Devices[j]; given && d.kind().Numbered && o.Kind == d.Kind && o.Ordinal == d.Ordinal {
 			return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d is that of device %q; give each its own", d.Ordinal, o.Name)}
 		}
 	}

@@ -13,9 +13,29 @@ const (
 	Emulated = "emulated"
 )
 
-// Kind tells code that distinguishes devices what the devices of a kind are.
+// What the kinds are driven and metered by, and the codes that they run.
+const (
+	CUDADriver     = "cuda"
+	EmulatedDriver = "emulated"
+
+	NVML = "nvml"
+
+	GoCode   = "go"
+	CUDACode = "cuda"
+)
+
+// Kind says what the devices of a kind are, and names what opens them, meters them and runs on
+// them. Package execute has drivers by their names, package energy the libraries of meters, and a
+// variant of package kernels says in which code it is written.
 type Kind struct {
 	Name string
+	// Driver opens the devices. Empty means none: the threads of the program are the units.
+	Driver string
+	// Meter is the library that meters single devices and sets their clocks. Empty means none.
+	Meter string
+	// Code is what the devices run.
+	Code string
+
 	// Processor: the units are cores of the host, and the program itself drives them. They learn
 	// of each other's ends through memory, and timing costs them nothing.
 	Processor bool
@@ -27,9 +47,9 @@ type Kind struct {
 }
 
 var kinds = [...]Kind{
-	{Name: CPU, Processor: true},
-	{Name: CUDA, Numbered: true},
-	{Name: Emulated, Emulated: true},
+	{Name: CPU, Code: GoCode, Processor: true},
+	{Name: CUDA, Driver: CUDADriver, Meter: NVML, Code: CUDACode, Numbered: true},
+	{Name: Emulated, Driver: EmulatedDriver, Code: GoCode, Emulated: true},
 }
 
 // Kinds lists the kinds of devices.
@@ -54,8 +74,14 @@ func (d *Device) kind() Kind {
 // IsProcessor reports whether the units are cores of the host.
 func (d *Device) IsProcessor() bool { return d.kind().Processor }
 
-// IsNumbered reports whether a driver of the system numbers the device by its Ordinal.
-func (d *Device) IsNumbered() bool { return d.kind().Numbered }
+// Driver is the driver that opens the device. Empty means that it is a processor.
+func (d *Device) Driver() string { return d.kind().Driver }
+
+// Meter is the library that meters the device. Empty means none.
+func (d *Device) Meter() string { return d.kind().Meter }
+
+// Code is what the device runs.
+func (d *Device) Code() string { return d.kind().Code }
 
 // IsEmulated reports whether the program makes the device from a core.
 func (d *Device) IsEmulated() bool { return d.kind().Emulated }

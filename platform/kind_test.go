@@ -2,13 +2,14 @@ package platform
 
 import "testing"
 
-// What a kind is, fact by fact: only the program's own cores are processors, only a driver of
-// the system gives numbers, and only what the program makes itself is emulated.
+// What a kind is, fact by fact: only the program's own cores are processors and need no driver,
+// only a driver of the system gives numbers, and only what the program makes itself is emulated,
+// from a core, whose code it runs.
 func TestKinds(t *testing.T) {
 	want := map[string]Kind{
-		"cpu":      {Name: "cpu", Processor: true},
-		"cuda":     {Name: "cuda", Numbered: true},
-		"emulated": {Name: "emulated", Emulated: true},
+		"cpu":      {Name: "cpu", Code: "go", Processor: true},
+		"cuda":     {Name: "cuda", Driver: "cuda", Meter: "nvml", Code: "cuda", Numbered: true},
+		"emulated": {Name: "emulated", Driver: "emulated", Code: "go", Emulated: true},
 	}
 	list := Kinds()
 	if len(list) != len(want) {
@@ -17,7 +18,7 @@ func TestKinds(t *testing.T) {
 	for _, k := range list {
 		d := Device{Kind: k.Name}
 		if found, err := KindByName(k.Name); err != nil || k != want[k.Name] || found != k ||
-			d.IsProcessor() != k.Processor || d.IsNumbered() != k.Numbered || d.IsEmulated() != k.Emulated {
+			d.IsProcessor() != k.Processor || d.IsEmulated() != k.Emulated || d.Driver() != k.Driver || d.Meter() != k.Meter || d.Code() != k.Code {
 			t.Errorf("kind %+v, looked up %+v, want %+v", k, found, want[k.Name])
 		}
 	}

@@ -35,7 +35,7 @@ func (p *Platform) numberDevices() {
 	}
 	next := map[string]int{} // by kind
 	for i := range p.Devices {
-		if d := &p.Devices[i]; d.IsNumbered() {
+		if d := &p.Devices[i]; d.kind().Numbered {
 			d.Ordinal = next[d.Kind]
 			next[d.Kind]++
 		}

@@ -99,8 +99,8 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
 	Streams                       int // noted only: a unit runs one task at a time; 0: not said
 
-	// Ordinal is the number, from 0, that its driver gives a device that IsNumbered. If the
-	// ordinals of a platform are all 0, Complete numbers the devices in their order.
+	// Ordinal is the number, from 0, that a driver of the system gives the device, if its kind is
+	// Numbered. If the ordinals of a platform are all 0, Complete numbers the devices in their order.
 	Ordinal int
 	// Fault is the failure that a device that IsEmulated is to have.
 	Fault DeviceFault

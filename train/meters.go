@@ -20,7 +20,7 @@ type Meters struct {
 	States []DeviceState // of the devices that have meters, as they were at the start
 
 	recorder *energy.Recorder
-	gpus     *GPUMeters // nil: none
+	gpus     GPUMeters
 }
 
 // DeviceState is what the driver of a device says of it while it is used.
@@ -41,23 +41,22 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	if !errors.Is(err, energy.ErrNoCounter) {
 		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Err: err, Celsius: energy.PackageSensor(energy.ThermalRoot)})
 	}
-	if m.gpus != nil {
-		for i := range p.Devices {
-			d := &p.Devices[i]
-			switch g := m.gpus.Of(d); {
-			case !d.IsNumbered():
-			case g == nil:
-				metered = append(metered, energy.Metered{Of: d.Name, Err: errors.New("the management library shows no GPU at its bus address")})
-			default:
-				metered = append(metered, g.Metered(d.Name))
-				if g.Err == nil {
-					m.States = append(m.States, DeviceState{d.Name, g.GPU})
-				}
-			}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if _, metersKind := m.gpus[d.Kind]; !metersKind {
+			continue
 		}
-		metered = append(metered, m.gpus.unknown()...)
+		g := m.gpus.Of(d)
+		if g == nil {
+			metered = append(metered, energy.Metered{Of: d.Name, Err: errors.New("the management library shows no GPU at its bus address")})
+			continue
+		}
+		metered = append(metered, g.Metered(d.Name))
+		if g.Err == nil {
+			m.States = append(m.States, DeviceState{d.Name, g.GPU})
+		}
 	}
-	m.recorder = energy.Record(metered)
+	m.recorder = energy.Record(append(metered, m.gpus.unknown()...))
 	return m
 }
 
@@ -89,71 +88,116 @@ func AddGPUs(p *platform.Platform) error {
 	return nil
 }
 
-// GPUMeters are the meters of the GPUs that the driver shows. Methods of nil, which has
-// none, do nothing.
-type GPUMeters struct {
-	Meters []energy.GPUMeters
-	Shown  []execute.GPU // as CUDA numbers them; nil where it does not say
+// libraries are those of meters, by platform.Kind.Meter.
+var libraries = map[string]energy.Library{platform.NVML: energy.NVML()}
+
+// MeterLibraries lists the libraries that meter devices, in the order of the kinds.
+func MeterLibraries() (all []energy.Library) {
+	for _, k := range platform.Kinds() {
+		if l, ok := libraries[k.Meter]; ok {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
-// OpenGPUs opens the meters where a platform has devices of kind cuda; nil: it has
-// none, or they have no meters, which is warned of.
-func OpenGPUs(p *platform.Platform) *GPUMeters {
-	if !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.IsNumbered() }) {
+// Boards are the meters of the GPUs of one kind.
+type Boards struct {
+	Meters []energy.GPUMeters
+	Shown  []execute.GPU // as their driver numbers them; nil where it does not say
+
+	unnumbered error // why the driver does not say
+}
+
+// OpenBoards opens the meters of the devices of a kind that has a library of meters.
+func OpenBoards(k platform.Kind) (b Boards, err error) {
+	if b.Meters, err = libraries[k.Meter].Open(); err != nil {
+		return Boards{}, err
+	}
+	shown, err := execute.GPUs()
+	b.Shown, b.unnumbered = slices.DeleteFunc(shown, func(g execute.GPU) bool { return g.Kind != k.Name }), err
+	return b, nil
+}
+
+// CloseBoards closes what OpenBoards has opened.
+func CloseBoards(k platform.Kind) error { return libraries[k.Meter].Close() }
+
+// At finds the meters of the device with an ordinal: those at the address of the GPU to which its
+// driver gives that, since the two libraries may number GPUs differently; nil: none.
+func (b Boards) At(ordinal int) *energy.GPUMeters {
+	at := ordinal
+	if at < len(b.Shown) {
+		at = slices.IndexFunc(b.Meters, func(g energy.GPUMeters) bool { return g.GPU.PCIBus == b.Shown[ordinal].PCIBus })
+	}
+	if at < 0 || at >= len(b.Meters) {
 		return nil
 	}
-	meters, err := energy.OpenGPUs()
-	if err != nil {
-		warn("joules of GPUs are modelled", err)
-		return nil
-	}
-	m := &GPUMeters{Meters: meters}
-	if m.Shown, err = execute.GPUs(); err != nil {
-		warn("meters are taken for GPUs in the order of their buses", err)
+	return &b.Meters[at]
+}
+
+// GPUMeters are the meters of GPUs, by the kind of device.
+type GPUMeters map[string]Boards
+
+// OpenGPUs opens the meters of all kinds of devices of a platform; nil: it has no such devices, or
+// they have no meters, which is warned of.
+func OpenGPUs(p *platform.Platform) (m GPUMeters) {
+	for _, k := range platform.Kinds() {
+		if k.Meter == "" || !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind == k.Name }) {
+			continue
+		}
+		b, err := OpenBoards(k)
+		if err != nil {
+			warn("joules of GPUs are modelled", err)
+			continue
+		}
+		if b.unnumbered != nil {
+			warn("meters are taken for GPUs in the order of their buses", b.unnumbered)
+		}
+		if m == nil {
+			m = GPUMeters{}
+		}
+		m[k.Name] = b
 	}
 	return m
 }
 
-// Of finds the meters of a device: those at the address of the GPU that CUDA gives its
-// ordinal, since the two libraries may number GPUs differently; nil: none.
-func (m *GPUMeters) Of(d *platform.Device) *energy.GPUMeters {
-	if m == nil || !d.IsNumbered() {
-		return nil
+// Of finds the meters of a device; nil: none.
+func (m GPUMeters) Of(d *platform.Device) *energy.GPUMeters { return m[d.Kind].At(d.Ordinal) }
+
+// eachKind yields the kinds that have meters, in the order of their table.
+func (m GPUMeters) eachKind(yield func(platform.Kind, Boards) bool) {
+	for _, k := range platform.Kinds() {
+		if b, ok := m[k.Name]; ok && !yield(k, b) {
+			return
+		}
 	}
-	at := d.Ordinal
-	if at < len(m.Shown) {
-		at = slices.IndexFunc(m.Meters, func(g energy.GPUMeters) bool { return g.GPU.PCIBus == m.Shown[d.Ordinal].PCIBus })
-	}
-	if at < 0 || at >= len(m.Meters) {
-		return nil
-	}
-	return &m.Meters[at]
 }
 
 // unknown are the boards that could not be opened and whose address, and so whose device, is not known.
-func (m *GPUMeters) unknown() (boards []energy.Metered) {
-	for i := range m.Meters {
-		if g := &m.Meters[i]; g.Err != nil && g.GPU.PCIBus == "" && len(m.Shown) > 0 {
-			boards = append(boards, energy.Metered{Of: fmt.Sprint("GPU ", i), Err: g.Err, Unused: true})
+func (m GPUMeters) unknown() (boards []energy.Metered) {
+	for _, b := range m.eachKind {
+		for i := range b.Meters {
+			if g := &b.Meters[i]; g.Err != nil && g.GPU.PCIBus == "" && len(b.Shown) > 0 {
+				boards = append(boards, energy.Metered{Of: fmt.Sprint("GPU ", i), Err: g.Err, Unused: true})
+			}
 		}
 	}
 	return boards
 }
 
 // Close closes the meters of all GPUs.
-func (m *GPUMeters) Close() {
-	if m == nil {
-		return // the count of what is open is that of others
-	}
-	if err := energy.CloseGPUs(); err != nil {
-		warn("the meters of the GPUs were not closed", err)
+func (m GPUMeters) Close() {
+	for k := range m.eachKind {
+		if err := CloseBoards(k); err != nil {
+			warn("the meters of the GPUs were not closed", err)
+		}
 	}
 }
 
 // putPowers gives GPUs the powers that their meters show: idle what they draw now, when
 // nothing has begun, and busy the limit that is set. Both are guesses of what a training
 // will draw.
-func (m *GPUMeters) putPowers(p *platform.Platform) {
+func (m GPUMeters) putPowers(p *platform.Platform) {
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if g := m.Of(d); g != nil && g.Err == nil && g.GPU.PowerWatts > 0 && g.GPU.PowerWatts < g.GPU.PowerLimitWatts {
@@ -169,7 +213,7 @@ type CallEnergy func(ctx context.Context, device string, calls func() (int, erro
 // nil: none. Each takes about so long, which is many times the updates of the slowest meter if the
 // figure is to say much; the repeats on processors share the time. Nil: there are no meters, or no
 // time.
-func MeasureEnergy(p *platform.Platform, gpus *GPUMeters, processors energy.Meter, target time.Duration) CallEnergy {
+func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors energy.Meter, target time.Duration) CallEnergy {
 	if gpus == nil && processors == nil || target == 0 {
 		return nil
 	}

@@ -99,10 +99,10 @@ func TestMeasureProcessors(t *testing.T) {
 			}
 		}
 	})
-	if MeasureEnergy(p, nil, nil, time.Second) != nil || MeasureEnergy(p, &GPUMeters{}, nil, 0) != nil {
+	if MeasureEnergy(p, nil, nil, time.Second) != nil || MeasureEnergy(p, GPUMeters{}, nil, 0) != nil {
 		t.Error("without meters or time there is something to measure with")
 	}
-	noProcessors := MeasureEnergy(p, &GPUMeters{}, nil, time.Second)
+	noProcessors := MeasureEnergy(p, GPUMeters{}, nil, time.Second)
 	if e, ok, err := noProcessors(t.Context(), "cpu", nil); ok || err != nil || e != (execute.CallEnergy{}) {
 		t.Errorf("processors without a meter: %+v, %v, %v", e, ok, err)
 	}

@@ -14,8 +14,9 @@ import (
 // device are those at its address.
 func TestMetersOfDevice(t *testing.T) {
 	bus := func(address string) energy.GPUMeters { return energy.GPUMeters{GPU: energy.GPU{PCIBus: address}} }
-	m := &GPUMeters{Meters: []energy.GPUMeters{bus("0000:17:00.0"), bus("0000:3d:00.0"), bus("0000:41:00.0")},
+	boards := Boards{Meters: []energy.GPUMeters{bus("0000:17:00.0"), bus("0000:3d:00.0"), bus("0000:41:00.0")},
 		Shown: []execute.GPU{{PCIBus: "0000:41:00.0"}, {PCIBus: "0000:17:00.0"}, {PCIBus: "0000:99:00.0"}}}
+	m := GPUMeters{platform.CUDA: boards}
 	for _, c := range []struct {
 		device platform.Device
 		want   int // index of the meters; -1: none
@@ -28,12 +29,12 @@ func TestMetersOfDevice(t *testing.T) {
 		{platform.Device{Kind: "cpu"}, -1},
 	} {
 		got := m.Of(&c.device)
-		if (got == nil) != (c.want < 0) || got != nil && got != &m.Meters[c.want] {
+		if (got == nil) != (c.want < 0) || got != nil && got != &boards.Meters[c.want] {
 			t.Errorf("%s %d: meters %+v, want number %d", c.device.Kind, c.device.Ordinal, got, c.want)
 		}
 	}
-	m.Shown = nil // CUDA does not say: in the order of the buses
-	if got := m.Of(&platform.Device{Kind: "cuda", Ordinal: 1}); got != &m.Meters[1] {
+	boards.Shown = nil // CUDA does not say: in the order of the buses
+	if got := boards.At(1); got != &boards.Meters[1] {
 		t.Errorf("without addresses: %+v", got)
 	}
 }
@@ -42,15 +43,17 @@ func TestMetersOfDevice(t *testing.T) {
 // no device lacks its joules. Without addresses from CUDA it is the device of its number.
 func TestDeniedBoards(t *testing.T) {
 	denied := fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)
-	m := &GPUMeters{Meters: []energy.GPUMeters{{Err: denied}, {GPU: energy.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
-	boards := m.unknown()
-	if len(boards) != 1 || boards[0].Of != "GPU 0" || !boards[0].Unused || boards[0].Err != denied {
-		t.Errorf("%+v", boards)
+	boards := Boards{Meters: []energy.GPUMeters{{Err: denied}, {GPU: energy.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
+	m := GPUMeters{platform.CUDA: boards}
+	unknown := m.unknown()
+	if len(unknown) != 1 || unknown[0].Of != "GPU 0" || !unknown[0].Unused || unknown[0].Err != denied {
+		t.Errorf("%+v", unknown)
 	}
-	if g := m.Of(&platform.Device{Kind: "cuda"}); g != &m.Meters[1] {
+	if g := m.Of(&platform.Device{Kind: "cuda"}); g != &boards.Meters[1] {
 		t.Errorf("the device has %+v", g)
 	}
-	m.Shown = nil
+	boards.Shown = nil
+	m[platform.CUDA] = boards
 	if g := m.Of(&platform.Device{Kind: "cuda"}); g.Err != denied || m.unknown() != nil {
 		t.Errorf("without addresses the device has %+v, and besides there are %+v", g, m.unknown())
 	}
@@ -62,7 +65,7 @@ func TestGPUPowers(t *testing.T) {
 		return platform.Device{Kind: "cuda", Ordinal: ordinal, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}
 	}
 	p := &platform.Platform{Devices: []platform.Device{{Kind: "cpu", IdleWatts: 3}, device(0), device(1)}}
-	m := &GPUMeters{Meters: []energy.GPUMeters{{GPU: energy.GPU{PowerWatts: 70, PowerLimitWatts: 700}}, {GPU: energy.GPU{PowerWatts: 70}}}}
+	m := GPUMeters{platform.CUDA: {Meters: []energy.GPUMeters{{GPU: energy.GPU{PowerWatts: 70, PowerLimitWatts: 700}}, {GPU: energy.GPU{PowerWatts: 70}}}}}
 	m.putPowers(p)
 	if d := p.Devices[1]; d.IdleWatts != 70 || d.Busy.UnitWatts != 700 || d.PowerSource != platform.Guess {
 		t.Errorf("with both powers: %+v", d)

@@ -106,7 +106,7 @@ func (w *Workload) CheckVariant() error {
 	if err := kernels.CheckVariant(name); err != nil {
 		return inputErrorf("variant %w", err)
 	}
-	if w.Options.Elsewhere || !slices.ContainsFunc(w.Platform.Devices, func(d platform.Device) bool { return d.IsNumbered() }) {
+	if w.Options.Elsewhere || !HasVariant(w.Platform, name) {
 		return nil
 	}
 	return asInput(execute.CheckVariant(name))
@@ -116,7 +116,7 @@ func (w *Workload) CheckVariant() error {
 func HasVariant(p *platform.Platform, name string) bool {
 	return name == "" || slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
 		v, ok := k.Variant(name)
-		return ok && slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && v.RunsOn(d.Kind) })
+		return ok && slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return !d.PlacedOnly && v.RunsOn(d.Code()) })
 	})
 }
 

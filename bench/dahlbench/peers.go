@@ -16,6 +16,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/train/peer"
 )
 
@@ -71,7 +72,7 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
-	f.StringVar(&p.device, "device", kernels.DeviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
+	f.StringVar(&p.device, "device", platform.CPU, "cpu, or cuda for the first GPU, where --threads says nothing")
 	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, kernels.TF32Precision}, "of the products on a GPU")
 	f.StringSliceVar(&p.modes, "modes", []string{peer.ModeTrain, peer.ModeInfer}, "train, infer or both")
 	f.StringSliceVar(&p.settings, "settings", nil, "settings to try, by their names in the report (default: all)")
@@ -96,7 +97,7 @@ type peerUnit struct {
 }
 
 func (u peerUnit) String() string {
-	if u.Device == kernels.CUDA {
+	if u.Device == platform.CUDA {
 		return "GPU, " + u.Precision
 	}
 	return fmt.Sprintf("%d cores", u.Threads)
@@ -105,14 +106,14 @@ func (u peerUnit) String() string {
 // units are those that the options name.
 func (p *peersOptions) units() []peerUnit {
 	var all []peerUnit
-	if p.device == kernels.CUDA {
+	if p.device == platform.CUDA {
 		for _, precision := range p.precisions {
-			all = append(all, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precision})
+			all = append(all, peerUnit{Device: platform.CUDA, Threads: 1, Precision: precision})
 		}
 		return all
 	}
 	for _, n := range p.threads {
-		all = append(all, peerUnit{Device: kernels.DeviceCPU, Threads: n, Precision: precisionFloat32})
+		all = append(all, peerUnit{Device: platform.CPU, Threads: n, Precision: precisionFloat32})
 	}
 	return all
 }
@@ -162,7 +163,7 @@ func (p *peersOptions) check() (programs []peer.Program, err error) {
 	if p.repetition <= 0 || p.energy < 0 {
 		return nil, cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
-	_, device := chosen("device", []string{p.device}, []string{kernels.DeviceCPU, kernels.CUDA})
+	_, device := chosen("device", []string{p.device}, []string{platform.CPU, platform.CUDA})
 	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, kernels.TF32Precision})
 	_, mode := chosen("modes", p.modes, []string{peer.ModeTrain, peer.ModeInfer})
 	programs, program := p.programs()
@@ -257,7 +258,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 	}
-	if !b.opts.layers || u.Device != kernels.DeviceCPU {
+	if !b.opts.layers || u.Device != platform.CPU {
 		return nil
 	}
 	layers, err := ours.layers()

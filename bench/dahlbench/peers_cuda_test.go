@@ -8,6 +8,7 @@ import (
 
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/train/peer"
 )
 
@@ -29,9 +30,9 @@ func TestOurSideOnCUDA(t *testing.T) {
 		}
 		return losses[1]
 	}
-	want := loss(peerUnit{Device: kernels.DeviceCPU, Threads: 1, Precision: precisionFloat32})
+	want := loss(peerUnit{Device: platform.CPU, Threads: 1, Precision: precisionFloat32})
 	for precision, bound := range map[string]float64{precisionFloat32: 1e-3, kernels.TF32Precision: 3e-2} {
-		got := loss(peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precision})
+		got := loss(peerUnit{Device: platform.CUDA, Threads: 1, Precision: precision})
 		if !(math.Abs(got-want) <= bound*want) {
 			t.Errorf("%s: loss %v, one core has %v", precision, got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/platform"
 	"dahl/train"
 	"dahl/train/peer"
 )
@@ -31,7 +32,7 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 		return nil, err
 	}
 	devices, workers := "", u.Threads
-	if u.Device == kernels.CUDA {
+	if u.Device == platform.CUDA {
 		devices, workers = "gpu0", 0
 	}
 	on, err := machine(p.platform, devices, workers)
@@ -115,6 +116,6 @@ func (s *ourSide) graph(mode string) int {
 func (s *ourSide) steps(graph, steps int, images []int32) (time.Duration, error) {
 	start := time.Now()
 	// Timing every task on a GPU would put two events around each.
-	_, err := s.RunSteps(s.ctx, graph, steps, images, s.unit.Device != kernels.CUDA)
+	_, err := s.RunSteps(s.ctx, graph, steps, images, s.unit.Device != platform.CUDA)
 	return time.Since(start), err
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/kernels"
+	"dahl/platform"
 	"dahl/train/peer"
 )
 
@@ -17,7 +17,7 @@ func TestPrintEnergy(t *testing.T) {
 	if printEnergy(&b, rows); b.Len() > 0 {
 		t.Errorf("a table without a meter:\n%s", b.String())
 	}
-	gpu := peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precisionFloat32}
+	gpu := peerUnit{Device: platform.CUDA, Threads: 1, Precision: precisionFloat32}
 	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Energy: &peerEnergy{
 		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
 		Meters:      []string{"gpu0 by NVML"}}})

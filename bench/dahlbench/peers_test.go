@@ -11,6 +11,7 @@ import (
 
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/train/peer"
 )
 
@@ -119,7 +120,7 @@ func TestSameNetwork(t *testing.T) {
 
 // dahl's side trains and evaluates without a warm-up, as the windows of joules want it.
 func TestOurSideWithoutWarmup(t *testing.T) {
-	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: kernels.DeviceCPU, Threads: 1, Precision: precisionFloat32})
+	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: platform.CPU, Threads: 1, Precision: precisionFloat32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestBestOf(t *testing.T) {
 }
 
 func TestPeerReport(t *testing.T) {
-	cores, gpu := peerUnit{Device: kernels.DeviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: kernels.TF32Precision}
+	cores, gpu := peerUnit{Device: platform.CPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: platform.CUDA, Threads: 1, Precision: kernels.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
 		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeTrain, Ours: 75000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous", ImagesPerS: 50000}}},
 		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Ours: 960000, Finalists: []finalist{

@@ -16,9 +16,9 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
-	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/platform"
 	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/train"
@@ -76,7 +76,7 @@ steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 func settingsHelp() string {
 	var b strings.Builder
 	for _, p := range peer.Programs() {
-		for _, s := range p.Settings(kernels.DeviceCPU, 2) {
+		for _, s := range p.Settings(platform.CPU, 2) {
 			fmt.Fprintf(&b, "  %-16s %s: %s\n", p.Name, s.Name, s.Doc)
 		}
 	}

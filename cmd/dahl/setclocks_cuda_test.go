@@ -16,11 +16,11 @@ import (
 // since a real GPU is somebody's.
 func TestSetClocksOnCUDA(t *testing.T) {
 	shown := func() energy.GPU {
-		gpus, err := energy.OpenGPUs()
+		gpus, err := energy.NVML().Open()
 		if err != nil {
 			t.Skip(err)
 		}
-		defer energy.CloseGPUs()
+		defer energy.NVML().Close()
 		return gpus[0].GPU
 	}
 	if _, err := execute.GPUs(); err != nil {

@@ -64,11 +64,6 @@ func vectorGrid() []sweepExtents {
 	return grid
 }
 
-// sweepParams are the parameters of all operations; those not named are zero. The padding
-// follows from the window.
-var sweepParams = map[string]float64{"stride": 1, "height": 2, "width": 2, "size": 2, "step": 2, "relu": 1, "divisor": 255, "pixels": 64, "batch": 256,
-	"momentum": 0.9, "max_norm": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-
 // sweep measures every operation over its grid.
 func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execute.Calibration, error) {
 	t, err := dag.ParseDType(o.DType)
@@ -135,9 +130,10 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, indices [][]kernels.Subscript, 
 	}
 	task := dag.Task{Name: name, Op: k.Op, Type: t}
 	for _, p := range k.Params {
-		v := sweepParams[p]
+		known, _ := kernels.ParamByName(p)
+		v := known.Typical
 		switch {
-		case !pools && (p == "top" || p == "left"):
+		case !pools && (p == "top" || p == "left"): // paddings that keep the size
 			v = float64(e["i"] / 2)
 		case pools && p == "stride":
 			v = 2
@@ -146,11 +142,7 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, indices [][]kernels.Subscript, 
 	}
 	for i := range k.Operands {
 		o := &k.Operands[i]
-		shape, err := e.shape(indices[i])
-		if err != nil {
-			return err
-		}
-		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: o.Kind.DType(t), Role: dag.Workspace})
+		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: e.shape(indices[i]), Type: o.Kind.DType(t), Role: dag.Workspace})
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: buffer}, Mode: o.Modes[0]})
 	}
 	kernels.Add(b, task)
@@ -170,16 +162,19 @@ func sweepName(x *kernels.Subscript) string {
 	return x.Text
 }
 
+// otherExtent is that of loops of which no grid has one.
+const otherExtent = 2
+
 // shape looks the extents up; a number stands for itself.
-func (e sweepExtents) shape(indices []kernels.Subscript) ([]int, error) {
+func (e sweepExtents) shape(indices []kernels.Subscript) []int {
 	var shape []int
 	for i := range indices {
 		name := sweepName(&indices[i])
 		n, ok := e[name]
 		if _, err := fmt.Sscan(name, &n); err != nil && !ok {
-			return nil, fmt.Errorf("no grid has an extent %q", name)
+			n = otherExtent
 		}
 		shape = append(shape, n)
 	}
-	return shape, nil
+	return shape
 }

@@ -7,8 +7,7 @@ import (
 	"dahl/kernels"
 )
 
-// TestSweepCoversEveryOperation: each has enough shapes for a fit, for both types. A
-// new operation with an extent of a new name needs it in a grid.
+// TestSweepCoversEveryOperation: each has enough shapes for a fit, for both types.
 func TestSweepCoversEveryOperation(t *testing.T) {
 	for _, elem := range []dag.DType{dag.Float32, dag.Float64} {
 		g, err := sweepGraph(elem)

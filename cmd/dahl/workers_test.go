@@ -8,7 +8,6 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/platform"
 )
 
 // contrary is a machine of three cores on which every call of the small network is fastest by
@@ -38,7 +37,7 @@ func writeContrary(b *strings.Builder, task *dag.Task, known map[string]bool) {
 	if err != nil || k.Host {
 		return
 	}
-	call, standard := task.Op+task.Type.String()+task.Shape, k.DefaultFor(platform.CPU).Name
+	call, standard := task.Op+task.Type.String()+task.Shape, k.DefaultFor(kernels.GoCode).Name
 	if known[call] || standard == "ref" {
 		return
 	}

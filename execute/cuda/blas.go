@@ -39,7 +39,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // blasFunctions are the names of the library's functions in use.
@@ -79,8 +79,8 @@ type blasProduct struct{ p *C.struct_product }
 // Prepare prepares a product. The library's matrices lie column by column, so it sees a row-major
 // matrix as the transposed one, and c = a·b as cᵀ = bᵀ·aᵀ. The factors therefore change places,
 // and a factor that is transposed in rows is transposed for the library too.
-func (h *blasHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
-	from, f := c.(kernelcode.Product), h.functions
+func (h *blasHandle) Prepare(c offload.LibraryCall) (LibraryCall, error) {
+	from, f := c.(offload.Product), h.functions
 	p := (*C.struct_product)(C.calloc(1, C.sizeof_struct_product))
 	p.set_workspace, p.set_math = f["cublasSetWorkspace_v2"], f["cublasSetMathMode"]
 	p.gemm, p.math = f["cublasSgemm_v2"], C.kBlasPedantic
@@ -101,7 +101,7 @@ func (h *blasHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 	return blasProduct{p}, nil
 }
 
-func operation(m kernelcode.Matrix) C.int {
+func operation(m offload.Matrix) C.int {
 	if m.Transposed {
 		return C.kBlasTransposed
 	}
@@ -122,7 +122,7 @@ var blasStatuses = map[C.int]string{
 	13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED", 16: "LICENSE_ERROR",
 }
 
-// blasError makes an error of a status. An unsupported call wraps [kernelcode.ErrRefused], and
+// blasError makes an error of a status. An unsupported call wraps [offload.ErrRefused], and
 // lack of memory is an error of the driver. A failed execution leaves the driver's error to its
 // next call.
 func blasError(call string, status C.int) error {
@@ -136,7 +136,7 @@ func blasError(call string, status C.int) error {
 	name = "CUBLAS_STATUS_" + name
 	switch status {
 	case C.kBlasNotSupported:
-		return fmt.Errorf("%s: %s: %w", call, name, kernelcode.ErrRefused)
+		return fmt.Errorf("%s: %s: %w", call, name, offload.ErrRefused)
 	case C.kBlasAllocFailed:
 		return outOfMemory(call, name)
 	}

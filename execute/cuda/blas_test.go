@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
-	launches "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // loadedLibrary is a library, or nil where a machine with a GPU has none; the test driver has all.
@@ -29,7 +29,7 @@ func loadedLibrary(t *testing.T, d *Device, name string) *Library {
 // of the tests does all that is asked for.
 func refused(t *testing.T, d *Device, err error) bool {
 	t.Helper()
-	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, launches.ErrRefused) {
+	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, offload.ErrRefused) {
 		return false
 	}
 	t.Log(err)
@@ -99,11 +99,11 @@ func TestBlasProduct(t *testing.T) {
 	b, h := libraryBench(t, kernels.CuBLAS)
 	const rows, columns, depth, stride = 3, 2, 5, 11
 	for form := range 8 {
-		a := launches.Matrix{Addr: uint64(b.operands[0]), Stride: stride, Transposed: form&1 != 0}
-		w := launches.Matrix{Addr: uint64(b.operands[1]), Stride: stride, Transposed: form&2 != 0}
+		a := offload.Matrix{Addr: uint64(b.operands[0]), Stride: stride, Transposed: form&1 != 0}
+		w := offload.Matrix{Addr: uint64(b.operands[1]), Stride: stride, Transposed: form&2 != 0}
 		add := form&4 != 0
-		p, err := h.Prepare(launches.Product{Rows: rows, Columns: columns, Depth: depth, A: a, B: w,
-			C: launches.Matrix{Addr: uint64(b.operands[2]), Stride: stride}, Add: add})
+		p, err := h.Prepare(offload.Product{Rows: rows, Columns: columns, Depth: depth, A: a, B: w,
+			C: offload.Matrix{Addr: uint64(b.operands[2]), Stride: stride}, Add: add})
 		must(t, err)
 		for i := range view[float32](b.at(2)) {
 			view[float32](b.at(2))[i] = 1
@@ -116,7 +116,7 @@ func TestBlasProduct(t *testing.T) {
 		must(t, b.stream.Synchronize(), graph.Free())
 		p.Free()
 
-		at := func(operand int, m launches.Matrix, i, j int) float32 {
+		at := func(operand int, m offload.Matrix, i, j int) float32 {
 			if m.Transposed {
 				i, j = j, i
 			}
@@ -143,13 +143,13 @@ func TestBlasProduct(t *testing.T) {
 
 // TestLibrariesAllocateNothing: issuing a call of a library takes nothing from Go's heap.
 func TestLibrariesAllocateNothing(t *testing.T) {
-	for name, call := range map[string]func(b *bench) launches.LibraryCall{
-		kernels.CuBLAS: func(b *bench) launches.LibraryCall {
-			m := func(i int) launches.Matrix { return launches.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
-			return launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)}
+	for name, call := range map[string]func(b *bench) offload.LibraryCall{
+		kernels.CuBLAS: func(b *bench) offload.LibraryCall {
+			m := func(i int) offload.Matrix { return offload.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
+			return offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)}
 		},
-		kernels.CuBLASLt: func(b *bench) launches.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
-		kernels.CuDNN:    func(b *bench) launches.LibraryCall { return smallConvolution(b, launches.WeightGradient) },
+		kernels.CuBLASLt: func(b *bench) offload.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
+		kernels.CuDNN:    func(b *bench) offload.LibraryCall { return smallConvolution(b, offload.WeightGradient) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, h := libraryBench(t, name)
@@ -171,8 +171,8 @@ func TestLibrariesAllocateNothing(t *testing.T) {
 // TestBlasRefuses: what the library refuses is an error that names the call and the status.
 func TestBlasRefuses(t *testing.T) {
 	b, h := libraryBench(t, kernels.CuBLAS)
-	m := launches.Matrix{Addr: uint64(b.operands[0]), Stride: 2}
-	p, err := h.Prepare(launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
+	m := offload.Matrix{Addr: uint64(b.operands[0]), Stride: 2}
+	p, err := h.Prepare(offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
 	must(t, err)
 	defer p.Free()
 	if err := h.Issue(p); err == nil || err.Error() != "cublas gemm: CUBLAS_STATUS_INVALID_VALUE" {
@@ -185,7 +185,7 @@ func TestBlasRefuses(t *testing.T) {
 func TestBlasError(t *testing.T) {
 	for status := range blasStatuses {
 		err := blasError("call", status)
-		if refused := errors.Is(err, launches.ErrRefused); refused != (status == 15) {
+		if refused := errors.Is(err, offload.ErrRefused); refused != (status == 15) {
 			t.Errorf("status %d: refused %v", status, refused)
 		}
 		var e *Error
@@ -213,7 +213,7 @@ func TestLibraryVariants(t *testing.T) {
 				}
 			}
 		}
-		if v := k.DefaultFor("cuda"); v.Name != "cuda" {
+		if v := k.DefaultFor(kernels.CUDACode); v.Name != "cuda" {
 			t.Errorf("%s: a GPU runs %s unasked", op, v.Name)
 		}
 	}

@@ -55,7 +55,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // ltFunctions are the names of the library's functions in use.
@@ -105,8 +105,8 @@ type ltProduct struct {
 // Prepare prepares a product. Matrices lie column by column, so the factors change places, as for
 // cuBLAS. A bias of the result's rows becomes one of the library's columns, along which it adds
 // biases. The rows of the first factor become columns of the library's second.
-func (h *ltHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
-	from := c.(kernelcode.FusedProduct)
+func (h *ltHandle) Prepare(c offload.LibraryCall) (LibraryCall, error) {
+	from := c.(offload.FusedProduct)
 	p := &ltProduct{h.functions, (*C.struct_lt_product)(C.calloc(1, C.sizeof_struct_lt_product))}
 	p.p.matmul = h.functions["cublasLtMatmul"]
 	p.p.a, p.p.b, p.p.c = C.CUdeviceptr(from.B.Addr), C.CUdeviceptr(from.A.Addr), C.CUdeviceptr(from.C.Addr)
@@ -128,7 +128,7 @@ func (h *ltHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 // describe makes the descriptors of the operation and of its matrices. It takes the default
 // compute type, which NVIDIA calls at least as precise as the element type, and which leaves
 // float64 its tensor cores.
-func (p *ltProduct) describe(from *kernelcode.FusedProduct) error {
+func (p *ltProduct) describe(from *offload.FusedProduct) error {
 	kind, compute := C.int(C.kLtFloat32), C.int(C.kLtCompute32)
 	if from.Float64 {
 		kind, compute, p.p.double_precision = C.kLtFloat64, C.kLtCompute64, 1
@@ -150,7 +150,7 @@ func (p *ltProduct) describe(from *kernelcode.FusedProduct) error {
 			err = f.put("cublasLtMatmulDescSetAttribute", p.p.operation, a.attribute, a.value, a.bytes)
 		}
 	}
-	layout := func(made *unsafe.Pointer, rows, columns int32, m kernelcode.Matrix) {
+	layout := func(made *unsafe.Pointer, rows, columns int32, m offload.Matrix) {
 		if m.Transposed {
 			rows, columns = columns, rows
 		}
@@ -166,7 +166,7 @@ func (p *ltProduct) describe(from *kernelcode.FusedProduct) error {
 }
 
 // ltEpilogueOf is the operation after the sums, and the vector that it reads or writes.
-func ltEpilogueOf(from *kernelcode.FusedProduct) (epilogue, vector uint64) {
+func ltEpilogueOf(from *offload.FusedProduct) (epilogue, vector uint64) {
 	switch {
 	case from.RowSums != 0 && (from.Bias != 0 || from.ReLU):
 		panic("cuda: a product with row sums and a bias or ReLU")
@@ -184,7 +184,7 @@ func ltEpilogueOf(from *kernelcode.FusedProduct) (epilogue, vector uint64) {
 
 // choose makes the library choose an algorithm within the workspace and the alignment of the
 // matrices. The library looks at the alignment of the epilogue's vector itself.
-func (p *ltProduct) choose(h *ltHandle, from *kernelcode.FusedProduct) error {
+func (p *ltProduct) choose(h *ltHandle, from *offload.FusedProduct) error {
 	var preference unsafe.Pointer
 	f := p.functions
 	if err := blasError("cublasLtMatmulPreferenceCreate", C.lt_make(f["cublasLtMatmulPreferenceCreate"], &preference)); err != nil {
@@ -196,7 +196,7 @@ func (p *ltProduct) choose(h *ltHandle, from *kernelcode.FusedProduct) error {
 	if from.Float64 {
 		size = 8
 	}
-	for i, m := range []kernelcode.Matrix{from.B, from.A, from.C, from.C} {
+	for i, m := range []offload.Matrix{from.B, from.A, from.C, from.C} {
 		err = errors.Join(err, f.put(name, preference, C.int(C.kLtAlignment+i), alignment(m, size), 4))
 	}
 	if err == nil {
@@ -212,7 +212,7 @@ func (p *ltProduct) choose(h *ltHandle, from *kernelcode.FusedProduct) error {
 }
 
 // ltRefusal names a product for which there is no algorithm.
-func ltRefusal(from *kernelcode.FusedProduct) error {
+func ltRefusal(from *offload.FusedProduct) error {
 	kind := "float32"
 	switch {
 	case from.Float64:
@@ -222,7 +222,7 @@ func ltRefusal(from *kernelcode.FusedProduct) error {
 	}
 	epilogue, _ := ltEpilogueOf(from)
 	return fmt.Errorf("cuBLASLt has no algorithm in %s for %d×%d by %d×%d with epilogue %d: %w",
-		kind, from.Rows, from.Depth, from.Depth, from.Columns, epilogue, kernelcode.ErrRefused)
+		kind, from.Rows, from.Depth, from.Depth, from.Columns, epilogue, offload.ErrRefused)
 }
 
 // storageAlignment is the alignment of every storage in a device's memory.
@@ -231,7 +231,7 @@ const storageAlignment = 64
 // alignment is the greatest power of two that divides both the address of a matrix and the
 // distance of its rows, up to storageAlignment. So a region has the same alignment in every plan.
 // Algorithms want the distance aligned as they want the address.
-func alignment(m kernelcode.Matrix, size uint64) uint64 {
+func alignment(m offload.Matrix, size uint64) uint64 {
 	both := m.Addr | uint64(m.Stride)*size | storageAlignment
 	return both & -both
 }

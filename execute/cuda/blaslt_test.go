@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
-	launches "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // TestBlasLtFiles: versions before 12 are not looked for.
@@ -52,13 +52,13 @@ const (
 
 // fusedProduct is the product of operands 0 and 1 into operand 2, behind which are the vector
 // and the workspace.
-func fusedProduct(b *bench, f fusedForm) launches.FusedProduct {
+func fusedProduct(b *bench, f fusedForm) offload.FusedProduct {
 	at := func(operand, element int) uint64 { return uint64(b.operands[operand]) + 4*uint64(element) }
-	p := launches.FusedProduct{Product: launches.Product{
+	p := offload.FusedProduct{Product: offload.Product{
 		Rows: fusedRows, Columns: fusedColumns, Depth: fusedDepth, Add: f.add,
-		A:    launches.Matrix{Addr: at(0, fusedOffset), Stride: fusedStride, Transposed: f.a},
-		B:    launches.Matrix{Addr: at(1, fusedOffset), Stride: fusedStride, Transposed: f.b},
-		C:    launches.Matrix{Addr: at(2, fusedOffset), Stride: fusedStride},
+		A:    offload.Matrix{Addr: at(0, fusedOffset), Stride: fusedStride, Transposed: f.a},
+		B:    offload.Matrix{Addr: at(1, fusedOffset), Stride: fusedStride, Transposed: f.b},
+		C:    offload.Matrix{Addr: at(2, fusedOffset), Stride: fusedStride},
 		Work: at(2, fusedWork), WorkBytes: fusedWorkBytes,
 	}, ReLU: f.relu}
 	if f.bias {
@@ -207,22 +207,22 @@ func TestBlasLtRefuses(t *testing.T) {
 	emulated(t, b.device)
 	for _, c := range []struct {
 		name    string
-		change  func(p *launches.FusedProduct)
+		change  func(p *offload.FusedProduct)
 		want    string
 		refused bool
 	}{
-		{"half an element off", func(p *launches.FusedProduct) { p.A.Addr += 2 },
+		{"half an element off", func(p *offload.FusedProduct) { p.A.Addr += 2 },
 			"cuBLASLt has no algorithm in float32 for 3×7 by 7×2 with epilogue 1: the library does not do this", true},
-		{"a bias half an element off", func(p *launches.FusedProduct) { p.Bias, p.TF32 = p.C.Addr+2, true },
+		{"a bias half an element off", func(p *offload.FusedProduct) { p.Bias, p.TF32 = p.C.Addr+2, true },
 			"cuBLASLt has no algorithm in tf32 for 3×7 by 7×2 with epilogue 4: the library does not do this", true},
-		{"rows of 7 elements that are 5 apart", func(p *launches.FusedProduct) { p.A.Stride = 5 },
+		{"rows of 7 elements that are 5 apart", func(p *offload.FusedProduct) { p.A.Stride = 5 },
 			"cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_INVALID_VALUE", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from := fusedProduct(b, fusedForm{})
 			c.change(&from)
 			p, err := h.Prepare(from)
-			if p != nil || err == nil || err.Error() != c.want || errors.Is(err, launches.ErrRefused) != c.refused {
+			if p != nil || err == nil || err.Error() != c.want || errors.Is(err, offload.ErrRefused) != c.refused {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
 		})
@@ -271,7 +271,7 @@ func TestAlignment(t *testing.T) {
 		{1 << 40, 64, 4, 64}, {1<<40 + 64, 128, 8, 64}, {1 << 40, 24, 4, 32}, {1<<40 + 3*96, 24, 4, 32}, {1<<40 + 16, 24, 4, 16},
 		{1 << 40, 11, 4, 4}, {1 << 40, 11, 8, 8}, {1<<40 + 2, 64, 4, 2},
 	} {
-		if got := alignment(launches.Matrix{Addr: c.address, Stride: c.stride}, c.size); got != c.want {
+		if got := alignment(offload.Matrix{Addr: c.address, Stride: c.stride}, c.size); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

@@ -60,6 +60,7 @@ import (
 	"gorgonia.org/cu"
 
 	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // check makes an Error of a result.
@@ -104,7 +105,7 @@ type Launches struct {
 }
 
 // Prepare prepares launches; Free gives their memory back.
-func (d *Device) Prepare(launches []kernelcode.Launch) (Launches, error) {
+func (d *Device) Prepare(launches []offload.Launch) (Launches, error) {
 	if len(launches) == 0 {
 		return Launches{}, nil
 	}
@@ -217,7 +218,7 @@ const sharedOfAll = 48 << 10
 
 // function finds the kernel of a launch and lets it have its shared memory. Its module is compiled
 // for the device at the first one.
-func (d *Device) function(l *kernelcode.Launch) (f C.CUfunction, err error) {
+func (d *Device) function(l *offload.Launch) (f C.CUfunction, err error) {
 	m, ok := d.modules[l.Module]
 	if !ok {
 		ptx, err := kernelcode.PTX(l.Module, d.Capability)

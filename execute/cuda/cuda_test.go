@@ -15,7 +15,7 @@ import (
 
 	"gorgonia.org/cu"
 
-	launches "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // open opens device 0 in the test's thread, or skips the test where there is none.
@@ -136,9 +136,9 @@ type probeParams struct {
 // prepare makes a launch of a probe ready.
 func (b *bench) prepare(symbol string, n, mode int, grid, block, shared uint32) Launches {
 	b.Helper()
-	l, err := b.device.Prepare([]launches.Launch{{
+	l, err := b.device.Prepare([]offload.Launch{{
 		Module: "probe", Symbol: symbol, Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{block, 1, 1}, SharedBytes: shared,
-		Params: launches.Params(probeParams{
+		Params: offload.Params(probeParams{
 			uint64(b.operands[0]), uint64(b.operands[1]), uint64(b.operands[2]), int32(n), int32(mode)}),
 	}})
 	must(b.T, err)
@@ -278,10 +278,10 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &e) || !e.OutOfMemory() || e.Lost() || e.Error() != "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY" {
 		t.Errorf("more than there is: %v", err)
 	}
-	if _, err = b.device.Prepare([]launches.Launch{{Module: "probe", Symbol: "nothing"}}); !errors.As(err, &e) || e.Name != "CUDA_ERROR_NOT_FOUND" {
+	if _, err = b.device.Prepare([]offload.Launch{{Module: "probe", Symbol: "nothing"}}); !errors.As(err, &e) || e.Name != "CUDA_ERROR_NOT_FOUND" {
 		t.Errorf("no such kernel: %v", err)
 	}
-	if _, err := b.device.Prepare([]launches.Launch{{Module: "probe", Symbol: "probe_add", SharedBytes: 1 << 20}}); err == nil {
+	if _, err := b.device.Prepare([]offload.Launch{{Module: "probe", Symbol: "probe_add", SharedBytes: 1 << 20}}); err == nil {
 		t.Error("1 MiB of shared memory was allowed")
 	}
 	if own, err := Pin(b.host[:os.Getpagesize()]); own || err != nil {
@@ -292,7 +292,7 @@ func TestErrors(t *testing.T) {
 	if err := b.stream.Copy(Place{Device: b.operands[0]}, hostPlace(heap, 0), 16, 1); err == nil {
 		t.Error("an asynchronous copy of memory that is not pinned was taken")
 	}
-	bad, err := b.device.Prepare([]launches.Launch{{Module: "probe", Symbol: "probe_add",
+	bad, err := b.device.Prepare([]offload.Launch{{Module: "probe", Symbol: "probe_add",
 		Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: binary.LittleEndian.AppendUint64(nil, 1)}})
 	must(t, err)
 	defer bad.Free()

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // dnnFunctions are the names of the library's functions in use, in the order of struct dnn.
@@ -64,8 +64,8 @@ type dnnConvolution struct {
 }
 
 // Prepare prepares a convolution.
-func (h *dnnHandle) Prepare(call kernelcode.LibraryCall) (LibraryCall, error) {
-	from := call.(kernelcode.Convolution)
+func (h *dnnHandle) Prepare(call offload.LibraryCall) (LibraryCall, error) {
+	from := call.(offload.Convolution)
 	c := (*C.struct_convolution)(C.calloc(1, C.sizeof_struct_convolution))
 	c.kind, c.window, c.pad, c.stride = C.int(from.Kind), C.int(from.Window), C.int(from.Pad), C.int(from.Stride)
 	for i := range 4 {
@@ -111,7 +111,7 @@ func (d *dnn) callError(r C.int) error {
 	case r == 0:
 		return nil
 	case r == noAlgorithm:
-		return fmt.Errorf("%s: no deterministic algorithm fits its workspace: %w", d.name, kernelcode.ErrRefused)
+		return fmt.Errorf("%s: no deterministic algorithm fits its workspace: %w", d.name, offload.ErrRefused)
 	}
 	return d.fail(dnnCalls[r%16], r/16)
 }
@@ -124,7 +124,7 @@ func (d *dnn) fail(call string, status C.int) error {
 	name := C.GoString(C.dnn_error(d.table, status))
 	switch {
 	case C.refused(status) != 0:
-		return fmt.Errorf("%s: %s: %w", call, name, kernelcode.ErrRefused)
+		return fmt.Errorf("%s: %s: %w", call, name, offload.ErrRefused)
 	case C.out_of_memory(status) != 0:
 		return outOfMemory(call, name)
 	}

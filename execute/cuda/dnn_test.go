@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
-	launches "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // TestDnnAbsent: a library that is not there, and one that is too old (the C library stands
@@ -31,12 +31,12 @@ func TestDnnAbsent(t *testing.T) {
 // 3×3, padding 1 and stride 2, hence of 3 rows and 4 columns. X is the
 // bench's first operand, the filters are its second one, Y its third. What the kind does not
 // give is read from these.
-func smallConvolution(b *bench, kind launches.ConvolutionKind) launches.Convolution {
-	return launches.Convolution{
+func smallConvolution(b *bench, kind offload.ConvolutionKind) offload.Convolution {
+	return offload.Convolution{
 		Kind: kind, Window: 3, Pad: 1, Stride: 2,
-		X:    launches.Image{Addr: uint64(b.operands[0]), Extent: [4]int32{3, 2, 5, 7}, Stride: [4]int32{70, 1, 14, 2}},
+		X:    offload.Image{Addr: uint64(b.operands[0]), Extent: [4]int32{3, 2, 5, 7}, Stride: [4]int32{70, 1, 14, 2}},
 		W:    uint64(b.operands[1]),
-		Y:    launches.Image{Addr: uint64(b.operands[2]), Extent: [4]int32{3, 5, 3, 4}, Stride: [4]int32{60, 1, 20, 5}},
+		Y:    offload.Image{Addr: uint64(b.operands[2]), Extent: [4]int32{3, 5, 3, 4}, Stride: [4]int32{60, 1, 20, 5}},
 		Work: uint64(b.operands[1]) + operandBytes/2, WorkBytes: operandBytes / 2,
 	}
 }
@@ -45,10 +45,10 @@ func smallConvolution(b *bench, kind launches.ConvolutionKind) launches.Convolut
 // which each issue adds to the gradients; and compares with the sum as written. A library loads
 // its kernels at the first call, which is refused in a capture.
 func TestDnnConvolution(t *testing.T) {
-	for _, kind := range []launches.ConvolutionKind{launches.Forward, launches.InputGradient, launches.WeightGradient} {
+	for _, kind := range []offload.ConvolutionKind{offload.Forward, offload.InputGradient, offload.WeightGradient} {
 		b, h := libraryBench(t, kernels.CuDNN)
 		c := smallConvolution(b, kind)
-		c.Add = kind != launches.Forward
+		c.Add = kind != offload.Forward
 		ready, err := h.Prepare(c)
 		must(t, err)
 		x, w, y := view[float32](b.at(0)), view[float32](b.at(1)), view[float32](b.at(2))
@@ -56,7 +56,7 @@ func TestDnnConvolution(t *testing.T) {
 			y[i] = float32((i*5 + 2) % 7)
 		}
 		b.upload(b.stream, 2)
-		operand := []int{launches.Forward: 2, launches.InputGradient: 0, launches.WeightGradient: 1}[kind]
+		operand := []int{offload.Forward: 2, offload.InputGradient: 0, offload.WeightGradient: 1}[kind]
 		result := [][]float32{x, w, y}[operand]
 		want := make([]float32, len(result))
 		for at := range 3 * 5 * 3 * 4 * 2 * 3 * 3 {
@@ -67,11 +67,11 @@ func TestDnnConvolution(t *testing.T) {
 			}
 			ax, aw, ay := n*70+row*14+column*2+ch, f*18+i*6+j*2+ch, n*60+u*20+v*5+f
 			switch kind {
-			case launches.Forward:
+			case offload.Forward:
 				want[ay] += x[ax] * w[aw]
-			case launches.InputGradient:
+			case offload.InputGradient:
 				want[ax] += w[aw] * y[ay]
-			case launches.WeightGradient:
+			case offload.WeightGradient:
 				want[aw] += x[ax] * y[ay]
 			}
 		}
@@ -100,13 +100,13 @@ func TestDnnConvolution(t *testing.T) {
 func TestDnnRefuses(t *testing.T) {
 	b, h := libraryBench(t, kernels.CuDNN)
 	if strings.HasPrefix(b.device.Name, "Test device") {
-		cramped := smallConvolution(b, launches.WeightGradient)
+		cramped := smallConvolution(b, offload.WeightGradient)
 		cramped.WorkBytes = 63
-		if _, err := h.Prepare(cramped); !errors.Is(err, launches.ErrRefused) || strings.Contains(err.Error(), "\n") {
+		if _, err := h.Prepare(cramped); !errors.Is(err, offload.ErrRefused) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("kind %d: error %v", cramped.Kind, err)
 		}
 	}
-	none := smallConvolution(b, launches.Forward)
+	none := smallConvolution(b, offload.Forward)
 	none.Window = 0
 	if _, err := h.Prepare(none); err == nil || err.Error() != "cudnn descriptors: CUDNN_STATUS_BAD_PARAM" {
 		t.Errorf("filters of 0×0: %v", err)

@@ -9,8 +9,8 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	launches "dahl/kernels/cuda"
 	"dahl/kernels/kerneltest"
+	"dahl/kernels/offload"
 )
 
 // TestKernels runs every CUDA variant of every operation over random calls, and compares
@@ -186,7 +186,7 @@ func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
 	return func(yield func(*kernels.Variant) bool) {
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			there := v.Kind == kernels.CUDA && (v.Library == "" || b.libraries[v.Library] != nil)
+			there := v.Code == kernels.CUDACode && (v.Library == "" || b.libraries[v.Library] != nil)
 			if there && v.Capability <= b.device.Capability && v.For(c.Spec.Type) && v.Fits(&c.Spec) == nil && !yield(v) {
 				return
 			}
@@ -244,7 +244,7 @@ func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Ca
 }
 
 // launch launches kernels.
-func (b *kernelBench) launch(list []launches.Launch) {
+func (b *kernelBench) launch(list []offload.Launch) {
 	b.t.Helper()
 	ready, err := b.device.Prepare(list)
 	must(b.t, err)

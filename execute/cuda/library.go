@@ -16,7 +16,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"dahl/kernels"
-	kernelcode "dahl/kernels/cuda"
+	"dahl/kernels/offload"
 )
 
 // ErrNoLibrary is wrapped by the errors of a machine that lacks a library.
@@ -74,8 +74,8 @@ func Load(name string) (*Library, error) {
 type LibraryHandle interface {
 	// Prepare prepares a call for every handle of the library on the device. It panics at a kind
 	// of call that the library does not have. If the library refuses the call, the error wraps
-	// kernelcode.ErrRefused.
-	Prepare(c kernelcode.LibraryCall) (LibraryCall, error)
+	// offload.ErrRefused.
+	Prepare(c offload.LibraryCall) (LibraryCall, error)
 	// Issue issues a call to the stream, where it may be captured.
 	Issue(c LibraryCall) error
 	// Destroy gives the handle back. The stream must still exist.

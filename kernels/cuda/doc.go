@@ -1,6 +1,6 @@
-// Package cuda holds the CUDA kernels: their sources (*.cu, over the primitives of device.h), the
-// PTX that `make ptx` compiles from them and compresses, and [Launch], the form in which a driver
-// gets a call. The package calls no driver itself, so it builds everywhere. PTX is embedded only
+// Package cuda holds the CUDA kernels: their sources (*.cu, over the primitives of device.h) and the
+// PTX that `make ptx` compiles from them and compresses. Package kernels says how they are launched.
+// The package calls no driver itself, so it builds everywhere. PTX is embedded only
 // with the build tag cuda.
 //
 // # Conventions

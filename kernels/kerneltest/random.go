@@ -31,7 +31,7 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 					test(t, c)
 				}
 				for i := range k.Variants {
-					if v := &k.Variants[i]; v.Kind == kernels.CPU && v.Takes != nil {
+					if v := &k.Variants[i]; v.RunsOn(kernels.GoCode) && v.Takes != nil {
 						for c := range Taken(&k, v, (cases+7)/8) {
 							test(t, c)
 						}
@@ -338,48 +338,20 @@ func (d *drawing) param(name string) float64 {
 	return v
 }
 
-// drawParam draws a parameter. It knows every name in a kernel's Params.
+// drawParam draws a parameter from its line in the table of parameters.
 func (d *drawing) drawParam(name string) float64 {
-	switch name {
-	case "stride", "step":
-		return float64(1 + d.rng.IntN(3))
-	case "relu":
-		return float64(d.rng.IntN(2))
-	case "layer":
-		return float64(d.rng.IntN(50))
-	case "p":
-		return 0.25 * float64(d.rng.IntN(5))
-	case "channels_last":
-		return float64(d.rng.IntN(2))
-	case "slope":
-		return 0.25 * float64(d.rng.IntN(4))
-	case "divisor":
-		return 255
-	case "pixels":
-		return float64(1 + d.rng.IntN(50))
-	case "batch": // of which the call has some samples
-		return float64(d.extent("n") + d.rng.IntN(20))
-	case "momentum":
-		return 0.9 * float64(d.rng.IntN(2))
-	case "nesterov":
-		if d.param("momentum") == 0 {
-			return 0
-		}
-		return float64(d.rng.IntN(2))
-	case "weight_decay":
-		return 0.01 * float64(d.rng.IntN(2))
-	case "max_norm": // of some to some fifty sums of 0.1 or 3: below the norm, or above
-		return []float64{0.25, 25}[d.rng.IntN(2)]
-	case "smoothing":
-		return 0.25 * float64(d.rng.IntN(2))
-	case "decoupled":
-		return float64(d.rng.IntN(2))
-	case "beta1":
-		return 0.9
-	case "beta2":
-		return 0.999
-	case "eps":
-		return 1e-8
+	p, _ := kernels.ParamByName(name)
+	v, least := 0.0, 0.0
+	switch {
+	case p.Values == nil:
+		panic(fmt.Sprintf("kerneltest: %s has a parameter %s, which has no values in the table of package kernels", d.kernel.Op, name))
+	case p.With != "" && d.param(p.With) == 0:
+		return 0
+	case p.Above != "":
+		least = float64(d.extent(p.Above))
 	}
-	panic(fmt.Sprintf("kerneltest: %s has a parameter %s, for which drawParam has no values", d.kernel.Op, name))
+	if v = p.Values[0]; len(p.Values) > 1 {
+		v = p.Values[d.rng.IntN(len(p.Values))]
+	}
+	return least + v
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/kernels"
 	"dahl/naming"
+	"dahl/platform"
 )
 
 // Program is another program that trains networks.
@@ -98,7 +98,7 @@ func ProgramByName(name string) (Program, error) {
 // Settings are those that differ on a device with so many threads.
 func (p Program) Settings(device string, threads int) []Setting {
 	all := p.onCPU
-	if device == kernels.CUDA {
+	if device == platform.CUDA {
 		all = p.onGPU
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.oneBLAS && threads == 1 })
@@ -123,7 +123,7 @@ func (p Program) HasSetting(name string) bool {
 
 // Modes are those of a network on a device, training first.
 func (p Program) Modes(device string) []string {
-	if device == kernels.CUDA {
+	if device == platform.CUDA {
 		return p.modes[:2]
 	}
 	return p.modes
@@ -152,7 +152,7 @@ func (p Program) environment(inherited []string, s Setting, device string, threa
 	}
 	// One process compiles, so that none is left when it is killed.
 	env = append(env, fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", blas), "TORCHINDUCTOR_COMPILE_THREADS=1")
-	if p.pinned && device == kernels.DeviceCPU {
+	if p.pinned && device == platform.CPU {
 		env = append(env, "JAX_PLATFORMS=cpu")
 	}
 	return append(env, s.env...)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/kernels"
 	"dahl/nn"
+	"dahl/platform"
 )
 
 // The settings of a program have names of their own, and say what they are.
 func TestPrograms(t *testing.T) {
 	for _, p := range Programs() {
-		for _, device := range []string{kernels.DeviceCPU, kernels.CUDA} {
+		for _, device := range []string{platform.CPU, platform.CUDA} {
 			var names []string
 			for _, s := range p.Settings(device, 2) {
 				if s.Doc == "" || slices.Contains(names, s.Name) || s.Name == Best {
@@ -37,7 +37,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := p.environment([]string{"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_L2_SIZE=1", "HOME=/home/x", "OMP_NUM_THREADS=64"}, p.onCPU[1], kernels.DeviceCPU, 3)
+	env := p.environment([]string{"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_L2_SIZE=1", "HOME=/home/x", "OMP_NUM_THREADS=64"}, p.onCPU[1], platform.CPU, 3)
 	for _, want := range []string{"HOME=/home/x", "OMP_NUM_THREADS=3", "OPENBLAS_NUM_THREADS=1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%v lacks %s", env, want)

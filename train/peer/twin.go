@@ -62,7 +62,7 @@ func DeviceOf(p *platform.Platform) (device string, threads int, err error) {
 		case d.PlacedOnly:
 		case d.IsProcessor():
 			threads += d.Count
-		case d.IsNumbered():
+		case d.Kind == platform.CUDA: // the frameworks are installed with CUDA
 			gpus += d.Count
 		default:
 			return "", 0, train.InputError{Err: fmt.Errorf("device %s is %s; other programs run on processors, or on the first GPU", d.Name, d.Kind)}
@@ -70,9 +70,9 @@ func DeviceOf(p *platform.Platform) (device string, threads int, err error) {
 	}
 	switch {
 	case gpus == 0:
-		return kernels.DeviceCPU, threads, nil
+		return platform.CPU, threads, nil
 	case gpus == 1 && threads == 0:
-		return kernels.CUDA, 1, nil
+		return platform.CUDA, 1, nil
 	}
 	return "", 0, train.InputError{Err: fmt.Errorf("%d cores and %d GPUs; other programs run on processors, or on one GPU", threads, gpus)}
 }

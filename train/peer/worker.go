@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"dahl/kernels"
+	"dahl/platform"
 )
 
 // programs are the workers; the first lines of worker.py say what they are asked.
@@ -80,10 +80,10 @@ type reply struct {
 }
 
 // Start starts a worker that is unpacked in a directory, by a Python interpreter, for a device
-// ([kernels.DeviceCPU] or [kernels.CUDA]) and so many threads. The end of the context kills it.
+// ([platform.CPU] or [platform.CUDA]) and so many threads. The end of the context kills it.
 func Start(ctx context.Context, dir, python string, p Program, s Setting, device string, threads int) (*Worker, Versions, error) {
 	cores := 0
-	if p.pinned && device == kernels.DeviceCPU {
+	if p.pinned && device == platform.CPU {
 		cores = threads
 	}
 	w := &Worker{Program: p, Setting: s}
@@ -124,7 +124,7 @@ func Installed(ctx context.Context, python string, p Program) error {
 	if err := Unpack(dir); err != nil {
 		return fmt.Errorf("unpacking the worker of %s: %w", p, err)
 	}
-	w, _, err := Start(ctx, dir, python, p, p.onCPU[0], kernels.DeviceCPU, 1)
+	w, _, err := Start(ctx, dir, python, p, p.onCPU[0], platform.CPU, 1)
 	if err == nil {
 		w.Close()
 	}

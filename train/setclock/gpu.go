@@ -1,11 +1,11 @@
 package setclock
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"dahl/energy"
-	"dahl/execute"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -18,17 +18,20 @@ type boards interface {
 	unlock(uuid string) error
 }
 
-// nvml are those of the driver.
-type nvml struct{}
+// managed are those of the libraries of meters.
+type managed struct{}
 
-func (nvml) find(d *platform.Device) (string, error) {
-	meters, err := energy.OpenGPUs()
+func (managed) find(d *platform.Device) (string, error) {
+	kind, err := platform.KindByName(d.Kind)
 	if err != nil {
 		return "", err
 	}
-	defer energy.CloseGPUs()
-	shown, _ := execute.GPUs() // without CUDA's own numbers the order of the buses counts
-	g := (&train.GPUMeters{Meters: meters, Shown: shown}).Of(d)
+	boards, err := train.OpenBoards(kind)
+	if err != nil {
+		return "", err
+	}
+	defer train.CloseBoards(kind)
+	g := boards.At(d.Ordinal)
 	if g == nil {
 		return "", fmt.Errorf("the driver shows no such GPU")
 	}
@@ -38,9 +41,33 @@ func (nvml) find(d *platform.Device) (string, error) {
 	return g.GPU.UUID, nil
 }
 
-func (nvml) span(uuid string) (int, int, error) { return energy.GPUClockRange(uuid) }
-func (nvml) lock(uuid string, mhz int) error    { return energy.LockGPUClock(uuid, mhz) }
-func (nvml) unlock(uuid string) error           { return energy.UnlockGPUClock(uuid) }
+func (managed) span(uuid string) (least, most int, err error) {
+	err = byOne(func(l energy.Library) (err error) {
+		least, most, err = l.ClockRange(uuid)
+		return err
+	})
+	return least, most, err
+}
+
+func (managed) lock(uuid string, mhz int) error {
+	return byOne(func(l energy.Library) error { return l.LockClock(uuid, mhz) })
+}
+
+func (managed) unlock(uuid string) error {
+	return byOne(func(l energy.Library) error { return l.UnlockClock(uuid) })
+}
+
+// byOne calls the libraries up to the first that has the board.
+func byOne(call func(energy.Library) error) (failed error) {
+	for _, l := range train.MeterLibraries() {
+		err := call(l)
+		if err == nil {
+			return nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
 
 // lockable finds a GPU, and the whole MHz that are nearest to a frequency.
 func (s *System) lockable(d *platform.Device, hz float64) (uuid string, mhz int, err error) {

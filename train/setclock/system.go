@@ -81,7 +81,7 @@ func (s *System) Recover() error {
 // Begin takes hold of the clocks, which no other process of the user may hold. What one that was
 // killed has set is given back first.
 func (s *System) Begin() (*Held, error) {
-	s.boards = cmp.Or[boards](s.boards, nvml{})
+	s.boards = cmp.Or[boards](s.boards, managed{})
 	dir, err := durable.MakeDir(s.State)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"dahl/kernels/simd"
 	"dahl/naming"
 	"dahl/platform"
+	"dahl/train"
 	"dahl/train/budget"
 	"dahl/train/setclock"
 )
@@ -88,7 +89,7 @@ type examined struct {
 	celsius   func() (float64, error)      // of packages; nil: no sensor
 	gpus      func() ([]execute.GPU, error)
 	library   func(name string) (file string, err error)
-	gpuMeters func() ([]energy.GPUMeters, error)
+	meters    []energy.Library // of GPUs
 	clocks    func() (*setclock.System, error)
 }
 
@@ -99,7 +100,7 @@ func thisHost(clocks func() (*setclock.System, error)) *examined {
 		virtual:   bytes.Contains(flags, []byte(" hypervisor")),
 		processor: func() (energy.Meter, error) { return energy.OpenRAPL(energy.PowercapRoot) },
 		celsius:   energy.PackageSensor(energy.ThermalRoot),
-		gpus:      execute.GPUs, library: execute.LibraryFile, gpuMeters: energy.OpenGPUs, clocks: clocks,
+		gpus:      execute.GPUs, library: execute.LibraryFile, meters: train.MeterLibraries(), clocks: clocks,
 	}
 }
 
@@ -197,11 +198,19 @@ func (h *examined) temperature() (string, error) {
 
 // examineGPUMeters says of every GPU by what its joules are counted, or why they are not.
 func (h *examined) examineGPUMeters(all *Findings) {
-	meters, err := h.gpuMeters()
-	if err != nil {
-		all.add("joules of GPUs", "", err)
-		return
+	for _, l := range h.meters {
+		meters, err := l.Open()
+		if err != nil {
+			all.add("joules of GPUs", "", err)
+			continue
+		}
+		examineMeters(meters, all)
+		// What is closed is not used any more.
+		_ = l.Close()
 	}
+}
+
+func examineMeters(meters []energy.GPUMeters, all *Findings) {
 	metered := make([]energy.Metered, len(meters))
 	for i := range meters {
 		metered[i] = meters[i].Metered(fmt.Sprint("GPU ", i))
@@ -212,8 +221,6 @@ func (h *examined) examineGPUMeters(all *Findings) {
 		text, err := gpuMeter(&meters[i].GPU, slices.DeleteFunc(slices.Clone(states), func(s energy.MeterState) bool { return s.Of != of }))
 		all.add("joules of "+of, text, err)
 	}
-	// What is closed is not used any more.
-	_ = energy.CloseGPUs()
 }
 
 // gpuMeter says by which of its meters the joules of a GPU are counted, or why by none.

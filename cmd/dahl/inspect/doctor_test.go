@@ -23,9 +23,14 @@ func ofTree(root string) *examined {
 		processor: func() (energy.Meter, error) { return energy.OpenRAPL(root) },
 		gpus:      func() ([]execute.GPU, error) { return nil, errors.New("no driver") },
 		library:   func(string) (string, error) { return "", errors.New("no driver") },
-		gpuMeters: func() ([]energy.GPUMeters, error) { return nil, errors.New("no driver") },
+		meters:    meteredBy(func() ([]energy.GPUMeters, error) { return nil, errors.New("no driver") }),
 		clocks:    func() (*setclock.System, error) { return nil, errors.New("no clocks") },
 	}
+}
+
+// meteredBy are libraries of meters of which one opens these.
+func meteredBy(open func() ([]energy.GPUMeters, error)) []energy.Library {
+	return []energy.Library{{Open: open, Close: func() error { return nil }}}
 }
 
 // found is what doctor says of one thing.
@@ -130,10 +135,10 @@ func (m *constantPower) Read(uj []uint64) error {
 // TestDoctorNamesDeniedGPU: of two GPUs one may not be opened.
 func TestDoctorNamesDeniedGPU(t *testing.T) {
 	h := ofTree(t.TempDir())
-	h.gpuMeters = func() ([]energy.GPUMeters, error) {
+	h.meters = meteredBy(func() ([]energy.GPUMeters, error) {
 		return []energy.GPUMeters{{Err: fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)},
 			{GPU: energy.GPU{Name: "H100", Driver: "570", PowerLimitWatts: 700}, Power: &constantPower{time.Now()}}}, nil
-	}
+	})
 	for _, want := range []Finding{
 		{Of: "joules of GPU 0", Text: "GPU 0 denied: GPU 0: open it: permission denied"},
 		{Of: "joules of GPU 1", Has: true, Text: "H100 by power, driver 570, limit 700 W"},

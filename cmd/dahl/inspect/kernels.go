@@ -85,9 +85,6 @@ type KernelLine struct {
 	Doc     string              `json:"doc"`
 }
 
-// kindsOfVariants are the kinds of devices that have variants of their own.
-var kindsOfVariants = []string{kernels.DeviceCPU, kernels.CUDA}
-
 func listKernels(out io.Writer, asJSON bool) error {
 	var lines []KernelLine
 	for _, k := range kernels.Kernels() {
@@ -95,9 +92,9 @@ func listKernels(out io.Writer, asJSON bool) error {
 		for j := range k.Variants {
 			v := &k.Variants[j]
 			line.Variants = append(line.Variants, v.Name)
-			for _, kind := range kindsOfVariants {
-				if v.RunsOn(kind) {
-					line.Devices[kind] = append(line.Devices[kind], v.Name)
+			for _, kind := range platform.Kinds() {
+				if v.RunsOn(kind.Code) && !kind.Emulated {
+					line.Devices[kind.Name] = append(line.Devices[kind.Name], v.Name)
 				}
 			}
 		}
@@ -143,9 +140,9 @@ func (l *KernelLine) print(out io.Writer) {
 		operands += "; " + strings.Join(l.Params, ", ")
 	}
 	fmt.Fprintf(out, format, "", operands)
-	for _, kind := range kindsOfVariants {
-		if len(l.Devices[kind]) > 0 {
-			fmt.Fprintf(out, format, "  "+kind, strings.Join(l.Devices[kind], " "))
+	for _, kind := range platform.Kinds() {
+		if names := l.Devices[kind.Name]; len(names) > 0 {
+			fmt.Fprintf(out, format, "  "+kind.Name, strings.Join(names, " "))
 		}
 	}
 	if len(l.Variants) == 0 {

@@ -26,7 +26,7 @@ func PrintProcessorPower(out io.Writer, m *execute.PowerCalibration) {
 }
 
 // PrintDevice says what was found of a device with a memory of its own.
-func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters *train.GPUMeters) {
+func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters train.GPUMeters) {
 	id, ok := p.DeviceByName(d.Device)
 	if !ok {
 		panic("dahl: a device was measured that the platform does not have")
@@ -75,7 +75,7 @@ func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 }
 
 // printPower says what was measured, or that it was not.
-func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters *train.GPUMeters) {
+func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters train.GPUMeters) {
 	if d.Energy == nil {
 		source := "the platform has none"
 		if dev.PowerSource != "" {

@@ -1,4 +1,4 @@
-package cuda
+package offload
 
 // Convolution is a convolution (a cross-correlation) of images with filters, or one of its
 // gradients, of float32. Images lie n×h×w×c and filters f×k×k×c. Its operands are packed.
