@@ -82,7 +82,7 @@ type Options struct {
 	Quick bool
 	// Plain, with Quick, plans once for every choice of the space, by few policies.
 	Plain bool
-	// Policy, with Quick, is the only one that plans: for every choice, and then for four times as many tasks in the neighbourhoods
+	// Policy, with Quick, is the only one that plans: for every choice, and then for five times as many tasks in the neighbourhoods
 	// of the best. The zero value stands for all policies.
 	Policy schedule.PolicyInfo
 	// Begun is when the time began, which may be before the search; zero: with it.

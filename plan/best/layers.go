@@ -12,6 +12,7 @@ import (
 // is spent. It goes on to another neighbourhood when nothing in those before helps any of these choices, with a tenth of the nodes
 // at most. After a step there it begins with the first again (variable neighbourhood descent: P. Hansen, N. Mladenović, European
 // Journal of Operational Research 130(3), 2001).
+// A search by one policy has no such part, since all its nodes are for these neighbourhoods.
 // Durations are known as well there as of the choices of the space: measured, or else all by fits or by peak rates.
 func (f *finder) cutLayers(ctx context.Context) error {
 	least, most := f.left-f.left/3, searched
@@ -19,7 +20,7 @@ func (f *finder) cutLayers(ctx context.Context) error {
 		most = 1
 	}
 	for i := range f.space.Near {
-		if i > 0 {
+		if i > 0 && f.Policy.Name == "" {
 			least = max(least, f.left-f.left/10)
 		}
 		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
@@ -32,9 +33,9 @@ func (f *finder) cutLayers(ctx context.Context) error {
 	return nil
 }
 
-// goOn is cutLayers with four times the nodes that were spent before.
+// goOn is cutLayers with five times the nodes that were spent before.
 func (f *finder) goOn(ctx context.Context) error {
-	f.left = 3 * 4 * (f.Nodes - f.left)
+	f.left = 3 * 5 * (f.Nodes - f.left)
 	return f.cutLayers(ctx)
 }
 
