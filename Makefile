@@ -210,8 +210,9 @@ bench:
 	go test -run='^$$' -bench=. -benchmem ./...
 
 # What a task costs beside its kernel, and on StarPU where pkg-config finds it.
-bench-tasks: bin/dahl-bench
-	@sh bench/starpu/run.sh bin/dahl-bench bin
+bench-tasks:
+	go test -run '^$$' -bench Tasks ./bench
+	@sh bench/starpu/run.sh bin
 
 # Thousands of steps of training, on cores and on an emulated GPU beside one, during which
 # nothing may grow; trainings that are killed KILLS times and come to their weights all the
@@ -220,11 +221,10 @@ bench-tasks: bin/dahl-bench
 KILLS   ?= 500
 MUTANTS ?= 20000
 
-soak: bin/dahl-bench
+soak:
 	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestKilledAtEveryStep|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
 	DAHL_MUTANTS=$(MUTANTS) go test ./cmd/dahl -run '^TestMutants$$' -count=1 -v -timeout 0
-	./bin/dahl-bench soak
-	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
+	DAHL_SOAK=1 go test ./bench -run '^TestSoak$$' -count=1 -v -timeout 0
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.
@@ -246,16 +246,15 @@ parity-deep: bin/dahl
 parity-seeds: bin/dahl
 	@sh bench/parity/seeds/run.sh "$(PYTHON)" "$(DATA)"
 
-# Training and inference beside PyTorch, torch.compile and JAX, layer by layer: about a minute for each of 36 cells.
+# Training and inference beside PyTorch, torch.compile and JAX: about a minute for each of 36 cells.
 bench-peers: bin/dahl-bench
 	mkdir -p bench/peers/out
-	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/out/RESULTS.md
+	./bin/dahl-bench peers --python "$(PYTHON)" --out bench/peers/out/RESULTS.md
 
-# Matrix products and convolutions beside OpenBLAS, oneDNN and gonum: one to two minutes.
+# Convolutions beside oneDNN as PyTorch has it, on one thread: some minutes.
 bench-blas:
-	@printf '#include <cblas.h>\n#include <oneapi/dnnl/dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 || \
-	  { echo "bench-blas: no header files of OpenBLAS and oneDNN (Debian: libopenblas-dev libdnnl-dev)" >&2; exit 1; }
-	go run -tags peers ./bench/blas -out bench/blas/RESULTS.md
+	go test -c -o bin/kernels.test ./kernels
+	"$(PYTHON)" bench/blas/torch_convolutions.py bin/kernels.test
 
 # Rewrites golden files and the notice of third parties; read the difference before committing it.
 update:

@@ -35,14 +35,12 @@ type peersOptions struct {
 	repeats    int
 	repetition time.Duration
 	energy     time.Duration
-	layers     bool
 	out        string
-	json       bool
 }
 
 func newPeers() *cobra.Command {
 	var p peersOptions
-	cmd := measurement(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "training and inference beside PyTorch and JAX, in images per second",
 		Long: `peers runs dahl and other programs alternately in one run: float32, the same network,
@@ -64,7 +62,11 @@ dahl gathers its images in the shuffled order of training, converts them from by
 and fetches its loss in every step; the others get ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-	}, p.run)
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
 	f := cmd.Flags()
 	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has NumPy and the programs")
 	f.StringSliceVar(&p.named, "programs", names(peer.Programs()), "programs beside dahl")
@@ -79,9 +81,7 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
 	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
-	f.BoolVar(&p.layers, "layers", false, "also say how near every operation of the training step comes to the machine's limits")
 	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
-	f.BoolVar(&p.json, "json", false, "print one JSON object instead of tables")
 	return cmd
 }
 
@@ -91,9 +91,9 @@ const precisionFloat32 = "float32"
 // peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
 // with a precision.
 type peerUnit struct {
-	Device    string `json:"device"`
-	Threads   int    `json:"threads"`
-	Precision string `json:"precision"`
+	Device    string
+	Threads   int
+	Precision string
 }
 
 func (u peerUnit) String() string {
@@ -150,12 +150,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 		failed = errors.Join(failed, cells)
 	}
-	if p.json {
-		err = cli.PrintJSON(stdout, &b.report)
-	} else {
-		err = b.report.print(stdout)
-	}
-	return errors.Join(err, failed)
+	return errors.Join(b.report.print(stdout), failed)
 }
 
 // check refuses options that no cell of the tables could have, before anything runs.
@@ -258,12 +253,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 	}
-	if !b.opts.layers || u.Device != platform.CPU {
-		return nil
-	}
-	layers, err := ours.layers()
-	b.report.Layers = append(b.report.Layers, layers...)
-	return err
+	return nil
 }
 
 // row measures a mode.
@@ -319,9 +309,6 @@ func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant,
 	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
 		return nil, err
 	}
-	for _, c := range theirs {
-		row.Searched = append(row.Searched, searchedSetting{c.program, c.label, float64(row.Batch) / c.step.Seconds()})
-	}
 	theirs = bestOf(theirs, finalists)
 	all := append([]*contestant{ours}, theirs...)
 	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts.repeats, b.opts.repetition); err != nil {
@@ -332,6 +319,5 @@ func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant,
 	for _, c := range theirs {
 		row.Finalists = append(row.Finalists, finalist{Program: c.program, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
-	row.Ratio = row.Ours / row.Finalists[0].ImagesPerS
 	return append([]*contestant{ours}, bestOf(theirs, 1)...), nil
 }
