@@ -13,6 +13,9 @@ type Concat struct{}
 // Kind implements [Layer].
 func (Concat) Kind() string { return "concat" }
 
+// Traits says where values and gradients are.
+func (Concat) Traits() Traits { return Traits{Passes: true, Joins: true} }
+
 // Output implements [Layer].
 func (Concat) Output(in [][]int) ([]int, error) {
 	if len(in) < 2 {

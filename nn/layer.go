@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/kernels"
+)
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
 // and a line in [Layers]; gradient, parity and lowering tests loop over the table. A layer of
@@ -21,6 +25,30 @@ type Layer interface {
 	// Backward adds the tasks that fill the gradients of the parameters, and of each input that
 	// Needs one. It is not called where nothing is needed.
 	Backward(n *Node)
+}
+
+// Traits are what a lowering must know of a layer beside its tasks. A layer that has any states them with a method Traits() Traits.
+type Traits struct {
+	// Weight says that the layer's work is the product of its first parameter and its input. The rows of the parameter are outputs.
+	Weight bool
+	// Grouped says that such a sum is over the channels of one group, of which a task has all.
+	Grouped bool
+	// WholeSample says that tasks have all channels of a sample unless a lowering asks for less.
+	WholeSample bool
+	// View says that the output is the input in another shape, without a task: Forward is [Node.View].
+	View bool
+	// TrainsOnly says the same of an evaluation.
+	TrainsOnly bool
+	// Passes says that the gradient of each input is that of the output, or channels of it, without a task.
+	Passes bool
+	// Joins says that the output is the channels of the inputs behind each other, which other layers may write there.
+	Joins bool
+	// Normalises says that the layer before may take the moments of what it writes, and that the layer behind may
+	// normalise what it reads.
+	Normalises bool
+	// Takes is the layers before it that operations of the layer compute with it: [kernels.Norm] for one that normalises, and
+	// [kernels.Mapped] for a view of a map.
+	Takes kernels.Attributes
 }
 
 // Elementwise is the part of a layer with one input and no parameters that all layers have alike

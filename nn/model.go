@@ -49,6 +49,7 @@ type Stage struct {
 	Inputs []int   // indices of the stages that it reads, or ModelInput
 	In     [][]int // shapes of these
 	Out    []int
+	Traits Traits
 	Params []Parameter
 
 	// Running are the statistics that the forward pass of a training step carries from batch to batch.
@@ -155,14 +156,13 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 }
 
 // For returns the same layers for images of another shape or another number of classes, as in mlp
-// on 8×8 digits. The last layer, if it is dense, gets as many outputs. If the layers cannot take
+// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as [Dense] does. If the layers cannot take
 // the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
 	layers := m.layers()
 	last := layers[len(layers)-1].(Named)
-	if d, ok := last.Layer.(Dense); ok {
-		d.Outputs = classes
-		last.Layer = d
+	if l, ok := last.Layer.(interface{ WithOutputs(n int) Layer }); ok {
+		last.Layer = l.WithOutputs(classes)
 		layers[len(layers)-1] = last
 	}
 	other, err := New(m.Name, input, layers...)
@@ -359,6 +359,12 @@ func (s *Stage) complete() (err error) {
 	}
 	s.Params = s.Layer.Params(s.In)
 	s.learns = s.learns || len(s.Params) > 0
+	if t, ok := s.Layer.(interface{ Traits() Traits }); ok {
+		s.Traits = t.Traits()
+	}
+	if s.Traits.Weight && len(s.Params) == 0 {
+		return fmt.Errorf("layer %q (%s): it says that it has a weight, and has no parameters", s.Name, s.Layer.Kind())
+	}
 	if t, ok := s.Layer.(tracker); ok {
 		s.Running = t.Running(s.In)
 	}
@@ -483,7 +489,7 @@ func (m *Model) BusiestLayer() string {
 	name, most := "", 0
 	for i := range m.Stages {
 		s := &m.Stages[i]
-		if len(s.Params) == 0 {
+		if !s.Traits.Weight {
 			continue
 		}
 		work := s.Params[0].Elems()

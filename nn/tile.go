@@ -99,8 +99,14 @@ func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
 	return []dag.Dimension{dag.AlongSamples, channels}
 }
 
-// gradient is the tensor's gradient, which tasks read.
-func (x *tensor) gradient() Operand { return Operand{Access: reads(x.gradAt(x.all()))} }
+// values and gradient are all of the tensor and of its gradient, as operands of a layer.
+func (x *tensor) values(channels dag.Dimension) Operand {
+	return Operand{Region: regionOf(x.at(x.all())), axes: x.axes(channels)}
+}
+
+func (x *tensor) gradient(channels dag.Dimension) Operand {
+	return Operand{Region: regionOf(x.gradAt(x.all())), axes: x.axes(channels)}
+}
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {
@@ -151,8 +157,14 @@ func parts(extent, size int) int { return (extent + size - 1) / size }
 func writes(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
 func reads(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }
 func updates(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.ReadWrite) }
-func reduces(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.Reduce) }
 
 func access(b dag.BufferID, box dag.Box, mode dag.Mode) dag.Access {
-	return dag.Access{Region: dag.Region{Buffer: b, Box: box}, Mode: mode}
+	return dag.Access{Region: regionOf(b, box), Mode: mode}
+}
+
+func regionOf(b dag.BufferID, box dag.Box) dag.Region { return dag.Region{Buffer: b, Box: box} }
+
+// whole is a buffer as an operand of a layer.
+func whole(b dag.BufferID, axes ...dag.Dimension) Operand {
+	return Operand{Region: dag.Region{Buffer: b}, axes: axes}
 }
