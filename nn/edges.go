@@ -17,6 +17,9 @@ func (l *lowerer) place(n *Node) {
 		return // a concatenation, placed with the first of its inputs
 	}
 	n.out = l.tensor(n.last().Name+".out", n.last().Out)
+	if n.last().Traits.Integers {
+		n.out.kind = dag.Int32
+	}
 	n.out.rectified = n.relu != nil && n.pool == nil && n.Traits.Weight
 	n.out.stopped = n.add != nil
 	if n.isView() || l.normalisesLater(n) {

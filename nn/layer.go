@@ -46,6 +46,8 @@ type Traits struct {
 	// Normalises says that the layer before may take the moments of what it writes, and that the layer behind may
 	// normalise what it reads.
 	Normalises bool
+	// Integers says that the output is of type int32. It has no gradient.
+	Integers bool
 	// Takes is the layers before it that operations of the layer compute with it: [kernels.Norm] for one that normalises, and
 	// [kernels.Mapped] for a view of a map.
 	Takes kernels.Attributes

@@ -190,7 +190,11 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 const maxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
-	if err := checkShape(m.Input); err != nil {
+	err := checkExtents(m.Input)
+	if n := len(m.Input); n != 1 && n != 3 {
+		err = fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(m.Input))
+	}
+	if err != nil {
 		return &fault{-1, "input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
@@ -362,8 +366,11 @@ func (s *Stage) complete() (err error) {
 	if t, ok := s.Layer.(interface{ Traits() Traits }); ok {
 		s.Traits = t.Traits()
 	}
-	if s.Traits.Weight && len(s.Params) == 0 {
+	switch {
+	case s.Traits.Weight && len(s.Params) == 0:
 		return fmt.Errorf("layer %q (%s): it says that it has a weight, and has no parameters", s.Name, s.Layer.Kind())
+	case s.Traits.Integers && s.learns:
+		return fmt.Errorf("layer %q (%s): whole numbers have no gradient, and what it reads or has is learned", s.Name, s.Layer.Kind())
 	}
 	if t, ok := s.Layer.(tracker); ok {
 		s.Running = t.Running(s.In)
@@ -417,9 +424,12 @@ func (m *Model) layers() []Layer {
 	return all
 }
 
+// maxRank is the most dimensions of a sample.
+const maxRank = 4
+
 func checkShape(shape []int) error {
-	if len(shape) != 1 && len(shape) != 3 {
-		return fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(shape))
+	if len(shape) < 1 || len(shape) > maxRank {
+		return fmt.Errorf("shape %s; want 1 to %d dimensions", ShapeText(shape), maxRank)
 	}
 	return checkExtents(shape)
 }

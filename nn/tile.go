@@ -20,7 +20,8 @@ func (t tile) String() string {
 // gradient is dag.None if nothing needs it.
 type tensor struct {
 	name        string // of the values
-	sample      []int  // shape of one sample: C×H×W, or a number of features
+	sample      []int  // shape of one sample: C×H×W, or any other that lies as it is, its first extent counted as channels
+	kind        dag.DType
 	features    bool   // an image has its channels first, as a vector of features does; else last
 	shape       []int  // of a buffer of its own
 	value, grad dag.BufferID
@@ -56,12 +57,14 @@ func (p part) from(x *tensor, channel int) part {
 
 // tensor is a batch of samples without buffers yet.
 func (l *lowerer) tensor(name string, sample []int) tensor {
-	return tensor{name: name, sample: sample, shape: batchShape(l.size(), sample), value: none, grad: none}
+	return tensor{name: name, sample: sample, kind: l.opt.Type, shape: batchShape(l.size(), sample), value: none, grad: none}
 }
 
 // features is a batch of samples in the order of features, without buffers yet.
 func (l *lowerer) features(name string, sample []int) tensor {
-	return tensor{name: name, sample: sample, features: true, shape: withBatch(l.size(), sample), value: none, grad: none}
+	x := l.tensor(name, sample)
+	x.features, x.shape = true, withBatch(l.size(), sample)
+	return x
 }
 
 // channelsLast reports whether the samples are images with their channels last.
