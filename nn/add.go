@@ -28,9 +28,6 @@ func (Add) Output(in [][]int) ([]int, error) {
 	return in[0], nil
 }
 
-// Params implements [Layer].
-func (Add) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
 

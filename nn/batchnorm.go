@@ -46,13 +46,13 @@ func (b BatchNorm) Output(in [][]int) ([]int, error) {
 	return shape, nil
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (BatchNorm) Params(in [][]int) []Parameter {
 	channels := in[0][:1]
 	return []Parameter{{Name: "weight", Shape: channels, First: 1}, {Name: "bias", Shape: channels}}
 }
 
-// Running implements tracker.
+// Running implements [Tracker].
 func (BatchNorm) Running(in [][]int) []Parameter {
 	channels := in[0][:1]
 	return []Parameter{

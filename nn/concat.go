@@ -31,9 +31,6 @@ func (Concat) Output(in [][]int) ([]int, error) {
 	return out, nil
 }
 
-// Params implements [Layer].
-func (Concat) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 

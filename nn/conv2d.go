@@ -62,7 +62,7 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	return slid(in, c.Filters, c.windows())
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (c Conv2D) Params(in [][]int) []Parameter {
 	channels, w := in[0][0]/c.groups(), c.windows()
 	fanIn := channels * w[0].size * w[1].size

@@ -39,7 +39,7 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 	return []int{d.Outputs}, nil
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (d Dense) Params(in [][]int) []Parameter {
 	inputs := in[0][0]
 	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}

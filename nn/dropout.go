@@ -29,9 +29,6 @@ func (d Dropout) Output(in [][]int) ([]int, error) {
 	return one(in)
 }
 
-// Params implements [Layer].
-func (Dropout) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(elems(out)) }
 

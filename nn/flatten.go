@@ -26,9 +26,6 @@ func (Flatten) Output(in [][]int) ([]int, error) {
 	return []int{elems(shape)}, err
 }
 
-// Params implements [Layer].
-func (Flatten) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Flatten) Flops([][]int, []int) float64 { return 0 }
 

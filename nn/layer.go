@@ -9,15 +9,15 @@ import (
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
 // and a line in [Layers]; gradient, parity and lowering tests loop over the table. A layer of
 // another module needs no line: [New] takes whatever implements the interface. Such a layer may
-// bring operations of its own, with a method Kernels() []kernels.Kernel.
+// bring operations of its own, with a method Kernels() []kernels.Kernel. Other methods that a layer may
+// have are those of [Learner] and [Tracker], Traits() Traits, and WithOutputs(n int) Layer of one that can be a model's last for
+// any number of classes.
 type Layer interface {
 	// Kind is the layer's name in Layers and in model files.
 	Kind() string
 	// Output is the shape of one sample after the layer, given those of its inputs, or an error if
 	// these do not fit.
 	Output(in [][]int) ([]int, error)
-	// Params are the layer's parameters, weight before bias, without the layer's name.
-	Params(in [][]int) []Parameter
 	// Flops is the work of the forward computation of one sample.
 	Flops(in [][]int, out []int) float64
 	// Forward adds the tasks that fill the layer's output.
@@ -25,6 +25,17 @@ type Layer interface {
 	// Backward adds the tasks that fill the gradients of the parameters, and of each input that
 	// Needs one. It is not called where nothing is needed.
 	Backward(n *Node)
+}
+
+// Learner is a layer with parameters, weight before bias, whose names are without the layer's.
+type Learner interface {
+	Params(in [][]int) []Parameter
+}
+
+// Tracker is a layer with statistics that its forward pass carries from batch to batch. Their names are without the
+// layer's.
+type Tracker interface {
+	Running(in [][]int) []Parameter
 }
 
 // Traits are what a lowering must know of a layer beside its tasks. A layer that has any states them with a method Traits() Traits.
@@ -59,9 +70,6 @@ type Elementwise struct{}
 
 // Output implements [Layer].
 func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
-
-// Params implements [Layer].
-func (Elementwise) Params([][]int) []Parameter { return nil }
 
 // Flops implements [Layer] with one operation per element.
 func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(elems(out)) }

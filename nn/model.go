@@ -361,7 +361,9 @@ func (s *Stage) complete() (err error) {
 		}
 		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
 	}
-	s.Params = s.Layer.Params(s.In)
+	if l, ok := s.Layer.(Learner); ok {
+		s.Params = l.Params(s.In)
+	}
 	s.learns = s.learns || len(s.Params) > 0
 	if t, ok := s.Layer.(interface{ Traits() Traits }); ok {
 		s.Traits = t.Traits()
@@ -372,7 +374,7 @@ func (s *Stage) complete() (err error) {
 	case s.Traits.Integers && s.learns:
 		return fmt.Errorf("layer %q (%s): whole numbers have no gradient, and what it reads or has is learned", s.Name, s.Layer.Kind())
 	}
-	if t, ok := s.Layer.(tracker); ok {
+	if t, ok := s.Layer.(Tracker); ok {
 		s.Running = t.Running(s.In)
 	}
 	for _, p := range s.state() {
@@ -383,10 +385,6 @@ func (s *Stage) complete() (err error) {
 	}
 	return nil
 }
-
-// tracker is a layer with statistics that its forward pass carries from batch to batch. Their names are without the
-// layer's.
-type tracker interface{ Running(in [][]int) []Parameter }
 
 // state is the parameters and running statistics of the stage.
 func (s *Stage) state() (all []*Parameter) {

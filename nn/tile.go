@@ -22,8 +22,8 @@ type tensor struct {
 	name        string // of the values
 	sample      []int  // shape of one sample: C×H×W, or any other that lies as it is, its first extent counted as channels
 	kind        dag.DType
-	features    bool   // an image has its channels first, as a vector of features does; else last
-	shape       []int  // of a buffer of its own
+	features    bool  // an image has its channels first, as a vector of features does; else last
+	shape       []int // of a buffer of its own
 	value, grad dag.BufferID
 
 	valueIn, gradIn part

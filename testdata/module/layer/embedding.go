@@ -13,7 +13,6 @@ type grey struct{ Of int }
 
 func (grey) Kind() string                       { return "grey" }
 func (grey) Traits() nn.Traits                  { return nn.Traits{Integers: true} }
-func (grey) Params([][]int) []nn.Parameter      { return nil }
 func (grey) Flops(_ [][]int, out []int) float64 { return float64(out[0]) }
 func (grey) Output(in [][]int) ([]int, error)   { return in[0], nil }
 func (g grey) Forward(n *nn.Node) {
