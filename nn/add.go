@@ -3,8 +3,6 @@ package nn
 import (
 	"fmt"
 	"slices"
-
-	"dahl/dag"
 )
 
 // Add is the sum of two or more inputs of one shape, in their order. The gradient of each is that
@@ -13,6 +11,9 @@ type Add struct{}
 
 // Kind implements [Layer].
 func (Add) Kind() string { return "add" }
+
+// Traits says where gradients are.
+func (Add) Traits() Traits { return Traits{Passes: true} }
 
 // Output implements [Layer].
 func (Add) Output(in [][]int) ([]int, error) {
@@ -27,9 +28,6 @@ func (Add) Output(in [][]int) ([]int, error) {
 	return in[0], nil
 }
 
-// Params implements [Layer].
-func (Add) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
 
@@ -37,7 +35,7 @@ func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) *
 func (Add) Forward(n *Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
 	for i := range n.ins[2:] {
-		n.Tiles("add", nil, Operand{updates(n.out.at(n.out.all())), n.out.axes(dag.AlongOutputs)}, n.Input(i+2))
+		n.Tiles("add", nil, n.Output(), n.Input(i+2))
 	}
 }
 

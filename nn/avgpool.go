@@ -10,9 +10,6 @@ func (AvgPool) Kind() string { return "avgpool" }
 // Output implements [Layer].
 func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in) }
 
-// Params implements [Layer].
-func (AvgPool) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (p AvgPool) Flops(in [][]int, out []int) float64 { return MaxPool(p).Flops(in, out) }
 

@@ -26,6 +26,9 @@ const (
 // Kind implements [Layer].
 func (BatchNorm) Kind() string { return "batchnorm" }
 
+// Traits says that tasks wait for all of their input, which no cache has kept, and read whole pixels fastest.
+func (BatchNorm) Traits() Traits { return Traits{WholeSample: true, Normalises: true} }
+
 func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
 
 // Output implements [Layer].
@@ -43,13 +46,13 @@ func (b BatchNorm) Output(in [][]int) ([]int, error) {
 	return shape, nil
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (BatchNorm) Params(in [][]int) []Parameter {
 	channels := in[0][:1]
 	return []Parameter{{Name: "weight", Shape: channels, First: 1}, {Name: "bias", Shape: channels}}
 }
 
-// Running implements tracker.
+// Running implements [Tracker].
 func (BatchNorm) Running(in [][]int) []Parameter {
 	channels := in[0][:1]
 	return []Parameter{
@@ -63,8 +66,8 @@ func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(elems(
 
 // normal is what a batch normalisation keeps of the forward pass.
 type normal struct {
-	scale         dag.BufferID // how it is normalised
-	sums, squares *Operand     // the moments of its input, once there are tasks that write them
+	scale         Operand  // how it is normalised
+	sums, squares *Operand // the moments of its input, once there are tasks that write them
 }
 
 // momentsFor is the batch normalisation whose input a fused convolution writes, and whose moments it takes, too: nil
@@ -74,14 +77,13 @@ func (l *lowerer) momentsFor(n *Node) *Node {
 		return nil
 	}
 	of := extents(n.Out)
-	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.inGroups() || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
+	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.Traits.Grouped || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
 		return nil
 	}
-	norm := l.of[n.readers[0].stage]
-	if _, ok := norm.Layer.(BatchNorm); !ok {
-		return nil
+	if norm := l.of[n.readers[0].stage]; norm.Traits.Normalises {
+		return norm
 	}
-	return norm
+	return nil
 }
 
 // moments are the buffers of the moments of the layer's input, which somebody writes.
@@ -94,12 +96,11 @@ func (n *Node) moments() (sums, squares Operand) {
 // normalisesLater reports whether a batch normalisation with its ReLU is left to the convolution that reads it, so that no task
 // writes the normalised map.
 func (l *lowerer) normalisesLater(n *Node) bool {
-	if _, ok := n.Layer.(BatchNorm); !ok || !l.opt.Train || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
+	if !n.Traits.Normalises || !l.opt.Train || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
 		return false
 	}
 	to := l.of[n.last().readers[0].stage]
-	_, convolves := to.Layer.(Conv2D)
-	return convolves && !to.with.Has(kernels.Pool)
+	return to.Traits.Takes.Has(kernels.Norm) && !to.with.Has(kernels.Pool)
 }
 
 // foldNorm gives a convolution of an evaluation filters and biases that also normalise.
@@ -110,94 +111,74 @@ func (l *lowerer) foldNorm(n *Node) {
 	n.weight = weight{shape: to, outputs: 3, inputs: 2}
 	n.weight.id = l.b.Buffer(dag.Buffer{Name: name + "." + hwio, Shape: to, Type: l.opt.Type, Layout: hwio})
 	bias := l.buffer(n.norm.Name+".folded", l.opt.Type, dag.Activation, from[:1])
-	operands := []Operand{{writes(n.weight.id, nil), n.weight.axes()}, {Access: writes(bias, nil)}}
+	operands := []Operand{whole(n.weight.id, n.weight.axes()...), whole(bias)}
 	for _, id := range slices.Concat(n.weights[:1], running[:2], weights, n.weights[1:]) {
-		operands = append(operands, Operand{Access: reads(id, nil)})
+		operands = append(operands, whole(id))
 	}
-	l.tiles(n, phaseForward+".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: n.norm.Layer.(BatchNorm).eps()}}, n.tiles.Forward, operands...)
+	n.Step(".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: n.norm.Layer.(BatchNorm).eps()}}, operands...)
 	n.weights = []dag.BufferID{n.weights[0], bias}
 }
 
 // Forward implements [Layer].
 func (b BatchNorm) Forward(n *Node) {
-	l, channels := n.l, n.Out[0]
-	n.normal.scale = l.buffer(n.Name+".scale", l.opt.Type, dag.Activation, []int{4, channels})
-	scale := Operand{writes(n.normal.scale, nil), []dag.Dimension{noAxis, dag.AlongOutputs}}
-	weight, bias := Operand{Access: reads(n.weights[0], nil)}, Operand{Access: reads(n.weights[1], nil)}
-	if l.opt.Train {
-		b.statistics(n, scale, weight, bias)
+	n.normal.scale = n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, NoAxis, dag.AlongOutputs)
+	if n.Trains() {
+		b.statistics(n)
 	} else {
-		l.tiles(n, phaseForward+".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, n.tiles.Forward,
-			scale, Operand{Access: reads(n.running[0], nil)}, Operand{Access: reads(n.running[1], nil)}, weight, bias)
+		n.Step(".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, n.normal.scale, n.Running(0), n.Running(1), n.Param(0), n.Param(1))
 	}
-	if l.normalisesLater(n) {
+	if n.l.normalisesLater(n) {
 		n.out.value, n.out.valueIn, n.out.normal = n.in.value, n.in.valueIn, &n.normal
 		return
 	}
-	operands := []Operand{n.Output(), n.Input(0), {Access: reads(n.normal.scale, nil)}}
+	operands := []Operand{n.Output(), n.Input(0), n.normal.scale}
 	if n.add != nil {
 		operands = append(operands, n.Input(1))
 	}
-	l.tiles(n, phaseForward, "batchnorm.nhwc", n.rectifies(), n.tiles.Forward, operands...)
+	n.Tiles("batchnorm.nhwc", n.rectifies(), operands...)
 }
 
 // rectifies says whether a ReLU is fused with the layer.
 func (n *Node) rectifies() dag.Params { return dag.Params{{Name: "relu", Value: flag(n.relu != nil)}} }
 
 // statistics adds the tasks of mean and variance, of each sample and of the batch.
-func (b BatchNorm) statistics(n *Node, scale, weight, bias Operand) {
-	l, pixels := n.l, n.Out[1]*n.Out[2]
-	if l.size()*pixels < 2 {
-		l.b.Fail(fmt.Errorf("layer %q: a channel has one value, whose variance is not defined; train with more samples at a time", n.Name))
+func (b BatchNorm) statistics(n *Node) {
+	pixels := n.Out[1] * n.Out[2]
+	if n.Samples()*pixels < 2 {
+		n.Fail(fmt.Errorf("a channel has one value, whose variance is not defined; train with more samples at a time"))
 		return
 	}
 	if n.normal.sums == nil {
 		sums, squares := n.moments()
-		l.tiles(n, phaseForward+".moments", "moments.nhwc", nil, n.tiles.Forward, sums, squares, n.Input(0))
+		n.Step(".moments", "moments.nhwc", nil, sums, squares, n.Input(0))
 	}
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
-	operands := []Operand{scale}
-	for _, running := range n.running {
-		operands = append(operands, Operand{Access: updates(running, nil)})
-	}
-	l.tiles(n, phaseForward+".scale", "batchnorm.stats", params, n.tiles.Forward, append(operands, n.normal.sums.read(), n.normal.squares.read(), weight, bias)...)
+	n.Step(".scale", "batchnorm.stats", params, n.normal.scale, n.Running(0), n.Running(1), n.Running(2), *n.normal.sums, *n.normal.squares, n.Param(0), n.Param(1))
 }
 
 // bySample is a buffer of a number per sample and channel.
 func (n *Node) bySample(name string, channels dag.Dimension) Operand {
-	id := n.l.buffer(name, n.l.opt.Type, dag.Activation, []int{n.l.size(), n.Out[0]})
-	return Operand{writes(id, nil), []dag.Dimension{dag.AlongSamples, channels}}
+	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), n.Out[0]}, Type: n.Type()}, dag.AlongSamples, channels)
 }
-
-// read is the operand for those that read what it writes.
-func (o Operand) read() Operand { return Operand{Access: reads(o.Buffer, o.Box)} }
 
 // Backward implements [Layer].
 func (b BatchNorm) Backward(n *Node) {
-	l, pixels := n.l, n.Out[1]*n.Out[2]
-	if n.grads == nil {
-		l.gradients(n)
-	}
-	scale := Operand{Access: reads(n.normal.scale, nil)}
+	dw, db := n.ParamGrad(0), n.ParamGrad(1)
 	sums, products := n.bySample("grad."+n.Name+".sum", dag.AlongInputs), n.bySample("grad."+n.Name+".products", dag.AlongInputs)
 	rectified := n.rectifies()
 	if n.add != nil {
 		rectified = dag.Params{{Name: "relu", Value: 0}} // the gradient stops where the sums are taken
-		operands := []Operand{sums, products, {Access: updates(n.out.gradAt(n.out.all()))}, n.Output(), n.Input(0), scale}
+		operands := []Operand{sums, products, n.OutputGrad(), n.Output(), n.Input(0), n.normal.scale}
 		if n.part != nil {
-			operands = append(operands, n.part.gradient())
+			operands = append(operands, n.part.gradient(dag.AlongOutputs))
 		}
-		l.tiles(n, phaseBackward+".sums", "batchnorm.gate.nhwc", nil, n.tiles.InputGradient, operands...)
+		n.Step(".sums", "batchnorm.gate.nhwc", nil, operands...)
 	} else {
-		l.tiles(n, phaseBackward+".sums", "batchnorm.sums.nhwc", rectified, n.tiles.InputGradient,
-			sums, products, n.OutputGrad(), n.Input(0), scale)
+		n.Step(".sums", "batchnorm.sums.nhwc", rectified, sums, products, n.OutputGrad(), n.Input(0), n.normal.scale)
 	}
-	back := l.buffer("grad."+n.Name+".scale", l.opt.Type, dag.Gradient, []int{3, n.Out[0]})
-	l.tiles(n, phaseBackward+".weight", "batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.tiles.WeightGradient,
-		Operand{reduces(n.grads[0], nil), []dag.Dimension{dag.AlongOutputs}}, Operand{Access: reduces(n.grads[1], nil)}, Operand{Access: writes(back, nil)},
-		sums.read(), products.read(), scale)
-	if n.in.grad != none {
-		l.tiles(n, phaseBackward+".input", "batchnorm.dx.nhwc", rectified, n.tiles.InputGradient,
-			n.InputGrad(0), n.OutputGrad(), n.Input(0), scale, Operand{Access: reads(back, nil)})
+	back := n.Buffer(dag.Buffer{Name: "grad." + n.Name + ".scale", Shape: []int{3, n.Out[0]}, Type: n.Type(), Role: dag.Gradient})
+	n.Tiles("batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(n.Out[1] * n.Out[2])}}, dw, db, back, sums, products, n.normal.scale)
+	if n.Needs(0) {
+		n.Step(".input", "batchnorm.dx.nhwc", rectified, n.InputGrad(0), n.OutputGrad(), n.Input(0), n.normal.scale, back)
 	}
 }

@@ -13,6 +13,9 @@ type Concat struct{}
 // Kind implements [Layer].
 func (Concat) Kind() string { return "concat" }
 
+// Traits says where values and gradients are.
+func (Concat) Traits() Traits { return Traits{Passes: true, Joins: true} }
+
 // Output implements [Layer].
 func (Concat) Output(in [][]int) ([]int, error) {
 	if len(in) < 2 {
@@ -27,9 +30,6 @@ func (Concat) Output(in [][]int) ([]int, error) {
 	}
 	return out, nil
 }
-
-// Params implements [Layer].
-func (Concat) Params([][]int) []Parameter { return nil }
 
 // Flops implements [Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }

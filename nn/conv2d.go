@@ -37,6 +37,11 @@ func (c Conv2D) windows() [2]window {
 	return windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, c.Pad, c.Columns, c.Pads)
 }
 
+// Traits are those of a layer with weights.
+func (c Conv2D) Traits() Traits {
+	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm}
+}
+
 func (c Conv2D) groups() int { return max(c.Groups, 1) }
 
 // Output implements [Layer].
@@ -57,7 +62,7 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	return slid(in, c.Filters, c.windows())
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (c Conv2D) Params(in [][]int) []Parameter {
 	channels, w := in[0][0]/c.groups(), c.windows()
 	fanIn := channels * w[0].size * w[1].size
@@ -83,7 +88,7 @@ func (c Conv2D) Forward(n *Node) {
 	rectify := dag.Param{Name: "relu", Value: flag(n.relu != nil)}
 	if n.norm != nil {
 		l.foldNorm(n)
-		l.weightedForward(n, "conv2d.nhwc", n.paramsAnd(rectify))
+		n.weightedForward("conv2d.nhwc", n.paramsAnd(rectify), n.Output())
 		return
 	}
 	from := n.Params[0].Shape
@@ -94,16 +99,15 @@ func (c Conv2D) Forward(n *Node) {
 		p.beside = []dag.Access{writes(n.turned.id, nil)}
 	}
 	l.pack(n, p)
-	params, beside := n.paramsAnd(rectify), []Operand(nil)
+	params, written := n.paramsAnd(rectify), []Operand{n.Output()}
 	if n.with.Has(kernels.Pool) {
-		n.saved = l.buffer(n.pool.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
-		params = n.withPool()
+		params, written = n.withPool(), append(written, n.poolIndex())
 	} else if norm := l.momentsFor(n); norm != nil {
 		sums, squares := norm.moments()
 		n.with |= kernels.Moments
-		beside = []Operand{sums, squares}
+		written = []Operand{sums, squares, n.Output()}
 	}
-	l.weightedForward(n, "conv2d.nhwc", params, beside...)
+	n.weightedForward("conv2d.nhwc", params, written...)
 }
 
 // paramsAnd are the parameters that the layer's tasks share, and more.
@@ -115,27 +119,30 @@ func (n *Node) withPool() dag.Params {
 	return n.paramsAnd(dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.windows()[0].stride)})
 }
 
+// poolIndex is where the maxima of a fused pooling are.
+func (n *Node) poolIndex() Operand {
+	return n.Buffer(dag.Buffer{Name: n.pool.Name + ".index", Shape: n.out.shape, Type: dag.Uint8})
+}
+
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *Node) {
 	l := n.l
-	with, params, dy := n.with&kernels.Norm, n.params, n.out
-	gradient := []Operand{{}}
-	if n.with.Has(kernels.Pool) && n.in.grad != none {
-		dy = l.unpool(n)
+	with, params, gradient := n.with&kernels.Norm, n.params, []Operand{n.OutputGrad()}
+	if n.with.Has(kernels.Pool) && n.Needs(0) {
+		gradient[0] = l.unpool(n)
 	} else if n.with.Has(kernels.Pool) { // the gradient before pooling is never needed as a whole
 		with, params = with|kernels.Pool, n.withPool()
-		gradient = append(gradient, Operand{Access: reads(n.saved, nil)})
+		gradient = append(gradient, n.poolIndex())
 	}
-	gradient[0] = dy.gradient()
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
-		l.weightGradients(n, kernels.Written("conv2d.nhwc.dw", with), params, gradient...)
+		n.weightGradients(kernels.Written("conv2d.nhwc.dw", with), params, gradient...)
 	}
-	if n.in.grad != none {
+	if n.Needs(0) {
 		if n.turned == nil {
 			n.turned = l.turn(n)
 		}
-		l.inputGradient(n, "conv2d.nhwc.dx", &dy, n.turned)
+		n.inputGradient("conv2d.nhwc.dx", gradient[0], n.turned)
 	}
 	if atOnce {
 		l.gradientUpdates(n, "conv2d.nhwc.dw", with, params, gradient...)
@@ -143,15 +150,15 @@ func (c Conv2D) Backward(n *Node) {
 }
 
 // unpool adds the gradient of the input of a fused max-pooling.
-func (l *lowerer) unpool(n *Node) tensor {
+func (l *lowerer) unpool(n *Node) Operand {
 	dy := l.tensor(n.Name+".out", n.Out)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
 	p := n.pool.Layer.(MaxPool)
 	cut := mirrored(n.tiles.Forward, n.last().Out, n.Out)
 	cut.Outputs = n.tiles.Forward.Outputs
-	written := Operand{writes(dy.gradAt(dy.all())), dy.axes(dag.AlongOutputs)}
-	l.tiles(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), cut, written, n.out.gradient(), Operand{Access: reads(n.saved, nil)})
-	return dy
+	written := dy.gradient(dag.AlongOutputs)
+	l.tiles(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), cut, written, n.OutputGrad(), n.poolIndex())
+	return written
 }
 
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a

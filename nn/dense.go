@@ -15,6 +15,15 @@ type Dense struct {
 // Kind implements [Layer].
 func (Dense) Kind() string { return "dense" }
 
+// Traits are those of a layer with weights.
+func (Dense) Traits() Traits { return Traits{Weight: true, Takes: kernels.Mapped} }
+
+// WithOutputs is the layer with another number of outputs.
+func (d Dense) WithOutputs(n int) Layer {
+	d.Outputs = n
+	return d
+}
+
 // Output implements [Layer].
 func (d Dense) Output(inputs [][]int) ([]int, error) {
 	in, err := one(inputs)
@@ -30,7 +39,7 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 	return []int{d.Outputs}, nil
 }
 
-// Params implements [Layer].
+// Params implements [Learner].
 func (d Dense) Params(in [][]int) []Parameter {
 	inputs := in[0][0]
 	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
@@ -53,7 +62,7 @@ func (d Dense) Forward(n *Node) {
 			layout: nhwc, op: nhwc, back: nchw, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
 		})
 	}
-	l.weightedForward(n, "dense", nil)
+	n.weightedForward("dense", nil, n.Output())
 }
 
 // Backward implements [Layer]. It adds an update of the weight behind the gradient of the input,
@@ -62,20 +71,20 @@ func (d Dense) Backward(n *Node) {
 	l := n.l
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {
-		l.weightGradients(n, "dense.dw", nil, n.out.gradient())
+		n.weightGradients("dense.dw", nil, n.OutputGrad())
 	}
-	if n.in.grad != none {
+	if n.Needs(0) {
 		var with kernels.Attributes
 		if n.in.rectified {
 			with = kernels.ReLU
 		}
-		l.inputGradient(n, kernels.Written("dense.dx", with), &n.out, &n.weight)
+		n.inputGradient(kernels.Written("dense.dx", with), n.OutputGrad(), &n.weight)
 	}
 	if atOnce {
 		var with kernels.Attributes
 		if n.packing != nil {
 			with = kernels.Mapped
 		}
-		l.gradientUpdates(n, "dense.dw", with, nil, n.out.gradient())
+		l.gradientUpdates(n, "dense.dw", with, nil, n.OutputGrad())
 	}
 }

@@ -18,6 +18,9 @@ const defaultP = 0.5
 // Kind implements [Layer].
 func (Dropout) Kind() string { return "dropout" }
 
+// Traits says that an evaluation has no task.
+func (Dropout) Traits() Traits { return Traits{TrainsOnly: true} }
+
 // Output implements [Layer].
 func (d Dropout) Output(in [][]int) ([]int, error) {
 	if !(d.P >= 0 && d.P <= 1) {
@@ -26,9 +29,6 @@ func (d Dropout) Output(in [][]int) ([]int, error) {
 	return one(in)
 }
 
-// Params implements [Layer].
-func (Dropout) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(elems(out)) }
 
@@ -36,7 +36,7 @@ func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(elems(o
 func (d Dropout) Forward(n *Node) {
 	l := n.l
 	if !l.opt.Train {
-		n.out.turned, n.out.value = n.in.turned, l.view(n.out.name, n.in.value, n.out.shape)
+		n.View()
 		return
 	}
 	if l.isFirst() {
@@ -61,7 +61,7 @@ func (l *lowerer) drawKeys(n *Node) {
 
 // dropped is the keys of the samples of the micro-batch.
 func (n *Node) dropped() Operand {
-	return Operand{Access: reads(n.keys, boxOf([]int{n.l.opt.Batch}, n.l.now.samples))}
+	return Operand{Region: regionOf(n.keys, boxOf([]int{n.l.opt.Batch}, n.l.now.samples))}
 }
 
 // Backward implements [Layer]: the gradient is multiplied by what the input was.

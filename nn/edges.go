@@ -17,7 +17,10 @@ func (l *lowerer) place(n *Node) {
 		return // a concatenation, placed with the first of its inputs
 	}
 	n.out = l.tensor(n.last().Name+".out", n.last().Out)
-	n.out.rectified = n.relu != nil && n.pool == nil && n.isProduct()
+	if n.last().Traits.Integers {
+		n.out.kind = dag.Int32
+	}
+	n.out.rectified = n.relu != nil && n.pool == nil && n.Traits.Weight
 	n.out.stopped = n.add != nil
 	if n.isView() || l.normalisesLater(n) {
 		return
@@ -31,9 +34,7 @@ func (l *lowerer) place(n *Node) {
 }
 
 func (n *Node) isView() bool {
-	_, flattens := n.Layer.(Flatten)
-	_, drops := n.Layer.(Dropout)
-	return flattens || drops && !n.l.opt.Train
+	return n.Traits.View || n.Traits.TrainsOnly && !n.l.opt.Train
 }
 
 // concatenation is the first reader of a group's output in whose output it can lie: a
@@ -41,7 +42,7 @@ func (n *Node) isView() bool {
 func (l *lowerer) concatenation(n *Node) (to *Node, input int) {
 	for _, r := range n.last().readers {
 		reader := l.of[r.stage]
-		if _, joins := reader.Layer.(Concat); joins && to == nil {
+		if reader.Traits.Joins && to == nil {
 			to, input = reader, r.input
 		}
 		if reader.isView() {
@@ -77,11 +78,7 @@ func (n *Node) passes(input int) bool {
 	if n.add != nil {
 		return input == 1
 	}
-	switch n.Layer.(type) {
-	case Add, Concat:
-		return true
-	}
-	return false
+	return n.Traits.Passes
 }
 
 // passes reports whether a reader of a group's output hands on the gradient of its own output
@@ -93,7 +90,7 @@ func (l *lowerer) passes(p *Node, r reader) bool {
 
 // offset is the channel of the output at which an input of a layer that passes its gradient begins.
 func (n *Node) offset(input int) (channel int) {
-	if _, joins := n.Layer.(Concat); joins {
+	if n.Traits.Joins {
 		for _, in := range n.In[:input] {
 			channel += in[0]
 		}

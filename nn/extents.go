@@ -52,7 +52,7 @@ func (l *lowerer) noteExtents(n *Node, step string, sides []side) {
 	switch {
 	case strings.HasPrefix(step, phaseForward):
 		of = &ll.Forward
-	case strings.HasSuffix(step, ".weight"):
+	case strings.HasPrefix(step, phaseBackward+stepWeight):
 		of = &ll.WeightGradient
 	case strings.HasSuffix(step, ".pool"):
 		return // cut like the forward pass

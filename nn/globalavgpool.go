@@ -22,9 +22,6 @@ func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
 	return []int{shape[0], 1, 1}, nil
 }
 
-// Params implements [Layer].
-func (GlobalAvgPool) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(elems(in[0])) }
 

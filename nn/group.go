@@ -63,13 +63,7 @@ func joined(m *Model, stages []int) bool {
 	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.beside(add, stages[0]) >= stages[0] {
 		return false
 	}
-	return slices.ContainsFunc(relu.readers, func(r reader) bool {
-		switch m.Stages[r.stage].Layer.(type) {
-		case Add, Concat:
-			return false
-		}
-		return true
-	})
+	return slices.ContainsFunc(relu.readers, func(r reader) bool { return !m.Stages[r.stage].Traits.Passes })
 }
 
 // beside is the other input of a sum of two.
@@ -100,12 +94,6 @@ func (n *Node) inputOf(r reader) int {
 		return r.input
 	}
 	return slices.Index(n.stages, r.stage)
-}
-
-// isProduct reports whether the work of the layer is with its weights.
-func (s *Stage) isProduct() bool {
-	_, normalises := s.Layer.(BatchNorm)
-	return len(s.Params) > 0 && !normalises
 }
 
 // inputLearns reports whether a gradient of the group's input is needed.
@@ -183,8 +171,7 @@ func (m *Model) Unfused(l *dag.Lowering) (names []string) {
 // flattensInput reports whether nothing but flattens reads the model's input.
 func (m *Model) flattensInput() bool {
 	return !slices.ContainsFunc(m.inputReaders, func(r reader) bool {
-		_, flattens := m.Stages[r.stage].Layer.(Flatten)
-		return !flattens
+		return !m.Stages[r.stage].Traits.View
 	})
 }
 
@@ -209,23 +196,14 @@ func (m *Model) match(first int, l *dag.Lowering, train bool) ([]int, kernels.At
 // sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.
 func (s *Stage) sumsInputs(l *dag.Lowering) bool {
 	tile := l.Of(s.Name).Forward.Inputs
-	if s.inGroups() {
-		return false
-	}
-	return clip(tile, s.In[0][0]) < s.In[0][0]
+	return !s.Traits.Grouped && clip(tile, s.In[0][0]) < s.In[0][0]
 }
 
 // sumsOutputs reports whether tasks of the input gradient have some of the layer's outputs each. Such tasks cannot stop the
 // gradient at the zeros of a ReLU before the layer.
 func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	ll := granularity(l.Of(s.Name), 1, s.In[0], s.Out)
-	return ll.InputGradient.Outputs < s.Out[0] && !s.inGroups()
-}
-
-// inGroups reports whether the layer sums over the channels of a group, which no task has some of.
-func (s *Stage) inGroups() bool {
-	c, ok := s.Layer.(Conv2D)
-	return ok && c.groups() > 1
+	return ll.InputGradient.Outputs < s.Out[0] && !s.Traits.Grouped
 }
 
 // along lists the stages of these kinds from a stage on, each the only reader of the one before;
@@ -252,7 +230,7 @@ func (m *Model) along(stage int, kinds []string) (stages []int) {
 func (m *Model) readBy(s *Stage, wanted func(*Stage) bool) bool {
 	for _, r := range s.readers {
 		to := &m.Stages[r.stage]
-		if _, view := to.Layer.(Flatten); view && !m.readBy(to, wanted) || !view && !wanted(to) {
+		if view := to.Traits.View; view && !m.readBy(to, wanted) || !view && !wanted(to) {
 			return false
 		}
 	}

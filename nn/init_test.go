@@ -19,7 +19,7 @@ func TestFanIn(t *testing.T) {
 		{Conv2D{Filters: 6, Kernel: 5, Stride: 1}, []int{1, 28, 28}, 25},
 		{Conv2D{Filters: 2, Kernel: 1, Stride: 1}, []int{17, 3, 3}, 17},
 	} {
-		for _, p := range test.layer.Params([][]int{test.in}) {
+		for _, p := range test.layer.(Learner).Params([][]int{test.in}) {
 			if p.FanIn != test.want {
 				t.Errorf("%+v of %v: the fan-in of %s is %d, want %d", test.layer, test.in, p.Name, p.FanIn, test.want)
 			}

@@ -1,19 +1,23 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/kernels"
+)
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
 // and a line in [Layers]; gradient, parity and lowering tests loop over the table. A layer of
 // another module needs no line: [New] takes whatever implements the interface. Such a layer may
-// bring operations of its own, with a method Kernels() []kernels.Kernel.
+// bring operations of its own, with a method Kernels() []kernels.Kernel. Other methods that a layer may
+// have are those of [Learner] and [Tracker], Traits() Traits, and WithOutputs(n int) Layer of one that can be a model's last for
+// any number of classes.
 type Layer interface {
 	// Kind is the layer's name in Layers and in model files.
 	Kind() string
 	// Output is the shape of one sample after the layer, given those of its inputs, or an error if
 	// these do not fit.
 	Output(in [][]int) ([]int, error)
-	// Params are the layer's parameters, weight before bias, without the layer's name.
-	Params(in [][]int) []Parameter
 	// Flops is the work of the forward computation of one sample.
 	Flops(in [][]int, out []int) float64
 	// Forward adds the tasks that fill the layer's output.
@@ -23,15 +27,49 @@ type Layer interface {
 	Backward(n *Node)
 }
 
+// Learner is a layer with parameters, weight before bias, whose names are without the layer's.
+type Learner interface {
+	Params(in [][]int) []Parameter
+}
+
+// Tracker is a layer with statistics that its forward pass carries from batch to batch. Their names are without the
+// layer's.
+type Tracker interface {
+	Running(in [][]int) []Parameter
+}
+
+// Traits are what a lowering must know of a layer beside its tasks. A layer that has any states them with a method Traits() Traits.
+type Traits struct {
+	// Weight says that the layer's work is the product of its first parameter and its input. The rows of the parameter are outputs.
+	Weight bool
+	// Grouped says that such a sum is over the channels of one group, of which a task has all.
+	Grouped bool
+	// WholeSample says that tasks have all channels of a sample unless a lowering asks for less.
+	WholeSample bool
+	// View says that the output is the input in another shape, without a task: Forward is [Node.View].
+	View bool
+	// TrainsOnly says the same of an evaluation.
+	TrainsOnly bool
+	// Passes says that the gradient of each input is that of the output, or channels of it, without a task.
+	Passes bool
+	// Joins says that the output is the channels of the inputs behind each other, which other layers may write there.
+	Joins bool
+	// Normalises says that the layer before may take the moments of what it writes, and that the layer behind may
+	// normalise what it reads.
+	Normalises bool
+	// Integers says that the output is of type int32. It has no gradient.
+	Integers bool
+	// Takes is the layers before it that operations of the layer compute with it: [kernels.Norm] for one that normalises, and
+	// [kernels.Mapped] for a view of a map.
+	Takes kernels.Attributes
+}
+
 // Elementwise is the part of a layer with one input and no parameters that all layers have alike
 // whose outputs depend on the inputs at the same place. Such layers embed it.
 type Elementwise struct{}
 
 // Output implements [Layer].
 func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
-
-// Params implements [Layer].
-func (Elementwise) Params([][]int) []Parameter { return nil }
 
 // Flops implements [Layer] with one operation per element.
 func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(elems(out)) }

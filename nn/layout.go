@@ -27,7 +27,7 @@ func (l *lowerer) image(name string, role dag.Role, x *tensor) dag.BufferID {
 	if x.channelsLast() {
 		layout = nhwc
 	}
-	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: layout})
+	return l.b.Buffer(dag.Buffer{Name: name + l.now.suffix, Shape: x.shape, Type: x.kind, Role: role, Layout: layout})
 }
 
 // toFeatures gives a flatten its input in the order of features. Tasks of the layer fill this copy in its tiles of samples.

@@ -102,7 +102,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 func (l *lowerer) pass(groups []group) {
 	l.nodes, l.of = nil, make([]*Node, len(l.m.Stages))
 	for i := range groups {
-		n := &Node{group: groups[i], l: l, learned: l.learned[i], saved: none, out: tensor{value: none, grad: none}}
+		n := &Node{group: groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
 		l.nodes = append(l.nodes, n)
 		for _, s := range n.stages {
 			l.of[s] = n
@@ -233,7 +233,7 @@ func (l *lowerer) forward(n *Node) {
 	if n.in.normal != nil {
 		n.with |= kernels.Norm
 	}
-	n.phase, n.steps = phaseForward, 0
+	n.phase = phaseForward
 	n.Layer.Forward(n)
 	l.giveGradient(n)
 }
@@ -267,8 +267,11 @@ func (l *lowerer) backward() {
 		for i := range n.ins {
 			needed = needed || n.Needs(i)
 		}
-		if n.phase, n.steps = phaseBackward, 0; needed {
+		if n.phase = phaseBackward; needed {
 			n.Layer.Backward(n)
+			if n.before != nil {
+				l.fromFeatures(n)
+			}
 		}
 		if l.isLast() {
 			l.ofBatch(func() { l.sumShared(n) })

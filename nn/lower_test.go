@@ -87,7 +87,7 @@ func TestModelsLower(t *testing.T) {
 			}
 			first := true
 			for _, s := range m.groups(&lowering) {
-				if !s.isProduct() {
+				if !s.Traits.Weight {
 					continue
 				}
 				times := 1.0 // forward
@@ -133,7 +133,7 @@ func TestDefaultLowering(t *testing.T) {
 				d := chooser{batch: batch, half: l2 / 2, elemBytes: 4}
 				for _, g := range m.groups(&l) {
 					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, g.Name, batch, l2, l.Of(g.Name))
-					if !g.isProduct() {
+					if !g.Traits.Weight {
 						d.checkElementwise(t, what, g.Stage, l.Of(g.Name))
 					} else {
 						d.checkWeighted(t, what, g.Stage, m.written(&g), l.Of(g.Name))

@@ -104,7 +104,7 @@ type chooser struct {
 func (d *chooser) lowering(m *Model) dag.Lowering {
 	lowering := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
 	groups := m.groups(&lowering)
-	if i := slices.IndexFunc(groups, func(g group) bool { return g.isProduct() }); i < 0 || !d.divides(groups[i].Stage) {
+	if i := slices.IndexFunc(groups, func(g group) bool { return g.Traits.Weight }); i < 0 || !d.divides(groups[i].Stage) {
 		d.devices = 1
 	}
 	// By stage, the samples per tile of the last layer with weights on the way of its first inputs.
@@ -114,7 +114,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 		g := &groups[i]
 		before = along[g.Inputs[0]]
 		ll := d.elementwise(g.Stage, before)
-		if g.isProduct() {
+		if g.Traits.Weight {
 			ll = d.weighted(g, m.written(g), before)
 			before = ll.Forward.Samples
 		}
@@ -271,8 +271,8 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 	for ll.Forward.Samples*ll.Forward.Outputs*channel > d.half && ll.Forward.Samples*ll.Forward.Outputs > 1 {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)
-		} else if _, normalises := s.Layer.(BatchNorm); normalises {
-			break // it waits for all of its input, which no cache has kept, and reads whole pixels fastest
+		} else if s.Traits.WholeSample {
+			break
 		} else {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}

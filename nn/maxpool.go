@@ -33,9 +33,6 @@ func (p MaxPool) Output(in [][]int) ([]int, error) {
 	return p.pooled(in)
 }
 
-// Params implements [Layer].
-func (MaxPool) Params([][]int) []Parameter { return nil }
-
 // Flops implements [Layer].
 func (p MaxPool) Flops(_ [][]int, out []int) float64 {
 	w := p.windows()

@@ -49,6 +49,7 @@ type Stage struct {
 	Inputs []int   // indices of the stages that it reads, or ModelInput
 	In     [][]int // shapes of these
 	Out    []int
+	Traits Traits
 	Params []Parameter
 
 	// Running are the statistics that the forward pass of a training step carries from batch to batch.
@@ -155,14 +156,13 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 }
 
 // For returns the same layers for images of another shape or another number of classes, as in mlp
-// on 8×8 digits. The last layer, if it is dense, gets as many outputs. If the layers cannot take
+// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as [Dense] does. If the layers cannot take
 // the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
 	layers := m.layers()
 	last := layers[len(layers)-1].(Named)
-	if d, ok := last.Layer.(Dense); ok {
-		d.Outputs = classes
-		last.Layer = d
+	if l, ok := last.Layer.(interface{ WithOutputs(n int) Layer }); ok {
+		last.Layer = l.WithOutputs(classes)
 		layers[len(layers)-1] = last
 	}
 	other, err := New(m.Name, input, layers...)
@@ -190,7 +190,11 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 const maxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
-	if err := checkShape(m.Input); err != nil {
+	err := checkExtents(m.Input)
+	if n := len(m.Input); n != 1 && n != 3 {
+		err = fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(m.Input))
+	}
+	if err != nil {
 		return &fault{-1, "input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
@@ -357,9 +361,20 @@ func (s *Stage) complete() (err error) {
 		}
 		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
 	}
-	s.Params = s.Layer.Params(s.In)
+	if l, ok := s.Layer.(Learner); ok {
+		s.Params = l.Params(s.In)
+	}
 	s.learns = s.learns || len(s.Params) > 0
-	if t, ok := s.Layer.(tracker); ok {
+	if t, ok := s.Layer.(interface{ Traits() Traits }); ok {
+		s.Traits = t.Traits()
+	}
+	switch {
+	case s.Traits.Weight && len(s.Params) == 0:
+		return fmt.Errorf("layer %q (%s): it says that it has a weight, and has no parameters", s.Name, s.Layer.Kind())
+	case s.Traits.Integers && s.learns:
+		return fmt.Errorf("layer %q (%s): whole numbers have no gradient, and what it reads or has is learned", s.Name, s.Layer.Kind())
+	}
+	if t, ok := s.Layer.(Tracker); ok {
 		s.Running = t.Running(s.In)
 	}
 	for _, p := range s.state() {
@@ -370,10 +385,6 @@ func (s *Stage) complete() (err error) {
 	}
 	return nil
 }
-
-// tracker is a layer with statistics that its forward pass carries from batch to batch. Their names are without the
-// layer's.
-type tracker interface{ Running(in [][]int) []Parameter }
 
 // state is the parameters and running statistics of the stage.
 func (s *Stage) state() (all []*Parameter) {
@@ -411,9 +422,12 @@ func (m *Model) layers() []Layer {
 	return all
 }
 
+// maxRank is the most dimensions of a sample.
+const maxRank = 4
+
 func checkShape(shape []int) error {
-	if len(shape) != 1 && len(shape) != 3 {
-		return fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(shape))
+	if len(shape) < 1 || len(shape) > maxRank {
+		return fmt.Errorf("shape %s; want 1 to %d dimensions", ShapeText(shape), maxRank)
 	}
 	return checkExtents(shape)
 }
@@ -483,7 +497,7 @@ func (m *Model) BusiestLayer() string {
 	name, most := "", 0
 	for i := range m.Stages {
 		s := &m.Stages[i]
-		if len(s.Params) == 0 {
+		if !s.Traits.Weight {
 			continue
 		}
 		work := s.Params[0].Elems()

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 
 	"dahl/dag"
@@ -18,67 +20,117 @@ type Node struct {
 	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
 
 	*learned
-	weight weight       // form in which forward reads the weight and the gradient is summed
-	saved  dag.BufferID // data that backward needs beside in: a mask or an index
-	params dag.Params   // shared by the layer's tasks
-	normal normal       // of a batch normalisation
-	part   *tensor      // of the gradient of the output, which the layer adds; nil: the gradient is complete
+	weight weight     // form in which forward reads the weight and the gradient is summed
+	params dag.Params // shared by the layer's tasks
+	normal normal     // of a batch normalisation
+	part   *tensor    // of the gradient of the output, which the layer adds; nil: the gradient is complete
 
-	phase string // phaseForward or phaseBackward
-	steps int    // of the phase so far, as Tiles counts them
+	phase string         // phaseForward or phaseBackward
+	steps map[string]int // so far, as Tiles counts them
 }
 
-// Input is the values of an input, which tasks read.
-func (n *Node) Input(input int) Operand {
-	x := &n.ins[input]
-	return Operand{reads(x.at(x.all())), x.axes(dag.AlongInputs)}
-}
+// Samples is the number of samples that pass the layer together, the first extent of its values.
+func (n *Node) Samples() int { return n.l.size() }
 
-// Output is the values of the output. The forward pass writes them, the backward pass reads them.
-func (n *Node) Output() Operand {
-	id, box := n.out.at(n.out.all())
-	return Operand{access(id, box, n.mode()), n.out.axes(dag.AlongOutputs)}
-}
+// Type is the type of the network's numbers.
+func (n *Node) Type() dag.DType { return n.l.opt.Type }
 
-// Saved is a buffer of the output's shape beside it, such as a mask, which the forward pass writes
-// and the backward pass reads. A layer has at most one.
-func (n *Node) Saved(name string, kind dag.DType) Operand {
-	if n.saved == none {
-		n.saved = n.l.buffer(n.Name+"."+name, kind, dag.Activation, n.out.shape)
-	}
-	return Operand{access(n.saved, nil, n.mode()), n.out.axes(dag.AlongOutputs)}
-}
+// Trains reports whether the step is one of a training. An evaluation has no backward pass and changes nothing.
+func (n *Node) Trains() bool { return n.l.opt.Train }
+
+// Fail records why the layer cannot be lowered, which [Model.Lower] returns.
+func (n *Node) Fail(err error) { n.l.b.Fail(fmt.Errorf("layer %q: %w", n.Name, err)) }
+
+// Input is the values of an input.
+func (n *Node) Input(input int) Operand { return n.ins[input].values(dag.AlongInputs) }
+
+// Output is the values of the output, which the forward pass writes.
+func (n *Node) Output() Operand { return n.out.values(dag.AlongOutputs) }
 
 // OutputGrad is the gradient of the output, which the backward pass reads.
-func (n *Node) OutputGrad() Operand {
-	return Operand{reads(n.out.gradAt(n.out.all())), n.out.axes(dag.AlongOutputs)}
-}
+func (n *Node) OutputGrad() Operand { return n.out.gradient(dag.AlongOutputs) }
 
 // InputGrad is the gradient of an input, which the backward pass writes if the input Needs it.
-func (n *Node) InputGrad(input int) Operand {
-	x := &n.ins[input]
-	return Operand{writes(x.gradAt(x.all())), x.axes(dag.AlongInputs)}
-}
+func (n *Node) InputGrad(input int) Operand { return n.ins[input].gradient(dag.AlongInputs) }
 
 // Needs reports whether an input has a gradient.
 func (n *Node) Needs(input int) bool { return n.ins[input].grad != none }
 
-func (n *Node) mode() dag.Mode {
-	if n.phase == phaseForward {
-		return dag.Write
-	}
-	return dag.Read
+// Param is a parameter, as [Stage.Params] counts them.
+func (n *Node) Param(param int) Operand {
+	return Operand{whole(n.weights[param]).Region, n.paramAxes(param), true}
 }
 
-// Tiles adds the tasks of an operation, which writes the first operand. The operands are in the order of
-// the operation's. The cut is that of the layer's forward pass or of its input gradient.
+// ParamGrad is the gradient of a parameter. An operation that may write or change it adds to what other tasks have added.
+// Where the layer asks for no gradient, its own tasks have updated all parameters.
+func (n *Node) ParamGrad(param int) Operand {
+	if n.grads == nil {
+		n.sums = n.l.gradients(n)
+	}
+	id := n.grads[param]
+	if param == 0 {
+		id = n.sums
+	}
+	return Operand{whole(id).Region, n.paramAxes(param), true}
+}
+
+// paramAxes are what the dimensions of a parameter are of the layer: rows are outputs, and columns inputs.
+func (n *Node) paramAxes(param int) []dag.Dimension {
+	if w := &n.weight; param == 0 && w.shape != nil {
+		return w.axes()
+	}
+	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(n.Params[param].Shape))
+	copy(axes, []dag.Dimension{dag.AlongOutputs, dag.AlongInputs})
+	return axes
+}
+
+// Running is a statistic that the forward pass of a training carries on, as [Stage.Running] counts them.
+func (n *Node) Running(statistic int) Operand { return whole(n.running[statistic]) }
+
+// Saved is a buffer of the output's shape beside it, such as a mask, which the forward pass writes and the backward pass
+// reads. There is one for each name.
+func (n *Node) Saved(name string, kind dag.DType) Operand {
+	return n.Buffer(dag.Buffer{Name: n.Name + "." + name, Shape: n.out.shape, Type: kind}, n.out.axes(dag.AlongOutputs)...)
+}
+
+// Buffer is any other buffer of the layer's own, such as the moments of samples. The first call with a name adds it, and
+// later ones find it, also in the backward pass. The axes say along which dimensions of the layer the operation is cut that
+// writes it.
+func (n *Node) Buffer(b dag.Buffer, axes ...dag.Dimension) Operand {
+	b.Name += n.l.now.suffix
+	id, there := n.l.b.BufferNamed(b.Name)
+	if !there {
+		id = n.l.b.Buffer(b)
+	}
+	return whole(id, axes...)
+}
+
+// Tiles adds the tasks of an operation, which writes the first operand. The operands are in the order of the operation's.
+// They are cut as the lowering cuts the layer's forward pass, its input gradient, or its weight gradient where
+// they write the gradient of a parameter.
 func (n *Node) Tiles(op string, params dag.Params, operands ...Operand) {
-	step, cut := n.phase, n.tiles.Forward
-	if n.phase == phaseBackward {
+	name := ""
+	if operands[0].parameter {
+		name = stepWeight
+	}
+	step := n.phase + name
+	if n.steps[step]++; n.steps[step] > 1 {
+		name += "." + strconv.Itoa(n.steps[step])
+	}
+	n.Step(name, op, params, operands...)
+}
+
+const stepWeight = ".weight"
+
+// Step is [Node.Tiles] with a name of its own for the step, which begins with a point, as ".moments". It is part of the names of tasks.
+func (n *Node) Step(name, op string, params dag.Params, operands ...Operand) {
+	cut := n.tiles.Forward
+	switch {
+	case n.phase == phaseForward:
+	case operands[0].parameter:
+		cut = n.tiles.WeightGradient
+	default:
 		cut = n.tiles.InputGradient
 	}
-	if n.steps++; n.steps > 1 {
-		step += "." + strconv.Itoa(n.steps)
-	}
-	n.l.tiles(n, step, op, params, cut, operands...)
+	n.l.tiles(n, n.phase+name, op, params, cut, operands...)
 }

@@ -20,9 +20,10 @@ func (t tile) String() string {
 // gradient is dag.None if nothing needs it.
 type tensor struct {
 	name        string // of the values
-	sample      []int  // shape of one sample: C×H×W, or a number of features
-	features    bool   // an image has its channels first, as a vector of features does; else last
-	shape       []int  // of a buffer of its own
+	sample      []int  // shape of one sample: C×H×W, or any other that lies as it is, its first extent counted as channels
+	kind        dag.DType
+	features    bool  // an image has its channels first, as a vector of features does; else last
+	shape       []int // of a buffer of its own
 	value, grad dag.BufferID
 
 	valueIn, gradIn part
@@ -56,12 +57,14 @@ func (p part) from(x *tensor, channel int) part {
 
 // tensor is a batch of samples without buffers yet.
 func (l *lowerer) tensor(name string, sample []int) tensor {
-	return tensor{name: name, sample: sample, shape: batchShape(l.size(), sample), value: none, grad: none}
+	return tensor{name: name, sample: sample, kind: l.opt.Type, shape: batchShape(l.size(), sample), value: none, grad: none}
 }
 
 // features is a batch of samples in the order of features, without buffers yet.
 func (l *lowerer) features(name string, sample []int) tensor {
-	return tensor{name: name, sample: sample, features: true, shape: withBatch(l.size(), sample), value: none, grad: none}
+	x := l.tensor(name, sample)
+	x.features, x.shape = true, withBatch(l.size(), sample)
+	return x
 }
 
 // channelsLast reports whether the samples are images with their channels last.
@@ -99,8 +102,14 @@ func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
 	return []dag.Dimension{dag.AlongSamples, channels}
 }
 
-// gradient is the tensor's gradient, which tasks read.
-func (x *tensor) gradient() Operand { return Operand{Access: reads(x.gradAt(x.all()))} }
+// values and gradient are all of the tensor and of its gradient, as operands of a layer.
+func (x *tensor) values(channels dag.Dimension) Operand {
+	return Operand{Region: regionOf(x.at(x.all())), axes: x.axes(channels)}
+}
+
+func (x *tensor) gradient(channels dag.Dimension) Operand {
+	return Operand{Region: regionOf(x.gradAt(x.all())), axes: x.axes(channels)}
+}
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {
@@ -151,8 +160,14 @@ func parts(extent, size int) int { return (extent + size - 1) / size }
 func writes(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
 func reads(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }
 func updates(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.ReadWrite) }
-func reduces(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.Reduce) }
 
 func access(b dag.BufferID, box dag.Box, mode dag.Mode) dag.Access {
-	return dag.Access{Region: dag.Region{Buffer: b, Box: box}, Mode: mode}
+	return dag.Access{Region: regionOf(b, box), Mode: mode}
+}
+
+func regionOf(b dag.BufferID, box dag.Box) dag.Region { return dag.Region{Buffer: b, Box: box} }
+
+// whole is a buffer as an operand of a layer.
+func whole(b dag.BufferID, axes ...dag.Dimension) Operand {
+	return Operand{Region: dag.Region{Buffer: b}, axes: axes}
 }

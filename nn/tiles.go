@@ -9,13 +9,28 @@ import (
 	"dahl/kernels"
 )
 
-// Operand is what an operation accesses of a layer. Each of its tasks accesses a part.
+// Operand is what an operation accesses of a layer. Each of its tasks accesses a part. The operation says whether it reads
+// or writes it.
 type Operand struct {
-	dag.Access
-	axes []dag.Dimension // what each dimension of the region is of the layer; noAxis: a tile has all of it
+	dag.Region
+	axes      []dag.Dimension // what each dimension of the region is of the layer
+	parameter bool            // it is a parameter, or the gradient of one, to which tasks add
 }
 
-const noAxis = dag.NumDimensions
+// NoAxis stands for a dimension of an operand along which no layer is cut.
+const NoAxis = dag.NumDimensions
+
+// access is how an operation accesses its operand of this number.
+func (o *Operand) access(k *kernels.Kernel, operand int) dag.Access {
+	a := dag.Access{Region: o.Region}
+	if operand < len(k.Operands) {
+		modes := k.Operands[operand].Modes
+		if a.Mode = modes[0]; o.parameter && len(modes) > 1 {
+			a.Mode = dag.Reduce
+		}
+	}
+	return a
+}
 
 // side is a dimension along which an operation is cut: one of the operand that it writes, or one over which it sums.
 type side struct {
@@ -40,12 +55,14 @@ var summed = map[string]dag.Dimension{
 // sum over a dimension that is cut add to the first operand; [dag.Expand] gives their sums an order.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) {
 	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
-	for _, o := range operands {
-		whole.Accesses = append(whole.Accesses, o.Access)
+	if k, known := l.m.kernels.Lookup(op); known {
+		for i := range operands {
+			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
+		}
 	}
 	space, err := l.m.kernels.SpaceOf(kernels.SpecOf(&whole, l.b.BufferAt))
 	if err != nil {
-		l.b.Fail(fmt.Errorf("layer %q: operation %s: %w", n.Name, op, err))
+		n.Fail(fmt.Errorf("operation %s: %w", op, err))
 		return
 	}
 	sides := l.sidesOf(space, &cut, operands[0])
@@ -95,7 +112,7 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 		sides = append(sides, s)
 	}
 	for dim, along := range written.axes {
-		if along != noAxis {
+		if along != NoAxis {
 			add(side{along: along, dim: dim, extent: shape[dim]}, space.Cuttable(dim))
 		}
 	}

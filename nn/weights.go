@@ -69,7 +69,7 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 
 // axes are what the dimensions of the weight are of its layer.
 func (w *weight) axes() []dag.Dimension {
-	axes := slices.Repeat([]dag.Dimension{noAxis}, len(w.shape))
+	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(w.shape))
 	axes[w.outputs], axes[w.inputs] = dag.AlongOutputs, dag.AlongInputs
 	return axes
 }
@@ -79,36 +79,27 @@ func (n *Node) data() []Operand {
 	if n.in.normal == nil {
 		return []Operand{n.Input(0)}
 	}
-	return []Operand{n.Input(0), {Access: reads(n.in.normal.scale, nil)}}
+	return []Operand{n.Input(0), n.in.normal.scale}
 }
 
-// weightedForward adds the tasks of a layer with weights, by an operation with the attributes of its group. What they write beside
-// the output comes first.
-func (l *lowerer) weightedForward(n *Node, op string, params dag.Params, beside ...Operand) {
-	operands := []Operand{n.Output()}
-	if n.pool != nil {
-		operands = append(operands, Operand{Access: writes(n.saved, nil)})
-	}
-	operands = append(append(operands, n.data()...), Operand{Access: reads(n.weight.id, nil)})
+// weightedForward adds the tasks of a layer with weights, by an operation with the attributes of its group.
+func (n *Node) weightedForward(op string, params dag.Params, written ...Operand) {
+	operands := append(append(written, n.data()...), whole(n.weight.id))
 	if len(n.weights) > 1 {
-		operands = append(operands, Operand{Access: reads(n.weights[1], nil)})
+		operands = append(operands, whole(n.weights[1])) // which may be that of a folded normalisation
 	}
-	l.tiles(n, phaseForward, kernels.Written(op, n.with), params, n.tiles.Forward, append(beside, operands...)...)
+	n.Tiles(kernels.Written(op, n.with), params, operands...)
 }
 
 // weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over
 // tiles of samples, rows and columns. dy is the operands that say the gradient of the layer's output.
-func (l *lowerer) weightGradients(n *Node, op string, params dag.Params, dy ...Operand) {
-	if n.grads == nil {
-		n.sums = l.gradients(n)
-	}
-	operands := append([]Operand{{reduces(n.sums, nil), n.weight.axes()}}, dy...)
-	operands = append(operands, n.data()...)
+func (n *Node) weightGradients(op string, params dag.Params, dy ...Operand) {
+	operands := slices.Concat([]Operand{n.ParamGrad(0)}, dy, n.data())
 	if len(n.grads) > 1 {
-		operands = append(operands, Operand{Access: reduces(n.grads[1], nil)})
+		operands = append(operands, n.ParamGrad(1))
 	}
-	l.tiles(n, phaseBackward+".weight", op, params, n.tiles.WeightGradient, operands...)
-	if n.packing != nil && l.isLast() {
+	n.Tiles(op, params, operands...)
+	if l := n.l; n.packing != nil && l.isLast() {
 		l.ofBatch(func() { l.unpack(n, n.packing) })
 	}
 }
@@ -146,12 +137,12 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 
 // inputGradient adds the gradient of a weighted layer's input, from the gradient of its output
 // and a weight. If the input comes out of a fused ReLU, the task reads it to stop the gradient at zeros.
-func (l *lowerer) inputGradient(n *Node, op string, dy *tensor, w *weight) {
-	operands := []Operand{n.InputGrad(0), dy.gradient(), {Access: reads(w.id, nil)}}
+func (n *Node) inputGradient(op string, dy Operand, w *weight) {
+	operands := []Operand{n.InputGrad(0), dy, whole(w.id)}
 	if n.in.rectified {
 		operands = append(operands, n.Input(0))
 	}
-	l.tiles(n, phaseBackward+".input", op, n.params, n.tiles.InputGradient, operands...)
+	n.Step(".input", op, n.params, operands...)
 }
 
 // states adds the buffers of the optimiser's state of a parameter.
@@ -232,18 +223,18 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		x[0].Access = reads(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...), nil)
+		x[0] = whole(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...))
 	}
-	operands := append([]Operand{{updates(w.id, nil), w.axes()}}, dy...)
-	operands = append(append(operands, x...), Operand{Access: reads(l.hyper, nil)})
+	operands := append([]Operand{{whole(w.id).Region, w.axes(), true}}, dy...)
+	operands = append(append(operands, x...), whole(l.hyper))
 	if len(n.weights) > 1 {
-		operands = append(operands, Operand{Access: updates(n.weights[1], nil)})
+		operands = append(operands, n.Param(1))
 		states = append(states, l.states(&n.Params[1])...)
 	} else {
 		with |= kernels.NoBias
 	}
 	for _, s := range states {
-		operands = append(operands, Operand{Access: updates(s, nil)})
+		operands = append(operands, whole(s))
 	}
-	l.tiles(n, phaseBackward+".weight", kernels.Written(op, with), params, n.tiles.WeightGradient, operands...)
+	n.Tiles(kernels.Written(op, with), params, operands...)
 }

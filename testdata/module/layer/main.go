@@ -1,4 +1,4 @@
-// A program of another module trains a network with a layer of its own, and with the kernels of it.
+// A program of another module trains a network with layers of its own, and with the kernels of these.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/plan/best"
+	"dahl/plan/exact"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -25,20 +27,10 @@ func (softplus) Backward(n *nn.Node) {
 }
 
 func (softplus) Kernels() []kernels.Kernel {
-	kernel := func(op string, run32, run64 func(*kernels.Call), operands ...string) kernels.Kernel {
-		k := kernels.Kernel{Op: op, PerPoint: 4, Variants: []kernels.Variant{{Name: "ref", Run32: run32, Run64: run64}}}
-		for i, name := range operands {
-			mode := dag.Read
-			if i == 0 {
-				mode = dag.Write
-			}
-			k.Operands = append(k.Operands, kernels.Operand{Name: name, Dims: "...", Modes: []dag.Mode{mode}})
-		}
-		return k
-	}
 	return []kernels.Kernel{
-		kernel("softplus", value[float32], value[float64], "y", "x"),
-		kernel("softplus.dx", slope[float32], slope[float64], "dx", "dy", "x"),
+		{Op: "softplus", PerPoint: 4, Variants: ref(value[float32], value[float64]), Operands: []kernels.Operand{writes("y", "..."), reads("x", "...")}},
+		{Op: "softplus.dx", PerPoint: 4, Variants: ref(slope[float32], slope[float64]), Operands: []kernels.Operand{
+			writes("dx", "..."), reads("dy", "..."), reads("x", "...")}},
 	}
 }
 
@@ -58,17 +50,60 @@ func slope[T kernels.Float](c *kernels.Call) {
 	})
 }
 
+// network has a convolution, whose output is normalised by channels, beside an embedding of the greys of pixels, each
+// vector of which is normalised by itself.
+func network() *nn.Model {
+	m := must(nn.New("own", []int{1, 8, 8},
+		nn.Conv2D{Filters: 8, Kernel: 3, Pad: 1}, batchNorm{}, softplus{}, nn.MaxPool{Size: 2}, nn.Flatten{},
+		nn.Named{Name: "pixels", Layer: nn.Flatten{}, Inputs: []string{"input"}}, grey{Of: 16}, embedding{Words: 16, Width: 8}, layerNorm{}, nn.Flatten{},
+		nn.Of(nn.Concat{}, "flatten1", "flatten3"), nn.Dense{Outputs: 10}))
+	m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
+	return m
+}
+
+// cut cuts every pass of every layer along samples, and sums each gradient of a parameter in two accumulators.
+func cut(l *dag.Lowering, batch int) {
+	for name, ll := range l.Layers {
+		ll.Forward.Samples, ll.InputGradient.Samples = batch/4, batch/4
+		ll.WeightGradient.Samples, ll.WeightGradient.Accumulators = batch/4, 2
+		l.Layers[name] = ll
+	}
+}
+
 func main() {
-	model := must(nn.New("own", []int{1, 8, 8}, nn.Conv2D{Filters: 8, Kernel: 3, Pad: 1}, softplus{}, nn.Conv2D{Filters: 8, Kernel: 3, Pad: 1},
-		nn.Of(nn.Add{}, "softplus1", "conv2"), softplus{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 10}))
-	model.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
-	data, ctx := must(train.OpenData("digits", 0, 0)), context.Background()
-	for _, name := range []string{"heft", "eager"} {
-		w := must(train.New(model, data, must(execute.Detect()), train.Options{Policy: must(schedule.PolicyByName(name)), Seed: 7, Epochs: 2}))
+	model, data, ctx := network(), must(train.OpenData("digits", 0, 0)), context.Background()
+	machine := must(execute.Detect())
+	for _, name := range []string{"heft", "eager", "cut", "planned"} {
+		o := train.Options{Seed: 7, Epochs: 2}
+		switch name {
+		case "heft", "eager":
+			o.Policy = must(schedule.PolicyByName(name))
+		case "cut":
+			o.Adapt = cut
+		}
+		w := must(train.New(model, data, machine, o))
+		if name == "planned" {
+			w = planned(ctx, w)
+		}
 		predicted, run := must(w.Predict(ctx)), must(w.Train(ctx))
 		fmt.Printf("%s: step of %.3g ms predicted; test accuracy %.1f %%; weights %.12s\n",
 			name, 1e3*predicted.Main.Makespan.Seconds(), 100*run.Epochs[1].TestAccuracy, run.WeightsHash())
 	}
+}
+
+// planned is the workload by the best plan that a short search finds for the machine.
+func planned(ctx context.Context, w *train.Workload) *train.Workload {
+	samples := w.Data.Samples()
+	s := must(w.Space(samples, w.Platform, ""))
+	found := must(best.Find(ctx, &s.Space, best.Options{Options: exact.Options{Nodes: 1000}, Quick: true, Steady: true}))
+	chosen := must(s.At(found.Choice))
+	chosen.Options.Plan = found.Plan
+	for _, step := range []func() error{func() error { return chosen.Lower(samples) }, chosen.Choose} {
+		if err := step(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return chosen
 }
 
 func must[T any](v T, err error) T {
