@@ -27,13 +27,13 @@ const (
 var (
 	slidingParams = []string{"stride", "top", "left"}
 	reluParams    = append(slidingParams[:3:3], "relu")
-	sliding       = statement{options: parseOptions(slidingOptions)}
+	sliding       = parseOptions(slidingOptions)
 )
 
 // withOptions are the parameters of a call of a convolution, in the order of Call.Params.
 func withOptions(params ...string) []string {
 	var all []string
-	for _, o := range sliding.options {
+	for _, o := range sliding {
 		all = append(all, o.name)
 	}
 	return append(all, params...)

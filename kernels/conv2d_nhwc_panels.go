@@ -79,7 +79,7 @@ func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
 		p := c.filters(r)
 		some := c.w.part(3, r)
 		p.w, _ = packed(work, &some, rows, columns)
-		p.w.copy(&some, rows, columns)
+		copyTaps(&p.w, &some, rows, columns)
 		step := cachedSamples(&p.src, &p.dst, &p.w)
 		if c.columns.pixels < enoughRows { // pixels of several samples will be the rows of a product
 			step = ceilDiv(step, blockRows) * blockRows
@@ -107,7 +107,7 @@ func packed[T Float](work []byte, w *map4[T], rows, columns someTaps) (m map4[T]
 }
 
 // copy takes some rows and columns of filters w.
-func (m *map4[T]) copy(w *map4[T], rows, columns someTaps) {
+func copyTaps[T Float](m, w *map4[T], rows, columns someTaps) {
 	for i := range rows.count {
 		for j := range columns.count {
 			for c := range m.extent[2] {

@@ -105,7 +105,7 @@ func (m *convPool[T]) run(l simd.Level, g windowing, work []byte, copied bool) {
 	if copied {
 		rows, columns := allTaps(&m.w)
 		own, _ := packed(block.rest, &m.w, rows, columns)
-		own.copy(&m.w, rows, columns)
+		copyTaps(&own, &m.w, rows, columns)
 		m.w = own
 	}
 	c := convNHWC[T]{

@@ -119,7 +119,7 @@ func (c *convNHWC[T]) packedPhases(l simd.Level, wt *map4[T], g windowing, work 
 		c.eachPhase(wt, g, func(rows, columns someTaps) {
 			c.w, rest = packed(rest, wt, rows, columns)
 			if n == 0 {
-				c.w.copy(wt, rows, columns)
+				copyTaps(&c.w, wt, rows, columns)
 			}
 			if gaps && rows.count*columns.count == 0 {
 				return

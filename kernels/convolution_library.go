@@ -69,7 +69,7 @@ func (l *libraryConvolution) window() filterLayout {
 // takes fails for windows that are no squares or have gaps, padding that differs from side to side,
 // groups, and a convolution that is added to what is there.
 func (l *libraryConvolution) takes(s *Spec) error {
-	for i, o := range sliding.options {
+	for i, o := range sliding {
 		if plain := []float64{s.Param("stride"), 1, 1, 1}[i]; sliding.value(s, o.name) != plain {
 			return fmt.Errorf("%s: %s is %g, and the call of cuDNN has %g", s.Op, o.name, sliding.value(s, o.name), plain)
 		}
@@ -128,7 +128,7 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 		to.part.Bias, to.part.ReLU = c.bias(3), rectifies(c.Params)
 	case offload.InputGradient:
 		if len(c.Args) > 3 { // it stops where the input is not positive
-			to.after = append(to.after, c.elements("library", "library_mask", []*DeviceArg{&c.Args[0], &c.Args[3]})...)
+			to.after = append(to.after, elements(c, "library", "library_mask", []*DeviceArg{&c.Args[0], &c.Args[3]})...)
 		}
 	case offload.WeightGradient:
 		if p, any := l.biasSums(c); any {
@@ -225,9 +225,9 @@ func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) offload.Im
 
 // Filters k×k×c×f are turned to f×k×k×c and back, and these to f×c×k×k, as layouts are.
 var (
-	filtersToLibrary   = layoutTiles{[4]int{3, 0, 1, 2}, false, []int{1, 2, 3}, []int{0}, -1}.launches
-	filtersFromLibrary = layoutTiles{[4]int{1, 2, 3, 0}, false, []int{3}, []int{0, 1, 2}, -1}.launches
-	filtersToPyTorch   = layoutTiles{[4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0}.launches
+	filtersToLibrary   = moveOnCUDA(&layoutTiles{[4]int{3, 0, 1, 2}, false, []int{1, 2, 3}, []int{0}, -1})
+	filtersFromLibrary = moveOnCUDA(&layoutTiles{[4]int{1, 2, 3, 0}, false, []int{3}, []int{0, 1, 2}, -1})
+	filtersToPyTorch   = moveOnCUDA(&layoutTiles{[4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0})
 )
 
 // filtersOf is the address of packed filters.
@@ -265,7 +265,7 @@ func turnedBack(wt *DeviceArg) *DeviceArg {
 
 // copyElements is a move between operands of equal extents.
 func copyElements(c *DeviceCall) []offload.Launch {
-	return c.elements("library", "library_copy", c.all())
+	return elements(c, "library", "library_copy", c.all())
 }
 
 // biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.

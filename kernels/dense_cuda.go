@@ -26,7 +26,7 @@ var (
 )
 
 // matrix is a matrix operand, vectorised where it can be.
-func (call *DeviceCall) matrix(i int) productOperand {
+func matrix(call *DeviceCall, i int) productOperand {
 	a := &call.Args[i]
 	return matrixOperand(a).vectorised(call.Type, a.Shape[1])
 }
@@ -43,7 +43,7 @@ func denseForward(relu bool) products {
 	return func(call *DeviceCall) []productParams {
 		y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
 		p := productParams{
-			a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu), add: flag(y.Accumulates()),
+			a: matrix(call, 1), b: matrix(call, 2), bias: call.bias(3), relu: flag(relu), add: flag(y.Accumulates()),
 			m: index32(x.Shape[0]), n: index32(w.Shape[0]), k: index32(x.Shape[1]),
 		}
 		p.matrixResult(y)
@@ -54,7 +54,7 @@ func denseForward(relu bool) products {
 func denseDxProducts(call *DeviceCall) []productParams {
 	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
 	p := productParams{
-		a: call.matrix(1), b: call.matrix(2), add: flag(dx.Accumulates()),
+		a: matrix(call, 1), b: matrix(call, 2), add: flag(dx.Accumulates()),
 		m: index32(dy.Shape[0]), n: index32(w.Shape[1]), k: index32(dy.Shape[1]),
 	}
 	p.matrixResult(dx)
@@ -68,7 +68,7 @@ func denseDxProducts(call *DeviceCall) []productParams {
 // denseGradient is dyᵀ·x, with a column of ones where the bias has a gradient.
 func denseGradient(call *DeviceCall, dy, x int, ones bool) productParams {
 	p := productParams{
-		a: call.matrix(dy), b: call.matrix(x),
+		a: matrix(call, dy), b: matrix(call, x),
 		m: index32(call.Args[dy].Shape[1]), n: index32(call.Args[x].Shape[1]), k: index32(call.Args[dy].Shape[0]),
 	}
 	if ones {

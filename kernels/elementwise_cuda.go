@@ -6,7 +6,7 @@ import "dahl/kernels/offload"
 
 // elements launches a kernel of a module whose parameters are the rows, some operands of equal
 // extents, and numbers.
-func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers ...float64) []offload.Launch {
+func elements(c *DeviceCall, module, symbol string, args []*DeviceArg, numbers ...float64) []offload.Launch {
 	return elementwise(args, 0, func(r rowsParams, operands []stridedParams) offload.Launch {
 		l := offload.Launch{Module: module, Symbol: c.symbol(symbol), Params: offload.Params(r)}
 		for _, o := range operands {
@@ -22,14 +22,14 @@ func (c *DeviceCall) elements(module, symbol string, args []*DeviceArg, numbers 
 // elementsOnCUDA is the variant of an operation on operands of one shape.
 func elementsOnCUDA(symbol string) []Variant {
 	return onCUDA("four elements per thread", func(c *DeviceCall) []offload.Launch {
-		return c.elements("elementwise", symbol, c.all())
+		return elements(c, "elementwise", symbol, c.all())
 	})
 }
 
 // functionOnCUDA is the variant of a function, or of its gradient.
 func functionOnCUDA(symbol string) []Variant {
 	return onCUDA("four elements per thread, in the type itself", func(c *DeviceCall) []offload.Launch {
-		return c.elements("function", symbol, c.all(), settingOf(c.Params))
+		return elements(c, "function", symbol, c.all(), settingOf(c.Params))
 	})
 }
 

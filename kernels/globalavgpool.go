@@ -25,7 +25,7 @@ var globalavgpoolDx = Kernel{
 // pixelsOf is a map with its dimensions in the order samples, channels, rows, columns.
 func pixelsOf[T Float](a *Arg) map4[T] {
 	m := map4Of[T](a)
-	return m.as(&nchwTiles)
+	return m.as([4]int{0, 3, 1, 2})
 }
 
 func meanPixels[T Float](call *Call) {

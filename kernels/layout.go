@@ -51,7 +51,7 @@ var (
 // conversion is the variants of a change of layout from operand 1 to operand 0, and of a second
 // one to the optional operand 2.
 func conversion(l ...*layoutTiles) []Variant {
-	launches := l[0].launches
+	launches := moveOnCUDA(l[0])
 	if len(l) > 1 {
 		launches = bothOnCUDA(l[0], l[1])
 	}
@@ -72,7 +72,7 @@ func convert[T Float](level simd.Level, call *Call, l []*layoutTiles, move func(
 }
 
 func convertRef[T Float](_ simd.Level, layout *layoutTiles, y, x map4[T]) {
-	seen := x.as(layout)
+	seen := x.as(layout.from)
 	y.each(func(i, j, k, l int) {
 		p, q := i, j
 		if layout.flipped {

@@ -40,13 +40,15 @@ type layoutTiles struct {
 	outer         int
 }
 
-// launches move operand 1 of a call to operand 0.
-func (l layoutTiles) launches(c *DeviceCall) []offload.Launch {
-	p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
-	return []offload.Launch{{
-		Module: "layout", Symbol: c.symbol("layout"), Params: offload.Params(p),
-		Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
-	}}
+// moveOnCUDA moves operand 1 of a call to operand 0.
+func moveOnCUDA(l *layoutTiles) func(*DeviceCall) []offload.Launch {
+	return func(c *DeviceCall) []offload.Launch {
+		p, tiles, layers := moveParams(l, &c.Args[0], &c.Args[1])
+		return []offload.Launch{{
+			Module: "layout", Symbol: c.symbol("layout"), Params: offload.Params(p),
+			Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
+		}}
+	}
 }
 
 // bothOnCUDA is the first conversion and, if there is an operand 2, the second one to that
@@ -54,10 +56,10 @@ func (l layoutTiles) launches(c *DeviceCall) []offload.Launch {
 func bothOnCUDA(first, second *layoutTiles) func(*DeviceCall) []offload.Launch {
 	return func(c *DeviceCall) []offload.Launch {
 		if len(c.Args) < 3 {
-			return first.launches(c)
+			return moveOnCUDA(first)(c)
 		}
-		p, tiles, layers := first.params(&c.Args[0], &c.Args[1])
-		q, otherTiles, otherLayers := second.params(&c.Args[2], &c.Args[1])
+		p, tiles, layers := moveParams(first, &c.Args[0], &c.Args[1])
+		q, otherTiles, otherLayers := moveParams(second, &c.Args[2], &c.Args[1])
 		return []offload.Launch{{
 			Module: "layout", Symbol: c.symbol("layout.pair"),
 			Params: offload.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
@@ -66,9 +68,9 @@ func bothOnCUDA(first, second *layoutTiles) func(*DeviceCall) []offload.Launch {
 	}
 }
 
-// params are the parameters of the move of x to y. y is cut into tiles, and its outer dimension
+// moveParams are the parameters of the move of x to y. y is cut into tiles, and its outer dimension
 // into layers.
-func (l *layoutTiles) params(y, x *DeviceArg) (p layoutParams, tiles, layers uint32) {
+func moveParams(l *layoutTiles, y, x *DeviceArg) (p layoutParams, tiles, layers uint32) {
 	p = layoutParams{Y: y.Addr, X: x.Addr, Outer: 1}
 	in := [4]int64{}
 	for d, f := range l.from {

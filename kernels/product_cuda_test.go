@@ -378,7 +378,6 @@ func TestVectorised(t *testing.T) {
 // TestWorkspaceHoldsSplits: the workspace of a spec is what the launches of a call of any
 // strides write sums into.
 func TestWorkspaceHoldsSplits(t *testing.T) {
-	k, _ := lookup("dense.dw")
 	s := &Spec{Op: "dense.dw", Type: dag.Float32}
 	call := &DeviceCall{Type: s.Type, Work: 1 << 20}
 	for _, shape := range [][]int{{3, 7}, {100003, 3}, {100003, 7}, {3}} {
@@ -386,7 +385,7 @@ func TestWorkspaceHoldsSplits(t *testing.T) {
 		stride := []int{shape[len(shape)-1] + 5, 1}[2-len(shape):]
 		call.Args = append(call.Args, DeviceArg{Addr: 4, Shape: shape, Stride: stride})
 	}
-	v, _ := k.Variant("cuda")
+	v := denseDwTiles.variants(denseDwProducts)[0]
 	launches := v.Launches(call)
 	if len(launches) != 2 || launches[1].Symbol != "product_sum_f32" {
 		t.Fatalf("a sum of 100003 is not split: %d launches", len(launches))

@@ -28,7 +28,9 @@ func TestElementwiseVisitsEachElementOnce(t *testing.T) {
 		// What a call visits, by the element of its first operand.
 		visited := map[uint64]bool{}
 		where := map[uint64][3]uint64{}
-		eachElement(shape, func(at []int) { where[args[0].at(at)] = [3]uint64{args[0].at(at), args[1].at(at), args[2].at(at)} })
+		eachElement(shape, func(i []int) {
+			where[addressAt(args[0], i)] = [3]uint64{addressAt(args[0], i), addressAt(args[1], i), addressAt(args[2], i)}
+		})
 		launches := elementwise(args, keep, func(r rowsParams, o []stridedParams) offload.Launch {
 			visitGroups(t, args, r, o, func(a [3]uint64) {
 				if visited[a[0]] || where[a[0]] != a {
@@ -56,8 +58,8 @@ func boxIn(typ dag.DType, shape []int, margin int, base uint64) *DeviceArg {
 	return &a
 }
 
-// at is the address of an element.
-func (a *DeviceArg) at(index []int) uint64 {
+// addressAt is the address of an element.
+func addressAt(a *DeviceArg, index []int) uint64 {
 	at := 0
 	for d, i := range index {
 		at += i * a.Stride[d]

@@ -149,7 +149,7 @@ func isName(s string) bool {
 type statement struct {
 	operands [][]Subscript
 	sizes    []size
-	options  []option
+	options
 }
 
 // size is a loop whose extent is a parameter.
@@ -163,8 +163,11 @@ type option struct {
 	other  string // "": the number
 }
 
+// options are the parameters that a call may leave out, in the order of Call.Params.
+type options []option
+
 // parseOptions reads Options, "parameter=number" or "parameter=parameter" each.
-func parseOptions(text string) (all []option) {
+func parseOptions(text string) (all options) {
 	for _, text := range strings.Fields(text) {
 		name, otherwise, _ := strings.Cut(text, "=")
 		o := option{name: name, other: otherwise}
@@ -177,9 +180,9 @@ func parseOptions(text string) (all []option) {
 }
 
 // value is a parameter of a valid call, or what stands for it where the call leaves it out.
-func (s *statement) value(of *Spec, name string) float64 {
-	for i := range s.options {
-		o := &s.options[i]
+func (all options) value(of *Spec, name string) float64 {
+	for i := range all {
+		o := &all[i]
 		if o.name != name {
 			continue
 		}
@@ -187,7 +190,7 @@ func (s *statement) value(of *Spec, name string) float64 {
 			return v
 		}
 		if o.other != "" {
-			return s.value(of, o.other)
+			return all.value(of, o.other)
 		}
 		return o.number
 	}

@@ -29,10 +29,10 @@ func (m *map4[T]) at(i, j, k, l int) int {
 	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l*m.stride[3]
 }
 
-// as is the same map seen in another layout. Only there the last stride may be other than 1.
-func (m map4[T]) as(layout *layoutTiles) map4[T] {
+// as is the same map with its dimensions in another order. Only there the last stride may be other than 1.
+func (m map4[T]) as(order [4]int) map4[T] {
 	seen := m
-	for d, from := range layout.from {
+	for d, from := range order {
 		seen.extent[d], seen.stride[d] = m.extent[from], m.stride[from]
 	}
 	return seen

@@ -5,47 +5,34 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// files is the table of outputs: name_amd64.s with declarations in name_amd64.go.
-var files = []struct {
-	name  string
-	write func(c *build.Context)
+// loops is the table of outputs: name_SET_amd64.s for both instruction sets.
+var loops = []struct {
+	name         string
+	avx2, avx512 func(c *build.Context)
 }{
-	{"product_avx2", productAVX2},
-	{"product_avx512", productAVX512},
-	{"peak_avx2", peakAVX2},
-	{"peak_avx512", peakAVX512},
-	{"dot_avx2", dotAVX2},
-	{"dot_avx512", dotAVX512},
-	{"pool_avx2", poolAVX2},
-	{"pool_avx512", poolAVX512},
-	{"narrow_avx2", narrowAVX2},
-	{"narrow_avx512", narrowAVX512},
-	{"elementwise_avx2", elementwiseAVX2},
-	{"elementwise_avx512", elementwiseAVX512},
-	{"function_avx2", functionAVX2},
-	{"function_avx512", functionAVX512},
-	{"softmax_avx2", softmaxAVX2},
-	{"softmax_avx512", softmaxAVX512},
-	{"columns_avx2", columnsAVX2},
-	{"columns_avx512", columnsAVX512},
-	{"channels_avx2", channelsAVX2},
-	{"channels_avx512", channelsAVX512},
-	{"pixels_avx2", pixelsAVX2},
-	{"pixels_avx512", pixelsAVX512},
-	{"transpose_avx2", transposeAVX2},
-	{"transpose_avx512", transposeAVX512},
-	{"winograd_avx2", winogradAVX2},
-	{"winograd_avx512", winogradAVX512},
+	{"product", productAVX2, productAVX512},
+	{"peak", peakAVX2, peakAVX512},
+	{"dot", dotAVX2, dotAVX512},
+	{"pool", poolAVX2, poolAVX512},
+	{"narrow", narrowAVX2, narrowAVX512},
+	{"elementwise", elementwiseAVX2, elementwiseAVX512},
+	{"function", functionAVX2, functionAVX512},
+	{"softmax", softmaxAVX2, softmaxAVX512},
+	{"columns", columnsAVX2, columnsAVX512},
+	{"channels", channelsAVX2, channelsAVX512},
+	{"pixels", pixelsAVX2, pixelsAVX512},
+	{"transpose", transposeAVX2, transposeAVX512},
+	{"winograd", winogradAVX2, winogradAVX512},
 }
 
 func main() {
@@ -53,33 +40,40 @@ func main() {
 	log.SetPrefix("gen: ")
 	dir := flag.String("dir", "..", "where the files go")
 	flag.Parse()
-	for _, f := range files {
-		if err := generate(filepath.Join(*dir, f.name+"_amd64"), f.write); err != nil {
-			log.Fatalf("%s: %v", f.name, err)
-		}
+	var avx2, avx512 ir.File
+	for _, l := range loops {
+		generate(&avx2, filepath.Join(*dir, l.name+"_avx2_amd64.s"), l.avx2)
+		generate(&avx512, filepath.Join(*dir, l.name+"_avx512_amd64.s"), l.avx512)
 	}
+	// Declarations of all functions of an instruction set are one file.
+	write(filepath.Join(*dir, "avx2_amd64.go"), printer.NewStubs(config), &avx2)
+	write(filepath.Join(*dir, "avx512_amd64.go"), printer.NewStubs(config), &avx512)
 }
 
-// generate writes path.s and path.go.
-func generate(path string, write func(c *build.Context)) error {
+var config = printer.Config{Name: "gen", Pkg: "simd"}
+
+// generate writes a file of assembly, and adds its functions to those of the instruction set.
+func generate(set *ir.File, path string, body func(c *build.Context)) {
 	c := build.NewContext()
-	write(c)
+	body(c)
 	f, err := c.Result()
+	if err == nil {
+		err = pass.Compile.Execute(f)
+	}
 	if err != nil {
-		return err
+		log.Fatalf("%s: %v", path, err)
 	}
-	if err := pass.Compile.Execute(f); err != nil {
-		return err
+	set.Sections = append(set.Sections, f.Sections...)
+	write(path, printer.NewGoAsm(config), f)
+}
+
+// write writes a file.
+func write(path string, p printer.Printer, f *ir.File) {
+	text, err := p.Print(f)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o666)
 	}
-	config := printer.Config{Name: "gen", Pkg: "simd"}
-	for ext, p := range map[string]printer.Printer{".s": printer.NewGoAsm(config), ".go": printer.NewStubs(config)} {
-		text, err := p.Print(f)
-		if err != nil {
-			return fmt.Errorf("print %s: %w", ext, err)
-		}
-		if err := os.WriteFile(path+ext, text, 0o666); err != nil {
-			return err
-		}
+	if err != nil {
+		log.Fatalf("%s: %v", path, err)
 	}
-	return nil
 }
