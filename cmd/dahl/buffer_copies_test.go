@@ -10,24 +10,18 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/schedule/place"
 )
 
 // rewritePlan changes a plan file.
 func rewritePlan(t *testing.T, from, to string, change func(plan map[string]any)) {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(from))(t)
 	plan := map[string]any{}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &plan))
 	change(plan)
-	if data, err = json.Marshal(plan); err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.Marshal(plan))(t)
 	writeTestFile(t, to, string(data))
 }
 

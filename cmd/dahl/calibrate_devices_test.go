@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -24,14 +25,8 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	p, err := platform.Load("c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	was, err := cli.LoadPlatform("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Load("c.toml"))(t)
+	was := must.Get(cli.LoadPlatform("emulated"))(t)
 	gpu := p.Devices[1]
 	if !reflect.DeepEqual(p.Links[0], was.Links[0]) || p.Memories[1] != was.Memories[1] || !maps.Equal(gpu.FlopsPerSec, was.Devices[1].FlopsPerSec) || p.Devices[0].Count != 2 {
 		t.Errorf("calibrating changed what the emulated GPU is, or the number of cores: %+v", gpu)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
@@ -61,10 +62,7 @@ func TestErrorCauses(t *testing.T) {
 // is predicted far off is said to be for that.
 func TestCausesAreOnTheLine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	text, err := platforms.Open("laptop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(platforms.Open("laptop"))(t)
 	writeTestFile(t, "slow.toml", strings.ReplaceAll(string(text), "GF/s", "MF/s")) // a thousand times slower
 	out := mustRun(t, strings.Fields("execute --platform slow.toml --workers 1 --model digits-cnn --limit 64 --out e")...)
 	compared := mustRun(t, "compare", "e")

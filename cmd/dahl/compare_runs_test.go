@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestCompareAnyRuns lays three runs of a graph beside each other that takes 3 + 4 ms: one step, five of them, and
@@ -41,10 +43,7 @@ func TestCompareAnyRuns(t *testing.T) {
 			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)
 		}
 	}
-	picture, err := os.ReadFile(compareFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(os.ReadFile(compareFile))(t)
 	for _, name := range c.Runs {
 		if !strings.Contains(string(picture), name+": ") {
 			t.Errorf("the picture does not name %s", name)

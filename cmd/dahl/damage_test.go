@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -32,10 +33,7 @@ func savedTraining(t *testing.T) saved {
 	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--out", "cut")...)
 	files := saved{}
 	for _, name := range []string{rundir.ManifestName, stepsFile, epochsFile, "checkpoints/12", "checkpoints/9", "checkpoints/6"} {
-		data, err := os.ReadFile(filepath.Join("cut", ".staging", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join("cut", ".staging", name)))(t)
 		files[name] = data
 	}
 	return files
@@ -44,9 +42,7 @@ func savedTraining(t *testing.T) saved {
 // restore puts the training back, with other contents of one file.
 func (s saved) restore(t *testing.T, name string, with []byte) {
 	t.Helper()
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	for file, data := range s {
 		if file == name {
 			data = with
@@ -112,9 +108,7 @@ func TestDamagedTraining(t *testing.T) {
 func loaded(t *testing.T) *interrupted {
 	t.Helper()
 	cmd := newExecute(nil)
-	if err := cmd.ParseFlags([]string{"--resume", "cut"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.ParseFlags([]string{"--resume", "cut"}))
 	in, err := openInterrupted(cmd, "cut", new(options))
 	if err != nil {
 		if text := err.Error(); !errors.As(err, new(train.InputError)) || strings.Contains(text, "\n") || !strings.Contains(text, "cut") {
@@ -122,9 +116,7 @@ func loaded(t *testing.T) *interrupted {
 		}
 		return nil
 	}
-	if err := in.dir.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, in.dir.Close())
 	return in
 }
 
@@ -175,21 +167,14 @@ func TestResumeRefusesAnother(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := savedTraining(t)
 	other := strings.Replace(damagedTraining, "--seed 5", "--seed 7", 1)
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	cutAfter(t, "12", append(strings.Fields(other), "--out", "cut")...)
-	forged, err := os.ReadFile(filepath.Join("cut", ".staging", rundir.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	forged := must.Get(os.ReadFile(filepath.Join("cut", ".staging", rundir.ManifestName)))(t)
 	files.restore(t, rundir.ManifestName, forged)
 	wantRefused(t, "execute --resume cut", "cut cannot go on: the checkpoint was made with seed 5, and this training is with seed 7")
 
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 12 --out run --save w.npz")...)
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--init", "w.npz", "--out", "cut")...)
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 12 --epochs 2 --out run --save w.npz")...)
 	wantRefused(t, "execute --resume cut", "cut cannot go on: w.npz has changed since the training began")
@@ -201,10 +186,7 @@ func TestResumeRefusesAnother(t *testing.T) {
 // change flips a bit of a byte of a file.
 func change(t *testing.T, path string, at int) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	data[at] ^= 1
 	writeTestFile(t, path, string(data))
 }
@@ -215,10 +197,7 @@ func TestDamagedManifest(t *testing.T) {
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	mustRun(t, strings.Fields(tinyTraining+"--out run")...)
 	mustRun(t, strings.Fields(tinyTraining+"--out whole")...)
-	data, err := os.ReadFile("run/" + rundir.ManifestName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("run/" + rundir.ManifestName))(t)
 	at := bytes.Index(data, []byte(`"seed": 1`))
 	change(t, "run/"+rundir.ManifestName, at+len(`"seed": `))
 	want := "damaged: " + filepath.Join("run", rundir.ManifestName) + " is not as dahl sealed it (its hash is another): take the run from a copy, or remove it and repeat it"
@@ -308,10 +287,7 @@ func TestRecipeHasLastBits(t *testing.T) {
 		return m.recipe(), m.WeightsHash
 	}
 	base, hash := trained()
-	plan, err := os.ReadFile("run/" + rundir.PlanFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(os.ReadFile("run/" + rundir.PlanFile))(t)
 	writeTestFile(t, "plan.json", string(plan))
 	values := map[string]string{
 		"platform": "node.toml", "devices": "cpu:1", "workers": "1", "policy": "eager", "plan": "plan.json", "lowering": "tiles.toml", "variant": "ref", "precision": "bf16",

@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -144,14 +145,8 @@ func TestCovers(t *testing.T) {
 func TestMeasuredFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
-	w, err := simulatedWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := w.Predict(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(simulatedWorkload(t.Context(), &o))(t)
+	result := must.Get(w.Predict(t.Context()))(t)
 	step := result.Counted.StepS()
 	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)

@@ -8,6 +8,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
+	"dahl/must"
 	"dahl/plan/best"
 )
 
@@ -37,9 +38,7 @@ speed = { float32 = "10 GF/s" }
 		best.Explanation
 		StepJ float64 `json:"steady_step_j"`
 	}
-	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(run("m.toml", "--json")), &s))
 	f, w := &s.Chosen.Figures, &s.Chosen.Why
 	if sum := w.BaseJ + w.LeftOutJ + w.IdleJ + w.BusyJ + w.TransferJ + w.StatesJ; f.StepJ != s.StepJ || sum < 0.999999*f.StepJ || sum > 1.000001*f.StepJ {
 		t.Errorf("a step takes %v J, in the explanation %v J with parts of %v J", s.StepJ, f.StepJ, sum)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // asInput is the command line by which a command reads a path, through a flag or as its argument.
@@ -39,9 +40,7 @@ func TestNoOutputIsAnInput(t *testing.T) {
 			t.Skip("this system has no links: ", err)
 		}
 	}
-	if err := os.Link("d/in.toml", "second.toml"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Link("d/in.toml", "second.toml"))
 	// With a separator they are paths where names are known, too.
 	files, dirs := []string{"d/in.toml", "./link.toml", "e/in.toml", "./e/../d/in.toml", "./second.toml"}, []string{"./dir", "./dirlink"}
 	pairs := 0

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/rundir"
@@ -19,10 +20,7 @@ import (
 // hold all that a step leaves there.
 func littleMemory(t *testing.T) {
 	t.Helper()
-	source, err := platforms.Open("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(platforms.Open("emulated"))(t)
 	little := strings.NewReplacer(`"64 MB"`, `"1 MB"`, "count = 2", "count = 1", `["6 W", "10 W"]`, `"6 W"`).Replace(string(source))
 	writeTestFile(t, "little.toml", little)
 }
@@ -85,11 +83,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 
 func mustLoad(t *testing.T, dir string) *loadedRun {
 	t.Helper()
-	r, err := loadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(loadRun(dir))(t)
 }
 
 // testCompareCopies lays the measured copies of the run e beside those predicted in p: as
@@ -119,10 +113,7 @@ func testCompareCopies(t *testing.T) {
 
 // testPlansRefused changes the plan in p so that it contradicts itself or the platform.
 func testPlansRefused(t *testing.T, network []string) {
-	data, err := os.ReadFile("p/" + rundir.PlanFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("p/" + rundir.PlanFile))(t)
 	for _, c := range []struct{ what, old, with, want string }{
 		{"other bytes", `"bytes":16}`, `"bytes":17}`, "needs 16 bytes"},
 		{"a copy for another task", `"reason":"reload"`, `"reason":"prefetch"`, "needs"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
@@ -136,18 +137,10 @@ func TestFastestIsTheRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	chainFiles(t, 20)
 	o := &options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: bestPolicy, DType: "float32", Steps: 1, Seed: 1}
-	w, err := undecidedWorkload(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.decide(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(undecidedWorkload(t.Context(), o))(t)
+	must.Do(t, w.decide())
 	w.all, w.search = w.Platform, &searched{found: &best.Result{}}
-	result, err := w.Predict(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(w.Predict(t.Context()))(t)
 	sets, runs, err := w.compareSets(t.Context(), result, false)
 	if step := w.figures(result).StepS; err != nil || sets.Fastest != "g0" || step < 200e-6 {
 		t.Fatalf("decided for %v s, %+v, %v", step, sets, err)

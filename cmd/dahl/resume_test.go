@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/rundir/durable"
@@ -43,24 +44,14 @@ func cutAt(t *testing.T, step string, args ...string) result {
 
 func manifestOf(t *testing.T, dir string) *manifest {
 	t.Helper()
-	m, err := readManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(readManifest(dir))(t)
 }
 
 func epochsOf(t *testing.T, dir string) []nn.EpochMetrics {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, epochsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, epochsFile)))(t)
 	defer f.Close()
-	epochs, err := nn.ReadEpochs(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	epochs := must.Get(nn.ReadEpochs(f))(t)
 	for i := range epochs { // what time has to do with
 		epochs[i].Seconds, epochs[i].Joules = 0, 0
 	}
@@ -80,14 +71,9 @@ func TestResumeRun(t *testing.T) {
 	}
 	cutAfter(t, "15", "execute", "--resume", "cut", "--workers", "1")
 	newest := filepath.Join("cut", ".staging", "checkpoints", "15")
-	data, err := os.ReadFile(newest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(newest))(t)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(newest, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(newest, data, 0o666))
 	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--policy", "eager")
 	if r.code != cli.ExitOK || !strings.Contains(r.stdout, "resumed   after step 12, in epoch 3\n") || !strings.Contains(r.stderr, "a checkpoint cannot be read; the one before it is taken") {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)

@@ -13,6 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/rundir"
@@ -29,14 +30,8 @@ func decodeObject(t *testing.T, text string, v any) {
 // sameFiles reports whether a file is equal in two directories.
 func sameFiles(t *testing.T, name, a, b string) {
 	t.Helper()
-	x, err := os.ReadFile(filepath.Join(a, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.ReadFile(filepath.Join(b, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(os.ReadFile(filepath.Join(a, name)))(t)
+	y := must.Get(os.ReadFile(filepath.Join(b, name)))(t)
 	if string(x) != string(y) {
 		t.Errorf("%s differs between %s and %s", name, a, b)
 	}
@@ -191,10 +186,7 @@ func TestLists(t *testing.T) {
 // 1e7 flop/s and 3e7 bytes/s.
 func TestKernelsOfCalibration(t *testing.T) {
 	t.Chdir(t.TempDir())
-	laptop, err := platforms.Open("laptop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	laptop := must.Get(platforms.Open("laptop"))(t)
 	writeTestFile(t, "measured.toml", string(laptop)+`
 [[model]]
 op = "add"
@@ -247,14 +239,8 @@ func TestExecutedRun(t *testing.T) {
 	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
 		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))
 	}
-	a, err := readManifest("e")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := readManifest("replayed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(readManifest("e"))(t)
+	b := must.Get(readManifest("replayed"))(t)
 	if a.WeightsHash != b.WeightsHash || a.WeightsHash == "" || len(b.Inputs) != 1 {
 		t.Errorf("weights %q and %q, want equal; inputs %v, want the plan", a.WeightsHash, b.WeightsHash, b.Inputs)
 	}
@@ -318,10 +304,7 @@ func TestInterrupted(t *testing.T) {
 	if r.code != cli.ExitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	m, err := readManifest("cut/.staging")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest("cut/.staging"))(t)
 	if m.Complete || m.Command != "execute" || !m.Lists(stepsFile) {
 		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
 	}
@@ -353,10 +336,7 @@ func TestPredictionNamesNoVariant(t *testing.T) {
 	predict := []string{"simulate", "--platform", "laptop", "--out"}
 	variants := func(dir string) []string {
 		t.Helper()
-		m, err := readManifest(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readManifest(dir))(t)
 		return m.Variants
 	}
 	mustRun(t, slices.Concat(predict, []string{"open"}, network)...)

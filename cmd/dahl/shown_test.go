@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan"
 	"dahl/schedule"
 )
@@ -75,10 +76,7 @@ func TestResultsAddUp(t *testing.T) {
 // predictedOf is the prediction in an executed run.
 func predictedOf(t *testing.T, dir string) *schedule.Schedule {
 	t.Helper()
-	run, err := loadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(loadRun(dir))(t)
 	s, err := run.Predicted()
 	if err != nil || s == nil {
 		t.Fatalf("%s has no prediction (%v)", dir, err)

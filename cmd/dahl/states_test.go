@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 )
 
@@ -132,10 +133,7 @@ func testStatesInFiles(t *testing.T) {
 		"trace.json": {`"name":"asleep: deep"`, `"name":"changes its clock: slow"`, `"clock":"slow"`, `"name":"clock gpu"`},
 		"trace.paje": {`"falls asleep"`, `"deep" 0 ""`, `"b" 0 "slow"`, `"Relative speed"`},
 	} {
-		data, err := os.ReadFile("s/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("s/" + file))(t)
 		for _, text := range texts {
 			if !strings.Contains(string(data), text) {
 				t.Errorf("%q is not in %s", text, file)
@@ -171,9 +169,7 @@ leave = { time = "100 us" }
 	tasks := decided["devices"].(map[string]any)["g0"].([]any)
 	decided["clocks"] = map[string]any{tasks[0].(string): "slow"}
 	decided["sleeps"] = map[string]any{tasks[1].(string): "nap"}
-	if data, err = json.Marshal(decided); err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.Marshal(decided))(t)
 	writeTestFile(t, "stated.json", string(data))
 	var plain, stated summary
 	decodeObject(t, mustRun(t, strings.Fields("execute"+work+" --plan p/plan.json --out plain --json")...), &plain)

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -163,9 +164,7 @@ func machine(t *testing.T, r *rand.Rand, relaxed bool) *platform.Platform {
 	if relaxed && r.IntN(4) == 0 {
 		p.CapWatts = 25 + float64(r.IntN(20))
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -232,11 +231,7 @@ func network(t *testing.T, r *rand.Rand, p *platform.Platform, tasks int, relaxe
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 func hasSleeps(p *platform.Platform) bool {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestByHand solves problems whose solutions are derived beside them.
@@ -97,9 +99,7 @@ func TestImply(t *testing.T) {
 	if bound, err := Bound(p, y); bound != nil || err != nil {
 		t.Errorf("bound %v, error %v, want none", bound, err)
 	}
-	if err := p.Imply(0, 0, 1000); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Imply(0, 0, 1000))
 	bound, err := Bound(p, y)
 	if err != nil || bound == nil {
 		t.Fatalf("bound %v, error %v", bound, err)
@@ -205,10 +205,7 @@ func FuzzProblem(f *testing.F) {
 			}
 			p.AddRow(lower, upper, terms)
 		}
-		r, err := NewSolver(p).Solve(context.Background(), 200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(NewSolver(p).Solve(context.Background(), 200))(t)
 		if _, err := Bound(p, r.Y); err != nil && !slices.ContainsFunc(r.Y, notFinite) {
 			t.Fatal(err)
 		}

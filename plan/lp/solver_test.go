@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dahl/must"
+
 	"gonum.org/v1/gonum/mat"
 	gonum "gonum.org/v1/gonum/optimize/convex/lp"
 )
@@ -195,9 +197,7 @@ func TestPacking(t *testing.T) {
 		p := &Problem{}
 		n := 30 << seed / 2
 		for range n {
-			if _, err := p.AddColumn(-float64(1+draw.IntN(3)), 0, inf); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.AddColumn(-float64(1+draw.IntN(3)), 0, inf))(t)
 		}
 		for first := range n {
 			terms := []Term{{first, 1}}
@@ -209,9 +209,7 @@ func TestPacking(t *testing.T) {
 			addRow(t, p, -inf, float64(1+draw.IntN(2)), terms)
 		}
 		for j := range n { // by the row of its own
-			if err := p.Imply(j, 0, 2); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Imply(j, 0, 2))
 		}
 		r := solve(t, NewSolver(p))
 		checkOptimal(t, p, r)
@@ -222,8 +220,6 @@ func TestPacking(t *testing.T) {
 // box makes infinite bounds finite.
 func box(t testing.TB, p *Problem, size float64) {
 	for j, l := range p.lower {
-		if err := p.SetBounds(j, max(l, -size), min(p.upper[j], size)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.SetBounds(j, max(l, -size), min(p.upper[j], size)))
 	}
 }
