@@ -75,8 +75,7 @@ func TestCausesAreOnTheLine(t *testing.T) {
 			t.Errorf("no line of the step with its cause in\n%s", text)
 		}
 	}
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "e", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "e", "--json"))
 	if want := []string{"the platform is not calibrated"}; !reflect.DeepEqual(c.Causes, want) {
 		t.Errorf("causes %q, want %q", c.Causes, want)
 	}

@@ -19,8 +19,7 @@ func TestCompareAnyRuns(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "5", "--out", "five")
 	mustRun(t, "simulate", "--platform", "manycore", "--graph", "long.json", "--steps", "1", "--out", "long")
 
-	var c runsComparison
-	decodeObject(t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"), &c)
+	c := decoded[runsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
 	inputs := map[string][]string{}
 	for _, in := range c.Differ {
 		inputs[in.Name] = in.Values

@@ -53,8 +53,7 @@ func TestCompareDevices(t *testing.T) {
 	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
 		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
 	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
-	var s summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...), &s)
+	s := decoded[summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 {
 		t.Fatalf("comparison %+v, want three rows", s.Devices)
 	}
@@ -75,8 +74,7 @@ func TestCompareDevices(t *testing.T) {
 		t.Errorf("the table does not say which is best:\n%s", out)
 	}
 	for _, devices := range []string{"", "cpu", "gpu"} {
-		var alone summary
-		decodeObject(t, mustRun(t, append(line, "--devices", devices, "--json")...), &alone)
+		alone := decoded[summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
 		if alone.Devices != nil {
 			t.Errorf("--devices %q compares %+v", devices, alone.Devices)
 		}
@@ -87,9 +85,7 @@ func TestCompareDevices(t *testing.T) {
 	if !strings.Contains(plan, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
 		t.Errorf("with a plan:\n%s", plan)
 	}
-	if again := mustRun(t, "rerun", "out"); strings.Contains(again, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", again)
-	}
+	wantRepeated(t, "out")
 	mustRun(t, "verify", "out")
 }
 
@@ -213,8 +209,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	line := []string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--out", "e", "--json"}
-	var s summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...), &s)
+	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 || s.Devices.Basis != "measured" {
 		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
 	}
@@ -235,19 +230,14 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 			t.Errorf("memory %s: %d bytes live, %d planned", memory, peak, planned)
 		}
 	}
-	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	if out := mustRun(t, "rerun", "e"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantVerified(t, "e")
+	wantRepeated(t, "e")
 	if m, err := readManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
 		t.Errorf("a step is issued as %+v, %v", m.Issue, err)
 	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
-	var decided summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...), &decided)
+	decided := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}
@@ -256,9 +246,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 			t.Errorf("memory %s: %d bytes live, at most %d", memory, peak, bound)
 		}
 	}
-	if out := mustRun(t, "verify", "d"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantVerified(t, "d")
 }
 
 // twoGPUs is a processor and two GPUs of 1.4 MB each: too little for what HEFT leaves in one of them of a step of digits-cnn, and enough

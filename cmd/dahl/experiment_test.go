@@ -313,9 +313,7 @@ func TestExperimentVerifyFinds(t *testing.T) {
 		restore()
 	}
 	change("out/"+grid.CopyFile, "batch", "batch ")
-	if r := dahl(t, t.Context(), "experiment", "verify", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "experiment.toml has changed") {
-		t.Errorf("another file: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefused(t, "experiment verify out", "experiment.toml has changed")
 }
 
 // TestExperimentPresets: what ships with dahl is listed and shown, and all cells of all of them, whole and small, could
@@ -336,12 +334,8 @@ func TestExperimentPresets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r := dahl(t, t.Context(), "experiment", "show", "peer"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "did you mean peers") {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
-	if r := dahl(t, t.Context(), "experiment", "rum", "peers"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "did you mean run") {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefused(t, "experiment show peer", "did you mean peers")
+	wantRefused(t, "experiment rum peers", "did you mean run")
 }
 
 // TestExperimentOfGraphs: files by a pattern are an axis. Two tasks of 20 and 3 ms that wait for nothing take 20 ms on two

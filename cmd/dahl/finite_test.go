@@ -116,11 +116,8 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
 		}
 	}
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", dir, "--json"), &c)
+	wantVerified(t, dir)
+	decoded[plan.Comparison](t, mustRun(t, "compare", dir, "--json"))
 	for _, name := range []string{"gantt.svg", "compare.svg", rundir.PredictedFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)

@@ -130,9 +130,7 @@ func TestContinueOnLoss(t *testing.T) {
 					checkRunsInside(t, "e/"+l.Run)
 				}
 			}
-			if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-				t.Errorf("verify:\n%s", out)
-			}
+			wantVerified(t, "e")
 		})
 	}
 }
@@ -159,9 +157,7 @@ func TestContinueOnLossWithPolicies(t *testing.T) {
 // checkRunsInside reads the part of a run that followed a loss.
 func checkRunsInside(t *testing.T, dir string) {
 	t.Helper()
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify %s:\n%s", dir, out)
-	}
+	wantVerified(t, dir)
 	mustRun(t, "compare", dir)
 	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
 		t.Errorf("rerun %s: exit code %d, %s", dir, r.code, r.stderr)
@@ -174,9 +170,7 @@ func TestRerunOfALoss(t *testing.T) {
 	writeTestFile(t, "node.toml", faultyNode(`{ after = 40, kind = "lost" }`))
 	trainedOn(t, "e", "--continue-on-loss")
 	trainedOn(t, "again", "--continue-on-loss")
-	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "e", "--out", "again")
 }
 
 // TestLossEndsTheRun: without --continue-on-loss, or with no other device, a device that

@@ -151,8 +151,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
 	}
 	mustRun(t, "report", "sim", "run", "--out", "both.html")
-	var runs runsComparison
-	decodeObject(t, mustRun(t, "compare", "sim", "run", "run", "--json"), &runs)
+	runs := decoded[runsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
 	for i, of := range []*summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {

@@ -69,9 +69,7 @@ func TestObjective(t *testing.T) {
 	if out := mustRun(t, append(on, "--budget", "1h")...); !strings.Contains(out, "optimum   energy 1019.2 J, proven") {
 		t.Errorf("with an hour:\n%s", out)
 	}
-	if r := dahl(t, t.Context(), "rerun", "p"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "p was given 1h0m0s to search") {
-		t.Errorf("repeated: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefused(t, "rerun p", "p was given 1h0m0s to search")
 	if out := mustRun(t, append(on, "--budget", "1ns")...); !strings.Contains(out, "not proven: of these tasks on 7 sets of devices no plan has less than") {
 		t.Errorf("with a nanosecond:\n%s", out)
 	}

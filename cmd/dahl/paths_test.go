@@ -121,10 +121,7 @@ func TestOutputAmongInputs(t *testing.T) {
 	}
 	// The inputs of a run do not lie where it is written.
 	for _, line := range []string{"simulate --platform mlp/platform.toml --model mlp --out mlp", "execute --model tiny.toml --limit 8 --init digits/weights.npz --out digits"} {
-		r := dahl(t, t.Context(), strings.Fields(line)...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "is read by this run and lies in the directory that it replaces") {
-			t.Errorf("dahl %s: exit code %d, %q", line, r.code, r.stderr)
-		}
+		wantRefused(t, line, "is read by this run and lies in the directory that it replaces")
 	}
 }
 

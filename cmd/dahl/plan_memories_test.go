@@ -90,8 +90,7 @@ func mustLoad(t *testing.T, dir string) *loadedRun {
 // many of as many bytes per step, and all are named. The prediction has 10 steps and the
 // run 2; what moves for the step after the last counts too, in both.
 func testCompareCopies(t *testing.T) {
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "e", "--json"))
 	if len(c.Ways) != 2 || c.CopyErrorPercent == nil || len(c.Copies) == 0 {
 		t.Fatalf("ways %+v, %d kinds of copies", c.Ways, len(c.Copies))
 	}

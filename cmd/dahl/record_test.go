@@ -71,12 +71,8 @@ func checkRecordedFiles(t *testing.T, dir string, steps int) {
 	if run.Schedule.Steps != steps || predicted.Steps != steps {
 		t.Errorf("the schedule has %d steps, its prediction %d; want %d", run.Schedule.Steps, predicted.Steps, steps)
 	}
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantVerified(t, dir)
+	wantRepeated(t, dir)
 }
 
 // TestLossInTheUnrecordedPart loses the GPU in the third step of an epoch, of which the first

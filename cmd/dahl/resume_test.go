@@ -164,10 +164,7 @@ func TestResumeRefused(t *testing.T) {
 	cutAfter(t, "3", append(strings.Fields(strings.Replace(shortTraining, "digits-cnn", "small.toml", 1)), "--out", "cut")...)
 	refuse := func(want string, args ...string) {
 		t.Helper()
-		r := dahl(t, t.Context(), append([]string{"execute"}, args...)...)
-		if r.code != cli.ExitBadInput || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.failure(), want) {
-			t.Errorf("%v: exit code %d, %q; want %q", args, r.code, r.stderr, want)
-		}
+		wantRefusedArgs(t, append([]string{"execute"}, args...), want)
 		if s := rundir.Look("cut"); s.Step != 3 || s.Holder != "" {
 			t.Fatalf("%v: the training is %+v", args, s)
 		}

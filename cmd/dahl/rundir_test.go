@@ -24,9 +24,22 @@ const tinyTraining = "execute --model tiny.toml --data digits --limit 6 --batch 
 // wantRefused holds a command line to exit code 2 and one line that says why.
 func wantRefused(t *testing.T, line, want string) {
 	t.Helper()
-	r := dahl(t, t.Context(), strings.Fields(line)...)
+	wantRefusedArgs(t, strings.Fields(line), want)
+}
+
+func wantRefusedArgs(t *testing.T, args []string, want string) {
+	t.Helper()
+	r := dahl(t, t.Context(), args...)
 	if r.code != cli.ExitBadInput || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.stderr, want) {
-		t.Errorf("dahl %s: exit code %d, %q; want %q", line, r.code, r.stderr, want)
+		t.Errorf("dahl %s: exit code %d, %q; want %q", strings.Join(args, " "), r.code, r.stderr, want)
+	}
+}
+
+// wantRepeated repeats a run, which rerun finds equal.
+func wantRepeated(t *testing.T, args ...string) {
+	t.Helper()
+	if out := mustRun(t, append([]string{"rerun"}, args...)...); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun %s:\n%s", strings.Join(args, " "), out)
 	}
 }
 
@@ -244,9 +257,7 @@ func TestInputsInTheirOutput(t *testing.T) {
 	}
 	wantRefused(t, "simulate --platform laptop --graph p/graph.json --out p", "p/graph.json is read by this run")
 	wantVerified(t, "run")
-	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "run")
 	mustRun(t, strings.Fields(simulate)...)
 	wantVerified(t, "run")
 }

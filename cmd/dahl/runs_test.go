@@ -27,6 +27,13 @@ func decodeObject(t *testing.T, text string, v any) {
 	}
 }
 
+// decoded is exactly one JSON object.
+func decoded[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	decodeObject(t, text, &v)
+	return v
+}
+
 // sameFiles reports whether a file is equal in two directories.
 func sameFiles(t *testing.T, name, a, b string) {
 	t.Helper()
@@ -49,8 +56,7 @@ const twoTasks = `{"format": "dahl-graph 1", "name": "two",
 func TestSimulateByHand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.json", twoTasks)
-	var s summary
-	decodeObject(t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"), &s)
+	s := decoded[summary](t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"))
 	if s.Tasks != 2 || s.Transfers != 0 || s.Steps != 1 {
 		t.Errorf("tasks %d, transfers %d, steps %d; want 2, 0, 1", s.Tasks, s.Transfers, s.Steps)
 	}
@@ -64,8 +70,7 @@ func TestSimulateByHand(t *testing.T) {
 	if s.LowerBoundS < 7e-3 || s.LowerBoundS > s.MakespanS {
 		t.Errorf("lower bound %v s, want between 7 ms and the makespan", s.LowerBoundS)
 	}
-	var r inspect.GraphReport
-	decodeObject(t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"), &r)
+	r := decoded[inspect.GraphReport](t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"))
 	if r.Tasks != 2 || r.Levels != 2 || r.Width != 1 || r.CriticalS != 7e-3 || r.CriticalTasks != 2 {
 		t.Errorf("graph says %+v, want 2 tasks on 2 levels of width 1, critical path 7 ms", r)
 	}
@@ -89,18 +94,13 @@ func TestSimulatedRuns(t *testing.T) {
 	sameFiles(t, rundir.ScheduleFile, "a", "replayed")
 
 	for _, dir := range []string{"a", "p", "replayed"} {
-		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-			t.Errorf("verify %s:\n%s", dir, out)
-		}
+		wantVerified(t, dir)
 		if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") || strings.Count(out, " same\n") < 6 {
 			t.Errorf("rerun %s:\n%s", dir, out)
 		}
 	}
 	// A plan for one batch size is of another graph than that of the next.
-	r := dahl(t, t.Context(), "simulate", "--platform", "laptop", "--model", "digits-cnn", "--batch", "19", "--plan", "p/plan.json", "--out", "c")
-	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "another graph") {
-		t.Errorf("a plan of another graph: exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "simulate --platform laptop --model digits-cnn --batch 19 --plan p/plan.json --out c", "another graph")
 	testTampering(t)
 }
 
@@ -221,8 +221,7 @@ bytes = "210 B"
 func TestExecutedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
-	var s summary
-	decodeObject(t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...), &s)
+	s := decoded[summary](t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...))
 	if s.Steps != 4 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
 		t.Errorf("summary %+v; want 4 steps and 200 images trained", s)
 	}
@@ -234,8 +233,7 @@ func TestExecutedRun(t *testing.T) {
 	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
 	sameFiles(t, rundir.GraphFile, "e", "p")
 	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "p", "replayed", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "replayed", "--json"))
 	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
 		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))
 	}
@@ -244,9 +242,7 @@ func TestExecutedRun(t *testing.T) {
 	if a.WeightsHash != b.WeightsHash || a.WeightsHash == "" || len(b.Inputs) != 1 {
 		t.Errorf("weights %q and %q, want equal; inputs %v, want the plan", a.WeightsHash, b.WeightsHash, b.Inputs)
 	}
-	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantVerified(t, "e")
 	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, "weights") {
 		t.Errorf("rerun:\n%s", out)
 	}

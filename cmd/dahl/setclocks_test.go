@@ -140,9 +140,7 @@ func TestSetClocks(t *testing.T) {
 	// No clock of a machine can be set in an empty directory, which a repetition does not try.
 	fakeClocks(t.TempDir())
 	for _, run := range []string{"slow", "ignored"} {
-		if out := mustRun(t, "rerun", run, "--out", "again"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s:\n%s", run, out)
-		}
+		wantRepeated(t, run, "--out", "again")
 		if m, err := readManifest("again"); err != nil || m.MachineClocks == nil || m.MachineClocks.Ignored == nil {
 			t.Errorf("the repetition of %s records %+v (%v)", run, m.MachineClocks, err)
 		}
@@ -165,10 +163,7 @@ func TestSetClocksRefused(t *testing.T) {
 		{"--platform bare.toml --set-clocks", "--set-clocks: the platform file says no frequency for the clocks in force"},
 		{"--set-clocks --ignore-clocks", "--set-clocks and --ignore-clocks exclude each other"},
 	} {
-		r := dahl(t, t.Context(), strings.Fields(clockedTraining+c[0])...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c[1]) {
-			t.Errorf("%s: exit code %d, %q; want %q", c[0], r.code, r.stderr, c[1])
-		}
+		wantRefused(t, clockedTraining+c[0], c[1])
 	}
 	wantClock(t, dir, "after refusals", "800000", "3000000")
 	fakeClocks(t.TempDir())

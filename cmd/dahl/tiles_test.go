@@ -53,9 +53,7 @@ func TestLoweringBest(t *testing.T) {
 	for _, dir := range []string{"file", "replayed"} {
 		sameFiles(t, rundir.ScheduleFile, "best", dir)
 	}
-	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "best")
 }
 
 // TestTilings: on one GPU layers are whole, so that of a batch of 8 there are 4 sizes, and
@@ -134,8 +132,7 @@ func TestExecuteBestTiles(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
-	var s summary
-	decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...), &s)
+	s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
 	tried := []tiling.Tiling(nil)
 	for _, try := range s.Tiles.Tries {
 		tried = append(tried, try.Tiles)
@@ -143,11 +140,8 @@ func TestExecuteBestTiles(t *testing.T) {
 	if len(tried) < 3 || !slices.Contains(tried, tiling.Of(tiling.Base{Kind: tiling.Default})) || tried[0] != s.Tiles.Chosen {
 		t.Fatalf("tiles %+v, want three sizes at least: 1, 2 and 4", s.Tiles)
 	}
-	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
-	var p summary
-	decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...), &p)
+	wantRepeated(t, "run")
+	p := decoded[summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
 	if p.Models.Fitted+p.Models.Roofline > 0 {
 		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
 	}

@@ -31,8 +31,7 @@ func TestTimedStepsAreCompared(t *testing.T) {
 	// Of the 10 steps after the first 3 are recorded, and none of a simulated run.
 	apart := map[int]float64{1: 2e-6 * float64(onDevice) * 7 / 10, 2: 2e-6 * float64(onDevice)}
 	for _, dirs := range [][]string{{"run"}, {"alone", "run"}} {
-		var c plan.Comparison
-		decodeObject(t, mustRun(t, slices.Concat([]string{"compare", "--json"}, dirs)...), &c)
+		c := decoded[plan.Comparison](t, mustRun(t, slices.Concat([]string{"compare", "--json"}, dirs)...))
 		recorded := plan.StepTime(predictedOf(t, "run")).Seconds()
 		if c.Makespan.Predicted != predictedOf(t, "run").Makespan.Seconds() {
 			t.Errorf("%s: predicted %g s for the recorded steps, and %v in the run", dirs, c.Makespan.Predicted, predictedOf(t, "run").Makespan)
@@ -43,12 +42,8 @@ func TestTimedStepsAreCompared(t *testing.T) {
 				recorded, c.RunStep.Predicted, c.RunStep.Measured, apart[len(dirs)], run.summary.StepS)
 		}
 	}
-	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
-	if out := mustRun(t, "verify", "alone"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantRepeated(t, "run")
+	wantVerified(t, "alone")
 }
 
 // writeTimedNode writes emulatedNode with a model for every call of the GPU in the training
