@@ -17,6 +17,9 @@ import (
 // TestCalibrateEmulatedDevice measures a core and an emulated GPU, and goes on with the file
 // once more. All bounds are lower ones: on a loaded computer everything takes longer.
 func TestCalibrateEmulatedDevice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("calibrates for some seconds")
+	}
 	t.Chdir(t.TempDir())
 	args := []string{"calibrate", "--platform", "emulated", "--devices", "cpu:1,gpu", "--out", "c.toml", "--model", "mlp", "--batch", "16", "--variant", "go", "--time", "300ms"}
 	out := mustRun(t, args...)

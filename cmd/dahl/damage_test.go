@@ -51,7 +51,7 @@ func (s saved) restore(t *testing.T, name string, with []byte) {
 	}
 }
 
-// TestDamagedTraining damages files of an interrupted training 1,200 times at random. Each time it is
+// TestDamagedTraining damages files of an interrupted training 600 times at random. Each time it is
 // refused, or goes on from a checkpoint with the bytes that were kept, with the rows of before and with the options
 // that it had. What follows from these is the same then, which every hundredth shows by going on to the end.
 func TestDamagedTraining(t *testing.T) {
@@ -63,9 +63,12 @@ func TestDamagedTraining(t *testing.T) {
 		t.Fatal("the training does not go on")
 	}
 	whole := manifestOf(t, "whole").WeightsHash
-	r, taken, refused := rand.New(rand.NewPCG(30, 2)), 0, 0
+	r, taken, refused, cases := rand.New(rand.NewPCG(30, 2)), 0, 0, 600
+	if testing.Short() {
+		cases = 120
+	}
 	names := slices.Sorted(maps.Keys(files))
-	for n := range 1200 {
+	for n := range cases {
 		name := names[r.IntN(len(names))]
 		damage, how := mutate(r, files[name])
 		staged := filepath.Join("cut", ".staging", name)
@@ -99,7 +102,7 @@ func TestDamagedTraining(t *testing.T) {
 		sameFiles(t, stepsFile, "cut", "whole")
 		files.restore(t, "", nil)
 	}
-	if taken < 200 || refused < 100 { // half are of checkpoints, of which two are left; a sixth is of the manifest
+	if taken < cases/6 || refused < cases/12 { // half are of checkpoints, of which two are left; a sixth is of the manifest
 		t.Errorf("%d were taken and %d refused", taken, refused)
 	}
 }

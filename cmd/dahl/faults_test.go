@@ -113,6 +113,9 @@ func TestEveryFileOperationFails(t *testing.T) {
 	for _, c := range writers {
 		t.Run(strings.Join(strings.Fields(c.line)[:2], " "), func(t *testing.T) {
 			step := max(1, c.part)
+			if testing.Short() {
+				step *= 7
+			}
 			if os.Getenv(soak) != "" {
 				step = 1
 			}

@@ -97,6 +97,9 @@ func killedTrainings() []killedTraining {
 // that was in the directory before is whole until the new one takes its place.
 func TestKilled(t *testing.T) {
 	kills := 12
+	if testing.Short() {
+		kills = 4
+	}
 	if text := os.Getenv(soak); text != "" {
 		kills = must.Get(strconv.Atoi(text))(t)
 	}

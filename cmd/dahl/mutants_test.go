@@ -63,6 +63,9 @@ func TestMutants(t *testing.T) {
 		m.named(line)
 	}
 	asked := 6 * len(mutatedCommands)
+	if testing.Short() {
+		asked = len(mutatedCommands)
+	}
 	if text := os.Getenv(mutantsAsked); text != "" {
 		asked = must.Get(strconv.Atoi(text))(t)
 	}

@@ -94,8 +94,11 @@ const tolerance = 1e-9
 // come near. What a certificate claims is what its check proves again after it was written and read.
 func TestBoundsOfKnownOptima(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
-	compared, near := 0, 0
-	for compared < 200 {
+	compared, near, cases := 0, 0, 200
+	if testing.Short() {
+		cases = 40
+	}
+	for compared < cases {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue
@@ -189,8 +192,11 @@ func TestMutants(t *testing.T) {
 // The bound of a steady step is no more than what a step adds to a long run by any policy's plan.
 func TestSteadyBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 4))
-	compared, near := 0, 0
-	for compared < 150 {
+	compared, near, cases := 0, 0, 150
+	if testing.Short() {
+		cases = 30
+	}
+	for compared < cases {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue

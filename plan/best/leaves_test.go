@@ -223,8 +223,11 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 func TestMutantsOfLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))
 	objectives := []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP}
-	mutants, accepted, near, used := 0, 0, 0, 0
-	for n := 0; mutants < 10_000; n++ {
+	mutants, accepted, near, used, cases := 0, 0, 0, 0, 10_000
+	if testing.Short() {
+		cases = 2000
+	}
+	for n := 0; mutants < cases; n++ {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue
@@ -269,7 +272,7 @@ func TestMutantsOfLeaves(t *testing.T) {
 			}
 		}
 	}
-	if accepted < mutants/20 || accepted > mutants*9/10 || near < 8 || used < 3 {
+	if accepted < mutants/20 || accepted > mutants*9/10 || near < cases*8/10_000 || used < cases*3/10_000 {
 		t.Errorf("%d of %d mutants were accepted, %d certificates come near the least and %d are of used devices: the test tests little", accepted, mutants, near, used)
 	}
 }

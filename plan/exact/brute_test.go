@@ -242,7 +242,10 @@ func hasSleeps(p *platform.Platform) bool {
 // is, each of them simulated, for every objective. Where a plan could let units sleep and joules count it proves
 // a bound, which plans that do so keep.
 func TestBruteForce(t *testing.T) {
-	const graphs, mostPlans = 200, 400
+	graphs, mostPlans := 200, 400
+	if testing.Short() {
+		graphs = 40
+	}
 	sizes, searches, better := map[int]int{}, 0, 0
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 0; n < graphs; {
