@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -27,7 +26,9 @@ func TestAccuracySummary(t *testing.T) {
 	us := time.Microsecond
 	var table accuracyTable
 	for _, r := range []*accuracyRow{testRow("net", 32, 110*us, 100*us), testRow("net", 64, 100*us, 200*us), testRow("net", 128, 105*us, 105*us), testRow("other", 32, 102*us, 100*us)} {
-		must.Do(t, table.add(r))
+		if err := table.add(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got := table.summary()
 	for _, want := range []string{"4 rows", "median error 10.0 %", "90th percentile 50.0 %", "median spread of repeated runs 4.0 %", "2 rows within 3 %", "busy time 1.0 %",
@@ -45,12 +46,23 @@ func TestAccuracySummary(t *testing.T) {
 // and a file of other options is refused.
 func TestAccuracyTableGoesOn(t *testing.T) {
 	a := accuracyOptions{dtype: "float32", perRow: time.Second, repeats: 3, out: filepath.Join(t.TempDir(), "table.md")}
-	table := must.Get(a.openTable())(t)
+	table, err := a.openTable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	row := testRow("net", 32, 1500, 2500)
 	row.Kernels = []plan.KernelComparison{{Op: "conv2d", Shape: "3;5", Variant: "go", Share: 0.5}, {Op: "add", Share: 0.01}}
-	must.Do(t, table.add(row))
-	written := must.Get(os.ReadFile(a.out))(t)
-	again := must.Get(a.openTable())(t)
+	if err := table.add(row); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(a.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := a.openTable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if line := again.row(&row.accuracyCase); line != row.format() {
 		t.Errorf("the row reads back as %q", line)
 	}
@@ -63,7 +75,9 @@ func TestAccuracyTableGoesOn(t *testing.T) {
 		t.Errorf("read back and written again:\n%s\nfirst:\n%s", again.text(), written)
 	}
 	again.rows = nil // its line was deleted
-	must.Do(t, again.add(row))
+	if err := again.add(row); err != nil {
+		t.Fatal(err)
+	}
 	if again.text() != string(written) {
 		t.Errorf("measured again:\n%s\nfirst:\n%s", again.text(), written)
 	}

@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"dahl/must"
 )
 
 // TestBenchTasks runs the command on small graphs, with a script in place of StarPU's
@@ -21,10 +19,14 @@ func TestBenchTasks(t *testing.T) {
 		t.Skip("the script needs a shell")
 	}
 	script := filepath.Join(t.TempDir(), "starpu")
-	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho 3000 7000\n"), 0o755))
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho 3000 7000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	o := tasksOptions{tasks: 100, workers: 2, repeats: 1, steps: 2, starpu: script, shapes: names(taskShapes)}
-	must.Do(t, o.run(context.Background(), &out, io.Discard))
+	if err := o.run(context.Background(), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"| independent | 100 | dahl eager |", "| chain | 100 | dahl heft |", "| cholesky | 120 | dahl eager |",
 		"| buffers | 100 | StarPU lws | 70 | 30 |  | 40 |  |"} {
 		if !strings.Contains(out.String(), want) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/must"
 	"dahl/platform"
 )
 
@@ -21,7 +20,9 @@ func demandPlatform(t *testing.T, bytes int64) *platform.Platform {
 		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
 	}
-	must.Do(t, p.Complete())
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -81,7 +82,10 @@ func TestLayoutOnDemandKeepsItsRules(t *testing.T) {
 		}
 		scratch := int64(r.IntN(3) * 100)
 		capacity := Align(scratch) + max(1, total*int64(3+r.IntN(9))/10)
-		l := must.Get(layOnDemand(t, g, demandPlatform(t, capacity), scratch))(t)
+		l, err := layOnDemand(t, g, demandPlatform(t, capacity), scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if bytes := l.TotalBytes(); bytes > capacity {
 			t.Fatalf("seed %d: %d bytes of %d", seed, bytes, capacity)
 		}
@@ -145,8 +149,14 @@ func TestLayoutOnDemandPrefers(t *testing.T) {
 	second := b.Task(dag.Task{Name: "b", Costs: gpu, After: []dag.TaskID{first}, Accesses: []dag.Access{whole(y, dag.Write)}})
 	third := b.Task(dag.Task{Name: "c", Costs: gpu, After: []dag.TaskID{second}, Accesses: []dag.Access{whole(z, dag.Write)}})
 	b.Task(dag.Task{Name: "d", Costs: gpu, After: []dag.TaskID{third}, Accesses: []dag.Access{whole(y, dag.Read)}})
-	g := must.Get(b.Build())(t)
-	l := must.Get(layOnDemand(t, g, demandPlatform(t, 192), 0))(t)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := layOnDemand(t, g, demandPlatform(t, 192), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if l.Offset[x] != 0 || l.Offset[y] != 128 || l.Offset[z] != 0 {
 		t.Errorf("x at %d, y at %d, z at %d; want 0, 128, 0", l.Offset[x], l.Offset[y], l.Offset[z])
 	}
@@ -157,7 +167,10 @@ func TestLayoutOnDemandRefuses(t *testing.T) {
 	b := dag.NewBuilder("refused")
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{129}, Type: dag.Uint8, Role: dag.Parameter, Home: "hbm"})
 	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "gpu", Ns: 7}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: dag.Read}}})
-	g := must.Get(b.Build())(t)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		bytes, scratch int64
 		want           string
