@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -143,13 +144,8 @@ func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, h how) []*s
 	read := make([]*schedule.Plan, len(plans))
 	for i, g := range n.prog.Graphs {
 		var file bytes.Buffer
-		if err := schedule.WritePlan(&file, d.Graphs[i].Plan, g, h.platform); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if read[i], err = schedule.ReadPlan(&file, "plan.json", g, h.platform); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, schedule.WritePlan(&file, d.Graphs[i].Plan, g, h.platform))
+		read[i] = must.Get(schedule.ReadPlan(&file, "plan.json", g, h.platform))(t)
 	}
 	return read
 }
