@@ -39,6 +39,9 @@ to = "own"
 links = ["bus"]
 `
 
+const threeTasks = `{"format": "dahl-graph 1", "tasks": [{"name": "a", "ns": {"cpu": 25000, "emulated": 10000}},
+ {"name": "b", "ns": {"cpu": 25000, "emulated": 10000}}, {"name": "c", "ns": {"cpu": 25000, "emulated": 10000}}]}`
+
 // Three tasks without data take 25 us each on the processor and 10 us on the GPU.
 // With the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU:
 //
@@ -49,9 +52,7 @@ links = ["bus"]
 func TestCompareDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "unlike.toml", unlikePlatform)
-	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
-	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
-		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
+	writeTestFile(t, "three.json", threeTasks)
 	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
 	s := decoded[summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 {

@@ -15,21 +15,8 @@ import (
 // TestExplainedRun: what plan prints is what it writes as JSON, and where nothing is drawn it says why.
 func TestExplainedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const machine = `name = "m"
-host_power = "10 W"
-[[memory]]
-name = "ram"
-bandwidth = "10 GB/s"
-[[device]]
-name = "cpu"
-kind = "cpu"
-count = 2
-memory = "ram"
-speed = { float32 = "10 GF/s" }
-%spower = { idle = "1 W", busy = "5 W" }
-`
-	writeTestFile(t, "m.toml", fmt.Sprintf(machine, "run_spread = 0.05\n"))
-	writeTestFile(t, "flat.toml", fmt.Sprintf(machine, ""))
+	writeTestFile(t, "m.toml", fmt.Sprintf(spreadMachine, "run_spread = 0.05\n"))
+	writeTestFile(t, "flat.toml", fmt.Sprintf(spreadMachine, ""))
 	run := func(file string, more ...string) string {
 		return mustRun(t, append([]string{"plan", "--platform", file, "--model", "mlp", "--batch", "16", "--objective", "energy", "--budget", "2000", "--out", "p"}, more...)...)
 	}

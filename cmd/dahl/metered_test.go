@@ -26,9 +26,7 @@ import (
 func TestMeteredSteps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "unlike.toml", unlikePlatform)
-	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
-	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
-		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
+	writeTestFile(t, "three.json", threeTasks)
 	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{

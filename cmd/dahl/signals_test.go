@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -131,17 +130,3 @@ func TestPrintedToNobody(t *testing.T) {
 
 // longSearch goes on for minutes after it has a plan.
 const longSearch = "plan --platform laptop --model mlp --objective energy --seed 2 --budget 1h --out cut"
-
-// TestSearchWithoutPlan: a search that ends before it has a plan writes nothing.
-func TestSearchWithoutPlan(t *testing.T) {
-	t.Chdir(t.TempDir())
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	before := listing(t)
-	if r := dahl(t, ctx, strings.Fields(longSearch)...); r.code != cli.ExitInterrupted || r.stdout != "" || r.stderr != "dahl: interrupted: context canceled\n" {
-		t.Errorf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
-	}
-	if after := listing(t); after != before {
-		t.Errorf("it left something behind:\n%s", after)
-	}
-}
