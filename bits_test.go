@@ -20,7 +20,11 @@ import (
 // type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions, also in micro-batches.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
-	for _, model := range []string{"digits-cnn", "lenet5", branching, normalised} {
+	models := []string{"digits-cnn", normalised, "lenet5", branching}
+	if testing.Short() {
+		models = models[:2]
+	}
+	for _, model := range models {
 		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, c := range []struct {
 				variant string

@@ -71,6 +71,9 @@ func simulationFiles(t *testing.T, platformName, model, policy string) map[strin
 // GOAMD64=v1 and once as built for v3, where the compiler fuses multiplications with
 // additions, and compares all files: schedule, energy, plan, figures, manifest.
 func TestSimulateWritesTheSameFilesAtEveryLevel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the command twice, 30 s")
+	}
 	dir := t.TempDir()
 	v1 := buildCommand(t, dir, "v1")
 	second := v1
