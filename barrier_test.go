@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -18,11 +19,8 @@ import (
 // another split in every layer, of which none divides its extent.
 func splitDifferently(t testing.TB) *dag.Graph {
 	t.Helper()
-	m, err := nn.New("split", []int{2, 11, 13}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
+	m := must.Get(nn.New("split", []int{2, 11, 13}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
+	g := must.Get(m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input":    {Forward: dag.Cut{Samples: 5}},
 		"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
 		"relu1":    {Forward: dag.Cut{Samples: 2, Outputs: 3}},
@@ -30,10 +28,7 @@ func splitDifferently(t testing.TB) *dag.Graph {
 		"flatten1": {Forward: dag.Cut{Samples: 7}},
 		"fc1":      {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Samples: 5, Outputs: 3}},
 		"loss":     {Forward: dag.Cut{Samples: 5}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))(t)
 	return g
 }
 
@@ -192,11 +187,7 @@ func withBarriers(t testing.TB, g *dag.Graph) *dag.Graph {
 			barrier, waiting = []dag.TaskID{b.Task(point)}, nil
 		}
 	}
-	barred, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return barred
+	return must.Get(b.Build())(t)
 }
 
 // byLayer sorts the tasks by layer and direction, in the order in which these
@@ -277,9 +268,6 @@ func BenchmarkBarrier(b *testing.B) {
 
 func makespanSeconds(b *testing.B, g *dag.Graph, p *platform.Platform, policy string, steps int) float64 {
 	b.Helper()
-	s, err := simulate.Run(context.Background(), decided(b, program(g), how{platform: p, policy: policy}), 0, steps, simulate.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(simulate.Run(context.Background(), decided(b, program(g), how{platform: p, policy: policy}), 0, steps, simulate.Options{}))(b)
 	return s.Makespan.Seconds()
 }

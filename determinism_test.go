@@ -18,6 +18,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -50,18 +51,13 @@ func simulationFiles(t *testing.T, platformName, model, policy string) map[strin
 	g := trainingStep(t, model, 23, p)
 	d := decided(t, program(g), how{platform: p, policy: policy})
 	s := simulated(t, d, 0, 3)
-	report, err := energy.FromSchedule(s, d.Problem(0, 3, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(energy.FromSchedule(s, d.Problem(0, 3, false)))(t)
 	plans := []*schedule.Plan{schedule.PlanFrom(s, policy, g)}
 	plan := decided(t, program(g), how{platform: p, plans: plans}).Graphs[0].Plan
 	files := map[string][]byte{}
 	note := func(name string, write func(*bytes.Buffer) error) {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&b))
 		files[name] = b.Bytes()
 	}
 	note("graph", func(b *bytes.Buffer) error { return g.WriteJSON(b) })
@@ -75,6 +71,9 @@ func simulationFiles(t *testing.T, platformName, model, policy string) map[strin
 // GOAMD64=v1 and once as built for v3, where the compiler fuses multiplications with
 // additions, and compares all files: schedule, energy, plan, figures, manifest.
 func TestSimulateWritesTheSameFilesAtEveryLevel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the command twice, 30 s")
+	}
 	dir := t.TempDir()
 	v1 := buildCommand(t, dir, "v1")
 	second := v1
@@ -128,7 +127,7 @@ func buildCommand(t *testing.T, dir, level string) string {
 func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -136,10 +135,7 @@ func readTree(t *testing.T, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		files[name] = string(data)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -205,11 +201,7 @@ func inAnotherOrder(t *testing.T, g *dag.Graph, seed uint64) *dag.Graph {
 			}
 		}
 	}
-	other, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other
+	return must.Get(b.Build())(t)
 }
 
 // spansByName simulates a graph and writes its schedule with names for indices.

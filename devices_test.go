@@ -117,6 +117,9 @@ func TestSplitsOverDevices(t *testing.T) {
 		{"digits-cnn", dag.Float32, nn.DefaultAdamW(), 1, nn.Loss{LabelSmoothing: 0.125}, 0.5}, {"digits-cnn", dag.Float64, nil, 1, nn.Loss{Name: "mse"}, 0.25},
 		{branching, dag.Float64, adam, 1, nn.Loss{}, 0}, {branching, dag.Float32, nil, 1, nn.Loss{}, 0},
 	} {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		n := newNetwork(t, c.model, c.dtype, c.epochs)
 		n.optimizer, n.model.Defaults.Loss, n.model.Defaults.ClipNorm = c.optimizer, c.loss, c.clip
 		n.lower(t, []dag.Lowering{fixtureLowering(), n.mixedLowering()}[i%2])

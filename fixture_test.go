@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
@@ -89,9 +90,7 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 		limit int
 		to    **nn.Dataset
 	}{{nn.Train, fixtureTrain, &n.train}, {nn.Test, fixtureTest, &n.test}} {
-		if *split.to, err = nn.OpenData(source, nn.DataOptions{Split: split.name, Limit: split.limit}); err != nil {
-			t.Fatal(err)
-		}
+		*split.to = must.Get(nn.OpenData(source, nn.DataOptions{Split: split.name, Limit: split.limit}))(t)
 	}
 	n.lower(t, fixtureLowering())
 	return n
@@ -134,13 +133,9 @@ func normalisedNetwork() (*nn.Model, error) {
 
 func (n *network) lower(t testing.TB, l dag.Lowering) {
 	t.Helper()
-	var err error
 	n.lowering = l
-	n.prog, err = nn.NewProgram(n.model, nn.ProgramOptions{Batch: fixtureBatch, TrainSamples: n.train.Len(), TestSamples: n.test.Len(),
-		Epochs: n.epochs, Type: n.dtype, Lowering: l, Optimizer: n.optimizer, Divisor: n.train.Divisor})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n.prog = must.Get(nn.NewProgram(n.model, nn.ProgramOptions{Batch: fixtureBatch, TrainSamples: n.train.Len(), TestSamples: n.test.Len(),
+		Epochs: n.epochs, Type: n.dtype, Lowering: l, Optimizer: n.optimizer, Divisor: n.train.Divisor}))(t)
 }
 
 // how says by what a program is decided: by plans, or else by a policy, heft if there is
@@ -164,11 +159,7 @@ func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := priced.Decide(choice)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(priced.Decide(choice))(t)
 }
 
 // decided is a decision to simulate.
@@ -180,13 +171,8 @@ func decided(t testing.TB, prog *dag.Program, h how) *schedule.Decision {
 // simulated runs one graph in the simulator and holds the schedule to Check.
 func simulated(t testing.TB, d *schedule.Decision, graph, steps int) *schedule.Schedule {
 	t.Helper()
-	s, err := simulate.Run(context.Background(), d, graph, steps, simulate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(d.Problem(graph, steps, false)); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(simulate.Run(context.Background(), d, graph, steps, simulate.Options{}))(t)
+	must.Do(t, s.Check(d.Problem(graph, steps, false)))
 	return s
 }
 
@@ -225,14 +211,9 @@ func (n *network) execute(t testing.TB, h how) *training {
 // weights in place.
 func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 	t.Helper()
-	var err error
-	if h.platform, err = execute.Runnable(h.platform); err != nil {
-		t.Fatal(err)
-	}
+	h.platform = must.Get(execute.Runnable(h.platform))(t)
 	tr.decision = h.decide(t, tr.prog, execute.Target{Variant: h.variant, Here: true})
-	if tr.runner, err = execute.New(tr.decision, execute.Options{Hooks: hooks, Poison: h.poison}); err != nil {
-		t.Fatal(err)
-	}
+	tr.runner = must.Get(execute.New(tr.decision, execute.Options{Hooks: hooks, Poison: h.poison}))(t)
 	tr.fill()
 }
 
@@ -271,10 +252,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	if g.Name == nn.GraphTrainTail || g.Name == nn.GraphEvalTail {
 		tr.samples = tr.samples[split.Len()/fixtureBatch*fixtureBatch:]
 	}
-	s, err := tr.runner.Run(context.Background(), seg.Graph, seg.Steps, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(tr.runner.Run(context.Background(), seg.Graph, seg.Steps, true))(t)
 	problem := tr.decision.Problem(seg.Graph, seg.Steps, false)
 	if err := s.Check(problem); err != nil {
 		t.Error(err)
@@ -345,34 +323,22 @@ func machine(t testing.TB, cores int) *platform.Platform {
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores,
 			FlopsPerSec: map[string]float64{"float32": 4e9, "float64": 2e9}}},
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
 // shipped is a platform of the directory platforms.
 func shipped(t testing.TB, name string) *platform.Platform {
 	t.Helper()
-	p, err := platforms.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(platforms.Load(name))(t)
 }
 
 // trainingStep lowers a training step as the program does by default.
 func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *dag.Graph {
 	t.Helper()
-	m, err := nn.ModelByName(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := m.Lower(nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
-		Lowering: nn.DefaultLowering(m, batch, int(p.Devices[0].L2Bytes), dag.Float32)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName(model))(t)
+	g := must.Get(m.Lower(nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
+		Lowering: nn.DefaultLowering(m, batch, int(p.Devices[0].L2Bytes), dag.Float32)}))(t)
 	return g
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -39,10 +40,7 @@ func TestKindsAreSpelledOnce(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") || file == filepath.Join("platform", "kind.go") || file == filepath.Join("execute", "load.go") { // which reads /proc/stat
 				continue
 			}
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 			ast.Inspect(f, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 					text, _ := strconv.Unquote(lit.Value)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -19,14 +20,8 @@ import (
 // layer the gradient of the weight 1 and of its input 2. Everything else takes no time.
 func pipelined(t testing.TB, microBatches int) *dag.Graph {
 	t.Helper()
-	m, err := nn.New("pipeline", []int{7}, nn.Dense{Outputs: 11}, nn.Dense{Outputs: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 64, Type: dag.Float32, Train: true, Samples: 64, Lowering: dag.Lowering{MicroBatches: microBatches}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("pipeline", []int{7}, nn.Dense{Outputs: 11}, nn.Dense{Outputs: 5}))(t)
+	g := must.Get(m.Lower(nn.LowerOptions{Batch: 64, Type: dag.Float32, Train: true, Samples: 64, Lowering: dag.Lowering{MicroBatches: microBatches}}))(t)
 	takes := map[string]time.Duration{"fc1.forward": 2, "fc2.forward": 2, "loss.softmax_xent": 1, "fc2.backward.weight": 1, "fc2.backward.input": 2, "fc1.backward.weight": 4}
 	for i := range g.Tasks {
 		step, _, _ := strings.Cut(g.Tasks[i].Name, "[")

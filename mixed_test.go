@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/schedule"
 )
@@ -21,21 +22,15 @@ func mixedCuts(t testing.TB, rng *rand.Rand) *dag.Graph {
 		return nn.Conv2D{Filters: filters, Kernel: k, Dilation: upTo(2), Stride: upTo(3), Pad: rng.IntN(k)}
 	}
 	size := upTo(3)
-	m, err := nn.New("mixed", []int{2, 17, 19}, conv(3), conv(5), nn.ReLU{}, nn.MaxPool{Size: size, Stride: upTo(3), Pad: size / 2}, nn.Flatten{}, nn.Dense{Outputs: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 13, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
+	m := must.Get(nn.New("mixed", []int{2, 17, 19}, conv(3), conv(5), nn.ReLU{}, nn.MaxPool{Size: size, Stride: upTo(3), Pad: size / 2}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
+	g := must.Get(m.Lower(nn.LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 13, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input": {Forward: dag.Cut{Samples: upTo(11)}},
 		"conv1": {Forward: dag.Cut{Rows: upTo(9)}, WeightGradient: dag.Cut{Rows: upTo(9), Accumulators: upTo(3)}},
 		"conv2": {Forward: dag.Cut{Outputs: upTo(5)}, InputGradient: dag.Cut{Rows: upTo(9)}, WeightGradient: dag.Cut{Inputs: upTo(3)}},
 		"relu1": {Forward: dag.Cut{Columns: upTo(9)}},
 		"pool1": {Forward: dag.Cut{Samples: upTo(11)}},
 		"fc1":   {Forward: dag.Cut{Inputs: upTo(50)}, InputGradient: dag.Cut{Outputs: upTo(7)}, WeightGradient: dag.Cut{Samples: upTo(11)}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))(t)
 	return g
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -121,25 +122,14 @@ outputs = 10
 // the pooling, of 8.4 MB each. Convolutions cut along samples, rows or columns move halos and 40 KB of gradients only, and fc1 along outputs moves
 // half of its input of 64·2048 floats and a part of its gradient, 0.09 and 0.17 ms: in all some 2.5 ms.
 func TestMixture(t *testing.T) {
-	p, err := platform.Parse([]byte(twoGPUs), "two-gpus.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := nn.ParseModel([]byte(convThenDense), "conv-then-dense.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Parse([]byte(twoGPUs), "two-gpus.toml"))(t)
+	m := must.Get(nn.ParseModel([]byte(convThenDense), "conv-then-dense.toml"))(t)
 	n := train.Samples{Train: 64}
 	w := &train.Workload{Options: train.Options{Elsewhere: true, Batch: 64}, Model: m, Platform: p}
-	if err := w.Lower(n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Lower(n))
 	// find looks for the best plan on both GPUs. It ends when one takes less than a time.
 	find := func(enough float64, o best.Options, tiles ...tiling.Tiling) (*best.Result, *train.Space) {
-		s, err := w.Space(n, p, "", tiles...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(w.Space(n, p, "", tiles...))(t)
 		s.Devices = []string{"gpu0,gpu1"}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -148,10 +138,7 @@ func TestMixture(t *testing.T) {
 				cancel()
 			}
 		}
-		found, err := best.Find(ctx, &s.Space, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(best.Find(ctx, &s.Space, o))(t)
 		return found, s
 	}
 	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: 20_000}, Steady: true, Unproven: true}
@@ -168,10 +155,7 @@ func TestMixture(t *testing.T) {
 	if found.Value >= enough || found.Makespan >= 3221*time.Microsecond {
 		t.Errorf("the best mixture, %s, takes %v, and the best single cut %g s", found.Choice, found.Makespan, least)
 	}
-	at, err := s.At(found.Choice)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(s.At(found.Choice))(t)
 	conv, fc := at.Lowering.Layers["conv2"].Forward, at.Lowering.Layers["fc1"].Forward
 	if conv.Outputs < 32 || conv.Inputs%32 > 0 || fc.Outputs == 4096 {
 		t.Errorf("conv2 has %+v, fc1 %+v", conv, fc)

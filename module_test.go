@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"dahl/must"
 )
 
 // maxForeignLines is how long a program may be that predicts, trains, compares, and brings a
@@ -20,10 +22,7 @@ const foreignModule = "testdata/module"
 // packages export. Its own policy is simulated and executed, and the weights are those of
 // HEFT, to the last bit.
 func TestForeignModule(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(foreignModule, "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(foreignModule, "main.go")))(t)
 	if n := bytes.Count(text, []byte("\n")); n >= maxForeignLines {
 		t.Errorf("the program has %d lines, want fewer than %d", n, maxForeignLines)
 	}
@@ -71,13 +70,8 @@ func runForeign(t *testing.T, program, line string) [][]string {
 	t.Helper()
 	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
 	for from, to := range map[string]string{filepath.Join(foreignModule, "go.mod"): "go.mod", "go.sum": "go.sum"} {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(own, to), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(from))(t)
+		must.Do(t, os.WriteFile(filepath.Join(own, to), data, 0o666))
 	}
 	var out []byte
 	for _, verb := range []string{"vet", "test", "run"} {

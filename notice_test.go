@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 var update = flag.Bool("update", false, "write the notice of third parties anew")
@@ -36,10 +38,7 @@ func TestNotices(t *testing.T) {
 		}
 	}
 	// A distribution may keep Go's licence elsewhere; it is that of Go's other modules.
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 	if file := filepath.Join(strings.TrimSpace(string(root)), "LICENSE"); exists(file) {
 		text := readLicence(t, file)
 		if !slices.ContainsFunc(texts[text], func(of string) bool { return strings.HasPrefix(of, "golang.org/x/sys ") }) {
@@ -48,9 +47,7 @@ func TestNotices(t *testing.T) {
 	}
 	want := notice(t, texts)
 	if *update {
-		if err := os.WriteFile(noticeFile, want, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(noticeFile, want, 0o666))
 	}
 	if got, err := os.ReadFile(noticeFile); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the linked modules say (%v); run make update", noticeFile, err)
@@ -125,16 +122,10 @@ func (m *linkedModule) licences(t *testing.T) (files []string) {
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if e.Type().IsRegular() && licenceName.MatchString(e.Name()) {
-				file, err := filepath.Rel(m.dir, filepath.Join(dir, e.Name()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				file := must.Get(filepath.Rel(m.dir, filepath.Join(dir, e.Name())))(t)
 				files = append(files, file)
 			}
 		}
@@ -151,10 +142,7 @@ func (m *linkedModule) licences(t *testing.T) (files []string) {
 // readLicence is a text without spaces at the ends of lines.
 func readLicence(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	return strings.TrimSpace(regexp.MustCompile(`[ \t\r]+(\n|$)`).ReplaceAllString(string(text), "$1"))
 }
 

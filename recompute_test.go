@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -27,14 +28,8 @@ func recomputed(l dag.Lowering, layers ...string) dag.Lowering {
 // decidedStep is what a policy decides for one training step of a batch of 7, on one worker.
 func decidedStep(t *testing.T, layers []nn.Layer, l dag.Lowering, policy string) *schedule.Decision {
 	t.Helper()
-	m, err := nn.New("chain", []int{5}, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := nn.NewProgram(m, nn.ProgramOptions{Batch: 7, TrainSamples: 7, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("chain", []int{5}, layers...))(t)
+	prog := must.Get(nn.NewProgram(m, nn.ProgramOptions{Batch: 7, TrainSamples: 7, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}}))(t)
 	return decided(t, prog, how{platform: machine(t, 1), policy: policy})
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -215,10 +216,7 @@ func product(shape []int) int {
 // p = 1/(1+e^(-1/2)) for the first, which is the label, both p·(1-p) and |p - label| are the same for
 // both logits, so M = (1-p) + 2p(1-p)·5/2 for a bias, half of it and a quarter for weights.
 func TestMagnitudesOfOneNeuron(t *testing.T) {
-	m, err := nn.New("neuron", []int{2}, nn.Dense{Outputs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("neuron", []int{2}, nn.Dense{Outputs: 2}))(t)
 	w, b := m.Parameters()[0].Name, m.Parameters()[1].Name
 	got := gradientMagnitudes(m, map[string][]float64{w: {1, -2, -3, 4}, b: {0, 0}}, [][]float64{{0.5, 0.25}}, []int32{0})
 	p := 1 / (1 + math.Exp(-0.5))

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
@@ -28,9 +29,7 @@ func stateful(t testing.TB, after time.Duration) *platform.Platform {
 				Enter: platform.Transition{Takes: 50 * time.Microsecond}, Leave: platform.Transition{Takes: 100 * time.Microsecond, Joules: 1e-4}}}
 		}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 

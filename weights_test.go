@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -44,15 +45,10 @@ type trajectory struct {
 // smallNetwork has two convolutions of different kinds, pooling and two dense layers.
 func smallNetwork(t testing.TB, dtype dag.DType) *network {
 	t.Helper()
-	m, err := nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.MaxPool{Size: 2},
-		nn.Conv2D{Filters: 7, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{}, nn.Dense{Outputs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.MaxPool{Size: 2},
+		nn.Conv2D{Filters: 7, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{}, nn.Dense{Outputs: 10}))(t)
 	n := &network{model: m, dtype: dtype, epochs: 1, optimizer: nn.SGD{LearningRate: trajectoryRate}}
-	if n.train, err = nn.OpenData("digits", nn.DataOptions{Limit: 97}); err != nil {
-		t.Fatal(err)
-	}
+	n.train = must.Get(nn.OpenData("digits", nn.DataOptions{Limit: 97}))(t)
 	n.test = n.train
 	n.lower(t, fixtureLowering())
 	return n
@@ -183,9 +179,7 @@ func (tr *training) labels(step int) []int32 {
 func (tr *training) step(t testing.TB, step int) {
 	t.Helper()
 	tr.done = step
-	if _, err := tr.runner.Run(context.Background(), 0, 1, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tr.runner.Run(context.Background(), 0, 1, false))(t)
 }
 
 // parameters are the weights by name.
@@ -208,10 +202,7 @@ func (n *network) after(t testing.TB, h how, steps int) map[string][]float64 {
 	t.Helper()
 	tr := n.start(t, h)
 	defer tr.runner.Close()
-	s, err := tr.runner.Run(context.Background(), 0, steps, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(tr.runner.Run(context.Background(), 0, steps, true))(t)
 	if err := s.Check(tr.decision.Problem(0, steps, false)); err != nil {
 		t.Error(err)
 	}

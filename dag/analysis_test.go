@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 func parse(t *testing.T, lines string) *Graph {
 	t.Helper()
-	g, err := ParseText(strings.NewReader(lines), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(ParseText(strings.NewReader(lines), "test"))(t)
 }
 
 // diamond: a feeds b and c, which feed d; e stands alone.
@@ -135,19 +133,13 @@ func TestRefinement(t *testing.T) {
 		{{11}, {11, 1}},
 		{{}, {1}, {1, 1}},
 	} {
-		fine, err := refine(shapes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fine := must.Get(refine(shapes))(t)
 		rng := rand.New(rand.NewPCG(3, uint64(len(shapes))))
 		for range 300 {
 			shape := shapes[rng.IntN(len(shapes))]
 			box := randomBox(rng, shape)
 			var got []int
-			boxes, err := toFine(shape, fine, box)
-			if err != nil {
-				t.Fatal(err)
-			}
+			boxes := must.Get(toFine(shape, fine, box))(t)
 			for _, b := range boxes {
 				got = append(got, elements(fine, b)...)
 			}

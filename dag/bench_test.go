@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"dahl/must"
 )
 
 // BenchmarkBuildMillion builds 500 layers of 2000 tasks. A layer writes a matrix of
@@ -68,9 +70,5 @@ func buildLayers(b testing.TB, layers int) *Graph {
 		}
 		x = y
 	}
-	g, err := builder.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
-	return g
+	return must.Get(builder.Build())(b)
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestDependencesAgainstElementSets compares the derived edges with the
@@ -30,10 +32,7 @@ func TestDependencesAgainstElementSets(t *testing.T) {
 			b.Task(Task{Name: string(rune('A' + n)), Accesses: []Access{{Region{ids[v], box}, mode}}})
 			tasks = append(tasks, elementTask{elements(views[v], box), mode})
 		}
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		within, across, carried := twoSteps(tasks)
 		if g.Carried(ids[0]) != carried {
 			t.Fatalf("seed %d: carried is %v", seed, !carried)
@@ -147,10 +146,7 @@ func TestCarriedEdges(t *testing.T) {
 	f := b.Task(Task{Name: "f", Accesses: []Access{{Region{w, nil}, Read}, {Region{y, nil}, Write}}})
 	r := b.Task(Task{Name: "g", Accesses: []Access{{Region{y, nil}, Read}}})
 	u := b.Task(Task{Name: "u", Accesses: []Access{{Region{w, nil}, ReadWrite}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		what      string
 		got, want []int32

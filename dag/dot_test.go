@@ -3,17 +3,14 @@ package dag
 import (
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 func TestDOTGolden(t *testing.T) {
-	g, err := Expand(sampleGraph(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(Expand(sampleGraph(t)))(t)
 	var s strings.Builder
-	if err := g.WriteDOT(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.WriteDOT(&s))
 	golden(t, "sample.dot", s.String())
 }
 
@@ -36,9 +33,7 @@ task c
   readwrite w
 `)
 	var s strings.Builder
-	if err := g.WriteDOT(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.WriteDOT(&s))
 	for _, want := range []string{
 		`t1 [label="say \"b\"" fillcolor=`,
 		`t0 -> t1 [label="y\nx"]`,

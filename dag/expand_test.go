@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // reduction of n contributors into g of shape 3×7 with accs accumulators, each
@@ -23,11 +25,7 @@ func reduceGraph(t *testing.T, n, accs int, box Box) *Graph {
 		}})
 	}
 	b.Task(Task{Name: "use", Accesses: []Access{{Region{g, nil}, Read}}})
-	graph, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return graph
+	return must.Get(b.Build())(t)
 }
 
 // symbols runs a graph with strings for numbers: a contributor adds its name, an
@@ -78,10 +76,7 @@ func TestExpandOrderOfSums(t *testing.T) {
 		{5, 7, "c0+(c1)+(c2+(c3))+(c4)"},
 		{7, 5, "c0+c1+(c2)+(c3+c4+(c5))+(c6)"},
 	} {
-		g, err := Expand(reduceGraph(t, c.n, c.accs, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(Expand(reduceGraph(t, c.n, c.accs, nil)))(t)
 		if got := symbols(t, g); got != c.want {
 			t.Errorf("%d contributors, %d accumulators: %s, want %s", c.n, c.accs, got, c.want)
 		}
@@ -89,10 +84,7 @@ func TestExpandOrderOfSums(t *testing.T) {
 }
 
 func TestExpandMergeTasks(t *testing.T) {
-	g, err := Expand(reduceGraph(t, 5, 3, Box{{0, 2}, {0, 7}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(Expand(reduceGraph(t, 5, 3, Box{{0, 2}, {0, 7}})))(t)
 	var names []string
 	for _, task := range g.Tasks {
 		names = append(names, task.Name)
@@ -147,13 +139,8 @@ func TestExpandTwoRegionsOfOneTask(t *testing.T) {
 	b.Task(Task{Name: "a", Shape: "2x3;2", MovedBytes: 64, Accesses: []Access{{Region{dw, nil}, Reduce}, {Region{db, nil}, Reduce}}})
 	b.Task(Task{Name: "b", Accesses: []Access{{Region{flat, nil}, Reduce}, {Region{db, nil}, Reduce}}})
 	b.Task(Task{Name: "end", After: []TaskID{1}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g, err = Expand(g); err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	g = must.Get(Expand(g))(t)
 	// a wrote dw and db (24 and 8 bytes), which it was said to read as well.
 	want := `graph pair
 buffer dw float32 [2,3] activation
@@ -188,9 +175,7 @@ task end
 func text(t *testing.T, g *Graph) string {
 	t.Helper()
 	var s strings.Builder
-	if err := g.WriteText(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.WriteText(&s))
 	return s.String()
 }
 
@@ -238,10 +223,7 @@ func TestExpandAccumulatorNameTaken(t *testing.T) {
 	for i := range 2 {
 		b.Task(Task{Name: fmt.Sprintf("t%d", i), Accesses: []Access{{Region{g, nil}, Reduce}}})
 	}
-	graph, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(b.Build())(t)
 	if _, err := Expand(graph); err == nil || !strings.Contains(err.Error(), `"g.acc1" has the name`) {
 		t.Errorf("error %v", err)
 	}
@@ -266,17 +248,9 @@ func TestExpandRandomTiles(t *testing.T) {
 			b.Task(Task{Name: name, Accesses: []Access{{Region{g, Box{boxes[k], {0, 3}}}, Reduce}}})
 			want[k][name]++
 		}
-		before, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := Expand(before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := after.Check(); err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(b.Build())(t)
+		after := must.Get(Expand(before))(t)
+		must.Do(t, after.Check())
 		for k, r := range boxes {
 			if got := tokens(after, r, 0); !maps.Equal(got, want[k]) {
 				t.Fatalf("seed %d: tile %v holds %v, want %v", seed, r, got, want[k])
@@ -322,7 +296,7 @@ func tokens(g *Graph, tile Range, buffer BufferID) map[string]int {
 // TestExpandCosts: merge tasks take the costs that the graph gives the operation
 // add, as a graph file without models needs.
 func TestExpandCosts(t *testing.T) {
-	g, err := Expand(parse(t, `graph g
+	g := must.Get(Expand(parse(t, `graph g
 buffer g float32 [7] gradient accumulators=2
 costs add cpu=13
 task a
@@ -331,10 +305,7 @@ task a
 task b
   reduce g
   costs cpu=5
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	id, ok := g.TaskByName("g.merge.0+1")
 	if !ok || !slices.Equal(g.Tasks[id].Costs, []Cost{{Key: "cpu", Ns: 13}}) {
 		t.Errorf("merge task %v has costs %v", ok, g.Tasks[id].Costs)

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 func jsonText(t *testing.T, g *Graph) string {
 	t.Helper()
 	var s strings.Builder
-	if err := g.WriteJSON(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.WriteJSON(&s))
 	return s.String()
 }
 
@@ -70,7 +70,7 @@ task d
   labels layer=l microbatch=2
   costs cpu=7,3 gpu=8,3
 `
-	g, err := ReadJSON(strings.NewReader(`{
+	g := must.Get(ReadJSON(strings.NewReader(`{
 	  "tasks": [
 	    {"name": "a", "ns": 5, "joules": 0.5, "writes": ["x"]},
 	    {"name": "b", "ns": {"cpu": 7, "cuda/f32@1GHz": 3}, "joules": {"cpu": 2}, "reads": ["x"], "reduces": ["w[0:4,:]"], "after": ["a"]},
@@ -85,10 +85,7 @@ task d
 	    {"name": "y", "bytes": 3, "copies": 8}
 	  ],
 	  "format": "dahl-graph 1"
-	}`), "hand.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`), "hand.json"))(t)
 	if got := text(t, g); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -211,9 +208,7 @@ func FuzzReadJSON(f *testing.F) {
 		f.Add(c.file)
 	}
 	var s strings.Builder
-	if err := sampleGraph(f).WriteJSON(&s); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, sampleGraph(f).WriteJSON(&s))
 	f.Add(s.String())
 	f.Add(s.String()[:s.Len()/2])
 	f.Fuzz(func(t *testing.T, in string) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestAtomBoxes: over random boxes of a storage and its views, the boxes of the atoms
@@ -26,10 +28,7 @@ func TestAtomBoxes(t *testing.T) {
 			v := rng.IntN(len(views))
 			b.Task(Task{Name: string(rune('A' + n)), Accesses: []Access{{Region{ids[v], randomBox(rng, views[v])}, Read}}})
 		}
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		for task := range g.Tasks {
 			a := g.Tasks[task].Accesses[0]
 			want := map[int]bool{}
@@ -70,10 +69,7 @@ func TestAtomBoxesMerge(t *testing.T) {
 	a := b.Buffer(Buffer{Name: "a", Shape: []int{1, 5, 7}, Type: Float32})
 	middle := b.Task(Task{Name: "middle", Accesses: []Access{{Region{a, Box{{0, 1}, {1, 3}, {2, 5}}}, Write}}})
 	whole := b.Task(Task{Name: "whole", Accesses: []Access{{Region{a, nil}, Read}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	hole := g.Atoms(middle, 0)[0]
 	var ring []int32
 	for _, atom := range g.Atoms(whole, 0) {

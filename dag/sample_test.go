@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dahl/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -16,14 +18,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o666))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("%s differs; run with -update and read the difference. Got\n%s", path, got)
 	}
@@ -87,11 +84,7 @@ func sampleGraph(t testing.TB) *Graph {
 	}
 	last := b.Task(Task{Name: "sgd", Op: "sgd", Type: Float32, Labels: Labels{Layer: "fc", Phase: "update"}, Accesses: []Access{{Region{fw, nil}, ReadWrite}, {Region{dw, nil}, Read}}})
 	b.Task(Task{Name: `say "done"`, After: []TaskID{0, last}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // randomGraph has everything a graph can have, with awkward names.

@@ -3,6 +3,8 @@ package dag
 import (
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 func TestTextGolden(t *testing.T) {
@@ -152,9 +154,7 @@ func FuzzParseText(f *testing.F) {
 		f.Add(c.text)
 	}
 	var s strings.Builder
-	if err := sampleGraph(f).WriteText(&s); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, sampleGraph(f).WriteText(&s))
 	f.Add(s.String())
 	f.Add(s.String()[:s.Len()/2])
 	f.Fuzz(func(t *testing.T, in string) {

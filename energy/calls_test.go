@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dahl/must"
 )
 
 // testBench is a machine in the virtual time of a synctest bubble, in steps of a millisecond: it
@@ -90,14 +92,10 @@ func TestMeasureCalls(t *testing.T) {
 		var got CallEnergy
 		synctest.Test(t, func(t *testing.T) {
 			b := &testBench{begin: time.Now(), update: c.update, idleWatts: 20, driftPerSec: c.drift, callWatts: 130}
-			var err error
-			got, err = MeasureCalls(t.Context(), b, Repeat{Busy: 5 * time.Second, Idle: 2 * time.Second, Every: 20 * time.Millisecond}, func() (int, error) {
+			got = must.Get(MeasureCalls(t.Context(), b, Repeat{Busy: 5 * time.Second, Idle: 2 * time.Second, Every: 20 * time.Millisecond}, func() (int, error) {
 				b.call(3 * 7 * time.Millisecond)
 				return 3, nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		})
 		off := math.Abs(got.Joules - want)
 		if off > got.ErrorJoules+1e-12 || got.ErrorJoules > c.atMostJ {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -21,10 +22,7 @@ func TestCapsAndGreatestPower(t *testing.T) {
 		for i := range c.copies {
 			s.Transfers = append(s.Transfers[:i], schedule.Transfer{From: 0, To: 1, For: 1, Bytes: 1e9, Start: 5 * seconds, End: 6 * seconds})
 		}
-		r, err := FromSchedule(s, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(s, prob))(t)
 		if want := []Cap{{"the machine", 330, c.machine}, {"cpu", 20, 18}, {"gpu", 300, 250}}; !slices.Equal(r.Caps, want) {
 			t.Errorf("with %d more copies: %v, want %v", c.copies, r.Caps, want)
 		}

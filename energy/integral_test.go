@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dahl/must"
 )
 
 // integrate reads a power every h from 0 to end and returns the joules.
@@ -16,9 +18,7 @@ func integrate(t *testing.T, power func(time.Duration) float64, h, end time.Dura
 		m := &powerMeter{watts: func() (float64, error) { return power(time.Since(begin)), nil }}
 		for ; time.Since(begin) <= end; time.Sleep(h) {
 			uj := []uint64{0}
-			if err := m.Read(uj); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Read(uj))
 			joules = float64(uj[0]) / 1e6
 		}
 	})

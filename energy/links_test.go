@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -75,17 +76,11 @@ func TestLinkPower(t *testing.T) {
 		p := mustParse(t, strings.NewReplacer("SHARING", c.sharing, "ROUTE", c.route).Replace(oneLink))
 		s := &schedule.Schedule{Makespan: 10 * seconds, Transfers: c.moves}
 		prob := &schedule.Problem{Graph: mustBuild(t, dag.Task{Name: "A", Op: "o"}), Platform: p}
-		r, err := FromSchedule(s, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(s, prob))(t)
 		if want := (Causes{Idle: 10, Transfer: c.joules}); !near(r.Causes.Idle, want.Idle) || !near(r.Causes.Transfer, want.Transfer) || !near(r.ByLink[0].Joules, 10+c.joules) {
 			t.Errorf("%s: %+v, want %+v", c.words, r.Causes, want)
 		}
-		traces, err := Traces(s, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		traces := must.Get(Traces(s, prob))(t)
 		got := traces[2].Samples
 		same := len(got) == len(c.trace)
 		for i := range min(len(got), len(c.trace)) {
@@ -107,10 +102,7 @@ func TestSimGridLinkEnergy(t *testing.T) {
 	var got []float64
 	for _, bytes := range []int64{25_000, 50_000_000} {
 		end := 10*seconds + prob.Platform.RouteTime(0, 1, bytes)
-		r, err := FromSchedule(&schedule.Schedule{Makespan: end, Transfers: []schedule.Transfer{{To: 1, Bytes: bytes, Start: 10 * seconds, End: end}}}, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(&schedule.Schedule{Makespan: end, Transfers: []schedule.Transfer{{To: 1, Bytes: bytes, Start: 10 * seconds, End: end}}}, prob))(t)
 		got = append(got, r.ByLink[0].Joules)
 	}
 	if want := []float64{10.75, 1510}; !reflect.DeepEqual(got, want) {

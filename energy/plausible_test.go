@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dahl/must"
 )
 
 // tree is a meter whose counters are functions of the time since it was made.
@@ -138,10 +140,7 @@ func TestTwinBoards(t *testing.T) {
 			}
 			r := Record([]Metered{board("gpu0"), board("gpu1")})
 			time.Sleep(time.Second)
-			readings, err := r.Stop()
-			if err != nil {
-				t.Fatal(err)
-			}
+			readings := must.Get(r.Stop())(t)
 			var got []string
 			for _, of := range readings {
 				got = append(got, fmt.Sprintf("%s %g J", of.Of, of.Joules))

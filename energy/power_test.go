@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -45,9 +46,7 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 	for l := range p.Links {
 		p.Links[l].Sharing = platform.Sharing(r.IntN(3))
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	const end = 60
 	times := func() (a, b time.Duration) {
 		a, b = time.Duration(r.IntN(end)), time.Duration(r.IntN(end))
@@ -238,10 +237,7 @@ func slowWatts(s *schedule.Schedule, prob *schedule.Problem, at time.Duration) [
 func TestJoulesAddUp(t *testing.T) {
 	for seed := range uint64(300) {
 		s, prob := randomRun(t, rand.New(rand.NewPCG(seed, 7)))
-		r, err := FromSchedule(s, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(s, prob))(t)
 		slow, byConsumer := 0.0, make([]float64, 1+len(r.ByDevice)+len(r.ByLink))
 		for at := range s.Makespan {
 			for i, watts := range slowWatts(s, prob, at) {

@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // zone writes one counter of a powercap tree.
 func zone(t *testing.T, root, dir, name, energyUj, rangeUj string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	for file, text := range map[string]string{"name": name, "energy_uj": energyUj, "max_energy_range_uj": rangeUj} {
-		if err := os.WriteFile(filepath.Join(root, dir, file), []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(root, dir, file), []byte(text+"\n"), 0o644))
 	}
 }
 
@@ -32,9 +30,7 @@ func twoPackages(t *testing.T) string {
 	zone(t, root, "intel-rapl:0:0", "core", "not read", "not read")
 	zone(t, root, "intel-rapl:2", "psys", "not read", "not read")
 	zone(t, root, "intel-rapl-mmio:0", "package-0", "not read", "not read")
-	if err := os.Mkdir(filepath.Join(root, "intel-rapl"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(root, "intel-rapl"), 0o755))
 	return root
 }
 
@@ -43,10 +39,7 @@ func twoPackages(t *testing.T) string {
 // 0.5 J to 0.25 J: 9.749999 J more.
 func TestRAPLCountsAndWraps(t *testing.T) {
 	root := twoPackages(t)
-	m, err := OpenRAPL(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenRAPL(root))(t)
 	defer m.Close()
 	w := newWatched("", m)
 	s := &sampler{meters: []*watched{w}}
@@ -54,9 +47,7 @@ func TestRAPLCountsAndWraps(t *testing.T) {
 	read := func(want float64) {
 		t.Helper()
 		at = at.Add(100 * time.Millisecond)
-		if err := m.Read(w.shown); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Read(w.shown))
 		for i, t := range w.tallies {
 			t.add(at, w.shown[i])
 		}
@@ -91,14 +82,9 @@ func TestDesignedPower(t *testing.T) {
 	} {
 		root := twoPackages(t)
 		for file, text := range c.files {
-			if err := os.WriteFile(filepath.Join(root, "intel-rapl:0", file), []byte(text+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(root, "intel-rapl:0", file), []byte(text+"\n"), 0o644))
 		}
-		m, err := OpenRAPL(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(OpenRAPL(root))(t)
 		if got := m.Counters()[0]; got.TDPWatts != c.want || got.TDPFrom != c.from {
 			t.Errorf("%v: %+v, want %g W from %s", c.files, got, c.want, c.from)
 		}
@@ -120,13 +106,8 @@ func TestRAPLErrors(t *testing.T) {
 		}
 	}
 	root := twoPackages(t)
-	m, err := OpenRAPL(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(root, "intel-rapl:0")); err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenRAPL(root))(t)
+	must.Do(t, os.RemoveAll(filepath.Join(root, "intel-rapl:0")))
 	if err := m.Read([]uint64{0, 0}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a counter that went away: %v", err)
 	}

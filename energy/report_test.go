@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -19,11 +20,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), 
 
 func mustParse(t testing.TB, src string) *platform.Platform {
 	t.Helper()
-	p, err := platform.Parse([]byte(src), "test.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(platform.Parse([]byte(src), "test.toml"))(t)
 }
 
 func mustBuild(t testing.TB, tasks ...dag.Task) *dag.Graph {
@@ -33,11 +30,7 @@ func mustBuild(t testing.TB, tasks ...dag.Task) *dag.Graph {
 	for _, task := range tasks {
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 const twoDevices = `
@@ -102,10 +95,7 @@ func handExample(t testing.TB) (*schedule.Schedule, *schedule.Problem) {
 func TestHandExample(t *testing.T) {
 	s, prob := handExample(t)
 	s.Steps = 1
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(FromSchedule(s, prob))(t)
 	want := &Report{
 		Steps: 1, TotalJoules: 1369, Basis: Modelled, MakespanSeconds: 10, MeanWatts: 136.9,
 		Causes: Causes{Idle: 168, Busy: 849, Transfer: 2, Host: 350},
@@ -139,10 +129,7 @@ func TestTransferBeyondTheRun(t *testing.T) {
 		want       float64
 	}{{8 * seconds, 13 * seconds, 0.8}, {9 * seconds, 10 * seconds, 2}, {10 * seconds, 11 * seconds, 0}, {12 * seconds, 13 * seconds, 0}} {
 		s.Transfers[0].Start, s.Transfers[0].End = c.start, c.end
-		r, err := FromSchedule(s, prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(s, prob))(t)
 		if !near(r.TotalJoules, without+c.want) || !near(r.Causes.Transfer, c.want) {
 			t.Errorf("from %v to %v: %g J, of which %g moving; want %g and %g", c.start, c.end, r.TotalJoules, r.Causes.Transfer, without+c.want, c.want)
 		}
@@ -159,10 +146,7 @@ func TestPowerOfHandExample(t *testing.T) {
 	if got := totalPower(s, prob); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	traces, err := Traces(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	traces := must.Get(Traces(s, prob))(t)
 	wantTraces := []PowerTrace{
 		{"host", []PowerSample{{0, 35}}},
 		{"cpu", []PowerSample{{0, 11}, {3 * seconds, 18}, {4 * seconds, 11}}},
@@ -182,10 +166,7 @@ func TestCallJoules(t *testing.T) {
 		return []schedule.Cost{{Duration: 7 * seconds, Joules: joules, Source: schedule.FromMeasured}, {Duration: 3 * seconds}}
 	}
 	prob.Costs = &schedule.Costs{Class: []int32{0, 0, 1}, ByClass: [][]schedule.Cost{cpuOnly(0), cpuOnly(21)}}
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(FromSchedule(s, prob))(t)
 	if !near(r.TotalJoules, 1341) || !near(r.ByPhase[1].Joules, 35) || !near(r.ByDevice[0].Joules, 89) || !near(r.Causes.Idle, 168) {
 		t.Errorf("got %+v", r)
 	}
@@ -253,13 +234,8 @@ func TestSimGridHostEnergy(t *testing.T) {
 	// piece runs 1e8 flop on host 1 after a pause, if at all, and adds up.
 	piece := func(host1, host2 string, pause time.Duration, exec bool, after time.Duration) {
 		t.Helper()
-		p, err := base.WithClock("host1", host1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, err = p.WithClock("host2", host2); err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(base.WithClock("host1", host1))(t)
+		p = must.Get(p.WithClock("host2", host2))(t)
 		s := &schedule.Schedule{Makespan: pause + after}
 		if exec {
 			e, ok := p.Estimate(platform.Query{Op: "exec", Type: "float64", Flops: 1e8})
@@ -269,10 +245,7 @@ func TestSimGridHostEnergy(t *testing.T) {
 			s.Spans = []schedule.Span{{Start: pause, End: pause + e.Duration}}
 			s.Makespan += e.Duration
 		}
-		r, err := FromSchedule(s, &schedule.Problem{Graph: g, Platform: p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(FromSchedule(s, &schedule.Problem{Graph: g, Platform: p}))(t)
 		for d := range joules {
 			joules[d] += r.ByDevice[d].Joules
 		}
@@ -304,10 +277,7 @@ func TestMissingPowersAreUnavailable(t *testing.T) {
 	src := strings.Replace(twoDevices, `power = { idle = "20 W", busy = "250 W", source = "measured" }`, "", 1)
 	src = strings.Replace(src, `host_power = "35 W"`, "", 1)
 	prob.Platform = mustParse(t, src)
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(FromSchedule(s, prob))(t)
 	if r.Basis != Unavailable || !reflect.DeepEqual(r.Missing, []string{"host", "gpu"}) {
 		t.Errorf("the total is %s, missing %v", r.Basis, r.Missing)
 	}
@@ -319,14 +289,8 @@ func TestMissingPowersAreUnavailable(t *testing.T) {
 
 func TestReportJSON(t *testing.T) {
 	s, prob := handExample(t)
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(FromSchedule(s, prob))(t)
+	text := must.Get(json.Marshal(r))(t)
 	var back Report
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(&back, r) {
 		t.Errorf("read back: %+v, %v", back, err)
@@ -400,10 +364,7 @@ func TestGrounds(t *testing.T) {
 // device is, or is not to be compared, or counted nothing, is only noted.
 func TestAddReadings(t *testing.T) {
 	s, prob := handExample(t)
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(FromSchedule(s, prob))(t)
 	readings := []Reading{
 		{Of: ProcessorsMeter, Meter: "RAPL", Joules: 200, Seconds: 20}, {Of: "gpu", Meter: "NVML", Joules: 500, Seconds: 5},
 		{Of: "fan", Meter: "NVML", Joules: 1, Seconds: 1}, {Of: "gpu", Meter: "NVML", Seconds: 1}}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestPackageSensor reads two packages at 47 and 61.5 degrees beside a sensor of something else.
@@ -14,13 +16,9 @@ func TestPackageSensor(t *testing.T) {
 	}
 	zone := func(name, kind, temp string) {
 		dir := filepath.Join(root, name)
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o777))
 		for file, text := range map[string]string{"type": kind, "temp": temp} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text+"\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text+"\n"), 0o666))
 		}
 	}
 	zone("thermal_zone0", "acpitz", "99000")

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // outputs are what the examples print. Measured numbers are whatever they are.
@@ -25,14 +27,8 @@ func TestExamples(t *testing.T) {
 	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
 		t.Fatalf("go vet: %v\n%s", err, out)
 	}
-	list, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadFile("README.md"))(t)
+	entries := must.Get(os.ReadDir("."))(t)
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(e.Name(), "main.go")); err != nil { // the tutorial is followed by a test of cmd/dahl
 			continue

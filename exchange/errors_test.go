@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // mistakes are files with one mistake, after the name of the format, and what is said of it.
@@ -119,10 +121,7 @@ func TestUnknown(t *testing.T) {
 // fuzz reads whatever comes in one format. What is read is a graph that keeps its invariants and
 // survives its file.
 func fuzz(f *testing.F, format string) {
-	of, err := FormatByName(format)
-	if err != nil {
-		f.Fatal(err)
-	}
+	of := must.Get(FormatByName(format))(f)
 	for _, c := range cases {
 		if shown, err := FormatOf(c.file, []byte(c.text)); err == nil && shown.Name == format {
 			f.Add([]byte(c.text))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // stgPlain is in the form of the Standard Task Graph Set: two tasks between two dummies, which the
@@ -141,13 +142,8 @@ func TestRead(t *testing.T) {
 func checkGraph(t *testing.T, g *dag.Graph) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := g.WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	again, err := dag.ReadJSON(&text, "again.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.WriteJSON(&text))
+	again := must.Get(dag.ReadJSON(&text, "again.json"))(t)
 	if err := again.Check(); err != nil || again.Hash() != g.Hash() {
 		t.Errorf("a graph file with hash %s of a graph with hash %s: %v", again.Hash(), g.Hash(), err)
 	}
@@ -198,18 +194,9 @@ func describe(g *dag.Graph) string {
 // TestDAGGEN compares a real file with what regular expressions find in it.
 func TestDAGGEN(t *testing.T) {
 	const file = "testdata/dslab/daggen-100-0.5-0.9-0.10-2.dot"
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of, err := FormatOf(file, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, _, err := of.Read(src, file, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(file))(t)
+	of := must.Get(FormatOf(file, src))(t)
+	g, _ := must.Get2(of.Read(src, file, 0))(t)
 	nodes := regexp.MustCompile(`(?m)^  (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	edges := regexp.MustCompile(`(?m)^  (\w+) -> (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	if len(nodes) != 102 || len(nodes) != g.NumTasks() {
@@ -242,11 +229,7 @@ func TestDAGGEN(t *testing.T) {
 
 func parse(t *testing.T, text []byte) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(strconv.ParseFloat(string(text), 64))(t)
 }
 
 func taskNamed(t *testing.T, g *dag.Graph, name string) dag.TaskID {
@@ -270,14 +253,8 @@ func TestOrder(t *testing.T) {
 		fmt.Fprintf(&text, "%d 1 1 %d\n", id, id-1)
 	}
 	text.WriteString("0 1 0\n")
-	of, err := FormatByName("stg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, _, err := of.Read([]byte(text.String()), "chain", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := must.Get(FormatByName("stg"))(t)
+	g, _ := must.Get2(of.Read([]byte(text.String()), "chain", 0))(t)
 	if first, last := g.Tasks[0].Name, g.Tasks[tasks-1].Name; first != "T0" || last != "T99999" {
 		t.Errorf("the first task is %s, the last %s", first, last)
 	}

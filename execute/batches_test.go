@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -45,9 +46,7 @@ func TestCut(t *testing.T) {
 func unrecorded(t *testing.T, r *Runner, steps int) string {
 	t.Helper()
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
-		if _, err := r.Run(context.Background(), run[0], run[1], false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Run(context.Background(), run[0], run[1], false))(t)
 	}
 	return weights(r)
 }
@@ -115,9 +114,7 @@ func TestCallsOfAStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		*counted = countedDriver{emulated: counted.emulated}
-		if _, err := r.Run(context.Background(), 0, steps, record); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Run(context.Background(), 0, steps, record))(t)
 		return *counted
 	}
 	n, moves := r.Issue(0), len(r.graphs[0].enter)+len(r.graphs[0].leave)

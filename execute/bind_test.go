@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -25,10 +26,7 @@ func TestOffers(t *testing.T) {
 	kernels.Add(b, dag.Task{Name: "conv", Op: "conv2d.nhwc", Type: dag.Float32,
 		Params:   []dag.Param{{Name: "stride", Value: 1}, {Name: "top", Value: 1}, {Name: "left", Value: 1}, {Name: "relu", Value: 0}},
 		Accesses: []dag.Access{y, buffer("x", 2, 7, 11, 3), buffer("w", 3, 3, 3, 5)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	k, _ := operation("conv2d.nhwc")
 	bytes, greatest := map[string]int64{}, int64(0)
 	for _, o := range (Target{}).Offers(g, 0, "cpu")[1:] {
@@ -71,10 +69,7 @@ func TestOffersOfPoints(t *testing.T) {
 	}
 	b := dag.NewBuilder("unknown")
 	b.Task(dag.Task{Name: "a", Op: "fold"})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	if got := (Target{Variant: "ref"}).Offers(g, 0, "cuda"); !slices.Equal(got, []schedule.Offer{{}}) {
 		t.Errorf("fold: %v", got)
 	}

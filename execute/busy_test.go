@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // TestBusy: each device has been busy for as long as the spans of its units in two recorded runs
@@ -14,10 +16,7 @@ func TestBusy(t *testing.T) {
 	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Options: Options{Hooks: testHooks(nil)}, Plans: spreadPlans(prog, 3, bySamples(3))})
 	want := make([]time.Duration, 3)
 	for range 2 {
-		s, err := r.Run(context.Background(), 0, 5, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Run(context.Background(), 0, 5, true))(t)
 		for _, span := range s.Spans {
 			want[r.platform.Workers[span.Worker].Device] += span.End - span.Start
 		}

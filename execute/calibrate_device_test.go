@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -17,10 +18,7 @@ func TestCalibrateEmulated(t *testing.T) {
 	p := node(t, 1, 2)
 	before := *copyOf(p)
 	g := trainGraph(t)
-	c, err := Calibrate(context.Background(), []*dag.Graph{g}, CalibrateOptions{Platform: p, Variants: []string{"ref"}, MaxTime: 30 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(context.Background(), []*dag.Graph{g}, CalibrateOptions{Platform: p, Variants: []string{"ref"}, MaxTime: 30 * time.Millisecond}))(t)
 	if len(c.Devices) != 2 {
 		t.Fatalf("%d devices were measured, want both GPUs", len(c.Devices))
 	}
@@ -52,9 +50,7 @@ func TestPairOf(t *testing.T) {
 		d.AtClock, d.UnitClocks, d.Switch = 1, true, platform.Transition{Takes: time.Millisecond, Joules: 1}
 		d.Sleeps = []platform.SleepState{{Name: "deep", Watts: 1, After: time.Millisecond}}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	pair, err := pairOf(p, 1)
 	if err != nil || len(pair.Workers) != 2 || pair.HasStates() || len(pair.Devices[0].Clocks)+len(pair.Devices[1].Clocks) > 0 {
 		t.Errorf("%v, %+v; want one core and one GPU that never change", err, pair)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -58,10 +59,7 @@ func TestCalibrateEnergy(t *testing.T) {
 		}
 		return CallEnergy{Joules: 18e-6, Seconds: 1e-6, Watts: 30, IdleWatts: 12}, device == "gpu0", err
 	}
-	c, err := Calibrate(context.Background(), []*dag.Graph{trainGraph(t)}, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(context.Background(), []*dag.Graph{trainGraph(t)}, opt))(t)
 	d, other := c.Platform.Devices[1], c.Platform.Devices[2]
 	if d.IdleWatts != 12 || d.Busy.UnitWatts != 30 || d.PowerSource != platform.Measured {
 		t.Errorf("gpu0: idle %g W, busy %+v, %s", d.IdleWatts, d.Busy, d.PowerSource)

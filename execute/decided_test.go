@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -50,9 +51,5 @@ func newOn(prog *dag.Program, h how) (*Runner, error) {
 // priced are the costs of a program on a platform.
 func priced(t testing.TB, prog *dag.Program, p *platform.Platform, target Target) *schedule.Priced {
 	t.Helper()
-	c, err := schedule.Price(prog, p, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(schedule.Price(prog, p, target))(t)
 }

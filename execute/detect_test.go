@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -40,12 +41,8 @@ func TestTopologyOfAFakeMachine(t *testing.T) {
 	root := t.TempDir()
 	write := func(text string, path ...string) {
 		name := filepath.Join(append([]string{root}, path...)...)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for cpu, siblings := range map[string]string{"cpu0": "0,2\n", "cpu2": "0,2\n", "cpu1": "1,3\n", "cpu3": "1,3\n"} {
 		write(siblings, cpu, "topology", "thread_siblings_list")
@@ -74,10 +71,7 @@ func TestTopologyOfAFakeMachine(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
-	p, err := Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Detect())(t)
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
@@ -96,9 +90,7 @@ func TestCPUsOf(t *testing.T) {
 	cpus := workerCPUs()
 	p := machine(t, 1)
 	p.Devices = append(p.Devices, platform.Device{Name: "more", Kind: platform.CPU, Count: len(cpus)})
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	for d, pinned := range [][]int{cpus[:1], append(slices.Clone(cpus[1:]), cpus[0])} {
 		var want []int
 		for _, cpu := range pinned {

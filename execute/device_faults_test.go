@@ -149,6 +149,9 @@ func TestDeviceFailsAfterAnyCall(t *testing.T) {
 	for _, run := range faultyRuns {
 		for cause, more := range map[error]int{errDeviceLost: 1, errDeviceMemory: 4} {
 			stride := run.stride * more
+			if testing.Short() {
+				stride *= 5
+			}
 			t.Run(fmt.Sprintf("%s, %v", run.name, cause), func(t *testing.T) {
 				r, f := failingRunner(t, prog, run.dynamic)
 				f.cause = cause
@@ -223,8 +226,11 @@ func TestStopsAfterAnyCall(t *testing.T) {
 	for _, run := range faultyRuns {
 		t.Run(run.name, func(t *testing.T) {
 			r, f := failingRunner(t, prog, run.dynamic)
-			stopped := 0
-			for after := 0; ; after += 6 {
+			stopped, stride := 0, 6
+			if testing.Short() {
+				stride = 30
+			}
+			for after := 0; ; after += stride {
 				ctx, cancel := context.WithCancel(context.Background())
 				f.left, f.tell = after, cancel
 				_, err := r.Run(ctx, 0, 2, run.record)
@@ -246,7 +252,7 @@ func TestStopsAfterAnyCall(t *testing.T) {
 					t.Errorf("after %d calls: the next run: %v", after, err)
 				}
 			}
-			if stopped < 20 {
+			if stopped*stride < 120 {
 				t.Errorf("%d runs were stopped", stopped)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -32,10 +33,7 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 	for _, split := range splits {
 		r := newRunner(t, prog, how{Platform: node(t, 1, 2), Options: Options{Hooks: testHooks(nil)},
 			Plans: spreadPlans(prog, 3, func(task *dag.Task) int { return split.of(task, 3) })})
-		s, err := r.Run(context.Background(), 0, steps, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Run(context.Background(), 0, steps, true))(t)
 		want := map[[2]int32]int64{}
 		pg := r.decision.Placed.Graphs[0]
 		add := func(moves []*place.Move, times int64) {
@@ -72,10 +70,7 @@ func TestDeviceClocksAreAligned(t *testing.T) {
 			"gpu1": {ClockOffset: -time.Minute, ClockDrift: -0.03},
 		}}})
 	r.devices[1].rebase, r.devices[2].rebase = time.Millisecond, 300*time.Microsecond
-	s, err := r.Run(context.Background(), 0, 30, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.Run(context.Background(), 0, 30, true))(t)
 	if err := s.Check(r.Problem(0, 30)); err != nil {
 		t.Error(err)
 	}
@@ -99,9 +94,7 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 	}
 	p.Links = append(p.Links, platform.Link{Name: "bridge", BandwidthBytesPerSec: 1e9})
 	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{2}})
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	for _, split := range splits[1:] {
 		plans := spreadPlans(prog, 5, func(task *dag.Task) int { return split.of(task, 5) })
 		opt := how{Platform: p, Plans: plans, Variant: "go"}
@@ -113,10 +106,7 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 		if n := len(r.devices[1].lanes); n != 2+2+3 {
 			t.Errorf("a device has %d lanes, want 7", n)
 		}
-		s, err := r.Run(context.Background(), 0, 2, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
 		direct := slices.ContainsFunc(s.Transfers, func(tr schedule.Transfer) bool { return tr.From == 1 && tr.To == 2 })
 		if split.name == "at random" && !direct {
 			t.Error("nothing moves from one device to the other")
@@ -143,13 +133,8 @@ func TestRunnable(t *testing.T) {
 	p := node(t, 1, 2)
 	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 0, 0
 	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 3, 2
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	q, err := Runnable(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
+	q := must.Get(Runnable(p))(t)
 	engines := [][2]int{}
 	for _, d := range q.Devices {
 		engines = append(engines, [2]int{d.CopyEnginesIn, d.CopyEnginesOut})
@@ -158,10 +143,7 @@ func TestRunnable(t *testing.T) {
 		t.Errorf("engines %d, want %d; given %d", engines, want, p.Devices[1].CopyEnginesIn)
 	}
 	prog := testProgram(t)
-	d, err := priced(t, prog, p, Target{Here: true}).Decide(schedule.Choice{Plans: spreadPlans(prog, 3, bySamples(3))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(priced(t, prog, p, Target{Here: true}).Decide(schedule.Choice{Plans: spreadPlans(prog, 3, bySamples(3))}))(t)
 	if r, err := New(d, Options{Hooks: testHooks(nil)}); err == nil {
 		r.Close()
 		t.Error("copies without an engine are executed")
@@ -198,14 +180,9 @@ func TestHighWaterOfDevices(t *testing.T) {
 		}
 		r := newRunner(t, prog, h)
 		for graph := range prog.Graphs {
-			if _, err := r.Run(context.Background(), graph, 3, false); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Run(context.Background(), graph, 3, false))(t)
 		}
-		high, planned, err := r.HighWaterOf("gpu0.mem")
-		if err != nil {
-			t.Fatal(err)
-		}
+		high, planned := must.Get2(r.HighWaterOf("gpu0.mem"))(t)
 		if planned[layout.StepArena] == 0 {
 			t.Errorf("%s: the device holds nothing", split.name)
 		}
@@ -234,9 +211,7 @@ func TestInputsMoveAgainWhenAskedFor(t *testing.T) {
 		opt.Hooks, opt.Variant = testHooks(&losses), "go"
 		r := newRunner(t, prog, opt)
 		for i := range 3 {
-			if _, err := r.Run(context.Background(), 0, 2, false); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Run(context.Background(), 0, 2, false))(t)
 			for k := range r.Bytes("images") {
 				r.Bytes("images")[k] ^= byte(i*3 + 7)
 			}
@@ -317,10 +292,7 @@ func TestStopsWithDevices(t *testing.T) {
 		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
 			t.Fatalf("error %v, want %v", err, enough)
 		}
-		s, err := r.Run(context.Background(), 0, 2, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
 		if err := s.Check(r.Problem(0, 2)); err != nil {
 			t.Error(err)
 		}
@@ -336,10 +308,7 @@ func TestHEFTOverDevices(t *testing.T) {
 	if r.Plan(0).Policy != "heft" {
 		t.Errorf("policy %q", r.Plan(0).Policy)
 	}
-	s, err := r.Run(context.Background(), 0, 5, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.Run(context.Background(), 0, 5, true))(t)
 	if err := s.Check(r.Problem(0, 5)); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -27,9 +28,7 @@ func node(t testing.TB, cores, gpus int) *platform.Platform {
 		p.Links = append(p.Links, platform.Link{Name: name + ".link", BandwidthBytesPerSec: 1e9, Latency: time.Microsecond, Sharing: platform.Duplex})
 		p.Routes = append(p.Routes, platform.Route{From: 0, To: m, Links: []platform.LinkID{platform.LinkID(i)}})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -110,10 +109,7 @@ func trained(t *testing.T, prog *dag.Program, opt how, steps int) string {
 	opt.Hooks = testHooks(nil)
 	r := newRunner(t, prog, opt)
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
-		s, err := r.Run(context.Background(), run[0], run[1], true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Run(context.Background(), run[0], run[1], true))(t)
 		if err := s.Check(r.Problem(run[0], run[1])); err != nil {
 			t.Error(err)
 		}

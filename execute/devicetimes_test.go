@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // roundingDriver tells the time between events as CUDA does, in milliseconds in a float32,
@@ -51,10 +53,7 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 		if i%pending == 0 && i > 0 {
 			for _, k := range rng.Perm(pending) { // those of the group before, in any order
 				l := &looks[i-pending+k]
-				var err error
-				if l.told, err = c.of(l.event); err != nil {
-					t.Fatal(err)
-				}
+				l.told = must.Get(c.of(l.event))(t)
 			}
 		}
 		if d.now += time.Duration(rng.Int64N(20)); i%2 == 0 {
@@ -62,9 +61,7 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 		}
 		if i%pending == 3 {
 			c.job.base = time.Now().Add(-d.now) // the host's clock goes along
-			if err := c.keepNear(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.keepNear())
 		}
 		if i < pending {
 			looks[i].event, _ = d.newEvent()
@@ -72,9 +69,7 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 			looks[i].event = looks[i-pending].event
 		}
 		looks[i].truth = d.now
-		if err := d.record(0, looks[i].event); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.record(0, looks[i].event))
 	}
 	if c.origin < 300*time.Second {
 		t.Fatalf("the base is of %v: the test tests little", c.origin)

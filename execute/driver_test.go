@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -324,9 +325,7 @@ func testDriverLaunch(d *driverUnderTest) {
 func emulatedPlatform(t testing.TB) *platform.Platform {
 	p := node(t, 1, 1)
 	p.Links[0].Latency = 3 * time.Microsecond
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 

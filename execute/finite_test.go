@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestFindNotFinite puts one number that is not finite among what a step starts from: the
@@ -29,10 +31,7 @@ func TestFindNotFinite(t *testing.T) {
 			for i := range r.Float32s(c.buffer) {
 				r.Float32s(c.buffer)[i] = c.value
 			}
-			task, found, err := r.FindNotFinite(context.Background(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			task, found := must.Get2(r.FindNotFinite(context.Background(), 0))(t)
 			got := ""
 			if found {
 				got = prog.Graphs[0].Tasks[task].Name

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/must"
 )
 
 // TestGate: goroutines begin steps as fast as they can while the gate closes. Each ends with the
@@ -46,9 +47,7 @@ func TestRunUntil(t *testing.T) {
 	want := func(n int) string {
 		if reference[n] == "" {
 			r := newRunner(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go", Options: Options{Hooks: testHooks(nil)}})
-			if _, err := r.Run(t.Context(), 0, n, false); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Run(t.Context(), 0, n, false))(t)
 			reference[n] = weights(r)
 			r.Close()
 		}

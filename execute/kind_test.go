@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -71,9 +72,7 @@ func TestDriverOfAnotherKind(t *testing.T) {
 	for i := range p.Devices[1:] {
 		p.Devices[1+i].Kind = platform.CUDA
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	plans := spreadPlans(prog, 3, bySamples(3))
 	got := trained(t, prog, how{Platform: p, Plans: plans, Variant: "go"}, 5)
 	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, 5)

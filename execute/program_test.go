@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -134,11 +135,7 @@ func trainGraph(t testing.TB) *dag.Graph {
 	for _, p := range params {
 		n.task("sgd", "sgd."+p, sgd, n.access(dag.ReadWrite, p), n.access(r, "g."+p), n.access(r, "hyper"), n.access(dag.ReadWrite, "v."+p))
 	}
-	g, err := n.b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(n.b.Build())(t)
 }
 
 func evalGraph(t testing.TB) *dag.Graph {
@@ -149,11 +146,7 @@ func evalGraph(t testing.TB) *dag.Graph {
 	n.forward(0, testBatch)
 	n.task("softmax_xent.eval", "xent", dag.Params{{Name: "smoothing", Value: 0}}, n.access(dag.Write, "losses"), n.access(dag.Write, "hits"), n.access(dag.Read, "z"), n.access(dag.Read, "y"))
 	n.report()
-	g, err := n.b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(n.b.Build())(t)
 }
 
 func testProgram(t testing.TB) *dag.Program {
@@ -169,9 +162,7 @@ func machine(t testing.TB, cores int) *platform.Platform {
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores, Dispatch: 100,
 			FlopsPerSec: map[string]float64{"float32": 1e9, "float64": 1e9}}},
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -254,10 +245,7 @@ func randomPlans(p *dag.Program, workers int, seed uint64) []*schedule.Plan {
 // newRunner is New with the test network's data in place.
 func newRunner(t testing.TB, prog *dag.Program, opt how) *Runner {
 	t.Helper()
-	r, err := newOn(prog, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newOn(prog, opt))(t)
 	t.Cleanup(r.Close)
 	initialise(r)
 	return r

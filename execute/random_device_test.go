@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
@@ -30,9 +31,7 @@ func randomNode(t *testing.T, rng *rand.Rand) *platform.Platform {
 			}
 		}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -106,11 +105,7 @@ func changesWeights(t *testing.T, n int) *dag.Graph {
 	b.task("relu", "fill", nil, b.access(dag.Write, "c"), b.access(dag.Write, "mask.c"), b.access(dag.Read, "y"))
 	b.task("add", "again", nil, b.access(dag.ReadWrite, "c"), b.access(dag.Read, "w"))
 	b.task("add", "total", nil, b.access(dag.ReadWrite, "sum"), b.access(dag.Read, "c"))
-	g, err := b.b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.b.Build())(t)
 }
 
 // TestWhatComesInEveryStep: in every step the host adds d to w, of 256 bytes, and then the GPU computes y as w where
@@ -124,10 +119,7 @@ func TestWhatComesInEveryStep(t *testing.T) {
 	w, _ := g.BufferByName("w")
 	p := node(t, 1, 1)
 	p.Memories[1].CapacityBytes = 576
-	r, err := newOn(&dag.Program{Name: "step", Graphs: []*dag.Graph{g}}, how{Platform: p, Variant: "go", Plans: []*schedule.Plan{{Order: [][]dag.TaskID{{0, 4}, {1, 2, 3}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newOn(&dag.Program{Name: "step", Graphs: []*dag.Graph{g}}, how{Platform: p, Variant: "go", Plans: []*schedule.Plan{{Order: [][]dag.TaskID{{0, 4}, {1, 2, 3}}}}}))(t)
 	defer r.Close()
 	d := r.Float32s("d")
 	for i := range d {
@@ -154,9 +146,7 @@ func TestWhatComesInEveryStep(t *testing.T) {
 	if there != 2*steps || dropped != 2*steps {
 		t.Errorf("in %d steps w goes to the GPU %d times and is dropped %d times", steps, there, dropped)
 	}
-	if _, err := r.Run(context.Background(), 0, steps, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.Run(context.Background(), 0, steps, false))(t)
 	for i, got := range r.Float32s("sum") {
 		if want := 36 * (d[i] + max(d[i], 0)); got != want {
 			t.Errorf("element %d of the sum is %v, want %v", i, got, want)

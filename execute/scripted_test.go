@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -158,10 +159,7 @@ func scriptedStation(t *testing.T, s script) *station {
 		d.clock += d.open
 		return d, nil
 	}
-	st, err := openStation(context.Background(), node(t, 1, 1), 1, func() time.Duration { return d.clock }, open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(openStation(context.Background(), node(t, 1, 1), 1, func() time.Duration { return d.clock }, open))(t)
 	t.Cleanup(func() {
 		if err := st.close(); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -32,14 +33,8 @@ func TestWaitsOfAChain(t *testing.T) {
 	ta := b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(0, dag.Write)}})
 	tb := b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(1, dag.Write), access(0, dag.Read)}})
 	tc := b.Task(dag.Task{Name: "c", Accesses: []dag.Access{access(2, dag.ReadWrite), access(1, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	r := must.Get(compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3))(t)
 	for _, c := range []struct {
 		worker, index int
 		want          []wait
@@ -74,10 +69,7 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		if list := plan.Order[0]; len(list) > 1 {
 			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers))(t)
 		done := make([]int64, workers)
 		ended := make(map[dag.Instance]bool)
 		for range steps * len(g.Tasks) {
@@ -106,11 +98,7 @@ func withRandomCopies(t *testing.T, rng *rand.Rand, g *dag.Graph) *dag.Graph {
 			copies[b] += int32(rng.IntN(4))
 		}
 	}
-	with, err := g.WithCopies(copies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return with
+	return must.Get(g.WithCopies(copies))(t)
 }
 
 func randomEdge(rng *rand.Rand, tasks int) dag.Edge {
@@ -132,11 +120,7 @@ func randomGraph(t *testing.T, rng *rand.Rand) *dag.Graph {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // pickWorker returns a random worker whose next task may start, -1 for none.
@@ -192,10 +176,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 		ids[chain[0]] = b.Task(dag.Task{Name: chain[0]})
 		ids[chain[1]] = b.Task(dag.Task{Name: chain[1], After: []dag.TaskID{ids[chain[0]]}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		order []string // a string per worker, tasks as letters
 		want  string

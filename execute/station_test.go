@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -31,7 +32,7 @@ func TestFirstUse(t *testing.T) {
 	}
 	k, _ := kernels.KernelByName("dense")
 	pt, other := newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 7)), newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 11))
-	err := s.do(func() error {
+	must.Do(t, s.do(func() error {
 		calls, err := s.newBench(&pt, 1)
 		if err != nil {
 			return err
@@ -47,10 +48,7 @@ func TestFirstUse(t *testing.T) {
 		}
 		_, err = s.newBench(&other, 1)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if want := time.Duration(400_000 + 10 + 70_001); s.firstUse.Kernels != want {
 		t.Errorf("kernels: %v, want %v", s.firstUse.Kernels, want)
 	}
@@ -100,13 +98,10 @@ func TestMeasureCopies(t *testing.T) {
 		script.shared = shared
 		s := scriptedStation(t, script)
 		var c CopyCalibration
-		err := s.do(func() (err error) {
+		must.Do(t, s.do(func() (err error) {
 			c, err = s.measureCopies()
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if last := len(c.Sizes) - 1; last != 10 || c.Sizes[last] != 1<<22 || c.In[last] != 9701+1<<20 || c.Out[last] != 9701+1<<21 {
 			t.Errorf("%d bytes take %v in and %v out", c.Sizes[last], c.In[last], c.Out[last])
 		}
@@ -141,16 +136,13 @@ func TestMeasureSpeed(t *testing.T) {
 	s := scriptedStation(t, exampleScript)
 	var speeds map[string]float64
 	var bandwidth float64
-	err := s.do(func() (err error) {
+	must.Do(t, s.do(func() (err error) {
 		if speeds, err = s.measureSpeed(); err != nil {
 			return err
 		}
 		bandwidth, err = s.measureMemory()
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	k, _ := kernels.KernelByName("dense")
 	flops, _ := k.Work(squareProduct(dag.Float32, 512))
 	for _, elem := range []string{"float32", "float64"} {
@@ -183,9 +175,7 @@ func TestPutDevice(t *testing.T) {
 			p.Links[1].Name = "second"
 			p.Routes[0].Links = []platform.LinkID{0, 1}
 		}
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		// The hand-off to the processor is 6000 less the 100 of its dispatch. That among its
 		// cores stays as it is.
 		p.Devices[0].Dispatch, p.Devices[0].Handoff = 100, 300

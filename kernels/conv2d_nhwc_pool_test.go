@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // fusedCases are convolutions with pooling: n, c, h, w, f, k, pad, stride, size, step.
@@ -48,9 +49,7 @@ func TestPoolingIsItsParts(t *testing.T) {
 		call := func(op string, params dag.Params, shapes ...[]int) *kerneltest.Case {
 			k, _ := kernels.KernelByName(op)
 			s := kerneltest.New(k, dag.Float32, shapes, kerneltest.FirstModes(k), params, 0)
-			if err := kernels.Validate(&s.Spec); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, kernels.Validate(&s.Spec))
 			s.Fill(rng)
 			return s
 		}

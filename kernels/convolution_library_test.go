@@ -8,6 +8,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/offload"
+	"dahl/must"
 )
 
 // TestConvolutionLibraryShares checks by hand what cuDNN's part of a call is, and how many
@@ -55,9 +56,7 @@ func TestConvolutionLibraryShares(t *testing.T) {
 				modes[0] = dag.ReadWrite
 			}
 			s := kerneltest.New(k, dag.Float32, c.shapes, modes, c.params, c.margin)
-			if err := kernels.Validate(&s.Spec); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, kernels.Validate(&s.Spec))
 			bases := make([]uint64, len(c.shapes))
 			for i := range bases {
 				bases[i] = uint64(i+1) << 32

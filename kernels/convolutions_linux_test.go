@@ -14,6 +14,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
+	"dahl/must"
 )
 
 // convBenchCase is a convolution of square images and windows.
@@ -84,9 +85,7 @@ func benchLevels(b *testing.B, op string, shapes [][]int, params dag.Params, flo
 	k, _ := kernels.KernelByName(op)
 	s := kerneltest.New(k, dag.Float32, shapes, kerneltest.FirstModes(k), params, 0)
 	s.Fill(rand.New(rand.NewPCG(1, 2)))
-	if err := kernels.Validate(&s.Spec); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, kernels.Validate(&s.Spec))
 	for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
 		if v, ok := k.Variant(l.String()); ok && v.RunsHere() {
 			call, run := s.Call(v), v.Run(dag.Float32)

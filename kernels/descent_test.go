@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // descentCase is the gradient of weights of some shape with its step of gradient descent, and the operations that compute it in parts.
@@ -82,9 +83,7 @@ func (c *descentCase) compare(t *testing.T, rng *rand.Rand, real dag.DType, marg
 	call := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *kerneltest.Case {
 		k, _ := kernels.KernelByName(op)
 		s := kerneltest.New(k, real, shapes, kerneltest.FirstModes(k)[:len(shapes)], params, margin)
-		if err := kernels.Validate(&s.Spec); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, kernels.Validate(&s.Spec))
 		s.Fill(rng)
 		for i, v := range values {
 			if v != nil {

@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // TestExpandedTasksAreKernelCalls: dag.Expand changes modes and adds merge tasks
@@ -33,13 +34,8 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 			})
 		}
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g, err = dag.Expand(g); err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	g = must.Get(dag.Expand(g))(t)
 	// 14 contributors, and for each of two tiles two merges of dw and one of db.
 	if g.NumTasks() != 14+2*3 {
 		t.Errorf("%d tasks", g.NumTasks())

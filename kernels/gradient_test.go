@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // gradientCases name each backward operation, its forward operation with shapes, and
@@ -55,9 +56,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 5))
 		forward, _ := kernels.KernelByName(c.forward)
 		f := kerneltest.New(forward, dag.Float64, c.shapes, kerneltest.FirstModes(forward), c.params, 1)
-		if err := kernels.Validate(&f.Spec); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, kernels.Validate(&f.Spec))
 		f.Fill(rng)
 		spreadOut(f, rng)
 		r := make([]float64, len(f.Values(0)))

@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels/offload"
+	"dahl/must"
 )
 
 // TestDivideBy compares with division: for small divisors, powers of two and their
@@ -118,10 +119,7 @@ func cudaFields(t *testing.T, sources, name, prefix string) []field {
 func cudaSources(t *testing.T, names ...string) string {
 	var all strings.Builder
 	for _, n := range names {
-		text, err := os.ReadFile("cuda/" + n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("cuda/" + n))(t)
 		all.Write(text)
 	}
 	return comments.ReplaceAllString(all.String(), "")

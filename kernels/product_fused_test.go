@@ -9,6 +9,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/offload"
+	"dahl/must"
 )
 
 // TestFusedProducts: of each operation cuBLASLt does what it can, and kernels of ours what is
@@ -58,9 +59,7 @@ func TestFusedProducts(t *testing.T) {
 			params = nil
 		}
 		s := kerneltest.New(k, c.real, c.shapes, c.modes, params, 1)
-		if err := kernels.Validate(&s.Spec); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, kernels.Validate(&s.Spec))
 		var bases []uint64
 		for i := range c.shapes {
 			bases = append(bases, uint64(i+1)<<32)

@@ -12,6 +12,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
+	"dahl/must"
 )
 
 // TestShapeErrors checks that a wrong call is refused with a message that names the
@@ -150,14 +151,8 @@ func TestAddReportsTask(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	b, err := build(dag.Int32, dag.Write)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(build(dag.Int32, dag.Write))(t)
+	g := must.Get(b.Build())(t)
 	// 3 labels written, 3 read of the 7, 3 indices: 9·4 bytes.
 	if task := &g.Tasks[0]; task.Shape != "3;7;3" || task.MovedBytes != 36 || task.Flops != 0 {
 		t.Errorf("key %q, %d bytes, %g flops", task.Shape, task.MovedBytes, task.Flops)
@@ -240,10 +235,7 @@ func TestTableStaysItself(t *testing.T) {
 	before := tableText(kernels.Kernels())
 	all := kernels.Kernels()
 	for i := range all {
-		one, err := kernels.KernelByName(all[i].Op)
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := must.Get(kernels.KernelByName(all[i].Op))(t)
 		spoil(reflect.ValueOf(one).Elem())
 	}
 	spoil(reflect.ValueOf(&all).Elem())

@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // TestTilesByHand takes the tiles of the worked example in space.go: 9 rows under windows of 3 at
@@ -39,10 +40,7 @@ func TestTilesByHand(t *testing.T) {
 		{"conv2d.nhwc.dw", [][]int{w, y, x}, dag.Box{{Lo: 2, Hi: 3}, {Lo: 0, Hi: 1}, {Lo: 0, Hi: 1}, {Lo: 0, Hi: 1}}, nil, dag.Range{Lo: 1, Hi: 8}, 0, true},
 	} {
 		s := specOf(t, c.op, c.shapes, kerneltest.ConvReLUParams(1, 2, 0))
-		space, err := kernels.SpaceOf(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(kernels.SpaceOf(s))(t)
 		set(s.Params, "left", 0)
 		tile := space.Tile(c.box, c.cut)
 		read := tile.Boxes[1]
@@ -71,10 +69,7 @@ func TestDilatedTilesByHand(t *testing.T) {
 	} {
 		params := append(kerneltest.ConvReLUParams(2, 1, 0), dag.Param{Name: "dilation", Value: 2}, dag.Param{Name: "column_dilation", Value: 1})
 		s := specOf(t, c.op, [][]int{image, image, w}, params)
-		space, err := kernels.SpaceOf(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(kernels.SpaceOf(s))(t)
 		box := dag.Whole(image)
 		box[1] = c.rows
 		tile := space.Tile(box, nil)
@@ -123,10 +118,7 @@ func set(params dag.Params, name string, value float64) {
 // specOf is a call with the first modes and without padding to the left.
 func specOf(t *testing.T, op string, shapes [][]int, params dag.Params) *kernels.Spec {
 	t.Helper()
-	k, err := kernels.KernelByName(op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(kernels.KernelByName(op))(t)
 	set(params, "left", 0)
 	return &kerneltest.New(k, dag.Float64, shapes, kerneltest.FirstModes(k)[:len(shapes)], params, 0).Spec
 }
@@ -207,10 +199,7 @@ func eachTile(space *kernels.Space, s *kernels.Spec, cuts []cut, visit func(box 
 func TestTilesMakeTheWhole(t *testing.T) {
 	kerneltest.Each(t, 24, func(t *testing.T, c *kerneltest.Case) {
 		rng := rand.New(rand.NewPCG(uint64(len(c.Spec.Key())), 41))
-		space, err := kernels.SpaceOf(&c.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(kernels.SpaceOf(&c.Spec))(t)
 		expected, whole, cuts := kerneltest.Expect(c), c.Clone(), cutsOf(space, &c.Spec, rng)
 		whole.Run(&c.Kernel.Variants[0])
 		check := func(cuts ...cut) {
@@ -276,10 +265,7 @@ func tileOf(c *kerneltest.Case, tile *kernels.Tile) *kerneltest.Case {
 func TestBoxesAreMinimal(t *testing.T) {
 	kerneltest.Each(t, 24, func(t *testing.T, c *kerneltest.Case) {
 		rng := rand.New(rand.NewPCG(uint64(len(c.Spec.Key())), 43))
-		space, err := kernels.SpaceOf(&c.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(kernels.SpaceOf(&c.Spec))(t)
 		cuts := cutsOf(space, &c.Spec, rng)
 		for i := range cuts {
 			eachTile(space, &c.Spec, cuts[i:i+1], func(box dag.Box, reduced map[string]dag.Range) {
@@ -332,10 +318,7 @@ type points struct {
 
 func pointsOf(t *testing.T, c *kerneltest.Case, written dag.Box, reduced map[string]dag.Range) *points {
 	t.Helper()
-	indices, err := c.Kernel.Subscripts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	indices := must.Get(c.Kernel.Subscripts())(t)
 	p := &points{c, indices, map[string]int{}, written, reduced}
 	for _, text := range strings.Fields(c.Kernel.Sizes) {
 		loop, param, _ := strings.Cut(text, "=")
@@ -480,10 +463,7 @@ func TestCuts(t *testing.T) {
 		{"mean", [][]int{{1}, {5}}, nil, nil, ""},
 	} {
 		s := specOf(t, c.op, c.shapes, c.params)
-		space, err := kernels.SpaceOf(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(kernels.SpaceOf(s))(t)
 		var written []int
 		for d := range s.Operands[0].Shape {
 			if space.Cuttable(d) {

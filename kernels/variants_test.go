@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/kerneltest"
+	"dahl/must"
 )
 
 // TestVariantsAgainstReference compares every variant with "ref".
@@ -21,9 +22,7 @@ func compareVariants(t *testing.T, c *kerneltest.Case) {
 		if variant := &c.Kernel.Variants[v]; c.Runs(variant) {
 			got := c.Clone()
 			got.Run(variant)
-			if err := expected.Compare(got, variant); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, expected.Compare(got, variant))
 		}
 	}
 }
@@ -64,9 +63,7 @@ func TestBlocks(t *testing.T) {
 		k, _ := kernels.KernelByName(c.op)
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, 0)
-			if err := kernels.Validate(&s.Spec); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, kernels.Validate(&s.Spec))
 			s.Fill(rand.New(rand.NewPCG(19, 23)))
 			compareVariants(t, s)
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"dahl/must"
 )
 
 // cifarRecords makes records first, first+1, …: record i has class i mod 10 and
@@ -45,10 +47,7 @@ func TestOpenCIFAR(t *testing.T) {
 		{DataOptions{}, 0, 17}, {DataOptions{Offset: 1, Limit: 3}, 1, 3}, {DataOptions{Offset: 4, Limit: 9}, 4, 9},
 		{DataOptions{Offset: 5}, 5, 12}, {DataOptions{Limit: 5}, 0, 5}, {DataOptions{Split: Test}, 100, 3},
 	} {
-		d, err := OpenData(dir, test.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, test.opt))(t)
 		checkDataset(t, d)
 		if d.Len() != test.n || d.Shape != [3]int{3, 32, 32} || d.Classes != 10 || d.Divisor != 255 {
 			t.Fatalf("%+v: %d images %v of %d classes", test.opt, d.Len(), d.Shape, d.Classes)

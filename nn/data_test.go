@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // writeFile makes a file in dir and the directories on the way.
@@ -73,10 +75,7 @@ func TestLimitAndOffset(t *testing.T) {
 		writePNG(t, images, filepath.Join([]string{"a", "b", "c"}[i%3], string(rune('k'+i))+".png"), 5, 7, byte(i))
 	}
 	for _, name := range []string{"digits", "synthetic:2x3x5:13:7", cifar, idx, images} {
-		all, err := OpenData(name, DataOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(OpenData(name, DataOptions{}))(t)
 		checkDataset(t, all)
 		n, size := all.Len(), len(all.Images)/all.Len()
 		for _, opt := range []DataOptions{
@@ -86,10 +85,7 @@ func TestLimitAndOffset(t *testing.T) {
 			if opt.Limit > 0 {
 				hi = min(n, lo+opt.Limit)
 			}
-			part, err := OpenData(name, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			part := must.Get(OpenData(name, opt))(t)
 			if !slices.Equal(part.Labels, all.Labels[lo:hi]) || !bytes.Equal(part.Images, all.Images[lo*size:hi*size]) {
 				t.Errorf("%s %+v: not samples %d to %d of %d", name, opt, lo, hi, n)
 			}

@@ -4,20 +4,15 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // TestExtents: with 7 images lenet5's conv2 turns 6 maps of 14×14 pixels into 16 of 10×10 and pools these to 5×5. So its forward pass has 5
 // rows, or as a convolution by itself a sum of 6 terms. The gradient of its input has 14 rows and a sum of 16 terms, that of its weight
 // a sum over 7·10·10. fc1 has 400 inputs and 120 outputs. No gradient of the images is needed, and a flatten has copies at most.
 func TestExtents(t *testing.T) {
-	m, err := ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := m.Extents(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ModelByName("lenet5"))(t)
+	all := must.Get(m.Extents(7))(t)
 	for layer, want := range map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14},
 			WeightGradient: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14, Accumulators: 7 * 14 * 14}},
@@ -41,27 +36,15 @@ func TestExtents(t *testing.T) {
 // TestExtentsAreOfCuts: a tile smaller than an extent makes another graph, and one where there is none leaves the layer whole. This is tried in
 // all dimensions of all operations of networks with and without branches. An input gradient with numbers of its own has all samples.
 func TestExtentsAreOfCuts(t *testing.T) {
-	residual, err := LoadModel("examples/residual.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lenet, err := ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	residual := must.Get(LoadModel("examples/residual.toml"))(t)
+	lenet := must.Get(ModelByName("lenet5"))(t)
 	const batch = 3
 	for _, m := range []*Model{lenet, residual} {
 		hash := func(l dag.Lowering, alone bool) string {
-			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, alone: alone})
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, alone: alone}))(t)
 			return g.Hash()
 		}
-		all, err := m.Extents(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(m.Extents(batch))(t)
 		fused := WholeLowering(m, batch, 0, dag.Float32)
 		heads := map[string]bool{"input": true, "loss": true}
 		for _, g := range m.groups(&fused) {

@@ -60,6 +60,10 @@ func TestLossesAgainstFiniteDifferences(t *testing.T) {
 
 func checkGradients(t *testing.T, m *Model, alone bool) {
 	const batch, h = 3, 0x1p-15
+	some := 40
+	if testing.Short() {
+		some = 5
+	}
 	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, alone: alone, Optimizer: keepsGradients})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	in.fill(m, "train", 1)
@@ -88,7 +92,7 @@ func checkGradients(t *testing.T, m *Model, alone bool) {
 			}
 			return (loss[0] - loss[1]) / (2 * h)
 		}
-		for _, i := range drawn(len(w), 40) {
+		for _, i := range drawn(len(w), some) {
 			d1, d2 := slope(i, h), slope(i, 2*h)
 			limit := math.Abs(d2-d1) + 3*steep*mag.bound("loss", 0)/h
 			if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // idx is a file of bytes of those extents that counts 0, 1, 2, … modulo m.
@@ -29,12 +31,8 @@ func gz(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write(data))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -67,10 +65,7 @@ func TestOpenIDX(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "scheduling/notes.csv", nil)
 		writeIDX(t, dir, test.prefix, test.shape, 13, test.zipped)
-		d, err := OpenData(dir, DataOptions{Split: test.split, Limit: 11, Offset: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{Split: test.split, Limit: 11, Offset: 1}))(t)
 		checkDataset(t, d)
 		if d.Shape != test.shape || d.Classes != 7 || d.Divisor != 255 || d.Len() != 11 || !strings.Contains(d.Source, test.prefix) {
 			t.Errorf("%+v: %d images %v of %d classes from %s", test, d.Len(), d.Shape, d.Classes, d.Source)
@@ -113,9 +108,7 @@ func TestIDXFilesOfASplit(t *testing.T) {
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 }
 
 // oneHugeImage: extents 65536×65539 are 4295163904 pixels, the file has 13·5·3.

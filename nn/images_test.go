@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // writePNG writes a grey picture whose pixel p has the value first+p.
@@ -28,9 +30,7 @@ func writePNG(t testing.TB, dir, name string, height, width int, first byte) {
 func encode(t testing.TB, img image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&b, img))
 	return b.Bytes()
 }
 
@@ -56,10 +56,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	writeFile(t, dir, "a/notes.txt", nil)
 	writeFile(t, dir, "readme.txt", nil)
 	writeFile(t, dir, ".cache/x.png", []byte("no picture"))
-	train, err := OpenData(dir, DataOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := must.Get(OpenData(dir, DataOptions{}))(t)
 	checkDataset(t, train)
 	if got, want := firstPixels(train), []byte{11, 1, 12, 2, 13, 3, 4, 6, 7}; !slices.Equal(got, want) {
 		t.Errorf("training images %d, want %d", got, want)
@@ -70,10 +67,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	if train.Shape != [3]int{1, 5, 3} || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") {
 		t.Errorf("shape %v, %d classes, source %q", train.Shape, train.Classes, train.Source)
 	}
-	test, err := OpenData(dir, DataOptions{Split: Test})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
 	if got := firstPixels(test); !slices.Equal(got, []byte{5}) || test.Labels[0] != 1 || test.Classes != 2 {
 		t.Errorf("test images %d of classes %d", got, test.Labels)
 	}
@@ -87,10 +81,7 @@ func TestImagesSplitByDirectory(t *testing.T) {
 	writePNG(t, dir, "test/cat/1.png", 5, 3, 3)
 	writePNG(t, dir, "test/dog/1.png", 5, 3, 4)
 	for split, want := range map[string][]byte{Train: {1, 2}, Test: {3, 4}} {
-		d, err := OpenData(dir, DataOptions{Split: split})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) {
 			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
@@ -104,10 +95,7 @@ func TestImagesOfSomeClasses(t *testing.T) {
 	for _, class := range []string{"train/ant", "train/bee", "train/cat", "test/bee", "test/cat"} {
 		writePNG(t, dir, class+"/1.png", 5, 3, 1)
 	}
-	d, err := OpenData(dir, DataOptions{Split: Test})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
 	if want := []int32{1, 2}; !slices.Equal(d.Labels, want) || d.Classes != 3 {
 		t.Errorf("labels %d of %d classes, want %d of 3", d.Labels, d.Classes, want)
 	}
@@ -154,10 +142,7 @@ func TestImageColours(t *testing.T) {
 	for name, img := range map[string]image.Image{"nrgba": nrgba, "rgba": rgba, "paletted": paletted} {
 		dir := t.TempDir()
 		writeFile(t, dir, "class/1.png", encode(t, img))
-		d, err := OpenData(dir, DataOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{}))(t)
 		if d.Shape != [3]int{3, height, width} || !bytes.Equal(d.Images, want[:]) {
 			t.Errorf("%s: shape %v, pixels\n%d, want\n%d", name, d.Shape, d.Images, want)
 		}
@@ -173,15 +158,10 @@ func TestImageJPEG(t *testing.T) {
 		img.Pix[i] = 77
 	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
 	dir := t.TempDir()
 	writeFile(t, dir, "class/1.jpeg", b.Bytes())
-	d, err := OpenData(dir, DataOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenData(dir, DataOptions{}))(t)
 	if d.Shape != [3]int{1, 17, 11} || slices.Min(d.Images) < 76 || slices.Max(d.Images) > 78 {
 		t.Errorf("shape %v, pixels %d to %d; want 77", d.Shape, slices.Min(d.Images), slices.Max(d.Images))
 	}
@@ -232,9 +212,7 @@ func TestImagesBelow(t *testing.T) {
 	if want := "1 pictures in " + dir + " are left out, as " + filepath.Join(dir, "train/b/x.webp") + ": dahl reads PNG and JPEG"; !slices.Equal(d.Notes, []string{want}) {
 		t.Errorf("notes %q, want %s", d.Notes, want)
 	}
-	if err := os.Symlink(filepath.Join(dir, "train"), filepath.Join(dir, "train/a/loop")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(dir, "train"), filepath.Join(dir, "train/a/loop")))
 	wantError(t, dir, DataOptions{}, "more than 32 deep; is it a link to one above it?")
 
 	dir = t.TempDir() // all pictures are further down, so that no name but the classes' tells the format
@@ -293,10 +271,7 @@ func TestImagesResized(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "a/1.png", c.file)
 		writePNG(t, dir, "b/1.png", 5, 3, 1)
-		d, err := OpenData(dir, DataOptions{Resize: c.size})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{Resize: c.size}))(t)
 		if d.Shape != [3]int{1, c.size[0], c.size[1]} || !slices.Equal(d.Images[:len(c.want)], c.want) {
 			t.Errorf("to %v: shape %v, pixels %d, want %d", c.size, d.Shape, d.Images[:len(c.want)], c.want)
 		}

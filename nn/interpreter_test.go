@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 )
 
 // interpreter runs the tasks of a graph one after the other in program order, with
@@ -283,18 +284,10 @@ func indices(first, batch int) []int32 {
 
 func mustNew(t testing.TB, name string, input []int, layers ...Layer) *Model {
 	t.Helper()
-	m, err := New(name, input, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(New(name, input, layers...))(t)
 }
 
 func mustLower(t testing.TB, m *Model, opt LowerOptions) *dag.Graph {
 	t.Helper()
-	g, err := m.Lower(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(m.Lower(opt))(t)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // writeLabelled writes a picture for each name, whose first pixels are first, first+1, …, and
@@ -33,10 +35,7 @@ func TestLabelledByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeFile(t, dir, name, []byte("\ufeff"+labels))
-		d, err := OpenData(dir, DataOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{}))(t)
 		checkDataset(t, d)
 		// In the order of files: c1 1, c2 2, c3 3, c4 4, c6 6, c7 7, sub/c5 5. The fifth is c6.
 		if got, want := firstPixels(d), []byte{8, 1, 9, 2, 3, 4, 7, 5}; !slices.Equal(got, want) {
@@ -48,10 +47,7 @@ func TestLabelledByName(t *testing.T) {
 		if want := []int32{0, 1, 0, 1, 1, 1, 1, 1}; !slices.Equal(d.Labels, want) || d.Classes != 2 || d.Shape != [3]int{1, 5, 3} {
 			t.Errorf("labels %d of %d classes, want %d of 2; shape %v", d.Labels, d.Classes, want, d.Shape)
 		}
-		test, err := OpenData(dir, DataOptions{Split: Test})
-		if err != nil {
-			t.Fatal(err)
-		}
+		test := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
 		if got := firstPixels(test); !slices.Equal(got, []byte{6}) || test.Labels[0] != 1 || test.Classes != 2 {
 			t.Errorf("test images %d of classes %d", got, test.Labels)
 		}
@@ -71,10 +67,7 @@ func TestLabelledSplits(t *testing.T) {
 		pixels []byte
 		labels []int32
 	}{Train: {[]byte{1, 2, 3}, []int32{3, 7, 3}}, Test: {[]byte{12, 11}, []int32{0, 7}}} {
-		d, err := OpenData(dir, DataOptions{Split: split})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(dir, DataOptions{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want.pixels) || !slices.Equal(d.Labels, want.labels) || d.Classes != 8 {
 			t.Errorf("%s: images %d with labels %d of %d classes, want %d with %d of 8", split, got, d.Labels, d.Classes, want.pixels, want.labels)
@@ -124,9 +117,7 @@ func TestLabelledErrors(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeLabelled(t, dir, text, 1, "1.png")
-		if err := os.Mkdir(filepath.Join(dir, "images/dir.png"), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, "images/dir.png"), 0o777))
 		wantError(t, dir, DataOptions{}, want...)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // Error bounds of a network's values, derived as follows.
@@ -133,10 +134,7 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 		as := func(l Layer) { n := layers[i].(Named); n.Layer = l; layers[i] = n }
 		outputs := float64(s.Out[0])
 		k += float64(2 * len(s.readers)) // the sum of the parts of the gradient
-		kind, err := LayerByName(s.Layer.Kind())
-		if err != nil {
-			t.Fatal(err)
-		}
+		kind := must.Get(LayerByName(s.Layer.Kind()))(t)
 		if c := kind.Curve; c.Slope > 0 {
 			as(ReLU{})
 			curves[s.Name] = &magnitudeCurve{Curve: c}

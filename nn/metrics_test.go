@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 func TestStepMetrics(t *testing.T) {
@@ -15,25 +17,15 @@ func TestStepMetrics(t *testing.T) {
 		{2, 4, 17, math.SmallestNonzeroFloat64, 17}, {3, 5, 1, math.Inf(1), 0}, {3, 6, 1, math.NaN(), 0},
 	}
 	var b bytes.Buffer
-	w, err := NewStepWriter(&b, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewStepWriter(&b, false))(t)
 	for _, s := range steps {
-		if err := w.Step(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Step(s))
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	if want := "epoch,step,images,loss,correct\n1,1,32,2.302585092994046,3\n1,2,32,0.1,31\n"; !strings.HasPrefix(b.String(), want) {
 		t.Errorf("file\n%s\nbegins not with\n%s", b.String(), want)
 	}
-	back, err := ReadSteps(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must.Get(ReadSteps(&b))(t)
 	if len(back) != len(steps) {
 		t.Fatalf("%d rows came back of %d", len(back), len(steps))
 	}
@@ -50,19 +42,14 @@ func TestStepMetrics(t *testing.T) {
 // What is not known is an empty cell, never a number.
 func TestEpochMetrics(t *testing.T) {
 	var b bytes.Buffer
-	w, err := NewEpochWriter(&b, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewEpochWriter(&b, false))(t)
 	rows := []EpochMetrics{
 		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, TestLoss: 9, Joules: 9},
 		{Epoch: 2, Loss: 0.25, Accuracy: 0.875, Tested: true, TestLoss: 0.3, TestAccuracy: 0.9,
 			Steps: 47, Images: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
 	}
 	for _, e := range rows {
-		if err := w.Epoch(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Epoch(e))
 	}
 	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,images,seconds,images_per_s,modelled_joules
 1,0.5,0.75,,,0,0,0,,
@@ -82,13 +69,8 @@ func TestEpochMetrics(t *testing.T) {
 func TestMetricsGoOn(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 2 {
-		w, err := NewStepWriter(&b, i > 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(w.Step(StepMetrics{Step: i}), w.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewStepWriter(&b, i > 0))(t)
+		must.Do(t, errors.Join(w.Step(StepMetrics{Step: i}), w.Flush()))
 	}
 	if steps, err := ReadSteps(&b); err != nil || !slices.Equal(steps, []StepMetrics{{Step: 0}, {Step: 1}}) {
 		t.Errorf("%+v, %v", steps, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // TestMicroBatches: a micro-batch has ⌈batch/number⌉ samples, and the last one what is left. So 7 samples in 5 micro-batches are
@@ -176,10 +177,7 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 func TestMicroBatchesOfAProgram(t *testing.T) {
 	m := mustNew(t, "one dense layer", []int{5}, Dense{Outputs: 2})
 	opt := ProgramOptions{Batch: 7, TrainSamples: 18, TestSamples: 11, Type: dag.Float32, Lowering: dag.Lowering{MicroBatches: 3}}
-	p, err := NewProgram(m, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewProgram(m, opt))(t)
 	want := map[string][]int{GraphTrain: {3, 3, 1}, GraphTrainTail: {3, 1}, GraphEval: nil, GraphEvalTail: nil}
 	for _, g := range p.Graphs {
 		var sizes []int

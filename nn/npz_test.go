@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // What testdata/npz_fixture.py writes: element i is (start+i)·factor.
@@ -32,10 +33,7 @@ var numpyArrays = []struct {
 
 func TestReadNumpy(t *testing.T) {
 	for _, file := range []string{"numpy.npz", "numpy_compressed.npz"} {
-		arrays, err := ReadNPZ(filepath.Join("testdata", file), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrays := must.Get(ReadNPZ(filepath.Join("testdata", file), nil))(t)
 		if len(arrays) != len(numpyArrays) {
 			t.Fatalf("%s: %d arrays, want %d", file, len(arrays), len(numpyArrays))
 		}
@@ -65,18 +63,10 @@ func TestReadNumpy(t *testing.T) {
 // numpy wrote numpy.npz: what it can be compared with byte by byte is each .npy
 // entry, since the zip records differ in times and versions.
 func TestWriteSameEntriesAsNumpy(t *testing.T) {
-	arrays, err := ReadNPZ("testdata/numpy.npz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(ReadNPZ("testdata/numpy.npz", nil))(t)
 	var ours bytes.Buffer
-	if err := EncodeNPZ(&ours, arrays); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := os.ReadFile("testdata/numpy.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, EncodeNPZ(&ours, arrays))
+	theirs := must.Get(os.ReadFile("testdata/numpy.npz"))(t)
 	got, want := npzEntries(t, ours.Bytes()), npzEntries(t, theirs)
 	if len(got) != len(want) {
 		t.Fatalf("%d entries, want %d", len(got), len(want))
@@ -98,20 +88,12 @@ func squeezeSpaces(npy []byte) string {
 
 func npzEntries(t *testing.T, file []byte) [][]byte {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
 	var entries [][]byte
 	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
 		var b bytes.Buffer
-		if _, err := b.ReadFrom(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.ReadFrom(r))(t)
 		entries = append(entries, b.Bytes())
 	}
 	return entries
@@ -128,19 +110,14 @@ func TestNPZRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.npz"), filepath.Join(dir, "b.npz")
 	for _, path := range []string{first, second} {
-		if err := WriteNPZ(path, arrays); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteNPZ(path, arrays))
 	}
 	a, errA := os.ReadFile(first)
 	b, errB := os.ReadFile(second)
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("two files of the same arrays differ (%v, %v)", errA, errB)
 	}
-	back, err := ReadNPZ(first, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must.Get(ReadNPZ(first, nil))(t)
 	if len(back) != len(arrays) {
 		t.Fatalf("%d arrays came back of %d", len(back), len(arrays))
 	}
@@ -199,10 +176,7 @@ func npzOf(t testing.TB, name string, npy []byte) []byte {
 }
 
 func TestReadNPZRefuses(t *testing.T) {
-	fortran, err := os.ReadFile("testdata/numpy_fortran.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fortran := must.Get(os.ReadFile("testdata/numpy_fortran.npz"))(t)
 	tests := []struct {
 		file []byte
 		want string
@@ -246,10 +220,7 @@ func TestReadNPZRefuses(t *testing.T) {
 // What decodes must encode, and then decode to the same.
 func FuzzDecodeNPZ(f *testing.F) {
 	for _, name := range []string{"numpy.npz", "numpy_compressed.npz", "numpy_fortran.npz"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join("testdata", name)))(f)
 		f.Add(b)
 	}
 	f.Add(npzOf(f, "w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }")))

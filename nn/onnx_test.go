@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn/onnx"
 )
 
@@ -27,19 +28,13 @@ func TestONNX(t *testing.T) {
 }
 
 func checkExported(t *testing.T, f *layerFixture) {
-	m, err := LoadModel("testdata/" + f.Name + ".onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel("testdata/" + f.Name + ".onnx"))(t)
 	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
 	got, want := mustLower(t, m, opt), mustLower(t, f.model(t), opt)
 	if !reflect.DeepEqual(got.Tasks, want.Tasks) || !reflect.DeepEqual(got.Buffers, want.Buffers) {
 		t.Error("the network is another than that of the fixture")
 	}
-	fitted, err := m.For(m.Input, m.Classes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := must.Get(m.For(m.Input, m.Classes()))(t)
 	known := 0
 	for _, p := range fitted.State() {
 		if p.Counts {
@@ -59,10 +54,7 @@ func checkExported(t *testing.T, f *layerFixture) {
 
 // TestONNXClasses: weights of a file have its number of classes.
 func TestONNXClasses(t *testing.T) {
-	m, err := LoadModel(exportedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel(exportedFile))(t)
 	if _, err := m.For(m.Input, m.Classes()+2); err == nil || !strings.Contains(err.Error(), `parameter "fc3.weight" of the file has shape [17 19], and [19 19] is wanted`) {
 		t.Errorf("another number of classes: %v", err)
 	}
@@ -164,10 +156,7 @@ func TestONNXTurnsWeights(t *testing.T) {
 		w.Floats = append(w.Floats, float64(i))
 	}
 	g.Tensors["w"], g.Nodes[2].Attributes["transB"] = w, onnx.Attribute{}
-	m, err := modelOfONNX(g, "net.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 	p := m.Stages[2].Params[0]
 	values := make([]float64, p.Elems())
 	p.Init(values, 0, 1)
@@ -192,10 +181,7 @@ func TestONNXDropout(t *testing.T) {
 		change(g, &n)
 		g.Nodes[2].Inputs[0] = "d"
 		g.Nodes = slices.Insert(g.Nodes, 2, n)
-		m, err := modelOfONNX(g, "net.onnx")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 		if got := m.Stages[2].Layer.(Dropout).P; got != want {
 			t.Errorf("p is %g, want %g", got, want)
 		}
@@ -204,10 +190,7 @@ func TestONNXDropout(t *testing.T) {
 
 // FuzzONNX: no file panics, and a model that is read lowers.
 func FuzzONNX(f *testing.F) {
-	file, err := os.ReadFile(exportedFile)
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(exportedFile))(f)
 	f.Add(file)
 	for i := 0; i < len(file); i += 997 {
 		f.Add(file[:i])
@@ -249,10 +232,7 @@ func TestONNXSpellings(t *testing.T) {
 	}
 	instead := func(g *onnx.Graph, nodes ...onnx.Node) { g.Nodes = slices.Concat(g.Nodes[:1], nodes, g.Nodes[2:]) }
 	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
-	plain, err := modelOfONNX(onnxGraph(), "net.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(modelOfONNX(onnxGraph(), "net.onnx"))(t)
 	want := mustLower(t, plain, opt).Hash()
 	for name, change := range map[string]func(g *onnx.Graph){
 		"flatten, axis -3": func(g *onnx.Graph) { instead(g, with(node("Flatten", "f", "y"), "axis", onnx.Attribute{Int: -3})) },
@@ -311,10 +291,7 @@ func TestONNXBias(t *testing.T) {
 		g.Nodes = append(g.Nodes, onnx.Node{Op: "Add", Inputs: []string{"z", "fc.bias"}, Outputs: []string{"logits"}})
 		g.Outputs[0].Name = "logits"
 		g.Tensors["fc.bias"] = &onnx.Tensor{Name: "fc.bias", Shape: []int{1, 11}[2-min(2, len(shape)-2):], Floats: make([]float64, 11)}
-		m, err := modelOfONNX(g, "net.onnx")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 		var names []string
 		for _, p := range m.State() {
 			names = append(names, fmt.Sprint(p.Name, p.Shape))
@@ -338,10 +315,7 @@ func TestONNXPadding(t *testing.T) {
 		g.Nodes[0].Attributes["auto_pad"], g.Nodes[0].Attributes["strides"] = onnx.Attribute{Text: auto}, onnx.Attribute{Ints: []int64{3, 3}}
 		g.Nodes = g.Nodes[:2]
 		g.Nodes[1] = onnx.Node{Op: "Flatten", Inputs: []string{"y"}, Outputs: []string{"z"}}
-		m, err := modelOfONNX(g, "net.onnx")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 		shape := []int{7, 3, 4}
 		if auto == "VALID" {
 			shape = []int{7, 2, 3}
@@ -356,10 +330,7 @@ func TestONNXPadding(t *testing.T) {
 func TestONNXWholeWindows(t *testing.T) {
 	g := onnxGraph()
 	pool(g, 1, onnx.Attribute{Int: 1})
-	m, err := modelOfONNX(g, "net.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 	if got := m.Stages[1].Out; !slices.Equal(got, []int{7, 5, 5}) {
 		t.Errorf("output %v", got)
 	}
@@ -371,14 +342,8 @@ func TestONNXNames(t *testing.T) {
 		g := onnxGraph()
 		g.Tensors[of+".weight"] = g.Tensors["w"]
 		g.Nodes[2].Inputs[1] = of + ".weight"
-		m, err := modelOfONNX(g, "net.onnx")
-		if err != nil {
-			t.Fatal(err)
-		}
-		fitted, err := m.For(m.Input, 11)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+		fitted := must.Get(m.For(m.Input, 11))(t)
 		if got := fitted.State()[1].Name; got != of+".weight" {
 			t.Errorf("the weight is %s, want %s.weight", got, of)
 		}
@@ -391,10 +356,7 @@ func TestONNXOtherNames(t *testing.T) {
 	g := onnxGraph()
 	g.Tensors["a/b.weight"] = g.Tensors["w"]
 	g.Nodes[2].Inputs[1] = "a/b.weight"
-	m, err := modelOfONNX(g, "net.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 	if len(m.Notes) != 1 || !strings.HasSuffix(m.Notes[0], ": a/b.weight (fc1.weight)") {
 		t.Errorf("notes %q", m.Notes)
 	}
@@ -403,10 +365,7 @@ func TestONNXOtherNames(t *testing.T) {
 // TestONNXShared: after a step of rate 1/2 on these images the first row of the weight that both layers have is as the numeric
 // derivative of the loss in float64 says (numpy, central differences).
 func TestONNXShared(t *testing.T) {
-	m, err := LoadModel("testdata/tied.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel("testdata/tied.onnx"))(t)
 	if want := "sum of its gradients, also where the program that wrote the file only found equal numbers: t.bias (t, fc1), t.weight (t, fc1)"; len(m.Notes) != 1 || !strings.Contains(m.Notes[0], want) {
 		t.Errorf("notes %q, want %s", m.Notes, want)
 	}
@@ -445,10 +404,7 @@ func TestONNXKeptApart(t *testing.T) {
 	}
 	g.Nodes = slices.Insert(g.Nodes, 1, norm("y", "n1"), norm("n1", "n2"))
 	g.Nodes[3].Inputs[0] = "n2"
-	m, err := modelOfONNX(g, "net.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
 	if got, want := fmt.Sprint(m.SharedNames()), "map[bn2.bias:bn1.bias bn2.weight:bn1.weight]"; got != want {
 		t.Errorf("shared are %s, want %s", got, want)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // The fixtures of testdata/torch_fixtures.py.
@@ -75,14 +76,9 @@ func (c *coded) UnmarshalJSON(data []byte) error {
 
 func readFixtures(t testing.TB) *fixtures {
 	t.Helper()
-	data, err := os.ReadFile("testdata/torch_fixtures.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/torch_fixtures.json"))(t)
 	var f fixtures
-	if err := json.Unmarshal(data, &f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &f))
 	return &f
 }
 
@@ -91,10 +87,7 @@ func (f *layerFixture) model(t testing.TB) *Model {
 	t.Helper()
 	var layers []Layer
 	for _, spec := range f.Layers {
-		kind, err := LayerByName(spec["kind"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		kind := must.Get(LayerByName(spec["kind"].(string)))(t)
 		s := Settings{}
 		for _, key := range kind.Keys {
 			s[key.Name] = key.Default
@@ -271,10 +264,7 @@ func TestSchedulesMatchPyTorch(t *testing.T) {
 		if f.Optimizer.Schedule == "" {
 			continue
 		}
-		s, err := ParseSchedule(f.Optimizer.Schedule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(ParseSchedule(f.Optimizer.Schedule))(t)
 		rate := s.Rates(f.Optimizer.LR, 3)
 		for step, want := range f.Rates {
 			if got := rate(step); !(math.Abs(got-want) <= 100*0x1p-53*f.Optimizer.LR) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // TestProgramOrder checks graphs and order for a training set and a test set that
@@ -26,12 +27,9 @@ func TestProgramOrder(t *testing.T) {
 		{29, 0, 23, 3, []step{{"train", 1}, {"eval", 1}}},
 		{0, 0, 10, 0, []step{{"train", 1}}}, // the model's default, 10
 	} {
-		p, err := NewProgram(m, ProgramOptions{
+		p := must.Get(NewProgram(m, ProgramOptions{
 			Batch: c.batch, EvalBatch: c.evalBatch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		var got []step
 		for _, s := range p.Order {
 			got = append(got, step{p.Graphs[s.Graph].Name, s.Steps})
@@ -65,13 +63,10 @@ func TestProgramOrder(t *testing.T) {
 func TestProgramLearns(t *testing.T) {
 	const train, test, features, batch, epochs = 23, 13, 6, 5, 40
 	m := mustNew(t, "halves", []int{features}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 2})
-	p, err := NewProgram(m, ProgramOptions{
+	p := must.Get(NewProgram(m, ProgramOptions{
 		Batch: batch, TrainSamples: train, TestSamples: test, Epochs: epochs, Type: dag.Float64,
 		Optimizer: SGD{LearningRate: 0.5, Momentum: 0.5}, Lowering: dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	shared := map[string][]uint64{}
 	var runs []*interpreter
 	for _, g := range p.Graphs {
@@ -145,10 +140,7 @@ func TestBatchOf(t *testing.T) {
 		b := dag.NewBuilder("g")
 		index := b.Buffer(dag.Buffer{Name: "step.index", Shape: c.shape, Type: dag.Int32})
 		b.Task(dag.Task{Name: "a", Accesses: []dag.Access{writes(index, nil)}})
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		if got := BatchOf(g); got != c.want {
 			t.Errorf("shape %v: a batch of %d, want %d", c.shape, got, c.want)
 		}

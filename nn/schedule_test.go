@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestScheduleRates: rates at chosen steps, derived by hand from the formulas above Schedule, of a
@@ -27,10 +29,7 @@ func TestScheduleRates(t *testing.T) {
 		"cosine,over=6steps,min=2,warmup=4steps,from=0.5":   {0: 4, 1: 5, 2: 6, 3: 7, 4: 8, 6: 6.5, 10: 2},
 		"step every=1epoch gamma=0.5 warmup=2epochs from=0": {0: 0, 6: 0, 7: 4, 13: 4, 14: 8, 21: 4, 28: 2},
 	} {
-		s, err := ParseSchedule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(ParseSchedule(text))(t)
 		again, err := ParseSchedule(s.String())
 		if err != nil || again.String() != s.String() || again.PerStep != s.PerStep {
 			t.Errorf("%s is written as %q, and read back as %+v: %v", text, s, again, err)

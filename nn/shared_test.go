@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // sharedCases are networks whose layers have parameters of others: "tied" convolutions and dense layers, of which
@@ -167,14 +168,8 @@ func TestWeightsOf(t *testing.T) {
 		head + "[[block]]\nkind = \"pair\"\nlayer = [{kind = \"dense\", name = \"a\", outputs = 5}, {kind = \"dense\", name = \"b\", outputs = 5, weights_of = \"a\"}]\n" +
 			"[[layer]]\nkind = \"pair\"\nname = \"p\"\n": "map[p.b.bias:p.a.bias p.b.weight:p.a.weight]",
 	} {
-		m, err := ParseModel([]byte(src), "f.toml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		fitted, err := m.For([]int{5}, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(ParseModel([]byte(src), "f.toml"))(t)
+		fitted := must.Get(m.For([]int{5}, 5))(t)
 		for _, m := range []*Model{m, fitted} {
 			if got := fmt.Sprint(m.SharedNames()); got != want {
 				t.Errorf("%s: %s, want %s", src, got, want)

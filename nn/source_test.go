@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // kindsOfData writes 13 images or so of every format and returns the names of the data.
@@ -28,15 +30,9 @@ func kindsOfData(t *testing.T) map[string]string {
 func TestReadLater(t *testing.T) {
 	for kind, name := range kindsOfData(t) {
 		opt := DataOptions{Offset: 2, Limit: 7}
-		loaded, err := OpenData(name, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loaded := must.Get(OpenData(name, opt))(t)
 		opt.Later = true
-		d, err := OpenData(name, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(name, opt))(t)
 		if (d.Images == nil) != (kind != "digits") || !slices.Equal(d.Labels, loaded.Labels) || d.Bytes() != int64(len(loaded.Images)) {
 			t.Errorf("%s: %d bytes are loaded, labels %v, %d bytes in all; want labels %v, %d bytes", kind, len(d.Images), d.Labels, d.Bytes(), loaded.Labels, len(loaded.Images))
 		}
@@ -85,9 +81,7 @@ func TestDataChangeWhileRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, c.file)
-		if err := c.change(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.change(path))
 		if _, err = d.WriteTo(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want a line with %s and %q", c.kind, err, path, c.want)
 		}

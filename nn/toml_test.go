@@ -9,18 +9,13 @@ import (
 	"unicode"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // TestExampleModel checks that the shipped model file says what lenet5 is in Go.
 func TestExampleModel(t *testing.T) {
-	m, err := LoadModel("examples/model.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel("examples/model.toml"))(t)
+	want := must.Get(ModelByName("lenet5"))(t)
 	// The file writes out what Go leaves at 0, where 0 means the same.
 	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
 	got, wanted := mustLower(t, m, opt), mustLower(t, want, opt)
@@ -35,15 +30,9 @@ func TestExampleModel(t *testing.T) {
 // TestExampleOfBranches: the shipped model file with branches lowers, and its comment lists every
 // kind of layer and all settings.
 func TestExampleOfBranches(t *testing.T) {
-	m, err := LoadModel("examples/residual.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel("examples/residual.toml"))(t)
 	mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: DefaultLowering(m, 7, 0, dag.Float32)})
-	text, err := os.ReadFile("examples/residual.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("examples/residual.toml"))(t)
 	comment, _, _ := strings.Cut(string(text), "\nname")
 	words := strings.FieldsFunc(comment, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	for _, kind := range Layers() {
@@ -63,10 +52,7 @@ func keyNames(keys []Key) (names []string) {
 }
 
 func TestExampleLowering(t *testing.T) {
-	l, err := LoadLowering("examples/lowering.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(LoadLowering("examples/lowering.toml"))(t)
 	want := dag.LayerLowering{Forward: dag.Cut{Samples: 8, Outputs: 3}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 2}, Recompute: true}
 	if l.Of("conv1") != want || l.Of("relu1").Forward.Samples != 8 {
 		t.Errorf("lowering is %+v", l)
@@ -82,9 +68,7 @@ func TestLoweringRoundTrip(t *testing.T) {
 		want.MicroBatches = 5
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
-		if err := WriteLowering(&text, want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteLowering(&text, want))
 		got, err := ParseLowering([]byte(text.String()), "written")
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v: read %+v, want %+v", info.Name, err, got, want)
@@ -151,14 +135,8 @@ func TestFileErrors(t *testing.T) {
 // FuzzParseModel checks that no input panics, and that a model that parses has a
 // consistent shape and lowers.
 func FuzzParseModel(f *testing.F) {
-	example, err := os.ReadFile("examples/model.toml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	branches, err := os.ReadFile("examples/residual.toml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("examples/model.toml"))(f)
+	branches := must.Get(os.ReadFile("examples/residual.toml"))(f)
 	f.Add(string(example))
 	f.Add(string(branches))
 	f.Add("name = \"m\"\ninput = [7]\n[[layer]]\nkind = \"dense\"\noutputs = 3\n")
@@ -184,10 +162,7 @@ func FuzzParseModel(f *testing.F) {
 
 // FuzzParseLowering checks that no input panics.
 func FuzzParseLowering(f *testing.F) {
-	example, err := os.ReadFile("examples/lowering.toml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("examples/lowering.toml"))(f)
 	f.Add(string(example))
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // TestExampleOfBlocks: the shipped file with blocks is the built-in network of the same name.
 func TestExampleOfBlocks(t *testing.T) {
-	m, err := LoadModel("examples/resnet18.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(LoadModel("examples/resnet18.toml"))(t)
 	built, _ := ModelByName("resnet18")
 	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: dag.Lowering{}}
 	got, want := mustLower(t, m, opt), mustLower(t, built, opt)
@@ -55,10 +53,7 @@ outputs = 3
 
 // TestBlocks: kinds are counted with those within blocks. "p" reads the layer before it, "q" the one that it names, and a later layer names the ends of both.
 func TestBlocks(t *testing.T) {
-	m, err := ParseModel([]byte(blockFile), "m.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ParseModel([]byte(blockFile), "m.toml"))(t)
 	var stages []string
 	for _, s := range m.Stages {
 		text := s.Name

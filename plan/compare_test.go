@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -32,10 +33,7 @@ func TestCompare(t *testing.T) {
 	})
 	last := &measured.Spans[2]
 	last.Start, last.End, measured.Makespan = last.Start+5*us, last.End+5*us, measured.Makespan+5*us
-	c, err := Compare(t.Context(), d, predicted, measured)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(t.Context(), d, predicted, measured))(t)
 	percent := func(got, a, b float64) bool { return math.Abs(got-100*(a/b-1)) < 1e-9 }
 	if c.Step != NewPair(46e-6, 69e-6) || !percent(c.KernelErrorPercent, 46, 62) || !percent(*c.CopyErrorPercent, 62, 64) || !percent(c.SchedulingErrorPercent, 64, 69) {
 		t.Errorf("step %+v: kernels %v, copies %v, scheduling %v", c.Step, c.KernelErrorPercent, *c.CopyErrorPercent, c.SchedulingErrorPercent)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -62,7 +63,7 @@ func TestCutCosts(t *testing.T) {
 		cutTask("conv", "backward", 0, both(11)) + "," + cutTask("conv", "backward", 1, both(11)) + "," + cutTask("conv", "reduce", 0, cores(3)) + "," + cutTask("relu", "backward", 0, both(5)) + `]`
 	samples := `"tasks": [` + cutTask("conv", "forward", 0, both(10)) + "," + cutTask("conv", "backward", 0, both(20)) + "," + cutTask("relu", "backward", 0, both(4)) + `]`
 	n := tiling.Network{Extents: map[string]dag.LayerLowering{"conv": {Forward: dag.Cut{Samples: 7, Outputs: 1, Rows: 5, Columns: 3}}}, OfBatch: func(int) dag.Lowering { return dag.Lowering{Layers: map[string]dag.LayerLowering{"relu": {}}} }}
-	got, err := CutCosts(t.Context(), &n, func(l dag.Lowering) (*schedule.Priced, error) {
+	got := must.Get(CutCosts(t.Context(), &n, func(l dag.Lowering) (*schedule.Priced, error) {
 		step := whole
 		switch l.Layers["conv"].Forward {
 		case dag.Cut{Samples: 4}:
@@ -72,10 +73,7 @@ func TestCutCosts(t *testing.T) {
 		}
 		prog, p := parsed(t, step, twoKinds)
 		return schedule.Price(prog, p, schedule.Unbound)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const us = 1000
 	want := []CutCost{
 		{"conv", platform.CPU, Uncut, Work{Tasks: 2, Forward: 11 * us, Backward: 21 * us, Joules: 3 * 30e-6}},

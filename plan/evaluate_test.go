@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -23,14 +24,8 @@ power = { idle = "2 W", busy = "5 W" }
 // simulated once.
 func TestStep(t *testing.T) {
 	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}, {"name": "b", "ns": {"cpu": 6000}}]`, onePlatform)
-	priced, err := schedule.Price(prog, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Evaluate(priced, schedule.Choice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	priced := must.Get(schedule.Price(prog, p, schedule.Unbound))(t)
+	e := must.Get(Evaluate(priced, schedule.Choice{}))(t)
 	for _, steady := range []bool{false, true} {
 		step, err := e.Step(t.Context(), steady, 3)
 		if err != nil || step.Time != 10_000 || math.Abs(step.Joules*1e6-60) > 1e-9 {
@@ -53,11 +48,7 @@ func TestStep(t *testing.T) {
 func TestEvaluator(t *testing.T) {
 	of := func() *schedule.Priced {
 		prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}]`, onePlatform)
-		priced, err := schedule.Price(prog, p, schedule.Unbound)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return priced
+		return must.Get(schedule.Price(prog, p, schedule.Unbound))(t)
 	}
 	var v Evaluator
 	one, two := of(), of()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -38,14 +39,8 @@ links = ["bus"]
 // parsed is a graph without its format and a machine.
 func parsed(t *testing.T, graph, machine string) (*dag.Program, *platform.Platform) {
 	t.Helper()
-	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", `+graph+`}`), "graph.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse([]byte(machine), "machine.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", `+graph+`}`), "graph.json"))(t)
+	p := must.Get(platform.Parse([]byte(machine), "machine.toml"))(t)
 	return &dag.Program{Name: "p", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p
 }
 
@@ -53,18 +48,10 @@ func parsed(t *testing.T, graph, machine string) (*dag.Program, *platform.Platfo
 func decided(t *testing.T, graph string) *schedule.Decision {
 	t.Helper()
 	prog, p := parsed(t, graph, unlikePlatform)
-	d, err := Decide(prog, p, schedule.Unbound, schedule.Choice{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
 }
 
 func simulated(t *testing.T, d *schedule.Decision, steps int, opt simulate.Options) *schedule.Schedule {
 	t.Helper()
-	s, err := Simulate(t.Context(), d, 0, steps, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(Simulate(t.Context(), d, 0, steps, opt))(t)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -135,15 +136,8 @@ power = { idle = "2 W", busy = "5 W" }
 `)
 	prog.Order[0].Steps = 2
 	sample := func(seed uint64) *Samples {
-		d, err := Decide(prog, p, schedule.Unbound, schedule.Choice{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Sample(t.Context(), d, d.Priced.Program.Order[0], 41, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		d := must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
+		return must.Get(Sample(t.Context(), d, d.Priced.Program.Order[0], 41, seed))(t)
 	}
 	s := sample(3)
 	if m := s.Makespan; !(m.Low < m.Median && m.Median < m.High) || s.Count != 41 || s.Missing != "" {

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -70,18 +71,9 @@ func TestOn(t *testing.T) {
 	all := decided(t, threeTasks)
 	for _, devices := range []string{"cpu", "g0"} {
 		prog, p := parsed(t, threeTasks, unlikePlatform)
-		some, err := p.Select(devices)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Decide(prog, some, schedule.Unbound, schedule.Choice{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := On(all, devices)
-		if err != nil {
-			t.Fatal(err)
-		}
+		some := must.Get(p.Select(devices))(t)
+		want := must.Get(Decide(prog, some, schedule.Unbound, schedule.Choice{}))(t)
+		got := must.Get(On(all, devices))(t)
 		if a, b := simulated(t, got, 3, simulate.Options{}), simulated(t, want, 3, simulate.Options{}); !reflect.DeepEqual(a, b) {
 			t.Errorf("on %s: %+v, want %+v", devices, a, b)
 		}
@@ -109,10 +101,7 @@ func TestCompareSets(t *testing.T) {
 		}
 		return FiguresOf(o, nil, false), nil
 	}
-	c, err := CompareSets(t.Context(), []string{"cpu", "g0", "cpu,g0"}, StepFigures{StepS: 25e-6, JoulesPerStep: 305e-6, Basis: energy.Modelled}, predict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(CompareSets(t.Context(), []string{"cpu", "g0", "cpu,g0"}, StepFigures{StepS: 25e-6, JoulesPerStep: 305e-6, Basis: energy.Modelled}, predict))(t)
 	if f := c.Rows[0].Predicted; !near(f.StepS, 75e-6) || !near(f.JoulesPerStep, 675e-6) || !near(f.JoulesPerImage, 675e-6/7) || math.Abs(f.ImagesPerS*75e-6-7) > 1e-9 || f.Basis != energy.Modelled {
 		t.Errorf("the processor alone: %+v", f)
 	}
@@ -130,14 +119,8 @@ func TestCompareSets(t *testing.T) {
 // TestFiguresOfMeters: 60 J in 4 s are 15 W, and 124 J in 20 s are 6.2 W, over a step of 75 us.
 // A reading without time is of nothing.
 func TestFiguresOfMeters(t *testing.T) {
-	d, err := On(decided(t, threeTasks), "cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(On(decided(t, threeTasks), "cpu"))(t)
+	o := must.Get(Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false))(t)
 	readings := []energy.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
 	measured := FiguresOf(o, readings, true)
 	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.ImagesPerS != 0 || measured.JoulesPerImage != 0 {

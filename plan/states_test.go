@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -33,11 +34,7 @@ const millis = time.Millisecond
 
 func parsePlatform(t testing.TB, text string) *platform.Platform {
 	t.Helper()
-	p, err := platform.Parse([]byte(text), "test.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(platform.Parse([]byte(text), "test.toml"))(t)
 }
 
 // chainOf builds the tasks of a case: in order, each after the one before it, with its time on its
@@ -49,10 +46,7 @@ func chainOf(t testing.TB, p *platform.Platform, text string) (*dag.Graph, *sche
 	for i, word := range strings.Fields(text) {
 		free := strings.HasPrefix(word, "[")
 		part := strings.Split(strings.Trim(word, "[]"), ":")
-		takes, err := time.ParseDuration(part[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		takes := must.Get(time.ParseDuration(part[2]))(t)
 		task := dag.Task{Name: part[0], Op: "op", Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: int64(takes)}}}
 		if i > 0 && !free {
 			task.After = []dag.TaskID{dag.TaskID(i - 1)}
@@ -64,10 +58,7 @@ func chainOf(t testing.TB, p *platform.Platform, text string) (*dag.Graph, *sche
 		}
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(i))
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g, plan
 }
 
@@ -88,15 +79,8 @@ func decideStates(t testing.TB, c *stateCase) *schedule.Decision {
 			}
 		}
 	}
-	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	priced := must.Get(schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+	return must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(t)
 }
 
 const ram = "[[memory]]\nname = \"ram\"\n"
@@ -247,15 +231,9 @@ func TestStates(t *testing.T) {
 // and busy joules of 100 + 80 mJ in each.
 func TestStatesPerStep(t *testing.T) {
 	d := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms", clocks: map[string]string{"b": "slow"}})
-	s, err := simulate.Run(context.Background(), d, 0, 3, simulate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(simulate.Run(context.Background(), d, 0, 3, simulate.Options{}))(t)
 	p := d.Problem(0, 3, false)
-	report, err := energy.FromSchedule(s, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(energy.FromSchedule(s, p))(t)
 	got := plan.StatesOf(p, s, report)
 	near := func(x, y float64) bool { return math.Abs(x-y) < 1e-12 }
 	if len(got.Clocks) != 2 || got.Clocks[0].Clock != "nominal" || got.Clocks[1].Clock != "slow" || got.Clocks[1].Tasks != 1 ||
@@ -269,9 +247,7 @@ func TestStatesPerStep(t *testing.T) {
 		t.Errorf("%v with a step of %v, %g J busy a step; want 105 and 36 ms, and 0.18 J", s.Makespan, s.Period, got.Joules.Busy)
 	}
 	plain := decideStates(t, &stateCase{platform: twoClocks, tasks: "a:gpu:10ms b:gpu:10ms"})
-	if s, err = simulate.Run(context.Background(), plain, 0, 1, simulate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(simulate.Run(context.Background(), plain, 0, 1, simulate.Options{}))(t)
 	if p = plain.Problem(0, 1, false); plan.StatesOf(p, s, report) != nil {
 		t.Error("there are states where nothing changes")
 	}

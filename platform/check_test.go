@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // Each change to a good platform is found by Check and by Complete.
@@ -57,9 +59,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	} {
 		p := star()
 		p.Models = []Model{{Op: "o", Type: "float32", Device: "gpu", Shape: "1", MedianNs: 1}}
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		c.change(p)
 		for how, err := range map[string]error{"Check": p.Check(), "Complete": p.Complete()} {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // clocked is a processor of four cores that do 10 operations per ns and share a memory of 40 bytes
@@ -15,14 +17,8 @@ func clocked(t *testing.T, at string, models ...Model) *Platform {
 		Devices: []Device{{Name: "cpu", Kind: "cpu", Count: 4, FlopsPerSec: map[string]float64{"float32": 10e9}, IdleWatts: 2, Busy: BusyPower{UnitWatts: 9}, PowerSource: Guess,
 			Clocks: []Clock{{Name: "base", Scale: 1, Idle: 2, Busy: BusyPower{UnitWatts: 9}}, {Name: "slow", Scale: 0.5, Idle: 1, Busy: BusyPower{UnitWatts: 3}, FrequencyHz: 1.2e9},
 				{Name: "fast", Scale: 2, Idle: 3, Busy: BusyPower{UnitWatts: 20}}}}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	q, err := p.WithClock("cpu", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	must.Do(t, p.Complete())
+	return must.Get(p.WithClock("cpu", at))(t)
 }
 
 // A model without a clock is of the first one. At another its compute part is divided by the
@@ -117,13 +113,8 @@ func TestClockInForceInFiles(t *testing.T) {
 	for _, clock := range []string{"base", "slow", "fast"} {
 		p := clocked(t, clock)
 		var b strings.Builder
-		if err := p.WriteTOML(&b); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Parse([]byte(b.String()), clock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.WriteTOML(&b))
+		again := must.Get(Parse([]byte(b.String()), clock))(t)
 		if again.Devices[0].ClockInForce() != p.Devices[0].ClockInForce() || again.Hash() != p.Hash() || strings.Contains(b.String(), clockInForceKey) != (clock != "base") {
 			t.Errorf("%s comes back as %+v from\n%s", clock, again.Devices[0], b.String())
 		}
@@ -141,10 +132,7 @@ func TestClockInForceInFiles(t *testing.T) {
 
 // Three of four idle cores at the slow clock, 1 W each, become the host's.
 func TestSelectAtAClock(t *testing.T) {
-	p, err := clocked(t, "slow").Select("cpu:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(clocked(t, "slow").Select("cpu:1"))(t)
 	if p.HostPower.Value != 3 || p.Devices[0].Watts(p.Devices[0].AtClock, 0) != 1 || p.Devices[0].Watts(p.Devices[0].AtClock, 1) != 3 {
 		t.Errorf("host %g W, one core idle %g W and busy %g W; want 3, 1 and 3", p.HostPower.Value, p.Devices[0].Watts(p.Devices[0].AtClock, 0), p.Devices[0].Watts(p.Devices[0].AtClock, 1))
 	}

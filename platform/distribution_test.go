@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // TestDistribution: of 1 … 32 ns each sixteenth is two neighbours, (1+2)/2 = 1.5,
@@ -95,10 +97,7 @@ in_step = "4 us"
 first_step = "9 us"
 in_step_distribution = "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 2 ms"
 `
-	p, err := Parse([]byte(src), "n.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte(src), "n.toml"))(t)
 	d, m := p.Devices[0], p.Models[0]
 	if d.FirstUse != (FirstUse{3_000_000, 5000, 7e9}) || d.Handoff != 200 || d.WakeAfter != 50_000 || d.Wake != 9000 || d.RunSpread != 0.01 {
 		t.Errorf("device %+v", d)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // twoKinds is a cpu of four cores and a GPU, each with a memory.
@@ -69,10 +71,7 @@ func TestEstimateKeepsToTheClock(t *testing.T) {
 	if e, _ := p.Estimate(q); e.Duration != 100 {
 		t.Errorf("fast: %v", e.Duration)
 	}
-	slow, err := p.WithClock("big", "slow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := must.Get(p.WithClock("big", "slow"))(t)
 	if e, _ := slow.Estimate(q); e.Duration != 250 {
 		t.Errorf("slow: %v", e.Duration)
 	}
@@ -158,9 +157,7 @@ func TestVariantOfTheWhole(t *testing.T) {
 	}
 	p := twoKinds(models...)
 	p.Name, p.Memories, p.Devices = "m", p.Memories[:1], p.Devices[:1]
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	for units, ns := range map[int]time.Duration{1: 60, 2: 60, 3: 80, 4: 80, 9: 80} { // 2 is nearer to 1 than to 4
 		q, err := p.WithCores(units)
 		if err == nil && units > 1 {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 const everyKey = `name = "node"
@@ -97,10 +99,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Models: []Model{{Op: "dense", Variant: "go", Type: "float32", Device: "cpu", Shape: "n8 i3 o5", Active: 3,
 			MedianNs: 12300, P95Ns: 13000, Count: 40, Joules: 0.002, WorkspaceBytes: 64, Flops: 240, MovedBytes: 316}},
 	}
-	got, err := Parse([]byte(everyKey), "node.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Parse([]byte(everyKey), "node.toml"))(t)
 	got.paths = nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -108,10 +107,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 }
 
 func TestParseShortForms(t *testing.T) {
-	p, err := Parse([]byte("host_power = \"35 W\"\n"+smallest), "x.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte("host_power = \"35 W\"\n"+smallest), "x.toml"))(t)
 	if p.HostPower != (Quantity{35, Guess}) || p.Devices[0].Count != 1 || p.Workers[0].Name != "cpu" || p.Devices[0].PowerSource != "" {
 		t.Errorf("got %+v", p)
 	}
@@ -216,17 +212,12 @@ func TestParseErrorsOfWholeFiles(t *testing.T) {
 func TestLoadReadsModelFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	model := "[[model]]\nop = \"relu\"\ntype = \"float32\"\ndevice = \"cpu\"\nshape = \"7\"\nmedian = \"3 us\"\n"
 	write("p.toml", "models = [\"m.toml\"]\n"+smallest)
 	write("m.toml", model)
-	p, err := Load(filepath.Join(dir, "p.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Load(filepath.Join(dir, "p.toml")))(t)
 	if len(p.Models) != 1 || p.Models[0].MedianNs != 3000 || p.Models[0].Active != 1 {
 		t.Errorf("models: %+v", p.Models)
 	}
@@ -311,19 +302,13 @@ func FuzzParse(f *testing.F) {
 
 // The reference in platforms/README.md is read as it stands.
 func TestDocumentedKeys(t *testing.T) {
-	text, err := os.ReadFile("../platforms/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../platforms/README.md"))(t)
 	_, rest, _ := strings.Cut(string(text), "```toml\n")
 	src, _, ok := strings.Cut(rest, "```")
 	if !ok {
 		t.Fatal("no example in platforms/README.md")
 	}
-	p, err := Parse([]byte(src), "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte(src), "README.md"))(t)
 	if kinds := strings.NewReplacer(", ", " | ", " or ", " | ").Replace(kindNames("", func(Kind) bool { return true })); !strings.Contains(src, "# "+kinds+"\n") {
 		t.Errorf("platforms/README.md does not list the kinds %s", kinds)
 	}

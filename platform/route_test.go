@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 // star has memories ram, a, b, c, d: a and b hang on ram, c only takes from b,
@@ -28,9 +30,7 @@ func star() *Platform {
 
 func TestRoute(t *testing.T) {
 	bare, complete := star(), star()
-	if err := complete.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, complete.Complete())
 	for _, c := range []struct {
 		from, to MemoryID
 		links    []LinkID
@@ -88,9 +88,7 @@ func TestLinkUses(t *testing.T) {
 		p := &Platform{Memories: []Memory{{Name: "ram"}, {Name: "a"}, {Name: "b"}}, Devices: []Device{{Name: "cpu", Kind: "cpu", Count: 1}},
 			Links:  []Link{{Name: "up", BandwidthBytesPerSec: 10e9, Sharing: c.sharing}, {Name: "down", BandwidthBytesPerSec: 10e9, Sharing: c.sharing}},
 			Routes: []Route{{From: 0, To: 1, Links: c.a}, {From: 0, To: 2, Links: c.b}}}
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		if got := p.LinkUses(c.from, c.to); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.words, got, c.want)
 		}
@@ -117,9 +115,7 @@ func TestPasses(t *testing.T) {
 
 func TestLookups(t *testing.T) {
 	p := star()
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	if p.HostMemory() != 2 {
 		t.Errorf("the host memory is %d, want that of the cpu", p.HostMemory())
 	}
@@ -152,9 +148,7 @@ func TestHostMemory(t *testing.T) {
 		p := star()
 		c.change(p)
 		bare := p.HostMemory()
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		if got := p.HostMemory(); got != c.want || bare != c.want {
 			t.Errorf("the host memory is %d, %d before Complete; want %d", got, bare, c.want)
 		}

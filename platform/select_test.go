@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // selectable has a processor of five cores and three GPUs of two kinds; a host of 35 W.
@@ -26,9 +28,7 @@ func selectable(t *testing.T) *Platform {
 	for _, device := range []string{"g1", "cuda", "cpu", "emulated"} {
 		p.Models = append(p.Models, Model{Op: "o", Type: "float32", Shape: "s", Device: device, MedianNs: 7})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -102,13 +102,8 @@ func TestSelectKeepsTheHost(t *testing.T) {
 			Links:   []Link{{Name: "l", BandwidthBytesPerSec: 1}},
 			Routes:  []Route{{From: 0, To: 1, Links: []LinkID{0}}, {From: 0, To: 2, Links: []LinkID{0}}}}
 		p.Memories[host].Host = true
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
-		q, err := p.Select("gpu0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
+		q := must.Get(p.Select("gpu0"))(t)
 		if d := q.Devices[0]; len(q.Devices) != 2 || d.Name != want || d.Count != 1 || !d.PlacedOnly || q.HostMemory() != host {
 			t.Errorf("with host memory %d: %+v, host memory %d; want one unit of %s", host, q.Devices, q.HostMemory(), want)
 		}
@@ -163,10 +158,7 @@ func TestSelectKeepsThePower(t *testing.T) {
 		}
 		of := r.IntN(len(p.Devices))
 		n := 1 + r.IntN(p.Devices[of].Count)
-		q, err := p.Select(fmt.Sprintf("%s:%d", p.Devices[of].Name, n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Get(p.Select(fmt.Sprintf("%s:%d", p.Devices[of].Name, n)))(t)
 		at, _ := q.DeviceByName(p.Devices[of].Name)
 		for busy := range n + 1 {
 			want, got := p.HostPower.Value, q.HostPower.Value

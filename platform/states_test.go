@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 const statesText = `name = "node"
@@ -45,10 +47,7 @@ leave = { time = "4 us" }
 `
 
 func TestStatesAreReadAndWritten(t *testing.T) {
-	p, err := Parse([]byte(statesText), "n.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte(statesText), "n.toml"))(t)
 	d := &p.Devices[0]
 	if p.CapWatts != 400 || d.CapWatts != 30 || !d.UnitClocks || d.Switch != (Transition{50 * time.Microsecond, 0.001}) || !d.MayBeOff || d.OffWatts != 0 {
 		t.Errorf("got %+v", p)
@@ -60,10 +59,7 @@ func TestStatesAreReadAndWritten(t *testing.T) {
 	if want := []SleepState{{"l1", 0.1, 10000, Transition{}, Transition{Takes: 4000}}}; !reflect.DeepEqual(p.Links[0].Sleeps, want) {
 		t.Errorf("sleep states of the link %+v", p.Links[0].Sleeps)
 	}
-	again, err := Parse([]byte(p.encode()), "again.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Parse([]byte(p.encode()), "again.toml"))(t)
 	if !reflect.DeepEqual(p, again) {
 		t.Errorf("written and read again:\n%s", p.encode())
 	}
@@ -98,14 +94,8 @@ kind = "cuda"
 memory = "ram"
 power = { idle = "40 W", busy = "300 W", off = "3 W" }
 [[link]]`, 1)
-	p, err := Parse([]byte(text), "n.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := p.Select("cpu:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte(text), "n.toml"))(t)
+	q := must.Get(p.Select("cpu:1"))(t)
 	// Three cores asleep at 0.5 W, which is light, since deep is never entered by itself, and the GPU at
 	// 3 W; of the cores' cap of 30 W the three take 1.5 W.
 	if q.HostPower.Value != 4.5 || !reflect.DeepEqual(q.LeftOff, []string{"gpu0"}) || !reflect.DeepEqual(q.LeftAsleep, []string{"cpu"}) || q.Devices[0].CapWatts != 28.5 {

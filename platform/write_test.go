@@ -9,14 +9,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"dahl/must"
 )
 
 func checkRoundTrip(t *testing.T, p *Platform) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := p.WriteTOML(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.WriteTOML(&text))
 	back, err := Parse(text.Bytes(), "written.toml")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.Bytes())
@@ -30,10 +30,7 @@ func checkRoundTrip(t *testing.T, p *Platform) {
 }
 
 func TestWriteRoundTrips(t *testing.T) {
-	p, err := Parse([]byte(everyKey), "node.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse([]byte(everyKey), "node.toml"))(t)
 	checkRoundTrip(t, p)
 	for seed := range uint64(200) {
 		checkRoundTrip(t, randomPlatform(t, rand.New(rand.NewPCG(seed, 0))))
@@ -122,22 +119,14 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 		_, back := p.Route(d.Memory, host)
 		d.Unreachable = !there || !back
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
 // The hash is that of the content: comments, units and the order of keys do not show.
 func TestHashIgnoresLayout(t *testing.T) {
-	a, err := Parse([]byte("[[memory]]\nname = \"ram\"\ncapacity = \"2 GB\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\nmemory = \"ram\"\n"), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Parse([]byte("# x\n[[device]]\nmemory = \"ram\"\nname = \"cpu\"\nkind = \"cpu\"\ncount = 1\n[[memory]]\ncapacity = \"2000 MB\"\nname = \"ram\"\n"), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Parse([]byte("[[memory]]\nname = \"ram\"\ncapacity = \"2 GB\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\nmemory = \"ram\"\n"), "a"))(t)
+	b := must.Get(Parse([]byte("# x\n[[device]]\nmemory = \"ram\"\nname = \"cpu\"\nkind = \"cpu\"\ncount = 1\n[[memory]]\ncapacity = \"2000 MB\"\nname = \"ram\"\n"), "b"))(t)
 	if a.Hash() != b.Hash() {
 		t.Error("equal platforms have different hashes")
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // zeusDir is the variable that names a directory with all traces of Zeus. Without it an excerpt of
@@ -24,24 +26,16 @@ func (m limited) joules() float64 { return m.seconds * m.watts }
 // readLimited reads the measurements of each network, by rising power limit.
 func readLimited(t *testing.T, path string) [][]limited {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(csv.NewReader(file).ReadAll())(t)
 	const named = 4 // dataset, network, batch and optimizer
 	var networks [][]limited
 	index := map[string]int{}
 	for _, line := range lines[1:] {
 		var values [3]float64
 		for i := range values {
-			if values[i], err = strconv.ParseFloat(line[named+i], 64); err != nil {
-				t.Fatal(err)
-			}
+			values[i] = must.Get(strconv.ParseFloat(line[named+i], 64))(t)
 		}
 		name := strings.Join(line[:named], ",")
 		at, ok := index[name]
@@ -128,13 +122,8 @@ func predictLimited(t *testing.T, others []limited, limit float64) limited {
 		Devices: []Device{{Name: "gpu", Kind: CUDA, Count: 1, Busy: busy(law.top), PowerSource: Measured,
 			Clocks: []Clock{{Name: "boost", Scale: 1, Busy: busy(law.top)}, {Name: clock, Scale: law.scale(watts), Busy: busy(watts)}}}},
 		Models: []Model{{Op: "epoch", Type: "float32", Device: "gpu", Shape: "all", Active: 1, MedianNs: 1e9 * (memory + compute), Compute: max(1e-12, compute/(memory+compute))}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := p.WithClock("gpu", clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
+	p = must.Get(p.WithClock("gpu", clock))(t)
 	e, ok := p.Estimate(Query{Op: "epoch", Type: "float32", Shape: "all"})
 	if !ok {
 		t.Fatal("no estimate")

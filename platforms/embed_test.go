@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 func TestOpen(t *testing.T) {
@@ -31,9 +33,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("Load(%q): %v", name, err)
 		}
 	}
-	if err := os.WriteFile("laptop", []byte("[["), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("laptop", []byte("[["), 0o666))
 	if _, err := Load("laptop"); err == nil || !strings.HasPrefix(err.Error(), "laptop:1") {
 		t.Errorf("Load of a file that is none: %v; want its line", err)
 	}

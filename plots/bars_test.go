@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 // tinyBars is three groups of two series: 100/n images per second for n = 1, 2, 3 of the first one,
@@ -24,9 +26,7 @@ func tinyBars() *Bars {
 
 func TestBarsGolden(t *testing.T) {
 	var file bytes.Buffer
-	if err := DrawBars(&file, "png", tinyBars()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawBars(&file, "png", tinyBars()))
 	wantGolden(t, "bars", file.Bytes())
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 )
@@ -27,14 +28,10 @@ type traceFile struct {
 func readChrome(t *testing.T, runs ...*Run) traceFile {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Chrome(&out, runs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Chrome(&out, runs...))
 	var f traceFile
 	d := json.NewDecoder(&out)
-	if err := d.Decode(&f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Decode(&f))
 	if d.More() {
 		t.Fatal("there is more after the object")
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 var stepTime, rate = Quantity{Name: "step time", Unit: "s"}, Quantity{Name: "images per second", More: true}
@@ -38,9 +40,7 @@ func TestSeriesBest(t *testing.T) {
 
 func TestCurvesGolden(t *testing.T) {
 	var file bytes.Buffer
-	if err := DrawCurves(&file, "png", tinyCurves()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawCurves(&file, "png", tinyCurves()))
 	wantGolden(t, "curves", file.Bytes())
 }
 
@@ -53,9 +53,7 @@ func TestSpeedupGolden(t *testing.T) {
 		c.Series[0].Points = append(c.Series[0].Points, CurvePoint{x, y, y, y})
 	}
 	var file bytes.Buffer
-	if err := DrawCurves(&file, "png", c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawCurves(&file, "png", c))
 	wantGolden(t, "speedup", file.Bytes())
 }
 

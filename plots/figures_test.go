@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dahl/energy"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -38,9 +39,7 @@ func TestUnknownFigure(t *testing.T) {
 func drawn(t *testing.T, f Figure, format string, in Input) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := f.Draw(&file, format, in); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Draw(&file, format, in))
 	return file.Bytes()
 }
 
@@ -59,14 +58,9 @@ func wantGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	golden := filepath.Join("testdata", name+".golden.png")
 	if *update {
-		if err := os.WriteFile(golden, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, got, 0o666))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if off := differingPixels(t, got, want); off > 0 {
 		t.Errorf("%d pixels differ from %s; if that is meant, look at it with -update", off, golden)
 	}
@@ -77,10 +71,7 @@ func wantGolden(t *testing.T, name string, got []byte) {
 func differingPixels(t *testing.T, a, b []byte) int {
 	t.Helper()
 	decode := func(file []byte) *image.RGBA {
-		img, err := png.Decode(bytes.NewReader(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := must.Get(png.Decode(bytes.NewReader(file)))(t)
 		flat := image.NewRGBA(img.Bounds())
 		draw.Draw(flat, flat.Rect, img, img.Bounds().Min, draw.Src)
 		return flat
@@ -102,10 +93,7 @@ func differingPixels(t *testing.T, a, b []byte) int {
 }
 
 func TestGoldenPicturesBelongToFigures(t *testing.T) {
-	files, err := filepath.Glob("testdata/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*"))(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".golden.png"), "-states")
 		if _, err := FigureByName(name); err != nil && !slices.Contains([]string{"bars", "curves", "front", "heat", "speedup"}, name) { // not of a run: drawn by tests of their own
@@ -204,10 +192,7 @@ func TestFiguresSayWhatIsMissing(t *testing.T) {
 		{"memory", Input{Run: without(func(_ *Run, s *schedule.Schedule) { s.Memory = nil })}},
 		{"compare", Input{Run: tiny}},
 	} {
-		f, err := FigureByName(c.figure)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(FigureByName(c.figure))(t)
 		var file bytes.Buffer
 		if err := f.Draw(&file, "svg", c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
 			t.Errorf("%s: error %v, want ErrNoData; %d bytes were written", c.figure, err, file.Len())

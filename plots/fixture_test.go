@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -74,11 +75,7 @@ func tinyGraph(t testing.TB) *dag.Graph {
 	}
 	task("loss", "forward", "mean", 0, all(z, dag.Read))
 	task("fc1", "update", "sgd", 0, all(w, dag.ReadWrite), all(dw, dag.Read))
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // tinyRun is two steps of tinyGraph, the second sample tile on the GPU. The
@@ -131,10 +128,7 @@ func largeRun(t testing.TB, n, workers, steps int, seed uint64) *Run {
 		}
 		before = buf
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := &schedule.Problem{Graph: g, Platform: manyCores(workers), Steps: steps}
 	random := rand.New(rand.NewPCG(seed, 2))
 	place := func(_ dag.TaskID, free []time.Duration) platform.WorkerID {

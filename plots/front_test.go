@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -31,9 +33,7 @@ func tinyFront() *Front {
 
 func TestFrontGolden(t *testing.T) {
 	var file bytes.Buffer
-	if err := DrawFront(&file, "png", tinyFront()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawFront(&file, "png", tinyFront()))
 	wantGolden(t, "front", file.Bytes())
 }
 
@@ -112,9 +112,7 @@ func TestLabelsLeaveDotsAndLines(t *testing.T) {
 // chosen, every mark is there once more: 13 faint dots and 7 of the front. The ring and the dot of what was chosen are there twice.
 func TestFrontLegendShowsTheMarks(t *testing.T) {
 	var file bytes.Buffer
-	if err := DrawFront(&file, "svg", tinyFront()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawFront(&file, "svg", tinyFront()))
 	hex := func(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 	counts := map[string]int{}
 	for _, path := range regexp.MustCompile(`<path d="([^"]*)"\s+style="([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {

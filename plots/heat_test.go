@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 // tinyHeat is the images per second of batches of 1, 16 and 64 on 1 to 5 cores: 1000·batch·cores/(batch + cores),
@@ -26,9 +28,7 @@ func tinyHeat() *Heat {
 
 func TestHeatGolden(t *testing.T) {
 	var file bytes.Buffer
-	if err := DrawHeat(&file, "png", tinyHeat()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, DrawHeat(&file, "png", tinyHeat()))
 	wantGolden(t, "heat", file.Bytes())
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -101,9 +102,5 @@ func occupancy(p *schedule.Problem, s *schedule.Schedule) []schedule.Occupancy {
 
 // modelledPower is what the run draws by the platform's powers.
 func modelledPower(t testing.TB, p *schedule.Problem, s *schedule.Schedule) []energy.PowerTrace {
-	traces, err := energy.Traces(s, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return traces
+	return must.Get(energy.Traces(s, p))(t)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -86,9 +87,7 @@ func pajeWords(line string) []string {
 func pajeOf(t *testing.T, r *Run) []pajeLine {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Paje(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Paje(&out, r))
 	return readPaje(t, out.String())
 }
 

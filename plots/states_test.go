@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -33,9 +34,7 @@ func statedRun(t testing.TB) *Run {
 		{Name: "deep", Watts: 3, After: 10 * ms, Enter: platform.Transition{Takes: 2 * ms, Joules: 0.06}, Leave: platform.Transition{Takes: 3 * ms, Joules: 0.12}}}
 	link.Sleeps = []platform.SleepState{{Name: "l1", After: 5 * ms, Leave: platform.Transition{Takes: ms}}}
 	cpu.PowerSource, gpu.PowerSource, link.PowerSource = platform.Guess, platform.Guess, platform.Guess
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	b := dag.NewBuilder("stated")
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{1000}, Type: dag.Float32, Role: dag.Activation})
 	for _, name := range []string{"load", "mean", "conv", "post", "gather"} {
@@ -50,10 +49,7 @@ func statedRun(t testing.TB) *Run {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	first, _ := g.StorageAtoms(x)
 	change := func(kind schedule.ChangeKind, d platform.DeviceID, l platform.LinkID, to int32, start, end time.Duration) schedule.Change {
 		return schedule.Change{Kind: kind, Device: d, Unit: -1, Link: l, To: to, Start: start * ms, End: end * ms}
@@ -174,9 +170,7 @@ func TestStatesInTraces(t *testing.T) {
 		t.Errorf("Chrome: clocks %v, of tasks %v", clocks, slower)
 	}
 	var out bytes.Buffer
-	if err := Paje(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Paje(&out, r))
 	names := map[string]string{}
 	var gpu, link, scales []string
 	for _, l := range readPaje(t, out.String()) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -12,10 +13,7 @@ import (
 // of its curves is that of the report, and its memories have the peaks of the schedule.
 func TestViewIsTheRun(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	v, err := NewView(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewView(r, nil))(t)
 	chart := newChart(r, newColouring(r))
 	if len(v.Rows) != len(chart.rows) || v.Rows[0].Alone || !v.Rows[2].Alone || v.Rows[0].Coarse != nil {
 		t.Errorf("rows %+v, want those of the chart, the first of two cores and the third alone", v.Rows)
@@ -25,10 +23,7 @@ func TestViewIsTheRun(t *testing.T) {
 			t.Errorf("span %d is in the row of %s, want %s", i, v.Rows[m.Row].Label, want)
 		}
 	}
-	report, err := energy.FromSchedule(r.Schedule, r.Problem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(energy.FromSchedule(r.Schedule, r.Problem))(t)
 	joules := v.Power.Joules[len(v.Power.Joules)-1]
 	if math.Abs(joules-report.TotalJoules) > 1e-12*report.TotalJoules {
 		t.Errorf("curves add up to %v J, want %v J", joules, report.TotalJoules)
@@ -45,10 +40,7 @@ func TestViewIsTheRun(t *testing.T) {
 // follow each other and cover no more than there are. A view like another has its colours.
 func TestViewOfManyTasksIsCoarse(t *testing.T) {
 	r := largeRun(t, 20_000, 2, 1, 3)
-	v, err := NewView(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewView(r, nil))(t)
 	for _, row := range v.Rows {
 		if len(row.Coarse) == 0 || row.Coarse[0].Number != 2000 {
 			t.Fatalf("row %s has %d coarse forms", row.Label, len(row.Coarse))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/rundir/durable"
 )
 
@@ -26,9 +27,7 @@ func TestCheckpoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			for step := 1; step <= 10; step++ {
-				if err := d.WriteCheckpoint(step, text(strings.Repeat("x", step))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, d.WriteCheckpoint(step, text(strings.Repeat("x", step))))
 			}
 			if steps, err := d.Checkpoints(); err != nil || !slices.Equal(steps, []int{10, 9, 8}) {
 				t.Fatalf("kept are %v (%v)", steps, err)
@@ -46,14 +45,8 @@ func TestCheckpoints(t *testing.T) {
 			}
 			newest := Look("run").Step
 			var m note
-			d, err = Resume("run", &m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := d.OpenCheckpoint(newest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d = must.Get(Resume("run", &m))(t)
+			f := must.Get(d.OpenCheckpoint(newest))(t)
 			data, err := io.ReadAll(f)
 			if err != nil || f.Close() != nil || len(data) != newest || newest < 10 || done && newest < 11 || m.Text != "training" {
 				t.Errorf("operation %d: the checkpoint of step %d of the run %q has %d bytes (%v)", n, newest, m.Text, len(data), err)
@@ -109,9 +102,7 @@ func TestResumeFinished(t *testing.T) {
 		return err
 	}
 	for n, done := 1, false; !done; n++ {
-		if err := errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("finished"))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("finished"))))
 		operations := failAt(n, true)
 		err := goOn()
 		done = *operations < n
@@ -140,13 +131,8 @@ func TestResumeFinished(t *testing.T) {
 // TestShortTrainings are replaced without a word: what nobody asked to keep.
 func TestShortTrainings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, err := Create("run", &note{Text: "short"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.WriteCheckpoint(3, text("")), d.Close(), newRun.make("run", "new")); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Create("run", &note{Text: "short"}))(t)
+	must.Do(t, errors.Join(d.WriteCheckpoint(3, text("")), d.Close(), newRun.make("run", "new")))
 	check(t, "run", map[string]files{"new": newRun})
 }
 
@@ -165,9 +151,7 @@ func TestRunThatEndedEarly(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		if c.earlier != nil {
-			if err := c.earlier("run"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.earlier("run"))
 		}
 		m := &note{Text: "cut"}
 		d, err := Create("run", m)
@@ -216,18 +200,11 @@ func cutShort(dir string) error {
 // TestCheckpointsOfOtherNames: a number in another spelling, such as +9, is the name of no checkpoint.
 func TestCheckpointsOfOtherNames(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, err := Create("run", &note{Text: "training"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Create("run", &note{Text: "training"}))(t)
 	defer d.Close()
-	if err := d.WriteCheckpoint(7, text("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.WriteCheckpoint(7, text("x")))
 	for _, name := range []string{"+9", "-9", "09", "9e1", "99999999999999999999"} {
-		if err := os.WriteFile(filepath.Join("run", stagingName, checkpointsName, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join("run", stagingName, checkpointsName, name), nil, 0o666))
 	}
 	if steps, err := d.Checkpoints(); err != nil || !slices.Equal(steps, []int{7}) {
 		t.Errorf("checkpoints %v, want 7 alone (%v)", steps, err)
@@ -238,40 +215,24 @@ func TestCheckpointsOfOtherNames(t *testing.T) {
 // would lead elsewhere from the finished run.
 func TestGrowingFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, err := Create("run", &note{Text: "training"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Create("run", &note{Text: "training"}))(t)
 	add := func(d *Dir, keep int64, rows ...string) int64 {
 		t.Helper()
-		f, err := d.Append("steps.csv", keep)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(d.Append("steps.csv", keep))(t)
 		for _, row := range rows {
-			if _, err := io.WriteString(f, row+"\n"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(f, row+"\n"))(t)
 		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(f.Sync(), f.Close()))
 		return f.Len()
 	}
 	length := add(d, 0, "step", "1", "2")
-	if err := d.WriteCheckpoint(2, text("")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.WriteCheckpoint(2, text("")))
 	add(d, length, "3", "4 is cut o")
 	d.Close()
 	var m note
-	if d, err = Resume("run", &m); err != nil {
-		t.Fatal(err)
-	}
+	d = must.Get(Resume("run", &m))(t)
 	steps, other := filepath.Join("run", stagingName, "steps.csv"), filepath.Join("run", "other")
-	if err := errors.Join(os.Rename(steps, other), os.Symlink("../other", steps)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(steps, other), os.Symlink("../other", steps)))
 	_, appendErr := d.Append("steps.csv", length)
 	_, openErr := d.Open("steps.csv")
 	for _, err := range []error{appendErr, openErr} {
@@ -279,9 +240,7 @@ func TestGrowingFiles(t *testing.T) {
 			t.Errorf("a link in the place of the file: %v", err)
 		}
 	}
-	if err := os.Rename(other, steps); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(other, steps))
 	add(d, length, "3", "4")
 	m.Complete = true
 	if _, err := d.Commit(&m); err != nil || d.Close() != nil {
@@ -293,14 +252,9 @@ func TestGrowingFiles(t *testing.T) {
 func TestWithin(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustMake(t, oldRun, "run", "old")
-	d, err := Create("begun", new(note))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Create("begun", new(note)))(t)
 	defer d.Close()
-	if err := errors.Join(os.Mkdir("free", 0o777), os.Symlink("../run", "free/link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir("free", 0o777), os.Symlink("../run", "free/link")))
 	for path, want := range map[string]bool{
 		"run/w.npz": true, "run/manifest.json": true, "run/a/b/w.npz": true, "run": false, "w.npz": false, "begun/w.npz": true,
 		"free/w.npz": false, "free/link/w.npz": true, "missing/w.npz": false,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestEveryBitOfManifest flips each bit of the manifest of a finished run and of an interrupted training beside it: no
@@ -38,16 +40,11 @@ func TestEveryBitOfManifest(t *testing.T) {
 			"Create": func() error { return discard(Create("run", new(note))) },
 		}},
 	} {
-		whole, err := os.ReadFile(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(os.ReadFile(c.path))(t)
 		for bit := range 8 * len(whole) {
 			damaged := []byte(string(whole))
 			damaged[bit/8] ^= 1 << (bit % 8)
-			if err := os.WriteFile(c.path, damaged, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(c.path, damaged, 0o666))
 			for what, way := range c.ways {
 				if what != "Open" && bit%8 != bit/8%8 {
 					continue
@@ -57,9 +54,7 @@ func TestEveryBitOfManifest(t *testing.T) {
 				}
 			}
 		}
-		if err := os.WriteFile(c.path, whole, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(c.path, whole, 0o666))
 	}
 	if err := discard(Resume("run", new(note))); err != nil {
 		t.Error(err)
@@ -89,9 +84,7 @@ func TestResumeBesideDamaged(t *testing.T) {
 		return err
 	}
 	path := filepath.Join("run", ManifestName)
-	if err := errors.Join(trained(false, 1), trained(false, 2), os.WriteFile(path, []byte("damaged"), 0o666), trained(true, 3)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(trained(false, 1), trained(false, 2), os.WriteFile(path, []byte("damaged"), 0o666), trained(true, 3)))
 	if err := Verify("run"); err != nil {
 		t.Error(err)
 	}
@@ -123,17 +116,13 @@ func TestResumeFinishedComparesHashes(t *testing.T) {
 		return errors.Join(err, commitErr, d.Close())
 	}
 	for name, want := range map[string]bool{"steps.csv": false, "checkpoints/2": false, "other.csv": true} {
-		if err := errors.Join(os.RemoveAll("run"), finished(), discard(Resume("run", new(note), "steps.csv"))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll("run"), finished(), discard(Resume("run", new(note), "steps.csv"))))
 		data, err := os.ReadFile(filepath.Join("run", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		data[0] ^= 2
-		if err := os.WriteFile(filepath.Join("run", name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join("run", name), data, 0o666))
 		err = discard(Resume("run", new(note), "steps.csv"))
 		if want != (err == nil) || !want && !strings.Contains(err.Error(), "damaged: "+filepath.Join("run", name)+": its hash is") {
 			t.Errorf("%s: %v", name, err)
@@ -157,22 +146,15 @@ func TestExtendBesideInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := new(note)
-	if d, err = Extend("run", m); err != nil {
-		t.Fatal(err)
-	}
+	d = must.Get(Extend("run", m))(t)
 	err = d.Write("b", text("2"))
 	if _, commitErr := d.Commit(m); errors.Join(err, commitErr, d.Close()) != nil {
 		t.Fatal(err, commitErr)
 	}
 	check(t, "run", map[string]files{"finished": {"a": "1", "b": "2"}})
-	if d, err = Resume("run", m); err != nil {
-		t.Fatal(err)
-	}
+	d = must.Get(Resume("run", m))(t)
 	defer d.Close()
-	f, err := d.OpenCheckpoint(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(d.OpenCheckpoint(7))(t)
 	if data, err := io.ReadAll(f); err != nil || f.Close() != nil || string(data) != "x" || m.Text != "training" {
 		t.Errorf("the checkpoint of %q is %q (%v)", m.Text, data, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/rundir/durable"
 )
 
@@ -56,9 +57,7 @@ func (f files) make(dir, said string) error {
 
 func mustMake(t *testing.T, f files, dir, said string) {
 	t.Helper()
-	if err := f.make(dir, said); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.make(dir, said))
 }
 
 var errFault = errors.New("the disk is broken")
@@ -81,14 +80,10 @@ func failAt(n int, cutOff bool) (count *int) {
 func check(t *testing.T, dir string, runs map[string]files) string {
 	t.Helper()
 	var m note
-	if err := Open(dir, &m); err != nil {
-		t.Fatal(err)
-	}
-	if err := Verify(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Open(dir, &m))
+	must.Do(t, Verify(dir))
 	got := files{}
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 		if name == stagingName || name == addingName {
 			return fs.SkipDir
 		}
@@ -98,10 +93,7 @@ func check(t *testing.T, dir string, runs map[string]files) string {
 		data, err := fs.ReadFile(os.DirFS(dir), name)
 		got[name] = string(data)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if !maps.Equal(got, runs[m.Text]) {
 		t.Fatalf("the run %q has the files %q, want %q", m.Text, got, runs[m.Text])
 	}
@@ -160,9 +152,7 @@ func endCut(t *testing.T, runs map[string]files) {
 // renew makes a directory a copy of another.
 func renew(t *testing.T, from, to string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))))
 }
 
 // TestExtendIsWhole adds a file and replaces one, in a run and in a run inside another, with
@@ -194,9 +184,7 @@ func TestExtendIsWhole(t *testing.T) {
 	err = errors.Join(d.Write("both", text("first")), in.Write("both", text("first")))
 	_, errInner := in.Commit(inner)
 	_, errOuter := d.Commit(outer)
-	if err = errors.Join(err, errInner, errOuter, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, errInner, errOuter, d.Close()))
 	for _, dir := range []string{"run", "run/inner"} {
 		for _, cutOff := range []bool{false, true} {
 			for n, done := 1, false; !done; n++ {
@@ -224,10 +212,7 @@ func TestExtendIsWhole(t *testing.T) {
 func TestTwoWriters(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustMake(t, oldRun, "run", "old")
-	first, err := Create("run", &note{Text: "first"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(Create("run", &note{Text: "first"}))(t)
 	for what, err := range map[string]error{"a run": newRun.make("run", "new"), "an addition": errOf(Extend("run", new(note)))} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("run: it is in use by process %d since 2", os.Getpid())) {
 			t.Errorf("%s beside another: %v", what, err)
@@ -237,9 +222,7 @@ func TestTwoWriters(t *testing.T) {
 		t.Errorf("state %+v", s)
 	}
 	check(t, "run", map[string]files{"old": oldRun}) // which is read meanwhile
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	if s := Look("run"); s != (State{Interrupted: true}) {
 		t.Errorf("state %+v", s)
 	}
@@ -281,15 +264,11 @@ func TestVerifyFinds(t *testing.T) {
 		if err := Verify("run"); err != nil {
 			t.Errorf("before %s: %v", c.what, err)
 		}
-		if err := c.change(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.change())
 		if err := Verify("run"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
-		if err := os.RemoveAll("run"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll("run"))
 	}
 }
 
@@ -305,9 +284,7 @@ func TestForgedManifest(t *testing.T) {
 			for path, content := range map[string][]byte{victim: []byte("mine"), filepath.Join(dir, forged, ManifestName): data, filepath.Join(dir, "kept/inside"): nil} {
 				err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, content, 0o666))
 			}
-			if err = errors.Join(err, os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(err, os.Symlink(outside, filepath.Join(dir, "link"))))
 			if err := newRun.make(dir, "new"); err == nil && forged == "" {
 				t.Errorf("%s: its directory is taken for a run to be replaced", name)
 			}
@@ -317,9 +294,7 @@ func TestForgedManifest(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "kept/inside")); err != nil {
 				t.Error(err)
 			}
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(dir))
 		}
 	}
 }
@@ -332,9 +307,7 @@ func TestRefused(t *testing.T) {
 		"foreign/notes": "", "older/" + ManifestName: `{"format": "dahl-run 1", "files": ["a"]}`,
 		"newer/" + ManifestName: `{"format": "dahl-run 3"}`, "broken/" + ManifestName: "{", "file": "",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(content), 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(content), 0o666)))
 	}
 	for path, want := range map[string]string{
 		"foreign": "is not empty and not a run of dahl", "older": "it is a run of an older dahl", "newer": `of format "dahl-run 3"`, "broken": "not a run of dahl",
@@ -386,9 +359,7 @@ func TestSyncedBeforeItDecides(t *testing.T) {
 		}
 		return nil
 	}
-	if err := newRun.make("run", "new"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newRun.make("run", "new"))
 	// The manifest of the start and of the end, the stage, four files and the manifest.
 	if renames != 2+1+len(newRun)+1 {
 		t.Errorf("%d renames", renames)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -38,9 +39,7 @@ func machine(t *testing.T) *platform.Platform {
 		m.Type, m.Shape, m.P95Ns, m.Count = "float32", "s", m.MedianNs, 3
 		p.Models = append(p.Models, m)
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -60,15 +59,8 @@ func withTurbo(t *testing.T) *platform.Platform {
 
 func pricedOn(t *testing.T, p *platform.Platform, lines string, target Target) *Priced {
 	t.Helper()
-	g, err := dag.ParseText(strings.NewReader("graph g\n"+lines), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	g := must.Get(dag.ParseText(strings.NewReader("graph g\n"+lines), "test"))(t)
+	return must.Get(Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, target))(t)
 }
 
 // alike are so many tasks with the same details.
@@ -160,10 +152,7 @@ func TestLowerBoundAtAnyClock(t *testing.T) {
 		{"a model of the first clock with one core busy: half of 10", alike(1, "op=busy type=float32 shape=s", onCPU), 5},
 	} {
 		for _, clock := range []string{"base", "turbo"} {
-			p, err := withTurbo(t).WithClock("cpu", clock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(withTurbo(t).WithClock("cpu", clock))(t)
 			if got := pricedOn(t, p, c.lines, Unbound).LowerBound(0, 1); got != c.want {
 				t.Errorf("%s, %s in force: %d, want %d", c.words, clock, got, c.want)
 			}
@@ -193,10 +182,7 @@ func TestLowerBoundOfSome(t *testing.T) {
 		{odd, "cpu:1", 40}, {either, "cpu:1", 4}, {either, "e0", 5 + 2},
 		{move, "cpu:1", 960}, {move, "cpu:3", 940}, {move, "cpu", 940},
 	} {
-		view, err := c.priced.On(c.devices)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(c.priced.On(c.devices))(t)
 		for steps := range time.Duration(3) {
 			if got := view.LowerBound(0, int(steps)); got != steps*c.want {
 				t.Errorf("%d steps on %s: %d, want %d", steps, c.devices, got, steps*c.want)

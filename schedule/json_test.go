@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/place"
 )
@@ -16,9 +17,7 @@ func twoCores(t testing.TB) *platform.Platform {
 	t.Helper()
 	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -29,11 +28,7 @@ func pairGraph(t testing.TB) *dag.Graph {
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4}, Type: dag.Float32})
 	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(x, dag.Write)}, Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
 	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read)}, Costs: []dag.Cost{{Key: "cpu", Ns: 7}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 func pairPlan(t testing.TB, g *dag.Graph) *Plan {
@@ -54,13 +49,8 @@ func TestPlanRoundTrip(t *testing.T) {
 	g, p := pairGraph(t), twoCores(t)
 	plan := pairPlan(t, g)
 	var file bytes.Buffer
-	if err := WritePlan(&file, plan, g, p); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WritePlan(&file, plan, g, p))
+	got := must.Get(ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p))(t)
 	if !reflect.DeepEqual(got, plan) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, plan, file.String())
 	}
@@ -69,10 +59,7 @@ func TestPlanRoundTrip(t *testing.T) {
 // TestPlanByHand is the least that a person has to write.
 func TestPlanByHand(t *testing.T) {
 	g, p := pairGraph(t), twoCores(t)
-	plan, err := ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
 	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
 		t.Errorf("order %v, want %v", plan.Order, want)
 	}
@@ -93,13 +80,8 @@ func TestScheduleRoundTrip(t *testing.T) {
 	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: place.ReasonPrefetch, Start: 2, End: 4}}
 	s.Evictions = []Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
 	var file bytes.Buffer
-	if err := WriteSchedule(&file, s, g, p); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteSchedule(&file, s, g, p))
+	got := must.Get(ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p))(t)
 	if !reflect.DeepEqual(got, s) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, s, file.String())
 	}
@@ -149,10 +131,7 @@ func TestBadFiles(t *testing.T) {
 // TestPlanRefused: plans that name existing tasks and workers and still cannot run.
 func TestPlanRefused(t *testing.T) {
 	g, pl := pairGraph(t), twoCores(t)
-	costs, err := unboundCosts(g, pl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	costs := must.Get(unboundCosts(g, pl))(t)
 	p := &Problem{Graph: g, Platform: pl, Costs: costs, Steps: 1}
 	for want, order := range map[string][][]dag.TaskID{
 		"twice":       {{0, 1}, {1}},
@@ -169,16 +148,11 @@ func TestPlanRefused(t *testing.T) {
 func FuzzReadPlan(f *testing.F) {
 	g, p := pairGraph(f), twoCores(f)
 	var file bytes.Buffer
-	if err := WritePlan(&file, pairPlan(f, g), g, p); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, WritePlan(&file, pairPlan(f, g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`))
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "a"]}, "layout": {"buffers": [{"offset": -1}]}}`))
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		f.Fatal(err)
-	}
+	costs := must.Get(unboundCosts(g, p))(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		plan, err := ReadPlan(bytes.NewReader(data), "plan", g, p)
 		if err != nil {
@@ -189,9 +163,7 @@ func FuzzReadPlan(f *testing.F) {
 			oneLine(t, err)
 		}
 		var again bytes.Buffer
-		if err := WritePlan(&again, plan, g, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WritePlan(&again, plan, g, p))
 		if _, err := ReadPlan(&again, "plan", g, p); err != nil {
 			t.Fatalf("what was read and written is refused: %v", err)
 		}
@@ -201,15 +173,10 @@ func FuzzReadPlan(f *testing.F) {
 func FuzzReadSchedule(f *testing.F) {
 	g, p := pairGraph(f), twoCores(f)
 	var file bytes.Buffer
-	if err := WriteSchedule(&file, pairSchedule(g), g, p); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, WriteSchedule(&file, pairSchedule(g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-schedule 1", "world": "measured", "steps": 9223372036854775807}`))
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		f.Fatal(err)
-	}
+	costs := must.Get(unboundCosts(g, p))(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ReadSchedule(bytes.NewReader(data), "schedule", g, p)
 		if err != nil {

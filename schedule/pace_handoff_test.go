@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -35,10 +36,7 @@ func TestHandoffToCPU(t *testing.T) {
 	d := b.Task(dag.Task{Name: "d", After: []dag.TaskID{bb}})
 	e := b.Task(dag.Task{Name: "e", After: []dag.TaskID{a, bb}})
 	f, g := b.Task(dag.Task{Name: "f"}), b.Task(dag.Task{Name: "g"})
-	graph, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(b.Build())(t)
 	if len(graph.CarriedPreds(h)) == 0 {
 		t.Fatal("nothing is carried to h")
 	}

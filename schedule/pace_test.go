@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -90,10 +91,7 @@ func TestContentionAndCaches(t *testing.T) {
 	}
 	b.Task(dag.Task{Name: "f", Accesses: []dag.Access{access(y, dag.Write), access(x, dag.Read)}})
 	b.Task(dag.Task{Name: "g", Accesses: []dag.Access{access(z, dag.Write)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	cost := Cost{Duration: 140, Alone: platform.CacheTimes{Warm: 50, Near: 100, Far: 200}, Busy: platform.CacheTimes{Warm: 60, Near: 140, Far: 400}}
 	prob := &Problem{Graph: g, Platform: p, Costs: &Costs{Class: []int32{0, 0}, ByClass: [][]Cost{{cost, cost, cost}}}, Steps: 1}
 	pace := NewPace(prob)
@@ -133,10 +131,7 @@ func TestCachesKnowCopies(t *testing.T) {
 	b := dag.NewBuilder("copies")
 	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{1000}, Type: dag.Float32, Copies: 2})
 	b.Task(dag.Task{Name: "f", Accesses: []dag.Access{{Region: dag.Region{Buffer: w}, Mode: dag.Write}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	all := platform.CacheTimes{Warm: 50, Near: 100, Far: 200}
 	cost := Cost{Duration: 140, Alone: all, Busy: all}
 	pace := NewPace(&Problem{Graph: g, Platform: p, Costs: &Costs{Class: []int32{0}, ByClass: [][]Cost{{cost, cost, cost}}}, Steps: 4})

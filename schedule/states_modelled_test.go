@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestModelStates(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess,
 		Sleeps: []platform.SleepState{{Name: "c6", After: 10, Enter: platform.Transition{Takes: 4}, Leave: platform.Transition{Takes: 6}}}}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	span := func(w platform.WorkerID, start, end time.Duration) Span {
 		return Span{Worker: w, Start: start, End: end}
 	}
@@ -40,13 +39,8 @@ func TestSleepModelled(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
 		{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess, Sleeps: naps},
 		{Name: "e0", Kind: "emulated", Count: 1, PowerSource: platform.Guess, Sleeps: naps}, {Name: "e1", Kind: "emulated", Count: 1, PowerSource: platform.Guess, Sleeps: naps}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	q, err := p.Select("cpu:1,e0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
+	q := must.Get(p.Select("cpu:1,e0"))(t)
 	for _, c := range []struct {
 		p    *platform.Platform
 		want []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -20,10 +21,7 @@ func variantGraph(t *testing.T) (*dag.Graph, *platform.Platform) {
 	for _, name := range []string{"a", "b"} {
 		b.Task(dag.Task{Name: name, Op: "op", Type: dag.Float32, Shape: "4", Accesses: []dag.Access{access(x, dag.Write)}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := twoCores(t)
 	for variant, ns := range map[string]float64{"fast": 3, "slow": 7} {
 		p.Models = append(p.Models, platform.Model{Op: "op", Variant: variant, Type: "float32", Device: "cpu", Shape: "4", Active: 2, MedianNs: ns, Count: 1})
@@ -46,10 +44,7 @@ func TestPlannedVariants(t *testing.T) {
 		{costOptions{target: oneOffer{"fast"}, variants: planned}, "fast", 3},
 		{costOptions{target: Unbound, variants: Variants{"cpu": {"op float32 5": "slow"}}}, "fast", 3},
 	} {
-		costs, err := newCosts(g, p, c.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := must.Get(newCosts(g, p, c.opt))(t)
 		cost, _ := costs.Of(1, 0)
 		if cost.Variant != c.variant || cost.Duration != c.ns {
 			t.Errorf("%+v: variant %q of %v, want %q of %v", c.opt, cost.Variant, cost.Duration, c.variant, c.ns)
@@ -63,10 +58,7 @@ func TestPlannedVariants(t *testing.T) {
 // TestUnmeasuredVariant: a planned variant that no model knows is still what runs.
 func TestUnmeasuredVariant(t *testing.T) {
 	g, p := variantGraph(t)
-	costs, err := newCosts(g, p, costOptions{target: Unbound, variants: Variants{"cpu": {"op float32 4": "other"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	costs := must.Get(newCosts(g, p, costOptions{target: Unbound, variants: Variants{"cpu": {"op float32 4": "other"}}}))(t)
 	if cost, _ := costs.Of(0, 0); cost.Variant != "other" {
 		t.Errorf("variant %q, want the plan's", cost.Variant)
 	}
@@ -140,10 +132,7 @@ func TestByVariant(t *testing.T) {
 	} {
 		g, p := variantGraph(t)
 		c.change(g, p)
-		priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, c.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, c.target))(t)
 		var got []string
 		for _, cost := range priced.ByVariant(0, c.clock)[priced.Costs(0).Class[1]][0] {
 			got = append(got, cost.Variant+" "+cost.Duration.String())

@@ -73,7 +73,10 @@ func TestBoundKnowsNoLayout(t *testing.T) {
 // with variants by chance, take no less than the bound, on the whole machine and on parts of it,
 // which is one number for all of them.
 func TestNoScheduleBeatsTheBound(t *testing.T) {
-	const cases = 1000
+	cases := 1000
+	if testing.Short() {
+		cases = 100
+	}
 	n := &boundCounts{}
 	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 27))

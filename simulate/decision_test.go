@@ -135,8 +135,11 @@ func fromFiles(t *testing.T, d *schedule.Decision) *schedule.Decision {
 // small for everything, gives the same schedule to the byte from its plan, and from
 // platform, graph and plan as files. Policies give the same schedule twice.
 func TestOneDecision(t *testing.T) {
-	evictions, copies, parts := 0, 0, 0
-	for seed := range uint64(1000) {
+	evictions, copies, parts, cases := 0, 0, 0, 1000
+	if testing.Short() {
+		cases = 100
+	}
+	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 31))
 		p := unevenMachine(t, r)
 		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{unevenGraph(t, r, p)}}
@@ -196,7 +199,7 @@ func TestOneDecision(t *testing.T) {
 			}
 		}
 	}
-	if parts < 500 || evictions < 500 || copies < 2000 {
+	if parts < cases/2 || evictions < cases/2 || copies < 2*cases {
 		t.Errorf("%d parts of machines, %d evictions, %d copies: the test tests little", parts, evictions, copies)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -111,10 +112,7 @@ type dslabRun struct {
 
 func readDslab(t *testing.T, file string) *dslabRun {
 	t.Helper()
-	text, err := os.ReadFile("testdata/dslab/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/dslab/" + file))(t)
 	r := &dslabRun{moves: map[itemAt]*dslabMove{}}
 	if err := json.Unmarshal(text, &r.dslabTrace); err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -332,13 +330,8 @@ func (y *dslabReplay) plan(p *platform.Platform) *schedule.Plan {
 func replayOn(t *testing.T, g *dag.Graph, p *platform.Platform, plan *schedule.Plan) *schedule.Schedule {
 	t.Helper()
 	replayed := problem(t, g, p, 1)
-	s, err := run(replayed, how{plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(replayed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(run(replayed, how{plan: plan}))(t)
+	must.Do(t, s.Check(replayed))
 	return s
 }
 
@@ -382,10 +375,7 @@ func TestDslab(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := readDslab(t, c.file)
 			p, y := r.platform(t), r.replay(c.rules)
-			g, err := y.builder.Build()
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(y.builder.Build())(t)
 			s := replayOn(t, g, p, y.plan(p))
 			r.compareTasks(t, g, s, slices.Concat(c.earlier...))
 			r.compareMoves(t, g, p, s, c.earlier == nil)
@@ -431,10 +421,7 @@ func (r *dslabRun) compareMoves(t *testing.T, g *dag.Graph, p *platform.Platform
 	largest := 0.0
 	for _, x := range s.Transfers {
 		number, _, _ := strings.Cut(g.Buffers[x.Buffer].Name, " ")
-		item, err := strconv.Atoi(number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := must.Get(strconv.Atoi(number))(t)
 		from, to := p.Memories[x.From].Name, p.Memories[x.To].Name
 		m := r.moves[itemAt{item, to}]
 		if m == nil || m.from != from {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -16,20 +17,13 @@ import (
 func FuzzPlanWithGraph(f *testing.F) {
 	p := twoMemories(f)
 	g := pingPong(f)
-	d, err := priceAndPlan(g, p, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	d := must.Get(priceAndPlan(g, p, nil))(f)
 	recorded, bare := d.PlanOf(0, nil), &schedule.Plan{Order: d.Graphs[0].Plan.Order}
 	var graph bytes.Buffer
-	if err := g.WriteJSON(&graph); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, g.WriteJSON(&graph))
 	for _, plan := range []*schedule.Plan{recorded, bare} {
 		var file bytes.Buffer
-		if err := schedule.WritePlan(&file, plan, g, p); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, schedule.WritePlan(&file, plan, g, p))
 		f.Add(graph.String(), file.String())
 	}
 	f.Fuzz(func(t *testing.T, graph, file string) {

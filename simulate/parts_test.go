@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/place"
 )
@@ -30,10 +31,7 @@ func byWayOfRAM(t *testing.T, latency time.Duration, shape []int, atoms int) (*s
 	}
 	b.Task(looks)
 	b.Task(dag.Task{Name: "b", Costs: ns("g2"), Accesses: []dag.Access{whole(x, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return problem(t, g, pl, 1), &schedule.Plan{Order: [][]dag.TaskID{nil, {0, 1}, {2}}}
 }
 
@@ -58,10 +56,7 @@ func TestStagedInParts(t *testing.T) {
 		{10, []int{1, 3, 16e6 / 4}, 1, 6, 16*ms + 4*10}, // 12 MB: 3 + 1 copies of 4 ms
 	} {
 		p, plan := byWayOfRAM(t, c.latency, c.shape, c.atoms)
-		s, err := run(p, how{plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: plan}))(t)
 		if err := s.Check(p); err != nil {
 			t.Error(err)
 		}
@@ -70,9 +65,7 @@ func TestStagedInParts(t *testing.T) {
 			t.Errorf("latency %v, shape %d, %d atoms: %d transfers in %v, want %d in %v", c.latency, c.shape, c.atoms, len(s.Transfers), s.Makespan, c.transfers, c.makespan)
 		}
 		var file bytes.Buffer
-		if err := schedule.WriteSchedule(&file, s, p.Graph, p.Platform); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, schedule.WriteSchedule(&file, s, p.Graph, p.Platform))
 		if again, err := schedule.ReadSchedule(&file, "schedule.json", p.Graph, p.Platform); err != nil || again.Check(p) != nil {
 			t.Errorf("read again: %v, %v", err, again.Check(p))
 		}
@@ -114,13 +107,8 @@ func TestCheckRefusesParts(t *testing.T) {
 		"2 copies into memory": func(s *schedule.Schedule) { s.Transfers[2].End++ },
 	} {
 		p, plan := byWayOfRAM(t, 444_444, []int{16e6}, 1)
-		s, err := run(p, how{plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Check(p); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: plan}))(t)
+		must.Do(t, s.Check(p))
 		spoil(s)
 		if err := s.Check(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -30,10 +31,7 @@ func withEngines(t *testing.T, p *platform.Platform, n int) *platform.Platform {
 // planOf is what eager did.
 func planOf(t *testing.T, p *schedule.Problem) *schedule.Plan {
 	t.Helper()
-	eager, err := schedule.PolicyByName("eager")
-	if err != nil {
-		t.Fatal(err)
-	}
+	eager := must.Get(schedule.PolicyByName("eager"))(t)
 	return schedule.PlanFrom(runPolicy(t, p, eager), "eager", p.Graph)
 }
 
@@ -100,12 +98,8 @@ func withCopies(t *testing.T, seed uint64, tasks *randomTasks, p *schedule.Probl
 func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *place.Program, s *schedule.Schedule) {
 	t.Helper()
 	pg := placed.Graphs[0]
-	if err := s.Follows(p, plan); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.FollowsCopies(placed, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Follows(p, plan))
+	must.Do(t, s.FollowsCopies(placed, 0))
 	other := *s
 	other.Spans = slices.Clone(s.Spans)
 	last := &other.Spans[len(other.Spans)-1]
@@ -199,7 +193,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 // It shares bytes with c before and after, and all is laid out in 256 + 384 = 640 bytes. So in a step w comes
 // twice, y never, and w is dropped twice, where first and again end: the host has it.
 func TestWeightsThatComeInEveryStep(t *testing.T) {
-	g, err := dag.ParseText(strings.NewReader(`graph step
+	g := must.Get(dag.ParseText(strings.NewReader(`graph step
 buffer w uint8 [128] parameter
 buffer y uint8 [256] activation
 buffer c uint8 [384] activation
@@ -220,10 +214,7 @@ task again
   read w
   read y
   costs gpu=10
-`), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+`), "test"))(t)
 	pl := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: 640}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
 			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}},
@@ -276,10 +267,7 @@ func TestPlacedOneEngine(t *testing.T) {
 		b.Task(dag.Task{Name: "make " + name, Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: id}, Mode: dag.Write}}})
 		b.Task(dag.Task{Name: "use " + name, Costs: []dag.Cost{{Key: "gpu", Ns: 5}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: id}}}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	plan := &schedule.Plan{Order: [][]dag.TaskID{{0}, {2}, {1}, {3}}}
 	for _, c := range []struct {
 		engines  int

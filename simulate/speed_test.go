@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -37,9 +38,7 @@ func hostsOf(t testing.TB, n int, messages bool) *platform.Platform {
 		}
 		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("d", i), Kind: "cpu", Count: 1, Memory: m, PowerSource: platform.Guess})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -151,10 +150,7 @@ var speedCases = []speedCase{
 }
 
 func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *schedule.Plan) {
-	g, err := c.graph().Build()
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := must.Get(c.graph().Build())(b)
 	p := hostsOf(b, 10, c.messages)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 	for t := range g.Tasks {
@@ -192,9 +188,7 @@ func BenchmarkPlan(b *testing.B) {
 // cpuTime is what the process has used of all cores.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -214,24 +208,13 @@ func status(b *testing.B, name string) int64 {
 	}
 	_, line, _ := strings.Cut(string(text), name+":")
 	fields := strings.Fields(line)
-	kb, err := strconv.ParseInt(fields[0], 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	kb := must.Get(strconv.ParseInt(fields[0], 10, 64))(b)
 	return kb << 10
 }
 
 // simulateSpeed decides by the plan and simulates.
 func simulateSpeed(b *testing.B, g *dag.Graph, p *platform.Platform, plan *schedule.Plan) {
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		b.Fatal(err)
-	}
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := Run(context.Background(), d, 0, 1, Options{}); err != nil {
-		b.Fatal(err)
-	}
+	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(b)
+	d := must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(b)
+	must.Get(Run(context.Background(), d, 0, 1, Options{}))(b)
 }

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -13,10 +14,7 @@ import (
 // unit, which tasks are for as a whole, once with its own tiles and once with those of all.
 // Units choose devices.
 func TestStepSets(t *testing.T) {
-	p, err := platform.Load("../platforms/emulated.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Load("../platforms/emulated.toml"))(t)
 	w := &Workload{Platform: p, Lowering: &dag.Lowering{}}
 	for _, c := range []struct {
 		count int // of units of the GPU
@@ -31,10 +29,7 @@ func TestStepSets(t *testing.T) {
 		{1, 512 << 10, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
 	} {
 		p.Devices[1].Count, p.Devices[1].L2Bytes = c.count, c.l2
-		sets, err := w.stepSets(&Calibration{CalibrateOptions: execute.CalibrateOptions{Units: c.units}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sets := must.Get(w.stepSets(&Calibration{CalibrateOptions: execute.CalibrateOptions{Units: c.units}}))(t)
 		var got []string
 		for _, s := range sets {
 			text := s.list

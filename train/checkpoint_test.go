@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -27,10 +28,7 @@ func trainable(t testing.TB, p *platform.Platform, o Options) *Workload {
 // trainableAs is trainable with a schedule, a loss and clipping.
 func trainableAs(t testing.TB, p *platform.Platform, o Options, as nn.Defaults) *Workload {
 	t.Helper()
-	m, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("digits-cnn"))(t)
 	m.Defaults.Schedule, m.Defaults.Loss, m.Defaults.ClipNorm = as.Schedule, as.Loss, as.ClipNorm
 	return trainableOf(t, m, p, o)
 }
@@ -38,19 +36,12 @@ func trainableAs(t testing.TB, p *platform.Platform, o Options, as nn.Defaults) 
 // trainableOf is trainable with another network.
 func trainableOf(t testing.TB, m *nn.Model, p *platform.Platform, o Options) *Workload {
 	t.Helper()
-	d, err := OpenData("digits", 53, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenData("digits", 53, 0))(t)
 	test := *d.Test
 	test.Images, test.Labels = test.Images[:17*64], test.Labels[:17]
 	d.Test = &test
 	o.Batch, o.Epochs, o.Shuffle, o.Seed = 7, 3, true, 11
-	w, err := New(m, d, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return must.Get(New(m, d, p, o))(t)
 }
 
 // run trains, keeping checkpoints; at the n-th one it ends, if n is not 0. From nil it starts at
@@ -87,11 +78,7 @@ var errEnough = errors.New("enough")
 // decoded reads a checkpoint back.
 func decoded(t *testing.T, data []byte) *Checkpoint {
 	t.Helper()
-	c, err := DecodeCheckpoint(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(DecodeCheckpoint(bytes.NewReader(data), int64(len(data))))(t)
 }
 
 // TestResume interrupts trainings at every checkpoint in turn and goes on from the bytes that were
@@ -100,26 +87,13 @@ func decoded(t *testing.T, data []byte) *Checkpoint {
 func TestResume(t *testing.T) {
 	emulated := load(t, "emulated")
 	cores := load(t, "emulated")
-	cores, err := cores.Select("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cores = must.Get(cores.Select("cpu"))(t)
 	policy := func(name string) schedule.PolicyInfo {
-		info, err := schedule.PolicyByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info
+		return must.Get(schedule.PolicyByName(name))(t)
 	}
-	adam, err := nn.OptimizerByName("adam")
-	if err != nil {
-		t.Fatal(err)
-	}
+	adam := must.Get(nn.OptimizerByName("adam"))(t)
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
-	tracked, err := nn.New("tracked", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.Flatten{}, nn.Dense{Outputs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracked := must.Get(nn.New("tracked", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
 	for name, c := range map[string]struct {
 		p     *platform.Platform
 		o     Options
@@ -142,10 +116,7 @@ func TestResume(t *testing.T) {
 			if c.model != nil {
 				w = trainableOf(t, c.model, c.p, c.o)
 			}
-			whole, _, err := runFrom(t, w, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole, _ := must.Get2(runFrom(t, w, nil, 0))(t)
 			// 3·8 = 24 steps: a checkpoint after 5, 10, 15, 20 of them, and one at the end.
 			if whole.Saving.Count != 5 || len(whole.Steps) != 24 {
 				t.Fatalf("%d checkpoints in %d steps, want 5 in 24", whole.Saving.Count, len(whole.Steps))
@@ -186,10 +157,7 @@ func TestResume(t *testing.T) {
 // the weights stay.
 func TestResumeAtTheEnd(t *testing.T) {
 	w := trainable(t, load(t, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 12}})
-	whole, _, err := runFrom(t, w, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, _ := must.Get2(runFrom(t, w, nil, 0))(t)
 	_, last, err := runFrom(t, w, nil, 2) // after 24 steps
 	if !errors.Is(err, errEnough) {
 		t.Fatal(err)
@@ -207,24 +175,15 @@ func TestResumeAtTheEnd(t *testing.T) {
 // are near those of the undisturbed training.
 func TestResumeElsewhere(t *testing.T) {
 	all := load(t, "emulated")
-	cores, err := all.Select("cpu:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cores := must.Get(all.Select("cpu:1"))(t)
 	w := trainable(t, all, Options{Checkpoint: CheckpointEvery{Steps: 11}})
 	_, last, err := runFrom(t, w, nil, 1)
 	if !errors.Is(err, errEnough) {
 		t.Fatal(err)
 	}
 	other := trainable(t, cores, Options{Adapt: func(l *dag.Lowering, batch int) { *l = nn.WholeLowering(w.Model, batch, 0, dag.Float32) }})
-	tr, _, err := runFrom(t, other, decoded(t, last), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, _, err := runFrom(t, w, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr, _ := must.Get2(runFrom(t, other, decoded(t, last), 0))(t)
+	whole, _ := must.Get2(runFrom(t, w, nil, 0))(t)
 	for i, a := range tr.Weights() {
 		want := whole.Weights()[i].Float64s()
 		for k, v := range a.Float64s() {
@@ -300,9 +259,7 @@ func FuzzResume(f *testing.F) {
 	}
 	for _, c := range []*Checkpoint{small, whole} {
 		var b bytes.Buffer
-		if err := c.Encode(&b); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, c.Encode(&b))
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -12,20 +13,11 @@ import (
 // layer has one channel and no gradient. Of no dimension three is more than there is: 7 samples, 6 to 120 outputs, 6 to 400 inputs, and 5 to 28 rows.
 func TestUniform(t *testing.T) {
 	const batch, parts = 7, 3
-	m, err := nn.ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("lenet5"))(t)
 	w := &Workload{Options: Options{Batch: batch, Type: dag.Float32, Elsewhere: true}, Model: m, Platform: load(t, "nvlink")}
-	tilings, err := w.tilings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tilings := must.Get(w.tilings())(t)
 	for along := range dag.NumDimensions {
-		priced, err := w.PriceAs(tilings.Uniform(parts, along))
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(w.PriceAs(tilings.Uniform(parts, along)))(t)
 		count := map[string]int{}
 		for _, task := range priced.Program.Graphs[0].Tasks {
 			step, _, _ := strings.Cut(task.Name, "[")

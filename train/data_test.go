@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -20,9 +21,7 @@ func writeIDX(t *testing.T, dir, split string, height, width int, labels ...byte
 		for _, e := range extents {
 			data = binary.BigEndian.AppendUint32(data, uint32(e))
 		}
-		if err := os.WriteFile(filepath.Join(dir, split+name), append(data, elements...), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, split+name), append(data, elements...), 0o666))
 	}
 	n := len(labels)
 	file("-labels-idx1-ubyte", 1, []int{n}, labels)
@@ -57,10 +56,7 @@ func TestOpenDataComparesSplits(t *testing.T) {
 // TestFitONNX: what an ONNX file says of its input and its output is compared with the data, in the words of the file. The network of
 // tied.onnx has an input x of N×1×2×2 and an output o of 4 numbers.
 func TestFitONNX(t *testing.T) {
-	m, err := nn.LoadModel("../nn/testdata/tied.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.LoadModel("../nn/testdata/tied.onnx"))(t)
 	for _, c := range []struct {
 		shape   [3]int
 		classes int
@@ -84,14 +80,8 @@ func TestFitONNX(t *testing.T) {
 // least two. One that a file describes keeps its outputs, which may not be fewer.
 func TestFitOutputs(t *testing.T) {
 	const file = "name = \"m\"\ninput = [1, 8, 8]\n[[layer]]\nkind = \"flatten\"\n[[layer]]\nkind = \"dense\"\noutputs = 7\n"
-	written, err := nn.ParseModel([]byte(file), "m.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	built, err := nn.New("m", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(nn.ParseModel([]byte(file), "m.toml"))(t)
+	built := must.Get(nn.New("m", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
 	for _, c := range []struct {
 		m       *nn.Model
 		classes int

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 )
@@ -16,14 +17,8 @@ import (
 // variance of the normalisation is infinite. The weights themselves reach 3.4e38 some 49 steps after the begin.
 func growing(t *testing.T, p *platform.Platform, o Options) *Workload {
 	t.Helper()
-	m, err := nn.New("growing", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenData("digits", 60, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("growing", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
+	d := must.Get(OpenData("digits", 60, 0))(t)
 	d.Test = nil
 	o.Batch, o.Seed, o.Optimizer = 3, 11, nn.SGD{LearningRate: 0.5, WeightDecay: 8}
 	o.Init = func(p *nn.Parameter, from int, values []float64) error {
@@ -35,11 +30,7 @@ func growing(t *testing.T, p *platform.Platform, o Options) *Workload {
 		}
 		return nil
 	}
-	w, err := New(m, d, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return must.Get(New(m, d, p, o))(t)
 }
 
 // TestLastFiniteWeights: a training whose losses are finite and whose weights are not ends with those after the last
@@ -48,16 +39,10 @@ func growing(t *testing.T, p *platform.Platform, o Options) *Workload {
 // first number comes up.
 func TestLastFiniteWeights(t *testing.T) {
 	emulated := load(t, "emulated")
-	cores, err := emulated.Select("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cores := must.Get(emulated.Select("cpu"))(t)
 	var hashes []string // of the weights after each step
 	bad := 0
-	tr, err := growing(t, cores, Options{ContinueOnNaN: true, Checkpoint: CheckpointEvery{Steps: 1}}).Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(growing(t, cores, Options{ContinueOnNaN: true, Checkpoint: CheckpointEvery{Steps: 1}}).Start())(t)
 	defer tr.Close()
 	var noted *Divergence
 	tr.OnDivergence = func(d *Divergence) { noted = d }
@@ -72,9 +57,7 @@ func TestLastFiniteWeights(t *testing.T) {
 		}
 		return nil
 	}
-	if err := tr.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.Run(t.Context()))
 	if bad < 5 || bad > 15 || len(hashes) != 20 || slices.ContainsFunc(tr.Steps, func(s nn.StepMetrics) bool { return notFinite(s.Loss) }) {
 		t.Fatalf("of %d steps the first with weights that are not finite is %d; losses %v", len(hashes), bad, tr.Steps)
 	}

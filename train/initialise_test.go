@@ -16,16 +16,14 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 )
 
 // TestFromNPZ: a file has the parameters of the network by name and shape, in numbers of its type,
 // and nothing else.
 func TestFromNPZ(t *testing.T) {
-	m, err := nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: nn.Dense{Outputs: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: nn.Dense{Outputs: 2}}))(t)
 	floats := func(name string, of dag.DType, shape []int, first float64) nn.Array {
 		values := []float64{first}
 		for len(values) < (&nn.Parameter{Shape: shape}).Elems() {
@@ -47,9 +45,7 @@ func TestFromNPZ(t *testing.T) {
 		{[]nn.Array{weight, floats("fc.bias", dag.Float64, []int{2}, 1e39)}, `array "fc.bias" has 1e+39 at [0]`},
 	} {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.npz", i))
-		if err := nn.WriteNPZ(path, c.arrays); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, nn.WriteNPZ(path, c.arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		for _, p := range m.Parameters() {
 			values := make([]float64, p.Elems())
@@ -72,10 +68,7 @@ func TestFromNPZ(t *testing.T) {
 // TestFromNPZWithStatistics: a network with batch normalisation also takes the running statistics, and the number of batches,
 // which is an int64.
 func TestFromNPZWithStatistics(t *testing.T) {
-	m, err := nn.New("tracked", []int{2, 3, 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("tracked", []int{2, 3, 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 1}))(t)
 	for of, want := range map[dag.DType]string{dag.Int64: "", dag.Float32: "bn1.num_batches_tracked.npy: its type is float32; write int64"} {
 		var arrays []nn.Array
 		for i, p := range m.State() {
@@ -88,9 +81,7 @@ func TestFromNPZWithStatistics(t *testing.T) {
 			arrays = append(arrays, nn.NewArray(p.Name, kind, p.Shape, values))
 		}
 		path := filepath.Join(t.TempDir(), "w.npz")
-		if err := nn.WriteNPZ(path, arrays); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, nn.WriteNPZ(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -115,18 +106,11 @@ func TestFromNPZWithStatistics(t *testing.T) {
 func zeros(t *testing.T, header []byte, megabytes int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	z, err := flate.NewWriter(&b, flate.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(flate.NewWriter(&b, flate.BestCompression))(t)
 	add := func(data []byte) (block []byte) {
 		before := b.Len()
-		if _, err := z.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Write(data))(t)
+		must.Do(t, z.Flush())
 		return b.Bytes()[before:]
 	}
 	add(header)
@@ -191,16 +175,11 @@ func TestUnusedArraysAreNotDecoded(t *testing.T) {
 
 // TestFromNPZShared: a parameter of two layers is taken from a file that has it once, or under both names with equal numbers.
 func TestFromNPZShared(t *testing.T) {
-	m, err := nn.New("m", []int{2}, nn.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: nn.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("m", []int{2}, nn.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: nn.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}}))(t)
 	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
 		path := filepath.Join(t.TempDir(), "w.npz")
 		arrays := []nn.Array{nn.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), nn.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
-		if err := nn.WriteNPZ(path, arrays); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, nn.WriteNPZ(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {

@@ -12,6 +12,7 @@ import (
 
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -42,9 +43,7 @@ func (c *powercap) run(t *testing.T) {
 		c.write(t, z, "energy_uj", counters[z])
 		c.write(t, z, "max_energy_range_uj", rangeUj)
 		name := filepath.Join(c.root, fmt.Sprint("intel-rapl:", z), "name")
-		if err := os.WriteFile(name, fmt.Appendf(nil, "package-%d\n", z), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, fmt.Appendf(nil, "package-%d\n", z), 0o644))
 	}
 	go func() {
 		time.Sleep(time.Millisecond / 2)
@@ -76,10 +75,7 @@ func TestMeasureProcessors(t *testing.T) {
 		c := &powercap{root: root, stop: make(chan struct{})}
 		c.run(t)
 		defer close(c.stop)
-		rapl, err := energy.OpenRAPL(c.root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rapl := must.Get(energy.OpenRAPL(c.root))(t)
 		measure := MeasureEnergy(p, nil, rapl, 2*time.Second)
 		e, ok, err := measure(t.Context(), "cpu", func() (int, error) {
 			c.busy.Store(true)

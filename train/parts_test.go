@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -16,31 +17,17 @@ import (
 func TestPartsAlong(t *testing.T) {
 	p := load(t, "server")
 	for model, want := range map[string]int{"cifar-cnn": 10, "mlp": 6} {
-		m, err := nn.ModelByName(model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(nn.ModelByName(model))(t)
 		w := &Workload{Options: Options{Batch: 1024, Elsewhere: true}, Model: m, Platform: p}
-		if err := w.Lower(Samples{Train: 1024}); err != nil {
-			t.Fatal(err)
-		}
-		tiles, err := w.Tiles()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := w.Space(Samples{Train: 1024}, p, "", tiles...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Lower(Samples{Train: 1024}))
+		tiles := must.Get(w.Tiles())(t)
+		s := must.Get(w.Space(Samples{Train: 1024}, p, "", tiles...))(t)
 		graphs := map[string]bool{}
 		for _, to := range tiles {
 			if to.Kind != tiling.Parts {
 				continue
 			}
-			at, err := s.At(space.Choice{Tiles: to})
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must.Get(s.At(space.Choice{Tiles: to}))(t)
 			graphs[at.Program.Graphs[0].Hash()] = true
 		}
 		if len(graphs) != want {
@@ -52,10 +39,7 @@ func TestPartsAlong(t *testing.T) {
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
 // one, and three images are no four parts. Sets with fewer GPUs than parts are not listed with them.
 func TestPartsOfBatch(t *testing.T) {
-	m, err := nn.ModelByName("cifar-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("cifar-cnn"))(t)
 	for _, c := range []struct {
 		platform string
 		batch    int
@@ -63,13 +47,8 @@ func TestPartsOfBatch(t *testing.T) {
 	}{{"server", 64, []int{2, 4}}, {"server", 3, []int{2, 3}}, {"server", 1, nil}, {"emulated", 64, nil}, {"manycore", 64, nil}} {
 		p := load(t, c.platform)
 		w := &Workload{Options: Options{Batch: c.batch, Elsewhere: true}, Model: m, Platform: p}
-		if err := w.Lower(Samples{Train: c.batch}); err != nil {
-			t.Fatal(err)
-		}
-		tiles, err := w.Tiles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Lower(Samples{Train: c.batch}))
+		tiles := must.Get(w.Tiles())(t)
 		var parts []int
 		for _, to := range tiles {
 			if to.Kind == tiling.Parts && to.Along == dag.AlongSamples {
@@ -79,10 +58,7 @@ func TestPartsOfBatch(t *testing.T) {
 		if !slices.Equal(parts, c.parts) {
 			t.Errorf("%s, batch %d: parts %v; want %v", c.platform, c.batch, parts, c.parts)
 		}
-		s, err := w.Space(Samples{Train: c.batch}, p, "", tiles...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(w.Space(Samples{Train: c.batch}, p, "", tiles...))(t)
 		for _, n := range parts {
 			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
 				choice := space.Choice{Devices: devices, Tiles: tiling.InParts(n, dag.AlongSamples)}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -14,23 +15,11 @@ import (
 // spaceOf is that of a network on the node, with tiles; none: those of the workload.
 func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
-	m, err := nn.ModelByName("lenet5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse([]byte(node), "node.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("lenet5"))(t)
+	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
 	w := &Workload{Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
-	if err := w.Lower(Samples{Train: 16}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := w.Space(Samples{Train: 16}, p, "", tiles...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	must.Do(t, w.Lower(Samples{Train: 16}))
+	return must.Get(w.Space(Samples{Train: 16}, p, "", tiles...))(t)
 }
 
 // TestNear: near every choice there are groups of choices for each layer with tasks, the one with the most operations
@@ -39,14 +28,8 @@ func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 func TestNear(t *testing.T) {
 	s := spaceOf(t, tiles("default"), tiles("whole"))
 	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: tiles("default; conv2: 8 samples; fc1: 60 outputs")}) {
-		of, err := s.At(choice)
-		if err != nil {
-			t.Fatal(err)
-		}
-		groups, err := s.Near[0](choice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must.Get(s.At(choice))(t)
+		groups := must.Get(s.Near[0](choice))(t)
 		hash, others := of.Program.Graphs[0].Hash(), 0
 		for i, group := range groups {
 			for _, near := range group {
@@ -70,10 +53,7 @@ func TestNear(t *testing.T) {
 			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
 		}
 	}
-	further, err := s.Near[1](space.Choice{Devices: "cpu", Tiles: tiles("default")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	further := must.Get(s.Near[1](space.Choice{Devices: "cpu", Tiles: tiles("default")}))(t)
 	for _, group := range further {
 		for _, near := range group {
 			if _, err := s.At(near); err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -26,9 +27,7 @@ import (
 func write(t *testing.T, dir, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)))
 }
 
 // zipped is data compressed.
@@ -36,12 +35,8 @@ func zipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write(data))(t)
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -64,9 +59,7 @@ func splits(t *testing.T) map[string]string {
 			}
 			images, labels = append(images, picture.Pix...), append(labels, byte(i%3))
 			var file bytes.Buffer
-			if err := png.Encode(&file, picture); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, png.Encode(&file, picture))
 			write(t, pictures, fmt.Sprintf("%s/%c/%02d.png", map[string]string{"train": "train", "t10k": "test"}[split], 'a'+i%3, i), file.Bytes())
 		}
 		write(t, plain, split+"-images-idx3-ubyte", images)
@@ -81,27 +74,12 @@ func splits(t *testing.T) map[string]string {
 // the test.
 func streaming(t *testing.T, data, devices, policy string, o Options) *Workload {
 	t.Helper()
-	m, err := nn.ModelByName("mlp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenData(data, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := load(t, "emulated").Select(devices)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Policy, err = schedule.PolicyByName(policy); err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("mlp"))(t)
+	d := must.Get(OpenData(data, 0, 0))(t)
+	p := must.Get(load(t, "emulated").Select(devices))(t)
+	o.Policy = must.Get(schedule.PolicyByName(policy))(t)
 	o.Batch, o.Epochs, o.Seed, o.Shuffle = 5, 3, 7, true
-	w, err := New(m, d, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return must.Get(New(m, d, p, o))(t)
 }
 
 // TestStreamedEqualsHeld: images that are read while a training goes on, whatever their format,
@@ -164,17 +142,11 @@ func TestStreamDiverges(t *testing.T) {
 // without a loss.
 func TestStreamLosesDevice(t *testing.T) {
 	data := splits(t)["plain"]
-	whole, err := streaming(t, data, "cpu:1,gpu", "heft", Options{KeepEvery: 1}).Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(streaming(t, data, "cpu:1,gpu", "heft", Options{KeepEvery: 1}).Train(t.Context()))(t)
 	w := streaming(t, data, "cpu:1,gpu", "heft", Options{Stream: true, KeepEvery: 1})
 	gpu, _ := w.Platform.DeviceByName("gpu")
 	w.Platform.Devices[gpu].Fault = platform.DeviceFault{After: 50, Kind: platform.FaultLost}
-	tr, err := w.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(w.Train(t.Context()))(t)
 	if len(tr.Losses) != 1 || tr.WeightsHash() != whole.WeightsHash() {
 		t.Errorf("losses %+v, weights %.12s; want one loss and %.12s", tr.Losses, tr.WeightsHash(), whole.WeightsHash())
 	}

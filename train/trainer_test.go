@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 )
@@ -16,10 +17,7 @@ func TestNextPiece(t *testing.T) {
 	for i := range 1000 {
 		big.Task(dag.Task{Name: fmt.Sprint(i)})
 	}
-	train, err := big.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := must.Get(big.Build())(t)
 	cpu := []platform.Device{{Kind: platform.CPU}}
 	gpu := []platform.Device{cpu[0], {Kind: platform.CUDA, Memory: 1}}
 	for _, c := range []struct {

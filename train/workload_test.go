@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
@@ -42,15 +43,10 @@ links = ["bus"]
 // 10·27 = 270, and simulated, without a record, 210.
 func TestPredictTimedSteps(t *testing.T) {
 	const us = time.Microsecond
-	p, err := platform.Parse([]byte(node), "node.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
 	p.Devices[1].Timing = 2 * us
 	p.Models = []platform.Model{{Op: "relu", Variant: "ref", Type: "float32", Device: "gpu", Shape: "7", MedianNs: 9000, P95Ns: 9000, Count: 5, Active: 1}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	b := dag.NewBuilder("chain")
 	for i, name := range []string{"a", "b", "c"} {
 		task := dag.Task{Name: name, Op: "relu", Type: dag.Float32, Shape: "7", Placement: &dag.Placement{Device: "gpu"}}
@@ -59,10 +55,7 @@ func TestPredictTimedSteps(t *testing.T) {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		words          string
 		executed       bool
@@ -76,13 +69,8 @@ func TestPredictTimedSteps(t *testing.T) {
 	} {
 		w := &Workload{Options: Options{Epochs: 2, Record: c.record, Elsewhere: !c.executed}, Platform: p,
 			Program: &dag.Program{Name: "chain", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 5}, {Steps: 5}}}}
-		if err := w.Choose(); err != nil {
-			t.Fatal(err)
-		}
-		o, err := w.Predict(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Choose())
+		o := must.Get(w.Predict(t.Context()))(t)
 		if o.Run != c.run || plan.StepTime(o.Main) != c.main || o.Counted.PerStep() != c.one || o.Steps-o.Recorded != c.unrecorded {
 			t.Errorf("%s recorded: run %v, step of the schedule %v, step %v, %d unrecorded; want %v, %v, %v, %d", c.words,
 				o.Run, plan.StepTime(o.Main), o.Counted.PerStep(), o.Steps-o.Recorded, c.run, c.main, c.one, c.unrecorded)
@@ -93,14 +81,8 @@ func TestPredictTimedSteps(t *testing.T) {
 // TestNewRefuses: what cannot be trained is the caller's error, before anything runs.
 func TestNewRefuses(t *testing.T) {
 	core, server := load(t, "emulated"), load(t, "server")
-	m, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenData("synthetic:1x8x8:13:10", 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("digits-cnn"))(t)
+	d := must.Get(OpenData("synthetic:1x8x8:13:10", 0, 0))(t)
 	for want, refused := range map[string]func() error{
 		"batch 17: there are 13 training images": func() error { return newError(m, d, core, Options{Batch: 17}) },
 		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
@@ -131,28 +113,15 @@ func newError(m *nn.Model, d Data, p *platform.Platform, o Options) error {
 // load reads a machine that ships with dahl.
 func load(t testing.TB, name string) *platform.Platform {
 	t.Helper()
-	p, err := platform.Load("../platforms/" + name + ".toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(platform.Load("../platforms/" + name + ".toml"))(t)
 }
 
 // TestNewDefaults: a batch is the model's, or all images where these are fewer.
 func TestNewDefaults(t *testing.T) {
-	m, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("digits-cnn"))(t)
 	for _, c := range []struct{ images, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
-		d, err := OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), 0, 0))(t)
+		w := must.Get(New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true}))(t)
 		if o := &w.Options; o.Batch != c.want || nn.BatchOf(w.Program.Graphs[0]) != c.want || o.Epochs != 1 || o.Type != dag.Float32 {
 			t.Errorf("%d images: batch %d, %d epochs, %v; want %d", c.images, o.Batch, o.Epochs, o.Type, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // run carries out one command line in the current directory.
@@ -49,9 +50,7 @@ var badInputs = []struct{ line, want string }{
 // the file system.
 func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("bad.json", []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("bad.json", []byte("{"), 0o666))
 	for _, c := range badInputs {
 		code, stdout, stderr := run(t, strings.Fields(c.line)...)
 		if code != cli.ExitBadInput || !strings.HasPrefix(stderr, "dahl-bench: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) || stdout != "" {

@@ -11,6 +11,7 @@ import (
 
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -37,9 +38,7 @@ func TestContestantRepeat(t *testing.T) {
 		calls = append(calls, [2]int{warmup, steps})
 		return time.Duration(steps) * 10 * time.Millisecond, nil
 	}}
-	if err := c.repeat(90 * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.repeat(90*time.Millisecond))
 	if len(calls) != 2 || calls[1] != [2]int{1, 9} {
 		t.Errorf("runs of {warm-up, steps} %v; want a short one and {1, 9}", calls)
 	}
@@ -120,10 +119,7 @@ func TestSameNetwork(t *testing.T) {
 
 // dahl's side trains and evaluates without a warm-up, as the windows of joules want it.
 func TestOurSideWithoutWarmup(t *testing.T) {
-	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: platform.CPU, Threads: 1, Precision: precisionFloat32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: platform.CPU, Threads: 1, Precision: precisionFloat32}))(t)
 	defer s.Close()
 	for _, mode := range []string{peer.ModeTrain, peer.ModeInfer} {
 		if took, err := s.contestant(mode).run(0, 2); err != nil || took <= 0 {
@@ -195,9 +191,7 @@ func TestSearch(t *testing.T) {
 	}
 	quiet := func() func() execute.Load { return func() execute.Load { return execute.Load{} } }
 	all := []*contestant{steps("steady", 4, 4), steps("once fast", 5, 3)}
-	if err := newWatch(quiet, runtime.NumCPU(), 0).search(all, time.Nanosecond); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newWatch(quiet, runtime.NumCPU(), 0).search(all, time.Nanosecond))
 	if all[0].label != "once fast" || all[0].step != 3*time.Millisecond || all[1].step != 4*time.Millisecond {
 		t.Errorf("first %q with %v, then %q with %v; want once fast with 3ms, steady with 4ms", all[0].label, all[0].step, all[1].label, all[1].step)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -23,9 +24,7 @@ type row struct {
 // write makes the run directory of a curve.
 func write(t *testing.T, dir string, rows []row, accuracies ...float64) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o777))
 	steps := "epoch,step,images,loss,correct\n"
 	for i, r := range rows {
 		steps += fmt.Sprintf("%d,%d,%d,%.17g,%d\n", r.epoch, i+1, r.images, r.loss, r.correct)
@@ -35,9 +34,7 @@ func write(t *testing.T, dir string, rows []row, accuracies ...float64) {
 		epochs += fmt.Sprintf("%d,%.17g,0.5\n", i+1, a)
 	}
 	for name, text := range map[string]string{"steps.csv": steps, "epochs.csv": epochs} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestFewFiles: however few files a process may open, a command does what it is to do or says in one line what is missing.
 func TestFewFiles(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	t.Chdir(t.TempDir())
 	said := map[int]int{} // how often each exit code came
 	for n := 4; n <= 64; n++ {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/must"
 	"dahl/rundir/durable"
 )
 
@@ -72,10 +73,7 @@ type child struct {
 // startChild starts a command by a program, or by itself, and waits until it is ready.
 func startChild(t *testing.T, kind string, by ...string) *child {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	args := append(by, self)
 	c := &child{Cmd: exec.Command(args[0], args[1:]...)}
 	c.Env = append(os.Environ(), asCommand+"="+kind)
@@ -84,9 +82,7 @@ func startChild(t *testing.T, kind string, by ...string) *child {
 	var outErr, inErr error
 	c.stdout, outErr = c.StdoutPipe()
 	c.stdin, inErr = c.StdinPipe()
-	if err := errors.Join(err, outErr, inErr, c.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, outErr, inErr, c.Start()))
 	t.Cleanup(func() {
 		c.Process.Kill() // one that has not ended by itself
 		c.Wait()
@@ -110,9 +106,7 @@ func saving(signal string) string {
 
 func (c *child) send(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := c.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Signal(s))
 }
 
 // ends waits for the end.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // browser is a Chromium with one page, spoken to by the DevTools protocol over a pair of pipes:
@@ -35,20 +37,12 @@ func openBrowser(t *testing.T) *browser {
 	if chromium == "" {
 		t.Skip("no Chromium to open a report with (Debian: apt-get install chromium)")
 	}
-	commands, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, answers, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands, in := must.Get2(os.Pipe())(t)
+	out, answers := must.Get2(os.Pipe())(t)
 	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--user-data-dir="+t.TempDir(), "--window-size=1300,900", "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{commands, answers} // 3 and 4 there
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	commands.Close()
 	answers.Close()
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
@@ -156,16 +150,11 @@ func (b *browser) run(expression string, result any) {
 // open loads a report and waits until it is shown.
 func (b *browser) open(page string) {
 	b.t.Helper()
-	path, err := filepath.Abs(page)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	path := must.Get(filepath.Abs(page))(b.t)
 	b.loaded = false
 	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
 	for !b.loaded {
-		if _, err := b.read(); err != nil {
-			b.t.Fatal(err)
-		}
+		must.Get(b.read())(b.t)
 	}
 	b.run(`new Promise((shown) => {
 		const root = document.documentElement;

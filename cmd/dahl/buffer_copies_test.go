@@ -10,24 +10,18 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/schedule/place"
 )
 
 // rewritePlan changes a plan file.
 func rewritePlan(t *testing.T, from, to string, change func(plan map[string]any)) {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(from))(t)
 	plan := map[string]any{}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &plan))
 	change(plan)
-	if data, err = json.Marshal(plan); err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.Marshal(plan))(t)
 	writeTestFile(t, to, string(data))
 }
 
@@ -92,15 +86,12 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 			withCounts(t, c.counts)
 			line = append(line, "--plan", "given.json")
 		}
-		var s summary
-		decodeObject(t, mustRun(t, line...), &s)
+		s := decoded[summary](t, mustRun(t, line...))
 		if math.Abs(s.Shown.SteadyStepS*1e3-c.ms) > 1e-6 {
 			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.Shown.SteadyStepS*1e3, c.ms)
 		}
 		wantVerified(t, "s")
-		if out := mustRun(t, "rerun", "s"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s, %v:\n%s", c.graph, c.counts, out)
-		}
+		wantRepeated(t, "s")
 		mustRun(t, strings.Fields("simulate --platform node.toml --steps 21 --out again --plan s/plan.json --graph "+c.graph)...)
 		sameFiles(t, "plan.json", "s", "again")
 		sameFiles(t, "schedule.json", "s", "again")
@@ -156,8 +147,7 @@ func TestExecutePlanWithCopies(t *testing.T) {
 				plan["copies"] = counts
 			}
 		})
-		var s summary
-		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...), &s)
+		s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...))
 		wantVerified(t, "e")
 		if weights == "" {
 			weights = s.Trained.WeightsSHA256

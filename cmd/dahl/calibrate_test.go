@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -21,23 +23,16 @@ import (
 func TestStartingPoint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	f := calibrateFlags{out: "here.toml"}
-	here, err := f.startingPoint(&options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(f.startingPoint(&options{}))(t)
 	here.Models = []platform.Model{{Op: "relu", Type: "float32", Device: "cpu", Shape: "7", Active: 1, MedianNs: 5}}
 	file := growingFile{path: f.out}
-	if err := errors.Join(file.save(here), file.close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(file.save(here), file.close()))
 	p, err := f.startingPoint(&options{})
 	if err != nil || len(p.Models) != 1 {
 		t.Errorf("the file of this machine: %+v, error %v", p, err)
 	}
 	here.Name = "elsewhere"
-	if err := durable.Write(f.out, here.WriteTOML); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, durable.Write(f.out, here.WriteTOML))
 	if _, err := f.startingPoint(&options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the file of another machine: error %v", err)
 	}
@@ -51,36 +46,25 @@ func TestStartingPoint(t *testing.T) {
 // the file is closed. Without a period each one is.
 func TestGrowingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p, err := execute.Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(execute.Detect())(t)
 	f := growingFile{path: "grow.toml", period: time.Hour}
-	if err := f.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.close())
 	if _, err := os.Stat(f.path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing was saved, and there is a file: %v", err)
 	}
 	for i, want := range []string{"first", "first"} {
 		p.Name = []string{"first", "second"}[i]
-		if err := f.save(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.save(p))
 		if q, err := platform.Load(f.path); err != nil || q.Name != want {
 			t.Errorf("after save %d: %v, error %v", i+1, q, err)
 		}
 	}
-	if err := f.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.close())
 	if q, err := platform.Load(f.path); err != nil || q.Name != "second" {
 		t.Errorf("closed: %v, error %v", q, err)
 	}
 	p.Name, f.period = "third", 0
-	if err := f.save(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.save(p))
 	if q, err := platform.Load(f.path); err != nil || q.Name != "third" {
 		t.Errorf("without a period: %v, error %v", q, err)
 	}
@@ -93,11 +77,8 @@ func TestGrowingFile(t *testing.T) {
 	}
 }
 
-// TestSimulateSamples: equal seeds print the same object to the byte, others another
-// interval; without distributions and spreads every sample is the prediction itself.
-func TestSimulateSamples(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "m.toml", `host_power = "10 W"
+// spreadMachine is a machine of two cores, with a spread of its runs or without.
+const spreadMachine = `host_power = "10 W"
 [[memory]]
 name = "ram"
 bandwidth = "10 GB/s"
@@ -107,9 +88,14 @@ kind = "cpu"
 count = 2
 memory = "ram"
 speed = { float32 = "10 GF/s" }
-run_spread = 0.05
-power = { idle = "1 W", busy = "5 W" }
-`)
+%spower = { idle = "1 W", busy = "5 W" }
+`
+
+// TestSimulateSamples: equal seeds print the same object to the byte, others another
+// interval; without distributions and spreads every sample is the prediction itself.
+func TestSimulateSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "m.toml", fmt.Sprintf(spreadMachine, "run_spread = 0.05\n"))
 	simulate := func(file, seed string) string {
 		return mustRun(t, "simulate", "--platform", file, "--model", "mlp", "--batch", "16", "--steps", "3", "--samples", "40", "--seed", seed, "--json")
 	}
@@ -123,21 +109,13 @@ power = { idle = "1 W", busy = "5 W" }
 	}
 	var a, b, flat summaryOf
 	for text, to := range map[string]*summaryOf{first: &a, simulate("m.toml", "6"): &b} {
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), to))
 	}
 	if m := a.Samples.Makespan; !(m.Low < m.Median && m.Median < m.High) || m == b.Samples.Makespan {
 		t.Errorf("seed 5: %+v, seed 6: %+v", m, b.Samples.Makespan)
 	}
-	text, err := os.ReadFile("m.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeTestFile(t, "flat.toml", strings.Replace(string(text), "run_spread = 0.05\n", "", 1))
-	if err := json.Unmarshal([]byte(simulate("flat.toml", "5")), &flat); err != nil {
-		t.Fatal(err)
-	}
+	writeTestFile(t, "flat.toml", fmt.Sprintf(spreadMachine, ""))
+	must.Do(t, json.Unmarshal([]byte(simulate("flat.toml", "5")), &flat))
 	if flat.Samples.Count != 0 || !strings.Contains(flat.Samples.Missing, "no distributions") {
 		t.Errorf("nothing is drawn: %+v", flat.Samples)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
@@ -61,10 +62,7 @@ func TestErrorCauses(t *testing.T) {
 // is predicted far off is said to be for that.
 func TestCausesAreOnTheLine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	text, err := platforms.Open("laptop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(platforms.Open("laptop"))(t)
 	writeTestFile(t, "slow.toml", strings.ReplaceAll(string(text), "GF/s", "MF/s")) // a thousand times slower
 	out := mustRun(t, strings.Fields("execute --platform slow.toml --workers 1 --model digits-cnn --limit 64 --out e")...)
 	compared := mustRun(t, "compare", "e")
@@ -77,8 +75,7 @@ func TestCausesAreOnTheLine(t *testing.T) {
 			t.Errorf("no line of the step with its cause in\n%s", text)
 		}
 	}
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "e", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "e", "--json"))
 	if want := []string{"the platform is not calibrated"}; !reflect.DeepEqual(c.Causes, want) {
 		t.Errorf("causes %q, want %q", c.Causes, want)
 	}

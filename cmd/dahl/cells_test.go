@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/grid"
+	"dahl/must"
 )
 
 // badNames are names of a machine, its file, a device, a model and of cases that a spreadsheet or a browser would obey.
@@ -66,7 +67,7 @@ func TestCellsAreTexts(t *testing.T) {
 	mustRun(t, strings.Fields("plan --platform =p.toml --model m.toml --batch 3 --steps 2 --objective time --budget 100 --out plan")...)
 	bad := []string{`'=HYPERLINK("http://x","y")`, "'@x|<script>", "'-cpu:1", "'=p.toml"} // each is in some table
 	found := map[string]bool{}
-	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".csv" {
 			return err
 		}
@@ -88,19 +89,13 @@ func TestCellsAreTexts(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, cell := range bad {
 		if !found[cell] {
 			t.Errorf("no table has the cell %q", cell)
 		}
 	}
-	text, err := os.ReadFile("out/" + grid.TableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("out/" + grid.TableFile))(t)
 	for _, want := range []string{`&lt;script&gt;alert(1)&lt;/script&gt; \[x\](javascript:alert(1)) \| a`, `| @x\|&lt;script&gt; |`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s lacks %s:\n%s", grid.TableFile, want, text)

@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"dahl/cmd/cli"
 )
 
 // clockedNode is the node whose emulated GPU has a clock of half its speed and less power.
@@ -38,8 +36,7 @@ func TestSimulateAtAClock(t *testing.T) {
 		{"memory.json", "--clock g0=slow", 0.055, 0.275, "with 2 workers, clock g0=slow; policy"},
 	} {
 		line := strings.Fields("simulate --platform node.toml --out s --graph " + c.graph + " " + c.clock)
-		var s summary
-		decodeObject(t, mustRun(t, append(line, "--json")...), &s)
+		s := decoded[summary](t, mustRun(t, append(line, "--json")...))
 		if s.MakespanS != c.seconds || math.Abs(s.EnergyJ.Total-c.joules) > 1e-12 || (s.Clocks != nil) != strings.Contains(c.clock, "slow") {
 			t.Errorf("%s %s: %g s, %g J, clocks %v; want %g s and %g J", c.graph, c.clock, s.MakespanS, s.EnergyJ.Total, s.Clocks, c.seconds, c.joules)
 		}
@@ -47,17 +44,12 @@ func TestSimulateAtAClock(t *testing.T) {
 			t.Errorf("%s %s: %q is not in\n%s", c.graph, c.clock, c.says, out)
 		}
 		wantVerified(t, "s")
-		if out := mustRun(t, "rerun", "s", "--out", "again"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s %s:\n%s", c.graph, c.clock, out)
-		}
+		wantRepeated(t, "s", "--out", "again")
 		wantVerified(t, "again")
-		if out := mustRun(t, "rerun", "again"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of the rerun of %s %s:\n%s", c.graph, c.clock, out)
-		}
+		wantRepeated(t, "again")
 	}
 	mustRun(t, strings.Fields("plan --platform node.toml --graph compute.json --clock g0=slow --out p")...)
-	var s summary
-	decodeObject(t, mustRun(t, strings.Fields("simulate --platform node.toml --graph compute.json --clock g0=slow --plan p/plan.json --out s --json")...), &s)
+	s := decoded[summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph compute.json --clock g0=slow --plan p/plan.json --out s --json")...))
 	if s.MakespanS != 0.06 {
 		t.Errorf("a plan made at the slow clock takes %g s at it, want 0.06", s.MakespanS)
 	}
@@ -68,14 +60,11 @@ func TestRerunWithoutTheClockedDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", clockedNode)
 	writeTestFile(t, "one.json", `{"format": "dahl-graph 1", "tasks": [{"name": "a", "ns": {"cpu": 1000000000}}]}`)
-	var s summary
-	decodeObject(t, mustRun(t, strings.Fields("simulate --platform node.toml --graph one.json --devices cpu --clock g0=slow --out s --json")...), &s)
+	s := decoded[summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph one.json --devices cpu --clock g0=slow --out s --json")...))
 	if s.EnergyJ.Total != 5+1 {
 		t.Errorf("%g J in a second of a busy core, 5 W, and an idle device at its slow clock, 1 W", s.EnergyJ.Total)
 	}
-	if out := mustRun(t, "rerun", "s"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "s")
 }
 
 // The same training at two clocks of an emulated device: the weights are equal to the last bit,
@@ -88,8 +77,7 @@ func TestExecuteAtAClock(t *testing.T) {
 	writeTestFile(t, "node.toml", strings.ReplaceAll(clockedNode, "10 GF/s", "4 MF/s"))
 	const work = " --platform node.toml --devices g0 --model tiny.toml --data digits --limit 64 --batch 16 --json --out "
 	line := strings.Fields("execute" + work)
-	var predicted summary
-	decodeObject(t, mustRun(t, strings.Fields("simulate"+work+"s")...), &predicted)
+	predicted := decoded[summary](t, mustRun(t, strings.Fields("simulate"+work+"s")...))
 	at := map[string]*summary{}
 	for _, clock := range []string{"nominal", "slow"} {
 		at[clock] = new(summary)
@@ -103,9 +91,7 @@ func TestExecuteAtAClock(t *testing.T) {
 	if slow.StepS < 1.8*predicted.StepS {
 		t.Errorf("a step takes %g s at half the speed, and is predicted to take %g s at the own clock", slow.StepS, predicted.StepS)
 	}
-	if out := mustRun(t, "rerun", "slow"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "slow")
 	if out := mustRun(t, "compare", "slow"); !strings.Contains(out, "clocks: predicted at g0=slow, measured at g0=slow\n") {
 		t.Errorf("compare:\n%s", out)
 	}
@@ -127,9 +113,6 @@ func TestClocksRefused(t *testing.T) {
 		{"execute --platform fixed.toml --model mlp --devices cpu,g0", "g0=slow: the clock of a processor or a GPU is set only with --set-clocks, which needs root or the right to set it; --ignore-clocks runs at whatever clock it has"},
 		{"calibrate --platform slowed.toml --out c.toml --model mlp", "slowed.toml: calibrate measures devices at their first clocks; take clock_in_force (g0=slow) out"},
 	} {
-		r := dahl(t, t.Context(), strings.Fields(c[0])...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c[1]) {
-			t.Errorf("dahl %s: exit code %d, %q; want %q", c[0], r.code, r.stderr, c[1])
-		}
+		wantRefused(t, c[0], c[1])
 	}
 }

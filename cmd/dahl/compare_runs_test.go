@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestCompareAnyRuns lays three runs of a graph beside each other that takes 3 + 4 ms: one step, five of them, and
@@ -17,8 +19,7 @@ func TestCompareAnyRuns(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "5", "--out", "five")
 	mustRun(t, "simulate", "--platform", "manycore", "--graph", "long.json", "--steps", "1", "--out", "long")
 
-	var c runsComparison
-	decodeObject(t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"), &c)
+	c := decoded[runsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
 	inputs := map[string][]string{}
 	for _, in := range c.Differ {
 		inputs[in.Name] = in.Values
@@ -41,10 +42,7 @@ func TestCompareAnyRuns(t *testing.T) {
 			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)
 		}
 	}
-	picture, err := os.ReadFile(compareFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(os.ReadFile(compareFile))(t)
 	for _, name := range c.Runs {
 		if !strings.Contains(string(picture), name+": ") {
 			t.Errorf("the picture does not name %s", name)

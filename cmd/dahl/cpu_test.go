@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -21,10 +22,7 @@ func TestPredictionOnOtherCPU(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "cut.toml", "[default]\nsamples = 3\n")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	features := map[string]string{"all": "", "avx2": "cpu.avx512f=off", "none": "cpu.avx512f=off,cpu.avx2=off"}
 	for dir, off := range features {
 		cmd := exec.Command(self, "-test.run=^TestPredictionOnOtherCPU$")

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dahl/cmd/cli"
 	"dahl/plan"
 )
 
@@ -52,8 +51,7 @@ func TestPlanHasCuts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"plan", "--cuts", "--platform", "emulated", "--model", "digits-cnn", "--batch", "7", "--out", "p"}
 	out := mustRun(t, args...)
-	var s summary
-	decodeObject(t, mustRun(t, append(args, "--json")...), &s)
+	s := decoded[summary](t, mustRun(t, append(args, "--json")...))
 	file, err := os.ReadFile(filepath.Join("p", cutsFile))
 	if lines := strings.Count(string(file), "\n"); err != nil || len(s.Cuts) == 0 || lines != 1+len(s.Cuts) {
 		t.Errorf("%v: %d lines, and %d cuts in the summary", err, lines, len(s.Cuts))
@@ -61,7 +59,5 @@ func TestPlanHasCuts(t *testing.T) {
 	if !strings.Contains(out, "\ncuts  ") || !strings.Contains(out, "\nfc1 ") {
 		t.Errorf("no table in\n%s", out)
 	}
-	if r := dahl(t, t.Context(), "plan", "--cuts", "--platform", "emulated", "--graph", "g.json"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "name one with --model") {
-		t.Errorf("of a graph file: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefused(t, "plan --cuts --platform emulated --graph g.json", "name one with --model")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -32,10 +33,7 @@ func savedTraining(t *testing.T) saved {
 	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--out", "cut")...)
 	files := saved{}
 	for _, name := range []string{rundir.ManifestName, stepsFile, epochsFile, "checkpoints/12", "checkpoints/9", "checkpoints/6"} {
-		data, err := os.ReadFile(filepath.Join("cut", ".staging", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join("cut", ".staging", name)))(t)
 		files[name] = data
 	}
 	return files
@@ -44,9 +42,7 @@ func savedTraining(t *testing.T) saved {
 // restore puts the training back, with other contents of one file.
 func (s saved) restore(t *testing.T, name string, with []byte) {
 	t.Helper()
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	for file, data := range s {
 		if file == name {
 			data = with
@@ -55,7 +51,7 @@ func (s saved) restore(t *testing.T, name string, with []byte) {
 	}
 }
 
-// TestDamagedTraining damages files of an interrupted training 1,200 times at random. Each time it is
+// TestDamagedTraining damages files of an interrupted training 600 times at random. Each time it is
 // refused, or goes on from a checkpoint with the bytes that were kept, with the rows of before and with the options
 // that it had. What follows from these is the same then, which every hundredth shows by going on to the end.
 func TestDamagedTraining(t *testing.T) {
@@ -67,9 +63,12 @@ func TestDamagedTraining(t *testing.T) {
 		t.Fatal("the training does not go on")
 	}
 	whole := manifestOf(t, "whole").WeightsHash
-	r, taken, refused := rand.New(rand.NewPCG(30, 2)), 0, 0
+	r, taken, refused, cases := rand.New(rand.NewPCG(30, 2)), 0, 0, 600
+	if testing.Short() {
+		cases = 120
+	}
 	names := slices.Sorted(maps.Keys(files))
-	for n := range 1200 {
+	for n := range cases {
 		name := names[r.IntN(len(names))]
 		damage, how := mutate(r, files[name])
 		staged := filepath.Join("cut", ".staging", name)
@@ -103,7 +102,7 @@ func TestDamagedTraining(t *testing.T) {
 		sameFiles(t, stepsFile, "cut", "whole")
 		files.restore(t, "", nil)
 	}
-	if taken < 200 || refused < 100 { // half are of checkpoints, of which two are left; a sixth is of the manifest
+	if taken < cases/6 || refused < cases/12 { // half are of checkpoints, of which two are left; a sixth is of the manifest
 		t.Errorf("%d were taken and %d refused", taken, refused)
 	}
 }
@@ -112,9 +111,7 @@ func TestDamagedTraining(t *testing.T) {
 func loaded(t *testing.T) *interrupted {
 	t.Helper()
 	cmd := newExecute(nil)
-	if err := cmd.ParseFlags([]string{"--resume", "cut"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.ParseFlags([]string{"--resume", "cut"}))
 	in, err := openInterrupted(cmd, "cut", new(options))
 	if err != nil {
 		if text := err.Error(); !errors.As(err, new(train.InputError)) || strings.Contains(text, "\n") || !strings.Contains(text, "cut") {
@@ -122,9 +119,7 @@ func loaded(t *testing.T) *interrupted {
 		}
 		return nil
 	}
-	if err := in.dir.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, in.dir.Close())
 	return in
 }
 
@@ -175,21 +170,14 @@ func TestResumeRefusesAnother(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := savedTraining(t)
 	other := strings.Replace(damagedTraining, "--seed 5", "--seed 7", 1)
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	cutAfter(t, "12", append(strings.Fields(other), "--out", "cut")...)
-	forged, err := os.ReadFile(filepath.Join("cut", ".staging", rundir.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	forged := must.Get(os.ReadFile(filepath.Join("cut", ".staging", rundir.ManifestName)))(t)
 	files.restore(t, rundir.ManifestName, forged)
 	wantRefused(t, "execute --resume cut", "cut cannot go on: the checkpoint was made with seed 5, and this training is with seed 7")
 
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 12 --out run --save w.npz")...)
-	if err := os.RemoveAll("cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll("cut"))
 	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--init", "w.npz", "--out", "cut")...)
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 12 --epochs 2 --out run --save w.npz")...)
 	wantRefused(t, "execute --resume cut", "cut cannot go on: w.npz has changed since the training began")
@@ -201,10 +189,7 @@ func TestResumeRefusesAnother(t *testing.T) {
 // change flips a bit of a byte of a file.
 func change(t *testing.T, path string, at int) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	data[at] ^= 1
 	writeTestFile(t, path, string(data))
 }
@@ -215,10 +200,7 @@ func TestDamagedManifest(t *testing.T) {
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	mustRun(t, strings.Fields(tinyTraining+"--out run")...)
 	mustRun(t, strings.Fields(tinyTraining+"--out whole")...)
-	data, err := os.ReadFile("run/" + rundir.ManifestName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("run/" + rundir.ManifestName))(t)
 	at := bytes.Index(data, []byte(`"seed": 1`))
 	change(t, "run/"+rundir.ManifestName, at+len(`"seed": `))
 	want := "damaged: " + filepath.Join("run", rundir.ManifestName) + " is not as dahl sealed it (its hash is another): take the run from a copy, or remove it and repeat it"
@@ -308,10 +290,7 @@ func TestRecipeHasLastBits(t *testing.T) {
 		return m.recipe(), m.WeightsHash
 	}
 	base, hash := trained()
-	plan, err := os.ReadFile("run/" + rundir.PlanFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(os.ReadFile("run/" + rundir.PlanFile))(t)
 	writeTestFile(t, "plan.json", string(plan))
 	values := map[string]string{
 		"platform": "node.toml", "devices": "cpu:1", "workers": "1", "policy": "eager", "plan": "plan.json", "lowering": "tiles.toml", "variant": "ref", "precision": "bf16",

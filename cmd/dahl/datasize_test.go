@@ -12,8 +12,7 @@ import (
 func TestManyStepsAreAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, steps := range []string{"1152921504606846977", "9223372036854775807", "4"} {
-		var s summary
-		decodeObject(t, mustRun(t, strings.Fields("execute --model mlp --data synthetic:1x8x8:64:10 --batch 16 --workers 1 --json --steps "+steps)...), &s)
+		s := decoded[summary](t, mustRun(t, strings.Fields("execute --model mlp --data synthetic:1x8x8:64:10 --batch 16 --workers 1 --json --steps "+steps)...))
 		if s.Steps != 4 {
 			t.Errorf("--steps %s: %d steps were trained, want 4", steps, s.Steps)
 		}

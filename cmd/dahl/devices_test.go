@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -38,6 +39,9 @@ to = "own"
 links = ["bus"]
 `
 
+const threeTasks = `{"format": "dahl-graph 1", "tasks": [{"name": "a", "ns": {"cpu": 25000, "emulated": 10000}},
+ {"name": "b", "ns": {"cpu": 25000, "emulated": 10000}}, {"name": "c", "ns": {"cpu": 25000, "emulated": 10000}}]}`
+
 // Three tasks without data take 25 us each on the processor and 10 us on the GPU.
 // With the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU:
 //
@@ -48,12 +52,9 @@ links = ["bus"]
 func TestCompareDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "unlike.toml", unlikePlatform)
-	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
-	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
-		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
+	writeTestFile(t, "three.json", threeTasks)
 	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
-	var s summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...), &s)
+	s := decoded[summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 {
 		t.Fatalf("comparison %+v, want three rows", s.Devices)
 	}
@@ -74,8 +75,7 @@ func TestCompareDevices(t *testing.T) {
 		t.Errorf("the table does not say which is best:\n%s", out)
 	}
 	for _, devices := range []string{"", "cpu", "gpu"} {
-		var alone summary
-		decodeObject(t, mustRun(t, append(line, "--devices", devices, "--json")...), &alone)
+		alone := decoded[summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
 		if alone.Devices != nil {
 			t.Errorf("--devices %q compares %+v", devices, alone.Devices)
 		}
@@ -86,9 +86,7 @@ func TestCompareDevices(t *testing.T) {
 	if !strings.Contains(plan, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
 		t.Errorf("with a plan:\n%s", plan)
 	}
-	if again := mustRun(t, "rerun", "out"); strings.Contains(again, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", again)
-	}
+	wantRepeated(t, "out")
 	mustRun(t, "verify", "out")
 }
 
@@ -144,14 +142,8 @@ func TestCovers(t *testing.T) {
 func TestMeasuredFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
-	w, err := simulatedWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := w.Predict(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(simulatedWorkload(t.Context(), &o))(t)
+	result := must.Get(w.Predict(t.Context()))(t)
 	step := result.Counted.StepS()
 	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)
@@ -218,8 +210,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	line := []string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--out", "e", "--json"}
-	var s summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...), &s)
+	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 || s.Devices.Basis != "measured" {
 		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
 	}
@@ -240,19 +231,14 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 			t.Errorf("memory %s: %d bytes live, %d planned", memory, peak, planned)
 		}
 	}
-	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	if out := mustRun(t, "rerun", "e"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantVerified(t, "e")
+	wantRepeated(t, "e")
 	if m, err := readManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
 		t.Errorf("a step is issued as %+v, %v", m.Issue, err)
 	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
-	var decided summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...), &decided)
+	decided := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}
@@ -261,9 +247,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 			t.Errorf("memory %s: %d bytes live, at most %d", memory, peak, bound)
 		}
 	}
-	if out := mustRun(t, "verify", "d"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantVerified(t, "d")
 }
 
 // twoGPUs is a processor and two GPUs of 1.4 MB each: too little for what HEFT leaves in one of them of a step of digits-cnn, and enough

@@ -7,6 +7,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/grid"
+	"dahl/must"
 	"dahl/rundir/durable"
 )
 
@@ -52,10 +53,7 @@ func TestExperimentErrors(t *testing.T) {
 func TestExperimentOthers(t *testing.T) {
 	inGrid(t, smallGrid)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
-	m, err := grid.ReadManifest("out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(grid.ReadManifest("out"))(t)
 	for want, change := range map[string]func(*grid.Manifest){
 		"are of dahl":            func(m *grid.Manifest) { m.Build.Commit = "another" },
 		"are of another machine": func(m *grid.Manifest) { m.CPU = "Z80" },
@@ -63,10 +61,7 @@ func TestExperimentOthers(t *testing.T) {
 	} {
 		other := *m
 		change(&other)
-		text, err := json.Marshal(other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(other))(t)
 		writeTestFile(t, "out/"+grid.HeadFile, string(text))
 		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, want) && want != `format "x"` {
 			t.Errorf("%s: exit code %d, %s", want, r.code, r.stderr)
@@ -77,15 +72,9 @@ func TestExperimentOthers(t *testing.T) {
 // TestExperimentHeld: two processes do not write into one directory.
 func TestExperimentHeld(t *testing.T) {
 	inGrid(t, smallGrid)
-	dir, err := durable.MakeDir("out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(durable.MakeDir("out"))(t)
 	defer dir.Close()
-	lock, err := dir.Lock(grid.LockFile, "another process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(dir.Lock(grid.LockFile, "another process"))(t)
 	defer lock.Unlock()
 	if again := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); again.code != cli.ExitBadInput || !strings.Contains(again.stderr, "wait for it, or name another directory") {
 		t.Errorf("exit code %d, %s", again.code, again.stderr)

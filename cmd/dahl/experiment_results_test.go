@@ -13,6 +13,7 @@ import (
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/rundir/experiment"
 	"dahl/train"
@@ -54,9 +55,7 @@ func showJoules(t *testing.T, dir string, shows func(us int64) int64) {
 	}
 	writeTestFile(t, filepath.Join(zone, "name"), "package-0\n")
 	writeTestFile(t, filepath.Join(zone, "max_energy_range_uj"), "1000000000000\n")
-	if err := count(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, count())
 	stop, ended := make(chan struct{}), make(chan error)
 	go func() {
 		tick := time.NewTicker(time.Millisecond)

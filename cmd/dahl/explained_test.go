@@ -8,27 +8,15 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
+	"dahl/must"
 	"dahl/plan/best"
 )
 
 // TestExplainedRun: what plan prints is what it writes as JSON, and where nothing is drawn it says why.
 func TestExplainedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const machine = `name = "m"
-host_power = "10 W"
-[[memory]]
-name = "ram"
-bandwidth = "10 GB/s"
-[[device]]
-name = "cpu"
-kind = "cpu"
-count = 2
-memory = "ram"
-speed = { float32 = "10 GF/s" }
-%spower = { idle = "1 W", busy = "5 W" }
-`
-	writeTestFile(t, "m.toml", fmt.Sprintf(machine, "run_spread = 0.05\n"))
-	writeTestFile(t, "flat.toml", fmt.Sprintf(machine, ""))
+	writeTestFile(t, "m.toml", fmt.Sprintf(spreadMachine, "run_spread = 0.05\n"))
+	writeTestFile(t, "flat.toml", fmt.Sprintf(spreadMachine, ""))
 	run := func(file string, more ...string) string {
 		return mustRun(t, append([]string{"plan", "--platform", file, "--model", "mlp", "--batch", "16", "--objective", "energy", "--budget", "2000", "--out", "p"}, more...)...)
 	}
@@ -37,9 +25,7 @@ speed = { float32 = "10 GF/s" }
 		best.Explanation
 		StepJ float64 `json:"steady_step_j"`
 	}
-	if err := json.Unmarshal([]byte(run("m.toml", "--json")), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(run("m.toml", "--json")), &s))
 	f, w := &s.Chosen.Figures, &s.Chosen.Why
 	if sum := w.BaseJ + w.LeftOutJ + w.IdleJ + w.BusyJ + w.TransferJ + w.StatesJ; f.StepJ != s.StepJ || sum < 0.999999*f.StepJ || sum > 1.000001*f.StepJ {
 		t.Errorf("a step takes %v J, in the explanation %v J with parts of %v J", s.StepJ, f.StepJ, sum)

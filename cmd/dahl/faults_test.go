@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/grid"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -55,10 +56,7 @@ var writers = []struct {
 
 func isSeed8(t *testing.T) bool {
 	t.Helper()
-	m, err := readManifest("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest("run"))(t)
 	return m.Options.Seed == 8
 }
 
@@ -78,10 +76,7 @@ func isResumed(t *testing.T) bool {
 func inRun(names ...string) func(t *testing.T) bool {
 	return func(t *testing.T) bool {
 		t.Helper()
-		m, err := readManifest("run")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readManifest("run"))(t)
 		for _, name := range names {
 			if !m.Lists(name) {
 				return false
@@ -114,21 +109,19 @@ func TestEveryFileOperationFails(t *testing.T) {
 	longer := strings.Fields(strings.Replace(tinyTraining, "--limit 6", "--limit 12", 1) + "--checkpoint every=1steps --out")
 	mustRun(t, append(longer, "uncut")...)
 	cutAfter(t, "2", append(longer, "cut")...)
-	base, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(os.Getwd())(t)
 	for _, c := range writers {
 		t.Run(strings.Join(strings.Fields(c.line)[:2], " "), func(t *testing.T) {
 			step := max(1, c.part)
+			if testing.Short() {
+				step *= 7
+			}
 			if os.Getenv(soak) != "" {
 				step = 1
 			}
 			for n := 1; ; n += step {
 				work := t.TempDir()
-				if err := os.CopyFS(work, os.DirFS(base)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.CopyFS(work, os.DirFS(base)))
 				t.Chdir(work)
 				operations, failed := 0, ""
 				durable.Fault = func(op durable.Op, path string) error {

@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/grid"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
 )
@@ -30,10 +31,7 @@ type documented struct {
 // readDocumented reads the tables of the page.
 func readDocumented(t *testing.T) *documented {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "rundir", "FILES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "rundir", "FILES.md")))(t)
 	d := &documented{map[string]bool{}, map[string]map[string]bool{}, map[string][]string{}, map[string]string{}}
 	quoted := regexp.MustCompile("`([^`]+)`")
 	names := func(cell string) (all []string) {
@@ -153,7 +151,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
 	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little"} {
-		err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err
 			}
@@ -177,10 +175,7 @@ func TestFilesAreDocumented(t *testing.T) {
 				file = rundir.ScheduleFile
 			}
 			return readKeys(name, file, keys, columns)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for file := range d.files {
 		if !seen[file] {

@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -81,15 +82,9 @@ func firstNotFiniteStep(t *testing.T, args []string) int {
 	t.Helper()
 	mustRun(t, args...)
 	checkJSON(t, "on")
-	f, err := os.Open("on/" + stepsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("on/" + stepsFile))(t)
 	defer f.Close()
-	steps, err := nn.ReadSteps(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := must.Get(nn.ReadSteps(f))(t)
 	for _, s := range steps {
 		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
 			m, err := readManifest("on")
@@ -107,34 +102,22 @@ func firstNotFiniteStep(t *testing.T, args []string) int {
 func checkDiverged(t *testing.T, dir string, step, kept int) {
 	t.Helper()
 	checkJSON(t, dir)
-	m, err := readManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest(dir))(t)
 	if m.Complete || m.Diverged == nil || m.Diverged.Step != step || m.Diverged.KeptStep != kept {
 		t.Errorf("manifest: complete %v, %+v; want step %d and the weights of step %d", m.Complete, m.Diverged, step, kept)
 	}
-	s, err := cli.ReadJSON[summary](filepath.Join(dir, summaryFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cli.ReadJSON[summary](filepath.Join(dir, summaryFile)))(t)
 	if s.Steps != max(1, kept) { // the first step is written, since there is no other
 		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
 	}
-	arrays, err := nn.ReadNPZ(filepath.Join(dir, weightsFile), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(nn.ReadNPZ(filepath.Join(dir, weightsFile), nil))(t)
 	for _, a := range arrays {
 		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !isFinite(v) }); i >= 0 {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
 		}
 	}
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", dir, "--json"), &c)
+	wantVerified(t, dir)
+	decoded[plan.Comparison](t, mustRun(t, "compare", dir, "--json"))
 	for _, name := range []string{"gantt.svg", "compare.svg", rundir.PredictedFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -230,9 +213,7 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 		{1e39, "float32", `array "a.weight" has 1e+39 at [3 5]`}, // beyond 3.4e38
 		{1e39, "float64", ""},
 	} {
-		if err := nn.WriteNPZ("w.npz", weights(c.value)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, nn.WriteNPZ("w.npz", weights(c.value)))
 		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
 		if c.want == "" && r.code != cli.ExitOK || c.want != "" && (r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)

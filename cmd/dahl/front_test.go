@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/naming"
 	"dahl/plan/certificate"
 	"dahl/platform"
@@ -22,10 +23,7 @@ import (
 // readTable reads a CSV file, as a map from its columns for each row.
 func readTable(t *testing.T, name string) (rows []map[string]string) {
 	t.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(name))(t)
 	defer file.Close()
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil || len(lines) == 0 {
@@ -71,9 +69,7 @@ func TestDeadlineOfPlan(t *testing.T) {
 			LowerBoundJ float64                 `json:"lower_bound_j"`
 			DeadlineS   float64                 `json:"deadline_s"`
 		}
-		if err := json.Unmarshal([]byte(mustRun(t, append(on, "--deadline", deadline, "--out", deadline)...)), &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(mustRun(t, append(on, "--deadline", deadline, "--out", deadline)...)), &n))
 		if n.EnergyJ.Total < want*0.999999 || n.EnergyJ.Total > want*1.000001 || n.LowerBoundJ > want*1.000001 || n.DeadlineS == 0 {
 			t.Errorf("within %s: %+v, want %v J", deadline, n, want)
 		}
@@ -82,20 +78,11 @@ func TestDeadlineOfPlan(t *testing.T) {
 	if out := mustRun(t, "rerun", "11ms"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, frontFile) {
 		t.Errorf("repeated:\n%s", out)
 	}
-	r := dahl(t, t.Context(), append(on, "--deadline", "6ms", "--out", "none")...)
-	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "no plan that was found takes at most 6ms for a step; the shortest takes 7ms") {
-		t.Errorf("within 6 ms: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefusedArgs(t, append(on, "--deadline", "6ms", "--out", "none"), "no plan that was found takes at most 6ms for a step; the shortest takes 7ms")
 	file := filepath.Join("11ms", rundir.CertificateFile)
-	c, err := cli.ReadJSON[certificate.Certificate](file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(cli.ReadJSON[certificate.Certificate](file))(t)
 	c.Deadline--
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(c))(t)
 	writeTestFile(t, file, string(text))
 	if r := dahl(t, t.Context(), "verify", "11ms"); r.code == 0 || !strings.Contains(r.stdout, "its bound is of steps of at most 10.999999ms, and the run was to keep 11ms") {
 		t.Errorf("a certificate of another deadline: exit %d\n%s", r.code, r.stdout)
@@ -109,11 +96,7 @@ func TestFrontOfPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := strings.Join(strings.Fields(mustRun(t, "plan", "--platform", "laptop", "--model", "mlp", "--batch", "64", "--objective", "energy", "--budget", "20000", "--out", "p")), " ")
 	number := func(row map[string]string, column string) float64 {
-		x, err := strconv.ParseFloat(row[column], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
+		return must.Get(strconv.ParseFloat(row[column], 64))(t)
 	}
 	beats := func(a, b map[string]string) bool {
 		s, j := number(a, "seconds")-number(b, "seconds"), number(a, "joules")-number(b, "joules")
@@ -163,9 +146,7 @@ func TestPowerCap(t *testing.T) {
 		var n struct {
 			MakespanS float64 `json:"makespan_s"`
 		}
-		if err := json.Unmarshal([]byte(mustRun(t, append(on, "--power-cap", watts, "--out", "p")...)), &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(mustRun(t, append(on, "--power-cap", watts, "--out", "p")...)), &n))
 		if fmt.Sprintf("%.6g", n.MakespanS) != fmt.Sprint(want) {
 			t.Errorf("at %s: %v s, want %v", watts, n.MakespanS, want)
 		}
@@ -174,11 +155,7 @@ func TestPowerCap(t *testing.T) {
 			t.Errorf("%s: the run's machine has a cap of %v W, %v", watts, p.CapWatts, err)
 		}
 		wantVerified(t, "p")
-		if out := mustRun(t, "rerun", "p"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("%s: repeated:\n%s", watts, out)
-		}
+		wantRepeated(t, "p")
 	}
-	if r := dahl(t, t.Context(), append(on, "--power-cap", "2 W", "--out", "q")...); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "draws 2 W while nothing runs; write more than that") {
-		t.Errorf("at 2 W: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefusedArgs(t, append(on, "--power-cap", "2 W", "--out", "q"), "draws 2 W while nothing runs; write more than that")
 }

@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/schedule/explain"
 )
@@ -101,11 +102,7 @@ func TestShareOfAStep(t *testing.T) {
 		t.Fatalf("got\n%s", out)
 	}
 	number := func(text string) float64 {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return must.Get(strconv.ParseFloat(text, 64))(t)
 	}
 	for _, r := range rows { // times have three digits
 		if want := 100 * number(r[1]) / number(step[1]); math.Abs(number(r[2])-want) > 0.01*want {

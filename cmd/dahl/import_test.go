@@ -4,8 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"dahl/cmd/cli"
 )
 
 // importPlatform has no overheads, and a link that carries a byte in a nanosecond.
@@ -69,8 +67,7 @@ func TestImport(t *testing.T) {
 		if !strings.Contains(out, c.says) || !strings.HasSuffix(out, "\nnext: dahl simulate --platform server --graph graph.json\n") {
 			t.Errorf("import %s says\n%swant %q", c.file, out, c.says)
 		}
-		var s summary
-		decodeObject(t, mustRun(t, "simulate", "--platform", "bare.toml", "--graph", "graph.json", "--out", "run", "--json"), &s)
+		s := decoded[summary](t, mustRun(t, "simulate", "--platform", "bare.toml", "--graph", "graph.json", "--out", "run", "--json"))
 		if s.MakespanS != c.makespanS {
 			t.Errorf("%s %s takes %v s, want %v", c.file, c.flags, s.MakespanS, c.makespanS)
 		}
@@ -83,9 +80,7 @@ func TestImportKeeps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "graph.json", "kept")
 	writeTestFile(t, "bad.stg", "2\n0 1 0\n")
-	if r := dahl(t, t.Context(), "import", "bad.stg", "--out", "graph.json"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "bad.stg:") {
-		t.Errorf("exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "import bad.stg --out graph.json", "bad.stg:")
 	if text, err := os.ReadFile("graph.json"); err != nil || string(text) != "kept" {
 		t.Errorf("graph.json holds %q (%v), want what was there", text, err)
 	}

@@ -5,23 +5,19 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 )
 
 // uniform:A:B draws from [A, B) and nothing else; two parameters get different
 // numbers, the same seed and name the same ones.
 func TestUniformInit(t *testing.T) {
-	draw, err := newInitialiser(&options{Init: "uniform:-0.25:0.75", Seed: 3}, nil, dag.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draw := must.Get(newInitialiser(&options{Init: "uniform:-0.25:0.75", Seed: 3}, nil, dag.Float32))(t)
 	values := map[string][]float64{}
 	for _, name := range []string{"conv1.weight", "conv1.bias", "conv1.weight again"} {
 		p := nn.Parameter{Name: name[:min(len(name), len("conv1.weight"))], Shape: []int{7, 11}, FanIn: 11}
 		v := make([]float64, p.Elems())
-		if err := draw(&p, 0, v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, draw(&p, 0, v))
 		values[name] = v
 		if lo, hi := slices.Min(v), slices.Max(v); lo < -0.25 || hi >= 0.75 || lo >= 0 || hi <= 0.5 {
 			// Of 77 numbers, none below 0 has the probability 0.75^77 < 1e-9.

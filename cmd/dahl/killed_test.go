@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 	"dahl/rundir/durable"
 )
@@ -96,11 +97,11 @@ func killedTrainings() []killedTraining {
 // that was in the directory before is whole until the new one takes its place.
 func TestKilled(t *testing.T) {
 	kills := 12
+	if testing.Short() {
+		kills = 4
+	}
 	if text := os.Getenv(soak); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		kills = must.Get(strconv.Atoi(text))(t)
 	}
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
@@ -137,9 +138,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	var sum killCounts
 	boundaries := map[int]bool{} // steps after which it went on
 	for n := 1; n <= k.operations && !t.Failed(); n++ {
-		if err := os.RemoveAll("run"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll("run"))
 		sum.trainings++
 		if out, killed := k.start(t, strings.Fields(k.args), n, false, nil, &sum); !killed {
 			t.Fatalf("operation %d was not reached:\n%s", n, out)
@@ -170,10 +169,7 @@ func (k *killedTraining) undisturbed(t *testing.T) {
 	mustRun(t, strings.Fields(k.args)...)
 	k.took = time.Since(begin)
 	k.hash = manifestOf(t, "run").WeightsHash
-	var err error
-	if k.steps, err = os.ReadFile(filepath.Join("run", stepsFile)); err != nil {
-		t.Fatal(err)
-	}
+	k.steps = must.Get(os.ReadFile(filepath.Join("run", stepsFile)))(t)
 }
 
 // killCounts is what happened to trainings.
@@ -191,9 +187,7 @@ func (c killCounts) String() string {
 
 // story is one training from its begin over some kills to its end.
 func (k *killedTraining) story(t *testing.T, r *rand.Rand, earlier string, sum *killCounts) {
-	if err := errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("earlier"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("earlier"))))
 	sum.trainings++
 	newest := 0 // step of the newest checkpoint
 	for left := 1 + r.IntN(3); ; left-- {
@@ -255,9 +249,7 @@ func (k *killedTraining) start(t *testing.T, args []string, operation int, anyti
 	if operation > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", killBefore, operation))
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	if anytime { // one moment is as good as another
 		timer := time.AfterFunc(time.Duration(r.Int64N(int64(k.took))), func() { cmd.Process.Kill() })
 		defer timer.Stop()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // TestNoLibrary: a variant of a library that cannot be here, in a program without CUDA, is
@@ -18,15 +19,10 @@ func TestNoLibrary(t *testing.T) {
 	if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, "dahl: variant cublas: ") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	p, err := cli.LoadPlatform("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(cli.LoadPlatform("emulated"))(t)
 	p.Devices[1].Kind = "cuda"
 	var text bytes.Buffer
-	if err := p.WriteTOML(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.WriteTOML(&text))
 	writeTestFile(t, "gpu.toml", text.String())
 	mustRun(t, "simulate", "--platform", "gpu.toml", "--model", "mlp", "--variant", "cublas", "--out", "run")
 }

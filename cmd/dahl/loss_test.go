@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -39,10 +40,7 @@ var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:
 func launchesBefore(t *testing.T, devices, worker string, segment, step int) int {
 	t.Helper()
 	o := options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
-	w, err := trainingWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName(worker)
 	launches := 0
 	for i, seg := range w.Program.Order[:segment+1] {
@@ -58,14 +56,8 @@ func launchesBefore(t *testing.T, devices, worker string, segment, step int) int
 func trainedOn(t *testing.T, out string, args ...string) (*manifest, []byte) {
 	t.Helper()
 	mustRun(t, append(append(lossyTraining, "--platform", "node.toml", "--out", out), args...)...)
-	m, err := readManifest(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := os.ReadFile(out + "/" + stepsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest(out))(t)
+	steps := must.Get(os.ReadFile(out + "/" + stepsFile))(t)
 	return m, steps
 }
 
@@ -138,9 +130,7 @@ func TestContinueOnLoss(t *testing.T) {
 					checkRunsInside(t, "e/"+l.Run)
 				}
 			}
-			if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-				t.Errorf("verify:\n%s", out)
-			}
+			wantVerified(t, "e")
 		})
 	}
 }
@@ -167,9 +157,7 @@ func TestContinueOnLossWithPolicies(t *testing.T) {
 // checkRunsInside reads the part of a run that followed a loss.
 func checkRunsInside(t *testing.T, dir string) {
 	t.Helper()
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify %s:\n%s", dir, out)
-	}
+	wantVerified(t, dir)
 	mustRun(t, "compare", dir)
 	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
 		t.Errorf("rerun %s: exit code %d, %s", dir, r.code, r.stderr)
@@ -182,9 +170,7 @@ func TestRerunOfALoss(t *testing.T) {
 	writeTestFile(t, "node.toml", faultyNode(`{ after = 40, kind = "lost" }`))
 	trainedOn(t, "e", "--continue-on-loss")
 	trainedOn(t, "again", "--continue-on-loss")
-	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "e", "--out", "again")
 }
 
 // TestLossEndsTheRun: without --continue-on-loss, or with no other device, a device that
@@ -195,15 +181,9 @@ func TestLossEndsTheRun(t *testing.T) {
 	writeTestFile(t, "node.toml", faultyNode())
 	line := strings.Fields("execute --platform node.toml --model digits-cnn --batch 32 --shuffle=false --devices g0 --json")
 	mustRun(t, append(line, "--limit", "64", "--out", "two")...)
-	two, err := readManifest("two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	two := must.Get(readManifest("two"))(t)
 	o := options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
-	w, err := trainingWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf("{ after = %d, kind = \"lost\" }", 2*perStep+5)))
@@ -221,10 +201,7 @@ func TestLossEndsTheRun(t *testing.T) {
 				t.Errorf("%q does not say %q", r.stderr, part)
 			}
 		}
-		m, err := readManifest("cut")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readManifest("cut"))(t)
 		if m.Complete {
 			t.Error("the run is called complete")
 		}
@@ -256,10 +233,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
-		m, err := readManifest("cut/.staging")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readManifest("cut/.staging"))(t)
 		if m.Complete || m.WeightsHash == "" || len(m.Losses) > 0 {
 			t.Errorf("manifest %+v", m)
 		}
@@ -273,8 +247,6 @@ func TestInterruptedOnDevices(t *testing.T) {
 			stacks := make([]byte, 1<<16)
 			t.Errorf("%d goroutines, %d before\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
 		}
-		if err := os.RemoveAll("cut"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll("cut"))
 	}
 }

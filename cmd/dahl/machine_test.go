@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -33,9 +34,7 @@ func TestWorkersAreCores(t *testing.T) {
 	}
 	// Of two cores that draw 0.5 W each idle, 6 W with one busy and 10 W with both, and a host of 10 W: one core that
 	// draws 5.5 W busy, beside a host with an idle one of 10.5 W.
-	if p, err = cli.LoadPlatform("emulated"); err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(cli.LoadPlatform("emulated"))(t)
 	if q, err = cli.WithWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.Devices[0].Watts(q.Devices[0].AtClock, 1) != 5.5 || q.HostPower.Value != 10.5 {
 		t.Errorf("one of two cores: %+v, %v", q, err)
 	}

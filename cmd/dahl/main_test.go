@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -67,25 +68,18 @@ outputs = 10
 // writeTestFile writes one file into the current directory.
 func writeTestFile(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(name), 0o777))
+	must.Do(t, os.WriteFile(name, []byte(text), 0o666))
 }
 
 // listing names every file and directory below the current one.
 func listing(t *testing.T) string {
 	t.Helper()
 	var names []string
-	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
 		names = append(names, path)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.Join(names, "\n")
 }
 
@@ -350,9 +344,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "typo.json", strings.Replace(twoTasks, `"*": 3000000`, `"cpu": 3000000, "cpuu": 4000000`, 1))
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")
 	for _, link := range []string{"endless.toml", "endless/manifest.json"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o777), os.Symlink("/dev/zero", link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(link), 0o777), os.Symlink("/dev/zero", link)))
 	}
 	writeTestFile(t, "seven.toml", strings.Replace(smallNetwork, "outputs = 10", "outputs = 7", 1))
 	writeTestFile(t, "net.onnx", "")
@@ -362,9 +354,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "listed/labels.csv", "file,label\n1.png,cat\n")
 	writeTestFile(t, "listed/images/readme", "")
 	writeTestFile(t, "holes.json", "")
-	if err := os.Truncate("holes.json", 1<<43); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate("holes.json", 1<<43))
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)

@@ -9,23 +9,18 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // TestManual: there is a page for every command, and groff has no warning of any.
 func TestManual(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, "man", "--out", ".")
-	pages, err := filepath.Glob("*.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("*.1"))(t)
 	if n := len(cli.Commands(newRoot(nil))); len(pages) != n || !slices.Contains(pages, "dahl-experiment-run.1") {
 		t.Errorf("%d pages, want %d: %v", len(pages), n, pages)
 	}
-	page, err := os.ReadFile("dahl-plot.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("dahl-plot.1"))(t)
 	for _, want := range []string{`dahl\-plot \- draw figures`, "dahl plot DIR [FIGURE\\[u2026]]", `\fB\-\-format format\fR`, "  dahl plot dahl\\-demo gantt", `\fBdahl\fR(1)`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("dahl-plot.1 has no %q:\n%s", want, page)

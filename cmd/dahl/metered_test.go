@@ -13,6 +13,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/rundir"
 	"dahl/train"
@@ -25,23 +26,15 @@ import (
 func TestMeteredSteps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "unlike.toml", unlikePlatform)
-	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
-	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
-		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
+	writeTestFile(t, "three.json", threeTasks)
 	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{
 		"":       "processors 375 uJ per step (predicted 125 uJ, -66.7 %), g0 155 uJ per step (predicted 155 uJ, +0.0 %)",
 		"cpu,g0": "g0 155 uJ per step (predicted 155 uJ, +0.0 %)", // units may have been left out
 	} {
-		w, err := simulatedWorkload(t.Context(), &options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := w.Predict(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(simulatedWorkload(t.Context(), &options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1}))(t)
+		result := must.Get(w.Predict(t.Context()))(t)
 		predicted, measured := w.figures(result), w.figures(result, readings...)
 		steps := plan.MeteredSteps(&predicted, &measured)
 		if got := words.Metered(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
@@ -73,9 +66,7 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 			tree := t.TempDir()
 			showJoules(t, tree, c.shows)
 			if c.mirrored {
-				if err := os.Symlink(filepath.Join(tree, "intel-rapl:0"), filepath.Join(tree, "intel-rapl:1")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink(filepath.Join(tree, "intel-rapl:0"), filepath.Join(tree, "intel-rapl:1")))
 			}
 			fakePowercap(tree)
 			writeTestFile(t, "small.toml", smallNetwork)
@@ -83,14 +74,8 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 			if !strings.Contains(text, c.line) || !strings.Contains(text, c.headline) {
 				t.Errorf("lacks %q or %q:\n%s", c.line, c.headline, text)
 			}
-			run, err := loadRun("run")
-			if err != nil {
-				t.Fatal(err)
-			}
-			report, err := run.Energy()
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(loadRun("run"))(t)
+			report := must.Get(run.Energy())(t)
 			var status []energy.Status
 			for _, m := range report.Meters {
 				status = append(status, m.Status)
@@ -110,14 +95,8 @@ func TestReadingsOfRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	mustRun(t, append(slices.Clone(recordedTraining), "--out", "run")...)
-	run, err := loadRun("run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := run.Energy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(loadRun("run"))(t)
+	report := must.Get(run.Energy())(t)
 	if len(report.Readings) != 0 && len(report.Metered) == 0 {
 		t.Errorf("the readings of this machine are not compared: %+v", report.Readings)
 	}
@@ -133,12 +112,9 @@ func TestReadingsOfRun(t *testing.T) {
 	}
 	put := func(r *energy.Report) {
 		t.Helper()
-		err := extendRun("run", func(d *rundir.Dir) error {
+		must.Do(t, extendRun("run", func(d *rundir.Dir) error {
 			return d.Write(rundir.EnergyFile, func(out io.Writer) error { return json.NewEncoder(out).Encode(r) })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	put(with)
 	mustRun(t, "verify", "run")

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // mutated is a command line whose words and files are changed.
@@ -89,9 +91,7 @@ func makeCorpus(t *testing.T) {
 		mustRun(t, strings.Fields(line)...)
 	}
 	cutAfter(t, "3", strings.Fields("execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 3 --seed 7 --checkpoint every=1steps --out cut")...)
-	if err := os.Rename("planned/plan.json", "plan.json"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename("planned/plan.json", "plan.json"))
 }
 
 // makeImages makes a data set of each kind, of a few images.
@@ -131,12 +131,8 @@ func makeImages(t *testing.T) {
 			m.Set(p%8, p/8, color.RGBA{v, v / 2, 255 - v, 255})
 		}
 		var asPNG, asJPEG bytes.Buffer
-		if err := png.Encode(&asPNG, m); err != nil {
-			t.Fatal(err)
-		}
-		if err := jpeg.Encode(&asJPEG, m, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, png.Encode(&asPNG, m))
+		must.Do(t, jpeg.Encode(&asJPEG, m, nil))
 		name := string(rune('a' + i))
 		writeTestFile(t, filepath.Join("pictures", []string{"cat", "dog"}[i%2], name+".png"), asPNG.String())
 		writeTestFile(t, filepath.Join("labels", "images", name+".jpg"), asJPEG.String())

@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // mutantsAsked is the variable that asks for so many mutants, and oneMutant for one, as "resume 17".
@@ -44,14 +45,10 @@ const mutantSeeds = "testdata/mutants.txt"
 func TestMutants(t *testing.T) {
 	known, err := os.ReadFile(mutantSeeds)
 	network, readErr := os.ReadFile("../../nn/testdata/exchange.onnx")
-	if err = errors.Join(err, readErr); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, readErr))
 	base := t.TempDir()
 	corpus := filepath.Join(base, "corpus")
-	if err := os.Mkdir(corpus, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(corpus, 0o777))
 	t.Chdir(corpus)
 	t.Setenv(asDahl, "1") // cells of experiments are processes of this program
 	writeTestFile(t, "net.onnx", string(network))
@@ -66,10 +63,11 @@ func TestMutants(t *testing.T) {
 		m.named(line)
 	}
 	asked := 6 * len(mutatedCommands)
+	if testing.Short() {
+		asked = len(mutatedCommands)
+	}
 	if text := os.Getenv(mutantsAsked); text != "" {
-		if asked, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		asked = must.Get(strconv.Atoi(text))(t)
 	}
 	for n := range asked {
 		m.run(&mutatedCommands[n%len(mutatedCommands)], uint64(n/len(mutatedCommands)))
@@ -192,16 +190,14 @@ func (m *mutants) workplace(c *mutated) *workplace {
 }
 
 func (w *workplace) remove(t *testing.T) {
-	if err := os.RemoveAll(w.root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(w.root))
 }
 
 // tree has what every file and directory of the workplace holds.
 func (w *workplace) tree(t *testing.T) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
-	err := filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -220,10 +216,7 @@ func (w *workplace) tree(t *testing.T) map[string]string {
 		}
 		tree[name] = fmt.Sprintf("%x", sha256.Sum256(data))
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return tree
 }
 
@@ -384,16 +377,11 @@ func (h *mutantHost) start(t *testing.T) {
 	}
 	h.cmd, h.ran = exec.Command(self), 0
 	h.cmd.Env = append(os.Environ(), mutantServer+"=1")
-	h.stderr, err = os.CreateTemp(t.TempDir(), "stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.stderr = must.Get(os.CreateTemp(t.TempDir(), "stderr"))(t)
 	h.cmd.Stderr = h.stderr
 	h.ask, err = h.cmd.StdinPipe()
 	answers, pipeErr := h.cmd.StdoutPipe()
-	if err := errors.Join(err, pipeErr, h.cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, pipeErr, h.cmd.Start()))
 	h.answer = json.NewDecoder(answers)
 }
 
@@ -426,10 +414,7 @@ func (h *mutantHost) run(t *testing.T, request mutantRequest) (r mutantResult) {
 	h.ask.Close()
 	h.cmd.Process.Kill()
 	h.cmd.Wait()
-	said, err := os.ReadFile(h.stderr.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(os.ReadFile(h.stderr.Name()))(t)
 	h.stderr.Close()
 	h.cmd = nil
 	r.Code, r.Died = -1, string(said)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dahl/must"
 )
 
 // edges are values at the edge of what a number can be, and texts that a terminal or a reader may take for something else.
@@ -140,14 +142,8 @@ func mutateZip(t *testing.T, random *rand.Rand, z *zip.Reader) (data []byte, how
 	w := zip.NewWriter(&out)
 	changed := random.IntN(len(z.File))
 	for i, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
+		text := must.Get(io.ReadAll(r))(t)
 		header := zip.FileHeader{Name: f.Name, Method: f.Method}
 		if i == changed {
 			if random.IntN(6) == 0 {
@@ -166,9 +162,7 @@ func mutateZip(t *testing.T, random *rand.Rand, z *zip.Reader) (data []byte, how
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.Bytes(), how
 }
 

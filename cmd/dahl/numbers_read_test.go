@@ -18,31 +18,20 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
+	"dahl/must"
 )
 
 // reportRows reads the rows of the runs in a report, by name.
 func reportRows(t *testing.T, page string) (rows []map[string]float64) {
 	t.Helper()
-	html, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	html := must.Get(os.ReadFile(page))(t)
 	text := regexp.MustCompile(`id="data">([^<]*)</script>`).FindSubmatch(html)
 	if text == nil {
 		t.Fatalf("%s holds no data", page)
 	}
-	packed, err := base64.StdEncoding.DecodeString(string(text[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := io.ReadAll(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(base64.StdEncoding.DecodeString(string(text[1])))(t)
+	stream := must.Get(zlib.NewReader(bytes.NewReader(packed)))(t)
+	all := must.Get(io.ReadAll(stream))(t)
 	length, from := binary.Uvarint(all)
 	var data struct {
 		Runs []struct {
@@ -54,9 +43,7 @@ func reportRows(t *testing.T, page string) (rows []map[string]float64) {
 			Schedules []struct{ Makespan float64 }
 		}
 	}
-	if err := json.Unmarshal(all[from:from+int(length)], &data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(all[from:from+int(length)], &data))
 	for _, r := range data.Runs {
 		row := map[string]float64{"shown steps": r.Energy.Steps, "J of the shown steps": r.Energy.Total_joules, "s of the shown steps": r.Schedules[0].Makespan / 1e9}
 		for _, cell := range r.Row {
@@ -118,10 +105,7 @@ func (n *numbers) readCompare(s *summary) {
 	}
 	n.says("the kernels of compare", "busy s", busy)
 	n.says("the workers of compare", "busy s", c.Busy_s_per_step.Measured)
-	svg, err := os.ReadFile(filepath.Join(n.dir, compareFile))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	svg := must.Get(os.ReadFile(filepath.Join(n.dir, compareFile)))(n.t)
 	for _, want := range []string{fmt.Sprintf("%s, %+.1f %% (error: + where", cli.ShowTime(c.Makespan_s.Measured), c.Makespan_s.Error_percent), s.Shown.String(), words.AllKernels} {
 		if !bytes.Contains(svg, []byte(want)) {
 			n.t.Errorf("%s: %s: the picture of the comparison lacks %q", n.c, n.dir, want)
@@ -155,10 +139,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 	t.Helper()
 	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
 	printed := mustRun(t, strings.Fields(line)...)
-	sim, err := cli.ReadJSON[summary]("sim/" + summaryFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sim := must.Get(cli.ReadJSON[summary]("sim/" + summaryFile))(t)
 	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), cli.WholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
 		t.Errorf("%s: no %q in\n%s", c, want, printed)
 	}
@@ -170,8 +151,7 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
 	}
 	mustRun(t, "report", "sim", "run", "--out", "both.html")
-	var runs runsComparison
-	decodeObject(t, mustRun(t, "compare", "sim", "run", "run", "--json"), &runs)
+	runs := decoded[runsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
 	for i, of := range []*summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/space"
 	"dahl/rundir"
@@ -17,10 +18,7 @@ import (
 // TestObjective: plan finds the optima of the graph of the HEFT paper, which come from outside, says so
 // in both forms, and simulate repeats them with the plan that it wrote and with those that are kept.
 func TestObjective(t *testing.T) {
-	data, err := filepath.Abs("../../plan/exact/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(filepath.Abs("../../plan/exact/testdata"))(t)
 	t.Chdir(t.TempDir())
 	type numbers struct {
 		Objective   string
@@ -33,9 +31,7 @@ func TestObjective(t *testing.T) {
 	}
 	run := func(args ...string) (n numbers) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(mustRun(t, args...)), &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(mustRun(t, args...)), &n))
 		return n
 	}
 	for _, c := range []struct {
@@ -73,9 +69,7 @@ func TestObjective(t *testing.T) {
 	if out := mustRun(t, append(on, "--budget", "1h")...); !strings.Contains(out, "optimum   energy 1019.2 J, proven") {
 		t.Errorf("with an hour:\n%s", out)
 	}
-	if r := dahl(t, t.Context(), "rerun", "p"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "p was given 1h0m0s to search") {
-		t.Errorf("repeated: exit code %d, %s", r.code, r.stderr)
-	}
+	wantRefused(t, "rerun p", "p was given 1h0m0s to search")
 	if out := mustRun(t, append(on, "--budget", "1ns")...); !strings.Contains(out, "not proven: of these tasks on 7 sets of devices no plan has less than") {
 		t.Errorf("with a nanosecond:\n%s", out)
 	}
@@ -97,9 +91,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 			Proven       bool
 		}
 		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--budget", "60000 nodes", "--json", "--out", objective)
-		if err := json.Unmarshal([]byte(out), &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &n))
 		value, bound := n.StepS, n.LowerBoundS
 		switch objective {
 		case "energy":
@@ -113,16 +105,10 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 		wantVerified(t, objective)
 	}
 	file := filepath.Join("energy", rundir.CertificateFile)
-	c, err := cli.ReadJSON[certificate.Certificate](file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(cli.ReadJSON[certificate.Certificate](file))(t)
 	refused := func(what, want string) {
 		t.Helper()
-		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(c))(t)
 		writeTestFile(t, file, string(text))
 		if r := dahl(t, t.Context(), "verify", "energy"); r.code == 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("a certificate that %s: exit %d\n%s", what, r.code, r.stdout)
@@ -133,10 +119,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	refused("claims more", "it claims that no plan takes less energy than")
 	c.Leaves[0].Claims[0].Bound = before
 
-	m, err := readManifest("energy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest("energy"))(t)
 	graph := m.Graphs[0].SHA256
 	plans := slices.IndexFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == graph })
 	if plans < 0 || !slices.Contains(c.Further, c.Leaves[plans].Choice) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train/peer"
@@ -25,10 +26,7 @@ func fakePython(t *testing.T, factor float64) string {
 	t.Helper()
 	writeTestFile(t, "small.toml", smallNetwork)
 	mustRun(t, append([]string{"execute", "--policy", "eager", "--out", "ours"}, smallTraining...)...)
-	steps, err := rundir.ReadAs(filepath.Join("ours", stepsFile), readSteps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := must.Get(rundir.ReadAs(filepath.Join("ours", stepsFile), readSteps))(t)
 	var losses []string
 	for _, s := range steps[:3] {
 		losses = append(losses, fmt.Sprint(s.Loss*factor))
@@ -50,14 +48,8 @@ while read -r line; do
 	esac
 done
 `)
-	if err := os.Chmod("python", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	path, err := filepath.Abs("python")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	must.Do(t, os.Chmod("python", 0o755))
+	return must.Get(filepath.Abs("python"))(t)
 }
 
 // A training by another program is a run that verify and rerun take, with the numbers that it gave: two
@@ -69,10 +61,7 @@ func TestPeer(t *testing.T) {
 	if out := mustRun(t, args...); !strings.Contains(out, "program   Fake 1.2; setting default, contiguous; cpu") {
 		t.Errorf("it printed\n%s", out)
 	}
-	s, err := cli.ReadJSON[summary](filepath.Join("theirs", summaryFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cli.ReadJSON[summary](filepath.Join("theirs", summaryFile)))(t)
 	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
 	}

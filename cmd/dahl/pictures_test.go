@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // writePictures writes pictures of two classes, dark and light, of different sizes. The first one is grey.
@@ -34,9 +35,7 @@ func writePictures(t *testing.T, dir string, perClass int) {
 				picture = grey
 			}
 			var file bytes.Buffer
-			if err := png.Encode(&file, picture); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, png.Encode(&file, picture))
 			writeTestFile(t, filepath.Join(dir, name, "below", fmt.Sprintf("%02d.png", i)), file.String())
 		}
 	}
@@ -80,10 +79,7 @@ func TestByteOrderMarks(t *testing.T) {
 	writeTestFile(t, "p.toml", importPlatform)
 	writeTestFile(t, "s.stg", "1\n0 0 0\n1 5 1 0\n2 0 1 1\n")
 	writeTestFile(t, "d.dot", "digraph {\n a [size=100]; b [size=200]\n a -> b [size=3]\n}\n")
-	plan, err := os.ReadFile("run/plan.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(os.ReadFile("run/plan.json"))(t)
 	writeTestFile(t, "plan.json", string(plan))
 	for _, line := range []string{
 		"graph --model net.toml --batch 5", "graph --model net.toml --batch 5 --lowering l.toml", "graph --graph g.json",

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -70,15 +71,11 @@ func TestPipesInRuns(t *testing.T) {
 			})
 		}
 		path := "new.toml"
-		if err := put(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, put(path))
 		for _, force := range []string{"", " --force"} {
 			wantRefused(t, "calibrate --model tiny.toml --time 1ms --out "+path+force, "is no regular file and may never end")
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 	}
 	wantVerified(t, "whole")
 }
@@ -86,11 +83,7 @@ func TestPipesInRuns(t *testing.T) {
 // replaced does something while another thing is in the place of a file.
 func replaced(t *testing.T, path string, put func(string) error, do func()) {
 	t.Helper()
-	if err := errors.Join(os.Rename(path, "aside"), put(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(path, "aside"), put(path)))
 	do()
-	if err := errors.Join(os.Remove(path), os.Rename("aside", path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(path), os.Rename("aside", path)))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/rundir"
@@ -19,10 +20,7 @@ import (
 // hold all that a step leaves there.
 func littleMemory(t *testing.T) {
 	t.Helper()
-	source, err := platforms.Open("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(platforms.Open("emulated"))(t)
 	little := strings.NewReplacer(`"64 MB"`, `"1 MB"`, "count = 2", "count = 1", `["6 W", "10 W"]`, `"6 W"`).Replace(string(source))
 	writeTestFile(t, "little.toml", little)
 }
@@ -85,19 +83,14 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 
 func mustLoad(t *testing.T, dir string) *loadedRun {
 	t.Helper()
-	r, err := loadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(loadRun(dir))(t)
 }
 
 // testCompareCopies lays the measured copies of the run e beside those predicted in p: as
 // many of as many bytes per step, and all are named. The prediction has 10 steps and the
 // run 2; what moves for the step after the last counts too, in both.
 func testCompareCopies(t *testing.T) {
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "e", "--json"))
 	if len(c.Ways) != 2 || c.CopyErrorPercent == nil || len(c.Copies) == 0 {
 		t.Fatalf("ways %+v, %d kinds of copies", c.Ways, len(c.Copies))
 	}
@@ -119,10 +112,7 @@ func testCompareCopies(t *testing.T) {
 
 // testPlansRefused changes the plan in p so that it contradicts itself or the platform.
 func testPlansRefused(t *testing.T, network []string) {
-	data, err := os.ReadFile("p/" + rundir.PlanFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("p/" + rundir.PlanFile))(t)
 	for _, c := range []struct{ what, old, with, want string }{
 		{"other bytes", `"bytes":16}`, `"bytes":17}`, "needs 16 bytes"},
 		{"a copy for another task", `"reason":"reload"`, `"reason":"prefetch"`, "needs"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -41,10 +42,7 @@ func TestWithin(t *testing.T) {
 		{options{Precision: "bf16"}, all},
 		{options{Plan: "plan.json"}, all},
 	} {
-		q, err := c.o.prepared(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Get(c.o.prepared(p))(t)
 		var got []string
 		for _, m := range q.Models {
 			got = append(got, m.Variant)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
@@ -39,9 +40,7 @@ func TestBestPolicy(t *testing.T) {
 		t.Errorf("the manifest has %+v, %v; the summary %+v", m.Chosen, err, best.Chosen)
 	}
 	wantVerified(t, "best")
-	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "best")
 	simulate("replayed", "--plan", "best/plan.json")
 	sameFiles(t, rundir.ScheduleFile, "best", "replayed")
 	simulate("fenced", "--devices", "gpu0")
@@ -74,9 +73,7 @@ func TestBestPolicyExecuted(t *testing.T) {
 		t.Errorf("the run has the workers %+v", run.Problem.Platform.Workers)
 	}
 	wantVerified(t, "best")
-	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "best")
 	for _, other := range []summary{train("heft", "--devices", "cpu", "--policy", "heft"), train("eager", "--devices", "cpu", "--policy", "eager")} {
 		if other.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 {
 			t.Errorf("policy %s: weights %s, the chosen devices give %s", other.Policy, other.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
@@ -113,8 +110,7 @@ func chainFiles(t *testing.T, tasks int) (line []string) {
 func TestBestPolicyOfManyTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := chainFiles(t, bestTasks+1)
-	var s summary
-	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--json", "--out", "s")...), &s)
+	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--json", "--out", "s")...))
 	if s.MakespanS < 5.03e-3 || s.MakespanS > 5.2e-3 || s.Chosen == nil || s.Chosen.Devices != "g0" || s.Chosen.Plain != bestTasks+1 || s.Chosen.TimesAsFast < 9.5 {
 		t.Errorf("%v s on %+v, want 5.03 ms on g0", s.MakespanS, s.Chosen)
 	}
@@ -125,9 +121,7 @@ func TestBestPolicyOfManyTasks(t *testing.T) {
 	if !strings.Contains(out, "devices   g0 of cpu, g0: 9.94 times as fast as all; compared were all, each kind alone and one device alone, since a step has 5,001 tasks;") {
 		t.Errorf("it does not say what was compared:\n%s", out)
 	}
-	if out := mustRun(t, "rerun", "t"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "t")
 }
 
 // TestFastestIsTheRun: where a row of the table is faster than what was decided, the run takes it: the chain of 20 tasks on
@@ -136,18 +130,10 @@ func TestFastestIsTheRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	chainFiles(t, 20)
 	o := &options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: bestPolicy, DType: "float32", Steps: 1, Seed: 1}
-	w, err := undecidedWorkload(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.decide(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(undecidedWorkload(t.Context(), o))(t)
+	must.Do(t, w.decide())
 	w.all, w.search = w.Platform, &searched{found: &best.Result{}}
-	result, err := w.Predict(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(w.Predict(t.Context()))(t)
 	sets, runs, err := w.compareSets(t.Context(), result, false)
 	if step := w.figures(result).StepS; err != nil || sets.Fastest != "g0" || step < 200e-6 {
 		t.Fatalf("decided for %v s, %+v, %v", step, sets, err)

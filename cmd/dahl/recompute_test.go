@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/platforms"
 )
 
@@ -15,10 +16,7 @@ import (
 // since the weights with their velocity and the images have 23.5.
 func TestRecomputationMakesRoom(t *testing.T) {
 	t.Chdir(t.TempDir())
-	source, err := platforms.Open("laptop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(platforms.Open("laptop"))(t)
 	const advice = "it fits with recompute = true for conv1 in a file for --lowering"
 	network := []string{"--platform", "small.toml", "--model", "cifar-cnn"}
 	for _, c := range []struct{ capacity, lowering string }{{"20 MB", ""}, {"61 MB", advice}} {
@@ -30,13 +28,9 @@ func TestRecomputationMakesRoom(t *testing.T) {
 		}
 	}
 	mustRun(t, append([]string{"graph", "--export", "layers.toml"}, network...)...)
-	lowering, err := os.ReadFile("layers.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lowering := must.Get(os.ReadFile("layers.toml"))(t)
 	writeTestFile(t, "layers.toml", strings.Replace(string(lowering), "[layer.\"conv1\"]\n", "[layer.\"conv1\"]\nrecompute = true\n", 1))
-	var s summary
-	decodeObject(t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...), &s)
+	s := decoded[summary](t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...))
 	if got := s.ReservedBytes["ram"]; got == 0 || got > 61e6 {
 		t.Errorf("%d bytes are reserved, of 61 MB", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -38,10 +39,7 @@ func TestRecordedPart(t *testing.T) {
 		line := slices.Concat(recordedTraining, c.args)
 		decodeObject(t, mustRun(t, slices.Concat(line, []string{"--json", "--record", "11", "--out", "all"})...), &all)
 		text := mustRun(t, append(line, "--out", "part")...)
-		s, err := cli.ReadJSON[summary]("part/" + summaryFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cli.ReadJSON[summary]("part/" + summaryFile))(t)
 		part = *s
 		if all.Recorded != nil || part.Recorded == nil || part.Recorded.Steps != c.recorded || part.Recorded.Of != 24 {
 			t.Fatalf("%v: recorded %+v and %+v, want all and %d of 24 steps", c.args, all.Recorded, part.Recorded, c.recorded)
@@ -65,10 +63,7 @@ func TestRecordedPart(t *testing.T) {
 // checkRecordedFiles checks those of a run of 2 epochs, with so many recorded steps in each.
 func checkRecordedFiles(t *testing.T, dir string, steps int) {
 	t.Helper()
-	run, err := loadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(loadRun(dir))(t)
 	predicted, err := run.Predicted()
 	if err != nil || predicted == nil {
 		t.Fatalf("the run has no prediction (%v)", err)
@@ -76,12 +71,8 @@ func checkRecordedFiles(t *testing.T, dir string, steps int) {
 	if run.Schedule.Steps != steps || predicted.Steps != steps {
 		t.Errorf("the schedule has %d steps, its prediction %d; want %d", run.Schedule.Steps, predicted.Steps, steps)
 	}
-	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantVerified(t, dir)
+	wantRepeated(t, dir)
 }
 
 // TestLossInTheUnrecordedPart loses the GPU in the third step of an epoch, of which the first
@@ -94,10 +85,7 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	var whole, cut summary
 	decodeObject(t, mustRun(t, append(training, "--out", "whole")...), &whole)
 	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
-	w, err := trainingWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf(`{ after = %d, kind = "lost" }`, 2*perStep+perStep/2)))
@@ -121,10 +109,7 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 func TestUnrecordedTotals(t *testing.T) {
 	b := dag.NewBuilder("g")
 	b.Task(dag.Task{Name: "a"})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o := plan.NewTotals(schedule.Measured, &platform.Platform{})
 	piece := func(graph, steps, images int, recorded, first bool) plan.Piece {

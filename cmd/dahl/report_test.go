@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plots"
 	"dahl/rundir"
 )
@@ -63,10 +64,7 @@ func TestReportInBrowser(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "3", "--policy", "heft", "--out", "run")
 	mustRun(t, "report", "run")
 	b.open("report.html")
-	e, err := cli.ReadJSON[energy.Report](filepath.Join("run", rundir.EnergyFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(cli.ReadJSON[energy.Report](filepath.Join("run", rundir.EnergyFile)))(t)
 	wantEnergy(t, b, e)
 	if title, status := b.text("#title"), b.text("#status"); title != "dahl: run" || status != "6 tasks in the timelines" {
 		t.Errorf("title %q, status %q", title, status)
@@ -109,10 +107,7 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --out one")...)
 	mustRun(t, "report", "both", "one", "--out", "page.html")
 	b.open("page.html")
-	e, err := cli.ReadJSON[energy.Report](filepath.Join("both", rundir.EnergyFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(cli.ReadJSON[energy.Report](filepath.Join("both", rundir.EnergyFile)))(t)
 	wantEnergy(t, b, e)
 	var worlds []string
 	b.run(`[...new Set(rows("waits").map((row) => row[5]))].sort()`, &worlds)
@@ -211,10 +206,7 @@ func wantCauses(t *testing.T, b *browser) {
 func wantEnergy(t *testing.T, b *browser, e *energy.Report) {
 	t.Helper()
 	digits := func(joules float64) string {
-		text, err := json.Marshal(joules)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(joules))(t)
 		return string(text)
 	}
 	want := [][2]string{{"total", digits(e.TotalJoules)}, {"host", digits(e.Causes.Host)}, {"idle", digits(e.Causes.Idle)}, {"busy", digits(e.Causes.Busy)}, {"transfer", digits(e.Causes.Transfer)}}

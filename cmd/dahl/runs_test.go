@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/rundir"
@@ -26,17 +26,18 @@ func decodeObject(t *testing.T, text string, v any) {
 	}
 }
 
+// decoded is exactly one JSON object.
+func decoded[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	decodeObject(t, text, &v)
+	return v
+}
+
 // sameFiles reports whether a file is equal in two directories.
 func sameFiles(t *testing.T, name, a, b string) {
 	t.Helper()
-	x, err := os.ReadFile(filepath.Join(a, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.ReadFile(filepath.Join(b, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(os.ReadFile(filepath.Join(a, name)))(t)
+	y := must.Get(os.ReadFile(filepath.Join(b, name)))(t)
 	if string(x) != string(y) {
 		t.Errorf("%s differs between %s and %s", name, a, b)
 	}
@@ -54,8 +55,7 @@ const twoTasks = `{"format": "dahl-graph 1", "name": "two",
 func TestSimulateByHand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.json", twoTasks)
-	var s summary
-	decodeObject(t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"), &s)
+	s := decoded[summary](t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"))
 	if s.Tasks != 2 || s.Transfers != 0 || s.Steps != 1 {
 		t.Errorf("tasks %d, transfers %d, steps %d; want 2, 0, 1", s.Tasks, s.Transfers, s.Steps)
 	}
@@ -69,8 +69,7 @@ func TestSimulateByHand(t *testing.T) {
 	if s.LowerBoundS < 7e-3 || s.LowerBoundS > s.MakespanS {
 		t.Errorf("lower bound %v s, want between 7 ms and the makespan", s.LowerBoundS)
 	}
-	var r inspect.GraphReport
-	decodeObject(t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"), &r)
+	r := decoded[inspect.GraphReport](t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"))
 	if r.Tasks != 2 || r.Levels != 2 || r.Width != 1 || r.CriticalS != 7e-3 || r.CriticalTasks != 2 {
 		t.Errorf("graph says %+v, want 2 tasks on 2 levels of width 1, critical path 7 ms", r)
 	}
@@ -94,18 +93,13 @@ func TestSimulatedRuns(t *testing.T) {
 	sameFiles(t, rundir.ScheduleFile, "a", "replayed")
 
 	for _, dir := range []string{"a", "p", "replayed"} {
-		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-			t.Errorf("verify %s:\n%s", dir, out)
-		}
+		wantVerified(t, dir)
 		if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") || strings.Count(out, " same\n") < 6 {
 			t.Errorf("rerun %s:\n%s", dir, out)
 		}
 	}
 	// A plan for one batch size is of another graph than that of the next.
-	r := dahl(t, t.Context(), "simulate", "--platform", "laptop", "--model", "digits-cnn", "--batch", "19", "--plan", "p/plan.json", "--out", "c")
-	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "another graph") {
-		t.Errorf("a plan of another graph: exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "simulate --platform laptop --model digits-cnn --batch 19 --plan p/plan.json --out c", "another graph")
 	testTampering(t)
 }
 
@@ -191,10 +185,7 @@ func TestLists(t *testing.T) {
 // 1e7 flop/s and 3e7 bytes/s.
 func TestKernelsOfCalibration(t *testing.T) {
 	t.Chdir(t.TempDir())
-	laptop, err := platforms.Open("laptop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	laptop := must.Get(platforms.Open("laptop"))(t)
 	writeTestFile(t, "measured.toml", string(laptop)+`
 [[model]]
 op = "add"
@@ -229,8 +220,7 @@ bytes = "210 B"
 func TestExecutedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
-	var s summary
-	decodeObject(t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...), &s)
+	s := decoded[summary](t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...))
 	if s.Steps != 4 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
 		t.Errorf("summary %+v; want 4 steps and 200 images trained", s)
 	}
@@ -242,25 +232,16 @@ func TestExecutedRun(t *testing.T) {
 	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
 	sameFiles(t, rundir.GraphFile, "e", "p")
 	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "p", "replayed", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "replayed", "--json"))
 	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
 		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))
 	}
-	a, err := readManifest("e")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := readManifest("replayed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(readManifest("e"))(t)
+	b := must.Get(readManifest("replayed"))(t)
 	if a.WeightsHash != b.WeightsHash || a.WeightsHash == "" || len(b.Inputs) != 1 {
 		t.Errorf("weights %q and %q, want equal; inputs %v, want the plan", a.WeightsHash, b.WeightsHash, b.Inputs)
 	}
-	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantVerified(t, "e")
 	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, "weights") {
 		t.Errorf("rerun:\n%s", out)
 	}
@@ -300,44 +281,14 @@ func testReading(t *testing.T) {
 	}
 }
 
-// TestInterrupted cancels a training that would take minutes.
-func TestInterrupted(t *testing.T) {
-	t.Chdir(t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	go func() {
-		for { // until the run directory says that the training began
-			if _, err := os.Stat("cut/.staging/" + rundir.ManifestName); err == nil || ctx.Err() != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
-	}()
-	r := dahl(t, ctx, "execute", "--model", "digits-cnn", "--limit", "200", "--epochs", "500", "--out", "cut")
-	if r.code != cli.ExitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
-		t.Errorf("exit code %d, %q", r.code, r.stderr)
-	}
-	m, err := readManifest("cut/.staging")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.Complete || m.Command != "execute" || !m.Lists(stepsFile) {
-		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
-	}
-	if r := dahl(t, t.Context(), "rerun", "cut/.staging"); r.code != cli.ExitBadInput {
-		t.Errorf("an interrupted run was repeated: exit code %d", r.code)
-	}
-}
-
-// TestInterruptedBeforeAnything leaves no directory.
+// TestInterruptedBeforeAnything: what ends before it has a plan leaves no directory and says nothing else.
 func TestInterruptedBeforeAnything(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, command := range []string{"simulate", "plan"} {
-		if r := dahl(t, ctx, command, "--platform", "laptop", "--model", "digits-cnn"); r.code != cli.ExitInterrupted {
-			t.Errorf("%s: exit code %d, %q", command, r.code, r.stderr)
+	for _, line := range []string{"simulate --platform laptop --model digits-cnn", "plan --platform laptop --model digits-cnn", longSearch} {
+		if r := dahl(t, ctx, strings.Fields(line)...); r.code != cli.ExitInterrupted || r.stdout != "" || r.stderr != "dahl: interrupted: context canceled\n" {
+			t.Errorf("dahl %s: exit code %d, %s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
 	if left := listing(t); left != "." {
@@ -353,10 +304,7 @@ func TestPredictionNamesNoVariant(t *testing.T) {
 	predict := []string{"simulate", "--platform", "laptop", "--out"}
 	variants := func(dir string) []string {
 		t.Helper()
-		m, err := readManifest(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readManifest(dir))(t)
 		return m.Variants
 	}
 	mustRun(t, slices.Concat(predict, []string{"open"}, network)...)

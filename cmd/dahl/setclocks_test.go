@@ -18,6 +18,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/train/setclock"
 )
@@ -72,10 +73,7 @@ func newClockTree(t *testing.T) string {
 // treeCPUs are the CPUs of the core of clockedCore.
 func treeCPUs(t *testing.T) []int {
 	t.Helper()
-	p, err := platform.Parse([]byte(clockedCore), "core.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Parse([]byte(clockedCore), "core.toml"))(t)
 	return execute.CPUsOf(p, 0)
 }
 
@@ -122,9 +120,7 @@ func TestSetClocks(t *testing.T) {
 		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
 		m, err := readManifest(run)
 		s, errS := cli.ReadJSON[summary](filepath.Join(run, summaryFile))
-		if err := errors.Join(err, errS); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, errS))
 		for _, got := range []*machineClocks{m.MachineClocks, s.MachineClocks} {
 			if got == nil {
 				got = new(machineClocks)
@@ -144,9 +140,7 @@ func TestSetClocks(t *testing.T) {
 	// No clock of a machine can be set in an empty directory, which a repetition does not try.
 	fakeClocks(t.TempDir())
 	for _, run := range []string{"slow", "ignored"} {
-		if out := mustRun(t, "rerun", run, "--out", "again"); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s:\n%s", run, out)
-		}
+		wantRepeated(t, run, "--out", "again")
 		if m, err := readManifest("again"); err != nil || m.MachineClocks == nil || m.MachineClocks.Ignored == nil {
 			t.Errorf("the repetition of %s records %+v (%v)", run, m.MachineClocks, err)
 		}
@@ -169,10 +163,7 @@ func TestSetClocksRefused(t *testing.T) {
 		{"--platform bare.toml --set-clocks", "--set-clocks: the platform file says no frequency for the clocks in force"},
 		{"--set-clocks --ignore-clocks", "--set-clocks and --ignore-clocks exclude each other"},
 	} {
-		r := dahl(t, t.Context(), strings.Fields(clockedTraining+c[0])...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c[1]) {
-			t.Errorf("%s: exit code %d, %q; want %q", c[0], r.code, r.stderr, c[1])
-		}
+		wantRefused(t, clockedTraining+c[0], c[1])
 	}
 	wantClock(t, dir, "after refusals", "800000", "3000000")
 	fakeClocks(t.TempDir())
@@ -192,14 +183,10 @@ func TestClocksAfterSignals(t *testing.T) {
 		cmd := dahlProcess(t, strings.Fields(longTraining+" --platform core.toml --clock cpu=slow --set-clocks")...)
 		cmd.Env = append(cmd.Env, clockTree+"="+dir)
 		stdout, err := cmd.StdoutPipe()
-		if err := errors.Join(err, cmd.Start()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, cmd.Start()))
 		untilEpoch(t, stdout)
 		wantClock(t, dir, "during the run", "1200000", "1200000")
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(signal))
 		cmd.Wait() // its error is the signal
 		if signal == syscall.SIGKILL {
 			wantClock(t, dir, "after the kill", "1200000", "1200000")
@@ -220,10 +207,7 @@ func TestCalibrateClocks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "core.toml", clockedCore)
 	dir := newClockTree(t)
-	p, err := platform.Load("core.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Load("core.toml"))(t)
 	f := &calibrateFlags{out: "c.toml", models: []string{"mlp"}, batches: []int{16}, perModel: time.Millisecond, clocks: true, units: map[string]int{"cpu": 1}, stderr: io.Discard,
 		file: &growingFile{path: "c.toml", period: time.Hour}}
 	f.sum.Platform = p
@@ -242,13 +226,9 @@ func TestCalibrateClocks(t *testing.T) {
 		_, err := calls()
 		return execute.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
 	}
-	if err := errors.Join(f.measureAtClocks(t.Context(), &options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
 	wantClock(t, dir, "after the calibration", "800000", "3000000")
-	if p, err = platform.Load("c.toml"); err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(platform.Load("c.toml"))(t)
 	d := &p.Devices[0]
 	for k, want := range [][2]float64{{2.4, 5.76}, {1.2, 1.44}, {2, 5}} {
 		if c := d.Clocks[k]; math.Abs(c.Idle-want[0]) > 1e-9 || math.Abs(c.Busy.UnitWatts-want[1]) > 1e-9 {
@@ -295,10 +275,7 @@ func TestPlannedClocksOfACore(t *testing.T) {
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	newClockTree(t)
 	mustRun(t, strings.Fields(clockedTraining+"--out plain")...)
-	read, err := cli.ReadJSON[map[string]any](filepath.Join("plain", "plan.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(cli.ReadJSON[map[string]any](filepath.Join("plain", "plan.json")))(t)
 	plan := *read
 	tasks := plan["devices"].(map[string]any)["cpu"].([]any)
 	planned := func(name string, slow []any) {
@@ -307,10 +284,7 @@ func TestPlannedClocksOfACore(t *testing.T) {
 			clocks[task.(string)] = "slow"
 		}
 		plan["clocks"] = clocks
-		text, err := json.Marshal(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(plan))(t)
 		writeTestFile(t, name, string(text))
 	}
 	planned("all.json", tasks)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan"
 	"dahl/schedule"
 )
@@ -16,8 +17,7 @@ func TestResultsAddUp(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	for _, args := range []string{"--out e", "--out n --platform node.toml --devices cpu,gpu --record 4", "--out d --policy dmda"} {
-		var s summary
-		decodeObject(t, mustRun(t, append(strings.Fields("execute --model digits-cnn --limit 200 --batch 64 --epochs 2 --json"), strings.Fields(args)...)...), &s)
+		s := decoded[summary](t, mustRun(t, append(strings.Fields("execute --model digits-cnn --limit 200 --batch 64 --epochs 2 --json"), strings.Fields(args)...)...))
 		sum := 0.0
 		for _, parts := range []map[string]float64{s.EnergyJ.ByDevice, s.EnergyJ.ByLink} {
 			for _, joules := range parts {
@@ -36,8 +36,7 @@ func TestResultsAddUp(t *testing.T) {
 			}
 		}
 		dir := strings.Fields(args)[1]
-		var c plan.Comparison
-		decodeObject(t, mustRun(t, "compare", dir, "--json"), &c)
+		c := decoded[plan.Comparison](t, mustRun(t, "compare", dir, "--json"))
 		var kernels, workers plan.Pair
 		for _, k := range c.Kernels {
 			kernels.Predicted, kernels.Measured = kernels.Predicted+k.Sum.Predicted, kernels.Measured+k.Sum.Measured
@@ -65,8 +64,7 @@ func TestResultsAddUp(t *testing.T) {
 	}
 	// A prediction of other steps than measured is made anew for these.
 	mustRun(t, strings.Fields("simulate --model digits-cnn --limit 200 --batch 64 --steps 7 --platform e/platform.toml --out p")...)
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "e", "--json"))
 	if want := predictedOf(t, "e").Makespan.Seconds(); c.Steps != 3 || c.Makespan.Predicted != want {
 		t.Errorf("%d steps, makespan %v; want 3 steps in the %v s that the run predicts of the same plan", c.Steps, c.Makespan, want)
 	}
@@ -75,10 +73,7 @@ func TestResultsAddUp(t *testing.T) {
 // predictedOf is the prediction in an executed run.
 func predictedOf(t *testing.T, dir string) *schedule.Schedule {
 	t.Helper()
-	run, err := loadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(loadRun(dir))(t)
 	s, err := run.Predicted()
 	if err != nil || s == nil {
 		t.Fatalf("%s has no prediction (%v)", dir, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir/durable"
 )
 
@@ -110,9 +111,7 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 	python := fakePython(t, 1)
 	writeTestFile(t, "two.stg", "2\n0 0 0\n1 3 1 0\n2 4 1 1\n3 0 1 2\n")
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --steps 2 --out run")...)
-	if err := os.Mkdir("tmp", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("tmp", 0o777))
 	t.Setenv("TMPDIR", filepath.Join(filepath.Dir(python), "tmp"))
 	mustRun(t, strings.Fields("experiment run grid.toml --out grid --allow-modified")...)
 	for _, cmd := range withBodies(newRoot(nil)) {
@@ -151,9 +150,7 @@ func signalledBy(t *testing.T, signal syscall.Signal, line []string) (said []str
 	cmd := dahlProcess(t, line...)
 	cmd.Env = append(cmd.Env, waitInTheMiddle+"=1")
 	stderr, err := cmd.StderrPipe()
-	if err := errors.Join(err, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, cmd.Start()))
 	lines := bufio.NewScanner(stderr)
 	for waits := false; lines.Scan(); {
 		switch {
@@ -161,9 +158,7 @@ func signalledBy(t *testing.T, signal syscall.Signal, line []string) (said []str
 			said = append(said, lines.Text())
 		case lines.Text() == waitsHere:
 			waits = true
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Process.Signal(signal))
 		default:
 			if !strings.HasPrefix(lines.Text(), "level=WARN ") {
 				t.Errorf("%v said %q", line, lines.Text())

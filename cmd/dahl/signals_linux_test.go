@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -24,9 +24,7 @@ func TestTerminalLost(t *testing.T) {
 	cmd := dahlProcess(t, strings.Fields(longTraining)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := errors.Join(cmd.Start(), terminal.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(cmd.Start(), terminal.Close()))
 	untilEpoch(t, master)
 	master.Close()
 	cmd.Wait() // its error is the exit code
@@ -43,13 +41,8 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Cleanup(func() { master.Close() })
 	unlock := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err := errors.Join(unlock, err); err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(unlock, err))
+	terminal = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	return master, terminal
 }
 
@@ -59,12 +52,8 @@ func searching(t *testing.T, env ...string) (cmd *exec.Cmd, says *bufio.Reader) 
 	master, terminal := openTerminal(t)
 	cmd = dahlProcess(t, strings.Fields(longSearch)...)
 	cmd.Env, cmd.Stderr = append(cmd.Env, env...), terminal
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(cmd.Start(), terminal.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(cmd.StdinPipe())(t)
+	must.Do(t, errors.Join(cmd.Start(), terminal.Close()))
 	says = bufio.NewReader(master)
 	untilSaid(t, says, "; Ctrl-C takes it")
 	return cmd, says
@@ -90,9 +79,7 @@ func TestSearchEndsBySignal(t *testing.T) {
 	mustRun(t, strings.Fields("plan --platform laptop --model mlp --seed 1 --out cut")...)
 	for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
 		cmd, says := searching(t)
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(signal))
 		untilSaid(t, says, "dahl: interrupted ("+name+"): the plan in cut is the best so far: context canceled\r\n")
 		cmd.Wait() // its error is the exit code
 		if code := cmd.ProcessState.ExitCode(); code != 128+int(signal) {
@@ -102,9 +89,7 @@ func TestSearchEndsBySignal(t *testing.T) {
 		if m := manifestOf(t, "cut"); !m.Interrupted || m.Options.Seed != 2 || !m.Lists(frontFile) {
 			t.Errorf("%s: %+v", name, m)
 		}
-		if r := dahl(t, t.Context(), "rerun", "cut"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "until a signal ended it") {
-			t.Errorf("%s: repeated: exit code %d, %s", name, r.code, r.stderr)
-		}
+		wantRefused(t, "rerun cut", "until a signal ended it")
 	}
 }
 
@@ -114,13 +99,9 @@ func TestSearchEndsAtSecondSignal(t *testing.T) {
 	mustRun(t, strings.Fields("plan --platform laptop --model mlp --seed 1 --out cut")...)
 	for _, operation := range []int{1, 12} {
 		cmd, says := searching(t, fmt.Sprintf("%s=%d", waitBefore, operation))
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(syscall.SIGINT))
 		untilSaid(t, says, waitsHere)
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 		cmd.Wait() // its error is the signal
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
 			t.Errorf("before operation %d: %v", operation, status)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -40,10 +40,7 @@ func TestMain(m *testing.M) {
 // dahlProcess is dahl with one command line, to be started.
 func dahlProcess(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), asDahl+"=1")
 	t.Cleanup(func() {
@@ -77,9 +74,7 @@ func TestTrainingEndsBySignal(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		stdout, err := cmd.StdoutPipe()
-		if err := errors.Join(err, cmd.Start()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, cmd.Start()))
 		untilEpoch(t, stdout)
 		if signal == syscall.SIGPIPE {
 			stdout.Close()
@@ -102,10 +97,7 @@ func checkCut(t *testing.T, cmd *exec.Cmd, code int) {
 		t.Errorf("exit code %d, want %d", got, code)
 	}
 	const stage = "cut/.staging/"
-	m, err := readManifest(stage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readManifest(stage))(t)
 	if m.Complete || m.WeightsHash == "" {
 		t.Errorf("manifest says complete %v, weights %q", m.Complete, m.WeightsHash)
 	}
@@ -125,9 +117,7 @@ func TestPrintedToNobody(t *testing.T) {
 	t.Chdir(t.TempDir())
 	cmd := dahlProcess(t, strings.Fields("execute --model digits-cnn --limit 64 --epochs 1 --json --out run")...)
 	read, write, err := os.Pipe()
-	if err := errors.Join(err, read.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, read.Close()))
 	cmd.Stdout = write
 	cmd.Run() // its error is the exit code
 	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGPIPE) {
@@ -140,17 +130,3 @@ func TestPrintedToNobody(t *testing.T) {
 
 // longSearch goes on for minutes after it has a plan.
 const longSearch = "plan --platform laptop --model mlp --objective energy --seed 2 --budget 1h --out cut"
-
-// TestSearchWithoutPlan: a search that ends before it has a plan writes nothing.
-func TestSearchWithoutPlan(t *testing.T) {
-	t.Chdir(t.TempDir())
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	before := listing(t)
-	if r := dahl(t, ctx, strings.Fields(longSearch)...); r.code != cli.ExitInterrupted || r.stdout != "" || r.stderr != "dahl: interrupted: context canceled\n" {
-		t.Errorf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
-	}
-	if after := listing(t); after != before {
-		t.Errorf("it left something behind:\n%s", after)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 )
 
@@ -66,8 +67,7 @@ func TestSimulatedStates(t *testing.T) {
 	writeTestFile(t, "graph.json", statedGraph)
 	writeTestFile(t, "plan.json", statedPlan)
 	const work = " --platform node.toml --graph graph.json --plan plan.json --out "
-	var s summary
-	decodeObject(t, mustRun(t, strings.Fields("simulate"+work+"s --json")...), &s)
+	s := decoded[summary](t, mustRun(t, strings.Fields("simulate"+work+"s --json")...))
 	if s.MakespanS != 0.135 || !about(s.EnergyJ.Total, 0.674) || s.States == nil {
 		t.Fatalf("%g s, %g J, states %+v; want 0.135 s and 0.674 J", s.MakespanS, s.EnergyJ.Total, s.States)
 	}
@@ -97,9 +97,7 @@ func TestSimulatedStates(t *testing.T) {
 			}
 		}
 		wantVerified(t, command)
-		if out := mustRun(t, "rerun", command); strings.Contains(out, "DIFFERENT") {
-			t.Errorf("rerun of %s:\n%s", command, out)
-		}
+		wantRepeated(t, command)
 	}
 	if out := mustRun(t, strings.Fields("simulate"+work+"s --verbose")...); !strings.Contains(out, " 5 ms for a change of state, ") ||
 		!strings.Contains(out, "; 99 ms of it asleep\n") || !strings.Contains(out, " in copies, 5 ms in changes of state, ") {
@@ -132,10 +130,7 @@ func testStatesInFiles(t *testing.T) {
 		"trace.json": {`"name":"asleep: deep"`, `"name":"changes its clock: slow"`, `"clock":"slow"`, `"name":"clock gpu"`},
 		"trace.paje": {`"falls asleep"`, `"deep" 0 ""`, `"b" 0 "slow"`, `"Relative speed"`},
 	} {
-		data, err := os.ReadFile("s/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("s/" + file))(t)
 		for _, text := range texts {
 			if !strings.Contains(string(data), text) {
 				t.Errorf("%q is not in %s", text, file)
@@ -171,9 +166,7 @@ leave = { time = "100 us" }
 	tasks := decided["devices"].(map[string]any)["g0"].([]any)
 	decided["clocks"] = map[string]any{tasks[0].(string): "slow"}
 	decided["sleeps"] = map[string]any{tasks[1].(string): "nap"}
-	if data, err = json.Marshal(decided); err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.Marshal(decided))(t)
 	writeTestFile(t, "stated.json", string(data))
 	var plain, stated summary
 	decodeObject(t, mustRun(t, strings.Fields("execute"+work+" --plan p/plan.json --out plain --json")...), &plain)
@@ -185,11 +178,8 @@ leave = { time = "100 us" }
 		t.Errorf("states %+v, want one task at slow, naps, and joules of both", s)
 	}
 	wantVerified(t, "e")
-	if out := mustRun(t, "rerun", "e"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
-	var c plan.Comparison
-	decodeObject(t, mustRun(t, "compare", "e", "--json"), &c)
+	wantRepeated(t, "e")
+	c := decoded[plan.Comparison](t, mustRun(t, "compare", "e", "--json"))
 	for _, s := range []*plan.States{c.PredictedStates, c.MeasuredStates} {
 		if s == nil || len(s.Clocks) != 2 || len(s.Switches) != 1 || len(s.Caps) != 1 || s.Caps[0] != (energy.Cap{Of: "g0", CapWatts: 16, GreatestWatts: s.Caps[0].GreatestWatts}) {
 			t.Errorf("compare --json: %+v", s)

@@ -5,15 +5,13 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 )
 
 // TestSweepCoversEveryOperation: each has enough shapes for a fit, for both types.
 func TestSweepCoversEveryOperation(t *testing.T) {
 	for _, elem := range []dag.DType{dag.Float32, dag.Float64} {
-		g, err := sweepGraph(elem)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(sweepGraph(elem))(t)
 		shapes := map[string]map[string]bool{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]

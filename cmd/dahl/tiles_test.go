@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/plan/tiling"
 	"dahl/rundir"
@@ -44,24 +45,15 @@ func TestLoweringBest(t *testing.T) {
 	if want := namedTiles(t, "laptop", "lenet5", 13, best.Tiles.Chosen); !reflect.DeepEqual(*lowering, want) {
 		t.Errorf("plan and manifest have %+v, chosen are %s: %+v", lowering, best.Tiles.Chosen, want)
 	}
-	f, err := os.Create("tiles.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nn.WriteLowering(f, *lowering); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create("tiles.toml"))(t)
+	must.Do(t, nn.WriteLowering(f, *lowering))
+	must.Do(t, f.Close())
 	simulate("file", "--lowering", "tiles.toml")
 	simulate("replayed", "--plan", "best/plan.json")
 	for _, dir := range []string{"file", "replayed"} {
 		sameFiles(t, rundir.ScheduleFile, "best", dir)
 	}
-	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
+	wantRepeated(t, "best")
 }
 
 // TestTilings: on one GPU layers are whole, so that of a batch of 8 there are 4 sizes, and
@@ -69,21 +61,10 @@ func TestLoweringBest(t *testing.T) {
 // latter leave the descent of dense weights to the task that has their gradient.
 func TestTilings(t *testing.T) {
 	o := options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
-	m, err := cli.LoadModel(o.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := cli.LoadPlatform("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = p.Select("gpu"); err != nil {
-		t.Fatal(err)
-	}
-	ways, err := train.Tilings(m, p, o.Batch, dag.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(cli.LoadModel(o.Model))(t)
+	p := must.Get(cli.LoadPlatform("emulated"))(t)
+	p = must.Get(p.Select("gpu"))(t)
+	ways := must.Get(train.Tilings(m, p, o.Batch, dag.Float32))(t)
 	var want []tiling.Base
 	for _, samples := range []int{1, 2, 4} {
 		want = append(want, tiling.Base{Kind: tiling.Samples, Number: samples}, tiling.Base{Kind: tiling.Samples, Number: samples, WholeSums: true})
@@ -93,14 +74,8 @@ func TestTilings(t *testing.T) {
 		t.Fatalf("tilings %v, want %v", got, want)
 	}
 	for _, c := range want {
-		l, err := ways.Lowering(tiling.Of(c))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := nn.NewProgram(m, nn.ProgramOptions{Batch: o.Batch, TrainSamples: o.Batch, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ways.Lowering(tiling.Of(c)))(t)
+		g := must.Get(nn.NewProgram(m, nn.ProgramOptions{Batch: o.Batch, TrainSamples: o.Batch, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}}))(t)
 		descents, layers := 0, 0
 		for _, task := range g.Graphs[0].Tasks {
 			if task.Op == "dense.dw.sgd" {
@@ -127,23 +102,10 @@ func TestTilings(t *testing.T) {
 // namedTiles is the lowering of a network on a platform with tiles.
 func namedTiles(t *testing.T, platform, model string, batch int, tiles tiling.Tiling) dag.Lowering {
 	t.Helper()
-	m, err := cli.LoadModel(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := cli.LoadPlatform(platform)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ways, err := train.Tilings(m, p, batch, dag.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ways.Lowering(tiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	m := must.Get(cli.LoadModel(model))(t)
+	p := must.Get(cli.LoadPlatform(platform))(t)
+	ways := must.Get(train.Tilings(m, p, batch, dag.Float32))(t)
+	return must.Get(ways.Lowering(tiles))(t)
 }
 
 // recordedLowering is what plan and manifest of a run both say.
@@ -151,13 +113,8 @@ func recordedLowering(t *testing.T, dir string) *dag.Lowering {
 	t.Helper()
 	var read [2]struct{ Lowering *dag.Lowering }
 	for i, name := range []string{rundir.PlanFile, rundir.ManifestName} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(data, &read[i]); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
+		must.Do(t, json.Unmarshal(data, &read[i]))
 	}
 	if read[0].Lowering == nil || !reflect.DeepEqual(read[0], read[1]) {
 		t.Fatalf("the plan has lowering %+v, the manifest %+v", read[0].Lowering, read[1].Lowering)
@@ -175,8 +132,7 @@ func TestExecuteBestTiles(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
-	var s summary
-	decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...), &s)
+	s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
 	tried := []tiling.Tiling(nil)
 	for _, try := range s.Tiles.Tries {
 		tried = append(tried, try.Tiles)
@@ -184,11 +140,8 @@ func TestExecuteBestTiles(t *testing.T) {
 	if len(tried) < 3 || !slices.Contains(tried, tiling.Of(tiling.Base{Kind: tiling.Default})) || tried[0] != s.Tiles.Chosen {
 		t.Fatalf("tiles %+v, want three sizes at least: 1, 2 and 4", s.Tiles)
 	}
-	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
-	var p summary
-	decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...), &p)
+	wantRepeated(t, "run")
+	p := decoded[summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
 	if p.Models.Fitted+p.Models.Roofline > 0 {
 		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
 	}

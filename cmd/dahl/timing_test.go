@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -23,18 +24,14 @@ func TestTimedStepsAreCompared(t *testing.T) {
 	onDevice := writeTimedNode(t, "timed.toml")
 	mustRun(t, slices.Concat([]string{"execute", "--platform", "timed.toml", "--record", "4", "--out", "run"}, network)...)
 	mustRun(t, slices.Concat([]string{"simulate", "--platform", "timed.toml", "--steps", "4", "--out", "alone"}, network)...)
-	run, err := loadRun("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(loadRun("run"))(t)
 	if r := run.summary.Recorded; r == nil || r.Steps != 4 || r.Of != 11 {
 		t.Fatalf("recorded %+v, want 4 of 11 steps", r)
 	}
 	// Of the 10 steps after the first 3 are recorded, and none of a simulated run.
 	apart := map[int]float64{1: 2e-6 * float64(onDevice) * 7 / 10, 2: 2e-6 * float64(onDevice)}
 	for _, dirs := range [][]string{{"run"}, {"alone", "run"}} {
-		var c plan.Comparison
-		decodeObject(t, mustRun(t, slices.Concat([]string{"compare", "--json"}, dirs)...), &c)
+		c := decoded[plan.Comparison](t, mustRun(t, slices.Concat([]string{"compare", "--json"}, dirs)...))
 		recorded := plan.StepTime(predictedOf(t, "run")).Seconds()
 		if c.Makespan.Predicted != predictedOf(t, "run").Makespan.Seconds() {
 			t.Errorf("%s: predicted %g s for the recorded steps, and %v in the run", dirs, c.Makespan.Predicted, predictedOf(t, "run").Makespan)
@@ -45,12 +42,8 @@ func TestTimedStepsAreCompared(t *testing.T) {
 				recorded, c.RunStep.Predicted, c.RunStep.Measured, apart[len(dirs)], run.summary.StepS)
 		}
 	}
-	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
-		t.Errorf("rerun:\n%s", out)
-	}
-	if out := mustRun(t, "verify", "alone"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
+	wantRepeated(t, "run")
+	wantVerified(t, "alone")
 }
 
 // writeTimedNode writes emulatedNode with a model for every call of the GPU in the training
@@ -58,14 +51,8 @@ func TestTimedStepsAreCompared(t *testing.T) {
 func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	t.Helper()
 	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:77:10", Batch: 7, Epochs: 1, Policy: "heft", DType: "float32", Devices: "g0"}
-	w, err := trainingWorkload(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse([]byte(emulatedNode), "node.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trainingWorkload(t.Context(), &o))(t)
+	p := must.Get(platform.Parse([]byte(emulatedNode), "node.toml"))(t)
 	p.Devices[1].Timing = 2 * time.Microsecond
 	g := w.Program.Graphs[0]
 	id, _ := w.Platform.WorkerByName("g0")
@@ -74,13 +61,9 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 		p.Models = execute.PutModel(p.Models, platform.Model{Op: call.Op, Variant: "ref", Type: call.Type.String(), Device: "g0", Shape: call.Shape,
 			MedianNs: 70_000, P95Ns: 70_000, Count: 5, Active: 1})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	var text strings.Builder
-	if err := p.WriteTOML(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.WriteTOML(&text))
 	writeTestFile(t, path, text.String())
 	return len(w.Decision.Graphs[0].Plan.Order[id])
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 var updateTutorial = flag.Bool("update", false, "write what the commands of the tutorial print, and its pictures, anew; read the difference")
@@ -45,15 +47,10 @@ func TestTutorial(t *testing.T) {
 
 // dahlCommand is a directory with a command dahl, which is this program.
 func dahlCommand(t *testing.T) string {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	bin := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asDahl, self)
-	if err := os.WriteFile(filepath.Join(bin, "dahl"), []byte(script), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(bin, "dahl"), []byte(script), 0o777))
 	return bin
 }
 
@@ -71,10 +68,7 @@ type tutorialPage struct {
 //	```toml net.toml      a file
 //	![text](1-page/run/gantt.svg)   run/gantt.svg, as the commands have made it
 func (p *tutorialPage) follow() {
-	text, err := os.ReadFile(p.name)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(p.name))(p.t)
 	p.lines = strings.Split(string(text), "\n")
 	picture := regexp.MustCompile(`^!\[.*\]\((.*)\)$`)
 	pages := strings.TrimSuffix(filepath.Base(p.name), ".md") + "/"
@@ -94,16 +88,12 @@ func (p *tutorialPage) follow() {
 		case kind == "console" || strings.HasPrefix(kind, "console exit "):
 			end = p.commands(i+1, end, strings.TrimPrefix(strings.TrimPrefix(kind, "console"), " exit "))
 		case len(words) == 2:
-			if err := os.WriteFile(filepath.Join(p.dir, words[1]), []byte(strings.Join(p.lines[i+1:end], "\n")+"\n"), 0o666); err != nil {
-				p.t.Fatal(err)
-			}
+			must.Do(p.t, os.WriteFile(filepath.Join(p.dir, words[1]), []byte(strings.Join(p.lines[i+1:end], "\n")+"\n"), 0o666))
 		}
 		i = end
 	}
 	if *updateTutorial {
-		if err := os.WriteFile(p.name, []byte(strings.Join(p.lines, "\n")), 0o666); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Do(p.t, os.WriteFile(p.name, []byte(strings.Join(p.lines, "\n")), 0o666))
 	}
 }
 
@@ -175,10 +165,7 @@ func asShown(lines []string, text string) bool {
 
 // compare compares a picture beside the page with the file that the commands have made.
 func (p *tutorialPage) compare(picture, made string) {
-	got, err := os.ReadFile(filepath.Join(p.dir, made))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(filepath.Join(p.dir, made)))(p.t)
 	path := filepath.Join(tutorialDir, picture)
 	want, err := os.ReadFile(path)
 	if bytes.Equal(got, want) && err == nil {
@@ -188,12 +175,8 @@ func (p *tutorialPage) compare(picture, made string) {
 		p.t.Errorf("%s is not what the commands draw (%v); look at it with -update", picture, err)
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, got, 0o666); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, os.MkdirAll(filepath.Dir(path), 0o777))
+	must.Do(p.t, os.WriteFile(path, got, 0o666))
 }
 
 // TestAsShown: what stands for what in a page.

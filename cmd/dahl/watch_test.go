@@ -60,8 +60,7 @@ func TestWatchedWeights(t *testing.T) {
 		if code := cli.Run(t.Context(), newRoot(args), args, &stdout, &terminal{call: func() {}}); code != cli.ExitOK {
 			t.Fatalf("exit code %d", code)
 		}
-		var s summary
-		decodeObject(t, stdout.String(), &s)
+		s := decoded[summary](t, stdout.String())
 		hashes = append(hashes, s.Trained.WeightsSHA256)
 	}
 	if hashes[0] != hashes[1] || hashes[0] == "" {

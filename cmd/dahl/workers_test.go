@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/must"
 )
 
 // contrary is a machine of three cores on which every call of the small network is fastest by
@@ -16,10 +17,7 @@ func contrary(t *testing.T) string {
 	t.Helper()
 	machine := "name = \"contrary\"\n[[memory]]\nname = \"ram\"\nbandwidth = \"10 GB/s\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\ncount = 3\nmemory = \"ram\"\nspeed = { float32 = \"20 GF/s\" }\n"
 	writeTestFile(t, "bare.toml", machine)
-	w, err := trainingWorkload(t.Context(), &options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trainingWorkload(t.Context(), &options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}))(t)
 	var b strings.Builder
 	b.WriteString(machine)
 	known := map[string]bool{}
@@ -62,11 +60,7 @@ func TestOneSeedOneHash(t *testing.T) {
 	run := func(how string) *manifest {
 		t.Helper()
 		mustRun(t, strings.Fields("execute --model small.toml --data digits --limit 100 --batch 32 --epochs 2 --out run --platform "+how)...)
-		m, err := readManifest("run")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return must.Get(readManifest("run"))(t)
 	}
 	whole := run("contrary.toml")
 	for _, how := range []string{"--workers 3", "--workers 2", "--workers 4", "--devices cpu:2", "--workers 2 --policy eager", "--workers 3 --policy dmda", "--workers 1 --policy dmdar", "--workers 1"} {

@@ -24,6 +24,9 @@ const wider = 32
 // only some calls, an eighth as many more are such calls.
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
+	if testing.Short() {
+		cases = (cases + 7) / 8
+	}
 	for _, k := range kernels.Kernels() {
 		if !k.Host {
 			t.Run(k.Op, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // Messages are written here from the numbers of onnx.proto: number writes a whole number, block a
@@ -74,10 +76,7 @@ const (
 // TestDecode: among the float16 are 1, -2, the smallest number 2⁻²⁴, the largest (2 - 2⁻¹⁰)·2¹⁵ = 65504, 0x3555 = (1 + 341/1024)/4 and -0,
 // and the bfloat16 are 1 and 0xc049 = -(1 + 73/128)·2.
 func TestDecode(t *testing.T) {
-	got, err := Decode(file())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Decode(file()))(t)
 	want := &Graph{
 		Nodes: []Node{
 			{Name: "node", Op: "Gemm", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: map[string]Attribute{

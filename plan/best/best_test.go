@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
@@ -66,9 +67,7 @@ func randomGraphOf(t *testing.T, r *rand.Rand, tasks int, taskOf func(i int) dag
 		p.Links = []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: time.Duration(r.IntN(5)), Sharing: platform.Sharing(r.IntN(3)), IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}}
 		p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	b := dag.NewBuilder("random")
 	var written []dag.BufferID
 	for i := range tasks {
@@ -84,15 +83,8 @@ func randomGraphOf(t *testing.T, r *rand.Rand, tasks int, taskOf func(i int) dag
 		written = append(written, out)
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	g := must.Get(b.Build())(t)
+	return must.Get(schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 // tolerance is what sums of floating-point joules may be off.
@@ -102,26 +94,21 @@ const tolerance = 1e-9
 // come near. What a certificate claims is what its check proves again after it was written and read.
 func TestBoundsOfKnownOptima(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
-	compared, near := 0, 0
-	for compared < 200 {
+	compared, near, cases := 0, 0, 200
+	if testing.Short() {
+		cases = 40
+	}
+	for compared < cases {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue
 		}
 		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
 			least := in.least[o]
-			m, err := certificate.NewModel(in.priced, 0, o, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			proof, err := relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			proof := must.Get(relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations))(t)
 			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
-			if err := c.Leaves[0].Add(m, proof); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Leaves[0].Add(m, proof))
 			bound := c.Leaves[0].Claims[0].Bound
 			if bound > least*(1+tolerance) {
 				t.Errorf("graph %d, %s: the bound is %.12g, and a plan takes %.12g", compared, o, bound, least)
@@ -130,9 +117,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 				near++
 			}
 			var file bytes.Buffer
-			if err := c.Write(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Write(&file))
 			again, err := certificate.Read(&file)
 			if err == nil {
 				err = again.Check(space.Of(in.priced, again.Devices))
@@ -163,14 +148,8 @@ func TestMutants(t *testing.T) {
 		}
 		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
 			least := in.least[o]
-			m, err := certificate.NewModel(in.priced, 0, o, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			proof, err := relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			proof := must.Get(relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations))(t)
 			for range 200 {
 				mutants++
 				mutant := certificate.Proof{Value: proof.Value, Rows: append([]certificate.Multiplied(nil), proof.Rows...)}
@@ -213,33 +192,25 @@ func TestMutants(t *testing.T) {
 // The bound of a steady step is no more than what a step adds to a long run by any policy's plan.
 func TestSteadyBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 4))
-	compared, near := 0, 0
-	for compared < 150 {
+	compared, near, cases := 0, 0, 150
+	if testing.Short() {
+		cases = 30
+	}
+	for compared < cases {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue
 		}
 		for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
-			found, err := Find(t.Context(), space.Of(in.priced, []string{""}), Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(Find(t.Context(), space.Of(in.priced, []string{""}), Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true}))(t)
 			compared++
 			// Find holds the bound to the value of the plan that it knows; so each claim is proved once more
 			// with a value that leaves room.
 			var leaf certificate.Leaf
 			for _, claim := range found.Certificate.Leaves[0].Claims {
-				m, err := certificate.NewModel(in.priced, 0, claim.Objective, true)
-				if err != nil {
-					t.Fatal(err)
-				}
-				proof, err := relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value, 3*claim.Proofs[0].Value, iterations)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := leaf.Add(m, proof); err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(certificate.NewModel(in.priced, 0, claim.Objective, true))(t)
+				proof := must.Get(relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value, 3*claim.Proofs[0].Value, iterations))(t)
+				must.Do(t, leaf.Add(m, proof))
 			}
 			bound := leaf.Bound()
 			if bound > found.Value*(1+tolerance) {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/relax"
 	"dahl/plan/space"
@@ -14,15 +15,9 @@ import (
 func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, value float64, nodes int) *certificate.Leaf {
 	t.Helper()
 	leaf := &certificate.Leaf{Graph: in.priced.Program.Graphs[0].Hash()}
-	parts, err := certificate.Parts(string(o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(certificate.Parts(string(o)))(t)
 	for _, part := range parts {
-		m, err := certificate.NewModel(in.priced, 0, part, steady)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(certificate.NewModel(in.priced, 0, part, steady))(t)
 		known := value
 		if part != o {
 			known = 10 * in.least[part]
@@ -30,13 +25,8 @@ func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, va
 		if part == certificate.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		found, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := leaf.Add(m, found.Proofs...); err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(relax.Branch(t.Context(), m, known, known, nodes, iterations))(t)
+		must.Do(t, leaf.Add(m, found.Proofs...))
 	}
 	return leaf
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
@@ -19,10 +20,7 @@ import (
 // worker.
 func found(t *testing.T, devices string, counts ...int) *finder {
 	t.Helper()
-	p, err := platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml"))(t)
 	order, names := make([][]dag.TaskID, len(counts)), []string(nil)
 	for w, n := range counts {
 		for range n {
@@ -30,26 +28,14 @@ func found(t *testing.T, devices string, counts ...int) *finder {
 			names = append(names, fmt.Sprintf(`{"name": "t%d", "ns": {"cpu": 1000000, "chip": 1000000}}`, len(names)))
 		}
 	}
-	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(names, ",")+`]}`), "graph.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(names, ",")+`]}`), "graph.json"))(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Deadline: 1e12, Evaluator: &plan.Evaluator{}}, left: 100_000,
 		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
-	if err := f.price(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.price(t.Context()))
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
-	if err := f.best.takePlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.boundTogether(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.best.takePlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun))
+	must.Do(t, f.boundTogether(t.Context()))
 	return f
 }
 
@@ -63,13 +49,8 @@ func equal(name, kind string) string {
 // The bound is that of the search still, and covers the plan as its own choice.
 func TestDropIdle(t *testing.T) {
 	f := found(t, equal("a", "cpu")+equal("b", "cpu")+equal("c", "cpu"), 0, 0, 5)
-	if err := f.drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r, err := f.result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.drop(t.Context()))
+	r := must.Get(f.result())(t)
 	if r.Devices != "c" || r.Makespan != 5e6 || !near9(r.Joules, 0.045) {
 		t.Errorf("chosen %q, %v, %v J; want c, 5ms, 0.045 J", r.Devices, r.Makespan, r.Joules)
 	}
@@ -90,9 +71,7 @@ func TestDropLight(t *testing.T) {
 		want   string
 	}{{[3]int{100, 100, 1}, ""}, {[3]int{100, 99, 1}, "a,b"}} {
 		f := found(t, machine, c.counts[:]...)
-		if err := f.drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.drop(t.Context()))
 		if f.best.Devices != c.want || f.best.Makespan != 100e6 {
 			t.Errorf("%v: chosen %q, %v; want %q, 100ms", c.counts, f.best.Devices, f.best.Makespan, c.want)
 		}

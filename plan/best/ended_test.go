@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -50,10 +51,7 @@ func TestEnded(t *testing.T) {
 		compared++
 		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
 		for _, o := range []Options{{Options: exact.Options{Objective: exact.Energy, Nodes: 5000}, Steady: true}, {Options: exact.Options{Objective: exact.Time, Nodes: 5000}}} {
-			whole, err := Find(t.Context(), s, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(Find(t.Context(), s, o))(t)
 			ended := true
 			for n := 1; ended; n = n*3/2 + 1 {
 				ctx := newEndsAtLook(t, n)
@@ -90,10 +88,7 @@ func TestEnded(t *testing.T) {
 func TestExplainEnded(t *testing.T) {
 	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
 	for _, looks := range []int{1, 60} {
-		e, err := found.Explain(newEndsAtLook(t, looks), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(found.Explain(newEndsAtLook(t, looks), 1))(t)
 		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {
 			t.Errorf("after %d looks: chosen %+v, next %+v", looks, c, e.Next)
 		}
@@ -107,14 +102,8 @@ func TestExplainEnded(t *testing.T) {
 // checkEnded compares what a search says with the simulator, and checks its certificate.
 func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
 	t.Helper()
-	priced, err := s.Price(found.Choice)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{found.Plan}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	priced := must.Get(s.Price(found.Choice))(t)
+	e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{found.Plan}}))(t)
 	step, err := e.Step(t.Context(), o.Steady, longRun)
 	if err != nil || step.Time != found.Makespan || step.Joules != found.Joules {
 		t.Errorf("the plan takes %v and %v J, %v; the search says %v and %v J", step.Time, step.Joules, err, found.Makespan, found.Joules)

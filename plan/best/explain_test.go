@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -27,33 +28,16 @@ func search(t *testing.T, devices string, tasks int, ns string, o Options) *Resu
 // searchGraph looks for a plan of the tasks of a graph file.
 func searchGraph(t *testing.T, devices, tasks string, o Options) *Result {
 	t.Helper()
-	p, err := platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+tasks+`]}`), "graph.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := Find(t.Context(), space.Of(priced, space.Sets(p, g)), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	p := must.Get(platform.Parse([]byte("host_power = \"4 W\"\n[[memory]]\nname = \"ram\"\n"+devices), "machine.toml"))(t)
+	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+tasks+`]}`), "graph.json"))(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+	return must.Get(Find(t.Context(), space.Of(priced, space.Sets(p, g)), o))(t)
 }
 
 // explained is what a search says of its plan.
 func explained(t *testing.T, devices string, tasks int, ns string, o Options) *Explanation {
 	t.Helper()
-	e, err := search(t, devices, tasks, ns, o).Explain(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(search(t, devices, tasks, ns, o).Explain(t.Context(), 1))(t)
 }
 
 // unlike is a device of 10 W and one of 3 W.
@@ -152,10 +136,7 @@ func TestExplainSpare(t *testing.T) {
 	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
 	f := found.from
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "cpu:2" })]
-	e, err := found.Explain(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(found.Explain(t.Context(), 1))(t)
 	if len(e.Spare) != 1 || e.Spare[0].Of != "cpu" || e.Spare[0].Devices != "cpu:4" || !near9(e.Spare[0].Figures.Relative, -0.25) {
 		t.Errorf("spare %+v", e.Spare)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
@@ -45,30 +46,17 @@ func TestBoundsWithDeadline(t *testing.T) {
 			continue
 		}
 		compared++
-		fastest, err := exact.Search(t.Context(), in.priced, exact.Options{Objective: exact.Time, Nodes: 20_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fastest := must.Get(exact.Search(t.Context(), in.priced, exact.Options{Objective: exact.Time, Nodes: 20_000}))(t)
 		var bounds [2]float64
 		for i, deadline := range []time.Duration{0, fastest.Makespan} {
-			m, err := certificate.NewModel(in.priced, 0, certificate.Energy, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(certificate.NewModel(in.priced, 0, certificate.Energy, false))(t)
 			m.Within(deadline)
-			proof, err := relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proof := must.Get(relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations))(t)
 			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
-			if err := c.Leaves[0].Add(m, proof); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Leaves[0].Add(m, proof))
 			bounds[i] = c.Bound()
 			var file bytes.Buffer
-			if err := c.Write(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Write(&file))
 			again, err := certificate.Read(&file)
 			if err == nil {
 				err = again.Check(space.Of(in.priced, again.Devices))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -19,14 +20,10 @@ func TestInherit(t *testing.T) {
 	for taken := [2]int{}; taken[0] < 3 || taken[1] < 3; {
 		priced := randomGraph(t, r, 6)
 		f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time}, Steady: true, Evaluator: &plan.Evaluator{}}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
-		if err := f.price(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.price(t.Context()))
 		part, all := f.candidates[0], f.candidates[1]
 		for _, c := range f.candidates {
-			if err := c.tryAll(t.Context(), f); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.tryAll(t.Context(), f))
 			f.best = c
 		}
 		if part.Plan == nil || all.Plan == nil {
@@ -34,9 +31,7 @@ func TestInherit(t *testing.T) {
 		}
 		own := *part.Plan
 		before := all.Value
-		if err := f.inherit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.inherit(t.Context()))
 		k := 0
 		if part.Value < before {
 			k = 1

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -33,9 +34,7 @@ func twoLayers(t *testing.T) *space.Space {
 	t.Helper()
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2,
 		IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	price := func(c space.Choice) (*schedule.Priced, error) {
 		var halves [2]bool
 		switch c.Tiles.String() {
@@ -88,11 +87,7 @@ func TestCutLayers(t *testing.T) {
 	s := twoLayers(t)
 	find := func(o Options) *Result {
 		o.Objective, o.Nodes = exact.Time, 10_000
-		found, err := Find(t.Context(), s, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
+		return must.Get(Find(t.Context(), s, o))(t)
 	}
 	for _, steady := range []bool{false, true} {
 		if found := find(Options{Steady: steady}); found.Makespan != 15_000 || found.Tiles != tiles("2 samples per task; b: 2 samples") || !found.Proven {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/relax"
@@ -38,10 +39,7 @@ func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Spac
 	}}
 	least = map[space.Choice]float64{}
 	for _, choice := range append(s.Choices(), further) {
-		part, err := s.Price(choice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(s.Price(choice))(t)
 		found, err := exact.Search(t.Context(), part, exact.Options{Objective: exact.Objective(o), Nodes: 20_000})
 		if err != nil || !found.Proven {
 			return nil, further, nil, false
@@ -97,10 +95,7 @@ func certify(t *testing.T, in *instance, s *space.Space, further space.Choice, o
 // prove gives a leaf its claims.
 func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Objective, value float64, nodes int) {
 	t.Helper()
-	parts, err := certificate.Parts(string(o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(certificate.Parts(string(o)))(t)
 	for _, part := range parts {
 		m, err := l.Model(s, part, &certificate.Models{})
 		if err == nil {
@@ -130,14 +125,8 @@ func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Obje
 func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 	t.Helper()
 	var file bytes.Buffer
-	if err := c.Write(&file); err != nil {
-		t.Fatal(err)
-	}
-	again, err := certificate.Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return again
+	must.Do(t, c.Write(&file))
+	return must.Get(certificate.Read(&file))(t)
 }
 
 // mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one
@@ -234,8 +223,11 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 func TestMutantsOfLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))
 	objectives := []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP}
-	mutants, accepted, near, used := 0, 0, 0, 0
-	for n := 0; mutants < 10_000; n++ {
+	mutants, accepted, near, used, cases := 0, 0, 0, 0, 10_000
+	if testing.Short() {
+		cases = 2000
+	}
+	for n := 0; mutants < cases; n++ {
 		in, ok := randomInstance(t, r)
 		if !ok {
 			continue
@@ -280,7 +272,7 @@ func TestMutantsOfLeaves(t *testing.T) {
 			}
 		}
 	}
-	if accepted < mutants/20 || accepted > mutants*9/10 || near < 8 || used < 3 {
+	if accepted < mutants/20 || accepted > mutants*9/10 || near < cases*8/10_000 || used < cases*3/10_000 {
 		t.Errorf("%d of %d mutants were accepted, %d certificates come near the least and %d are of used devices: the test tests little", accepted, mutants, near, used)
 	}
 }

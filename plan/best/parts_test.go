@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
@@ -27,9 +28,7 @@ func TestPlanParts(t *testing.T) {
 	for i := range 3 {
 		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("gpu", i), Kind: "cuda", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	tiles := []tiling.Tiling{tiles("default"), tiling.InParts(2, dag.AlongSamples), tiling.InParts(3, dag.AlongSamples)}
 	sets := []string{"cpu", "gpu0", "gpu0,gpu1", "gpu0,gpu1,gpu2", ""}
 	micros := map[string][]int64{"": {20, 40, 50}, "gpu0,gpu1,gpu2": {30, 40, 5}, "gpu0,gpu1": {30, 40}, "gpu0": {10}, "cpu": {40}}
@@ -44,21 +43,15 @@ func TestPlanParts(t *testing.T) {
 	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time, Nodes: 1 << 20}, Steady: true, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
 		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
 	for _, pass := range []pass{{f.price, 0}, {f.begin, 0}} {
-		if err := pass.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pass.run(t.Context()))
 	}
 	begun := f.best
-	if err := f.descend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.descend(t.Context()))
 	if f.best.Makespan != 10_000 {
 		t.Errorf("a descent in one respect at a time ends at %v with %s: the test tests little", f.best.Makespan, f.best.Choice)
 	}
 	f.best = begun
-	if err := f.planParts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.planParts(t.Context()))
 	if f.best.Makespan != 5_000 {
 		t.Errorf("%v with %s", f.best.Makespan, f.best.Choice)
 	}

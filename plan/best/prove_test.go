@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -19,10 +20,7 @@ func TestLike(t *testing.T) {
 	}
 	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time}}, best: &candidate{Try: Try{Value: 10}}}
 	for _, set := range []string{"cpu:1", "cpu:2", "cpu:8", "cpu:12", "cpu:15", "cpu:16", ""} {
-		priced, err := oneTask(p, set, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(oneTask(p, set, 1000))(t)
 		f.candidates = append(f.candidates, &candidate{Try: Try{Choice: space.Choice{Devices: set}}, priced: priced, graph: "g", bound: 5})
 	}
 	f.candidates[0].bound = 10

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -15,10 +16,7 @@ import (
 // faster than the least of all plans.
 func TestQuick(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 3))
-	heft, err := schedule.PolicyByName("heft")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heft := must.Get(schedule.PolicyByName("heft"))(t)
 	for compared := 0; compared < 60; compared++ {
 		in, ok := randomInstance(t, r)
 		if !ok {
@@ -26,28 +24,20 @@ func TestQuick(t *testing.T) {
 		}
 		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
 		o := Options{Options: exact.Options{Objective: exact.Time, Nodes: 5000}, Quick: true}
-		found, err := Find(t.Context(), space.Of(in.priced, sets), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(Find(t.Context(), space.Of(in.priced, sets), o))(t)
 		if float64(found.Makespan) < in.least[certificate.Time]*(1-tolerance) {
 			t.Errorf("graph %d: %v, and no plan takes less than %v", compared, found.Makespan, in.least[certificate.Time])
 		}
 		for _, set := range []string{"", "d0", "d1"} {
 			priced := in.priced
 			if set != "" {
-				if priced, err = in.priced.On(set); err != nil {
-					t.Fatal(err)
-				}
+				priced = must.Get(in.priced.On(set))(t)
 			}
 			d, err := priced.Decide(schedule.Choice{Policy: heft})
 			if err != nil {
 				continue // what a task needs is in another memory
 			}
-			ran, err := simulate.Run(t.Context(), d, 0, 1, simulate.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ran := must.Get(simulate.Run(t.Context(), d, 0, 1, simulate.Options{}))(t)
 			if found.Makespan > ran.Makespan {
 				t.Errorf("graph %d: %v on %q, and HEFT takes %v on %q", compared, found.Makespan, found.Devices, ran.Makespan, set)
 			}

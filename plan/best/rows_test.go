@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/platform"
 	"dahl/schedule"
@@ -120,26 +121,15 @@ func TestPlansFulfilRows(t *testing.T) {
 	for n := range 100 {
 		priced := randomGraph(t, r, 3+r.IntN(7))
 		made, worker, clock := randomPlan(r, priced)
-		d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{made}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{made}}))(t)
 		for _, steady := range []bool{false, true} {
 			families, steps := alone, 1
 			if steady {
 				families, steps = among, 4
 			}
-			m, err := certificate.NewModel(priced, 0, certificate.Time, steady)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ran, err := simulate.Run(t.Context(), d, 0, steps, simulate.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m, err = m.Given(placed(priced, worker)); err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(certificate.NewModel(priced, 0, certificate.Time, steady))(t)
+			ran := must.Get(simulate.Run(t.Context(), d, 0, steps, simulate.Options{}))(t)
+			m = must.Get(m.Given(placed(priced, worker)))(t)
 			p := pointOf(m, priced, ran, worker, clock)
 			for row := range rowsLike(m, families) {
 				f, err := p.Form(&row)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -45,11 +46,7 @@ func TestMoreUnitsAreNoWorse(t *testing.T) {
 		}
 		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
 		find := func(sets []string, o exact.Objective, steady bool) *Result {
-			found, err := Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: o, Nodes: nodesEach * len(sets)}, Steady: steady})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return found
+			return must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: o, Nodes: nodesEach * len(sets)}, Steady: steady}))(t)
 		}
 		for _, d := range in.priced.Platform.Devices {
 			if d.Count == 1 {
@@ -93,19 +90,12 @@ func TestEqualNodesEqualBytes(t *testing.T) {
 			var texts []string
 			for _, processors := range []int{1, 4} {
 				runtime.GOMAXPROCS(processors)
-				found, err := Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000 * len(sets)}, Steady: steady})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000 * len(sets)}, Steady: steady}))(t)
 				var file bytes.Buffer
-				if err := json.NewEncoder(&file).Encode(found.Plan); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.NewEncoder(&file).Encode(found.Plan))
 				if found.Certificate != nil {
 					certificates++
-					if err := found.Certificate.Write(&file); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, found.Certificate.Write(&file))
 				}
 				texts = append(texts, file.String())
 			}

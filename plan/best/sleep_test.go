@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -56,10 +57,7 @@ func TestSleepsAfterBranchAndBound(t *testing.T) {
 	if !slices.Equal(r.Plan.Sleeps, []int32{0, 1}) || !near9(r.Value, 38.5) || r.Bound > 38.5 || r.Proven {
 		t.Errorf("sleeps %v: %g J, bound %g, proven %v; want 38.5 J", r.Plan.Sleeps, r.Value, r.Bound, r.Proven)
 	}
-	e, err := r.Explain(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(r.Explain(t.Context(), 1))(t)
 	if c := &e.Chosen; !slices.Equal(c.Use[1].Sleeps, []Sleep{{"deep", 0.5, 1}}) {
 		t.Errorf("sleeps %+v; want deep for half of the time, after one task", c.Use[1].Sleeps)
 	}
@@ -69,23 +67,20 @@ func TestSleepsAfterBranchAndBound(t *testing.T) {
 // runs alone or is a steady one, and some plans let units sleep.
 func TestBoundsHoldForSleep(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
-	asleep := 0
-	for range 12 {
+	asleep, graphs := 0, 12
+	if testing.Short() {
+		graphs = 3
+	}
+	for range graphs {
 		random := randomGraph(t, r, 3+r.IntN(5))
 		p := random.Platform
 		for d := range p.Devices {
 			p.Devices[d].Sleeps = []platform.SleepState{{Name: "nap", Watts: 0.5, After: time.Duration(r.IntN(2)) * 20, Leave: platform.Transition{Takes: time.Duration(r.IntN(3))}}, {Name: "deep", Enter: platform.Transition{Takes: 3, Joules: 2e-9}}}
 		}
-		priced, err := schedule.Price(random.Program, p, schedule.Unbound)
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(schedule.Price(random.Program, p, schedule.Unbound))(t)
 		for _, objective := range []exact.Objective{exact.Energy, exact.EDP, exact.Time} {
 			for _, steady := range []bool{false, true} {
-				found, err := Find(t.Context(), space.Of(priced, space.Sets(p, priced.Program.Graphs[0])), Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(Find(t.Context(), space.Of(priced, space.Sets(p, priced.Program.Graphs[0])), Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady}))(t)
 				if found.Bound > found.Value*(1+rounding) {
 					t.Errorf("%s, steady %v: bound %g above %g", objective, steady, found.Bound, found.Value)
 				}
@@ -98,7 +93,7 @@ func TestBoundsHoldForSleep(t *testing.T) {
 			}
 		}
 	}
-	if asleep < 12 {
+	if asleep < graphs {
 		t.Errorf("units sleep in %d plans", asleep)
 	}
 	t.Logf("units sleep in %d plans", asleep)

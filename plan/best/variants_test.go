@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/plan/space"
@@ -29,10 +30,7 @@ power = { idle = "2 W", busy = "10 W" }
 	if !near9(r.Value, 14) || r.Bound > 8*(1+rounding) || r.Proven {
 		t.Errorf("variants %v: %g J, bound %g, proven %v; want 14 J, and a bound of 8 J", r.Plan.Variants, r.Value, r.Bound, r.Proven)
 	}
-	e, err := r.Explain(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(r.Explain(t.Context(), 1))(t)
 	if is, want := e.Chosen.Use[0].Variants, (Variant{"op uint8 ", "op", "frugal", "fast", 1}); !slices.Equal(is, []Variant{want}) {
 		t.Errorf("variants %+v, want %+v", is, want)
 	}
@@ -72,16 +70,16 @@ func fixed(r *rand.Rand) schedule.Variants {
 // few are better by others.
 func TestBoundsHoldForVariants(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 6))
-	varied, better := 0, 0
-	for range 12 {
+	varied, better, graphs := 0, 0, 12
+	if testing.Short() {
+		graphs = 3
+	}
+	for range graphs {
 		priced := randomGraphOf(t, r, 3+r.IntN(5), randomVariants(r))
 		for _, objective := range []exact.Objective{exact.Energy, exact.EDP, exact.Time} {
 			for _, steady := range []bool{false, true} {
 				s := space.Of(priced, space.Sets(priced.Platform, priced.Program.Graphs[0]))
-				found, err := Find(t.Context(), s, Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(Find(t.Context(), s, Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady}))(t)
 				if found.Bound > found.Value*(1+rounding) {
 					t.Errorf("%s, steady %v: bound %g above %g", objective, steady, found.Bound, found.Value)
 				}
@@ -93,10 +91,7 @@ func TestBoundsHoldForVariants(t *testing.T) {
 				if len(found.Plan.Variants) > 0 {
 					varied++
 				}
-				on, err := s.Price(found.Choice)
-				if err != nil {
-					t.Fatal(err)
-				}
+				on := must.Get(s.Price(found.Choice))(t)
 				for range 10 {
 					plan, _, _ := randomPlan(r, priced)
 					own := *found.Plan
@@ -113,7 +108,7 @@ func TestBoundsHoldForVariants(t *testing.T) {
 			}
 		}
 	}
-	if varied < 12 || better > 20 {
+	if varied < graphs || better > 20 {
 		t.Errorf("%d plans name variants, and %d random ones are better", varied, better)
 	}
 	t.Logf("%d plans name variants, and %d random ones are better", varied, better)
@@ -121,13 +116,7 @@ func TestBoundsHoldForVariants(t *testing.T) {
 
 func valueOf(t *testing.T, priced *schedule.Priced, made *schedule.Plan, o exact.Objective, steady bool) float64 {
 	t.Helper()
-	e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step, err := e.Step(t.Context(), steady, longRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}))(t)
+	step := must.Get(e.Step(t.Context(), steady, longRun))(t)
 	return o.Of(step.Time, step.Joules)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -18,34 +19,17 @@ func diamond(t *testing.T, machine string) *schedule.Priced {
 	for i, after := range [][]dag.TaskID{nil, {0}, {0}, {1, 2}} {
 		b.Task(dag.Task{Name: string(rune('a' + i)), Op: "op", Costs: []dag.Cost{{Key: "*", Ns: int64(3000 * (i + 1))}}, After: after})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Load("../../platforms/" + machine + ".toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "diamond", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	g := must.Get(b.Build())(t)
+	p := must.Get(platform.Load("../../platforms/" + machine + ".toml"))(t)
+	return must.Get(schedule.Price(&dag.Program{Name: "diamond", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 func modelOn(t *testing.T, priced *schedule.Priced, set string, o Objective) *Model {
 	t.Helper()
 	if set != "" {
-		var err error
-		if priced, err = priced.On(set); err != nil {
-			t.Fatal(err)
-		}
+		priced = must.Get(priced.On(set))(t)
 	}
-	m, err := NewModel(priced, 0, o, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(NewModel(priced, 0, o, true))(t)
 }
 
 // Where a graph gives the times of its tasks, they are the same on any set of devices, and units that a set
@@ -117,20 +101,12 @@ func TestWhatIsNotRelaxed(t *testing.T) {
 func TestCheck(t *testing.T) {
 	b := dag.NewBuilder("one")
 	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 10_000}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
 		{Name: "cpu", Kind: "cpu", Count: 2, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess},
 		{Name: "gpu", Kind: "emulated", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
+	priced := must.Get(schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	s := space.Of(priced, []string{"", "cpu:1", "cpu:2", "gpu"})
 	proof := &Proof{Value: 20_000, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, 10_000}}}
 	leaf := func(set string) Leaf {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
@@ -18,14 +19,8 @@ func pair(t *testing.T, g *dag.Graph) *schedule.Priced {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
 		{Name: "cpu", Kind: "cpu", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess},
 		{Name: "gpu", Kind: "emulated", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "pair", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	must.Do(t, p.Complete())
+	return must.Get(schedule.Price(&dag.Program{Name: "pair", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 // tasks is a graph of tasks without data that take so long on any device, in a chain or not.
@@ -39,21 +34,14 @@ func tasks(t *testing.T, chain bool, nanos ...int64) *dag.Graph {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // The worked example: three tasks of 4 ns take 6 ns by the work of both devices, half of the area of each and
 // 2 of each assignment. If at most one runs on the first, T ≥ 4·Σ y on the second = 4·(3 − Σ y on the first) ≥
 // 4·(3 − 1); if at least two do, T ≥ 4·2. So 8 ns, where both parts are proved.
 func TestPartsProveMore(t *testing.T) {
-	m, err := NewModel(pair(t, tasks(t, false, 4, 4, 4)), 0, Time, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4, 4)), 0, Time, false))(t)
 	few := Condition{Tasks: []int32{0, 1, 2}, Devices: []int{0}, Most: 1}
 	assign := func(y float64) (rows []Multiplied) {
 		for task := range int32(3) {
@@ -113,10 +101,7 @@ func TestComplete(t *testing.T) {
 
 // Conditions on what the model does not have are refused.
 func TestBadConditions(t *testing.T) {
-	m, err := NewModel(pair(t, tasks(t, false, 4, 4)), 0, Time, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4)), 0, Time, false))(t)
 	for _, c := range []Condition{
 		{Most: -1}, {Most: math.NaN()}, {Most: math.Inf(1)}, {Devices: []int{0}}, {Tasks: []int32{0}}, {Tasks: []int32{2}, Devices: []int{0}},
 		{Tasks: []int32{1, 0}, Devices: []int{0}}, {Tasks: []int32{0, 0}, Devices: []int{0}}, {Tasks: []int32{0}, Devices: []int{2}},
@@ -132,10 +117,7 @@ func TestBadConditions(t *testing.T) {
 // end of b and the start of a lie within T, so T ≥ 7: the turn and the order of both, and 7 of the assignments. The
 // turn is no row where a may run elsewhere.
 func TestTurnsOfOneUnit(t *testing.T) {
-	m, err := NewModel(pair(t, tasks(t, true, 3, 4)), 0, Time, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), 0, Time, true))(t)
 	here := func(task int32) Condition {
 		return Condition{Tasks: []int32{task}, Devices: []int{0}, More: true}
 	}
@@ -219,10 +201,7 @@ func TestJoin(t *testing.T) {
 			for _, set := range sets {
 				models = append(models, modelOn(t, priced, set, o))
 			}
-			joined, err := Join(models...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			joined := must.Get(Join(models...))(t)
 			options := 0
 			for i, m := range models {
 				if !joined.Relaxes(m) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -119,10 +120,7 @@ func TestWrite(t *testing.T) {
 	leaf := func(tiles tiling.Tiling) Leaf {
 		return Leaf{Choice: space.Choice{Devices: "a<b", Tiles: tiles}, Claims: []Claim{{Energy, 7.5, []*Proof{{Value: 9, Rows: example(1)}}}}}
 	}
-	braces, err := tiling.Parse("default; ]}: 2 samples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	braces := must.Get(tiling.Parse("default; ]}: 2 samples"))(t)
 	for _, leaves := range [][]Leaf{{}, {leaf(tiling.Tiling{})}, {leaf(tiling.Of(tiling.Base{Kind: tiling.Whole})), leaf(tiling.InParts(2, dag.AlongRows)), leaf(braces)}} {
 		c := &Certificate{Format: Format, Objective: "energy", Steady: true, Devices: []string{"", "]}"}, Tiles: []tiling.Tiling{{}}, Leaves: leaves}
 		var whole, written bytes.Buffer
@@ -135,9 +133,7 @@ func TestWrite(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	p := Proof{Value: 9, Rows: example(1)}
 	var b bytes.Buffer
-	if err := (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b))
 	f.Add(b.String())
 	f.Add(`{"format":"dahl-certificate 2","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
@@ -17,10 +18,7 @@ func oneCall(t *testing.T, clock int) *schedule.Priced {
 	t.Helper()
 	b := dag.NewBuilder("one")
 	b.Task(dag.Task{Name: "a", Op: "op", Type: dag.Float32, Shape: "4"})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	power := platform.BusyPower{UnitWatts: 5}
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
 		{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 1, Busy: power, PowerSource: platform.Guess,
@@ -30,24 +28,15 @@ func oneCall(t *testing.T, clock int) *schedule.Priced {
 		p.Models = append(p.Models, m)
 	}
 	p.Devices[0].AtClock, p.Devices[0].ClockHeld = platform.ClockID(clock), true
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	must.Do(t, p.Complete())
+	return must.Get(schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 // TestVariantsBound: an option takes the least of all variants, each number by itself: fast takes 10 ns and 4·10 nJ above what
 // the core draws idle, and frugal 30 ns and 5 nJ. At the low clock fast takes 20 ns, and frugal 12 ns and 4·12 nJ.
 func TestVariantsBound(t *testing.T) {
 	for clock, want := range []Option{{Nanos: 10, Nanojoules: 5}, {Clock: 1, Nanos: 12, AwakeNanos: 12, Nanojoules: 48}} {
-		m, err := NewModel(oneCall(t, clock), 0, Energy, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(NewModel(oneCall(t, clock), 0, Energy, false))(t)
 		of := m.Tasks[0].Options
 		if len(of) != 1 || math.Abs(of[0].Nanojoules-want.Nanojoules) > 1e-9 {
 			t.Fatalf("options %+v, want %+v", of, want)

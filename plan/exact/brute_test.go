@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -163,9 +164,7 @@ func machine(t *testing.T, r *rand.Rand, relaxed bool) *platform.Platform {
 	if relaxed && r.IntN(4) == 0 {
 		p.CapWatts = 25 + float64(r.IntN(20))
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -232,11 +231,7 @@ func network(t *testing.T, r *rand.Rand, p *platform.Platform, tasks int, relaxe
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 func hasSleeps(p *platform.Platform) bool {
@@ -247,7 +242,10 @@ func hasSleeps(p *platform.Platform) bool {
 // is, each of them simulated, for every objective. Where a plan could let units sleep and joules count it proves
 // a bound, which plans that do so keep.
 func TestBruteForce(t *testing.T) {
-	const graphs, mostPlans = 200, 400
+	graphs, mostPlans := 200, 400
+	if testing.Short() {
+		graphs = 40
+	}
 	sizes, searches, better := map[int]int{}, 0, 0
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 0; n < graphs; {

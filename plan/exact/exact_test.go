@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -17,33 +18,19 @@ import (
 // paper is the graph of the HEFT paper on one of its platforms in testdata.
 func paper(t *testing.T, machine string) *schedule.Priced {
 	t.Helper()
-	g, err := dag.ReadJSON(bytes.NewReader(read(t, "heft10.json")), "heft10.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Load("testdata/" + machine + ".toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ReadJSON(bytes.NewReader(read(t, "heft10.json")), "heft10.json"))(t)
+	p := must.Get(platform.Load("testdata/" + machine + ".toml"))(t)
 	return price(t, g, p)
 }
 
 func price(t *testing.T, g *dag.Graph, p *platform.Platform) *schedule.Priced {
 	t.Helper()
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	return must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(os.ReadFile("testdata/" + file))(t)
 }
 
 // papers are the optima of the graph of the HEFT paper: numbers that the search has to meet, and
@@ -64,31 +51,20 @@ func TestPaper(t *testing.T) {
 		g, p := priced.Program.Graphs[0], priced.Platform
 		var first bytes.Buffer
 		for range 2 {
-			r, err := Search(t.Context(), priced, Options{Objective: c.objective, Nodes: 100_000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(Search(t.Context(), priced, Options{Objective: c.objective, Nodes: 100_000}))(t)
 			if math.Abs(r.Value-c.want) > 0.05 || !r.Proven || r.Bound != r.Value || r.Gap() != 0 {
 				t.Errorf("%s on %s: value %v, bound %v, proven %v; the least is %v", c.objective, c.machine, r.Value, r.Bound, r.Proven, c.want)
 			}
 			var again bytes.Buffer
-			if err := schedule.WritePlan(&again, r.Plan, g, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, schedule.WritePlan(&again, r.Plan, g, p))
 			if first.Len() > 0 && !bytes.Equal(first.Bytes(), again.Bytes()) {
 				t.Errorf("%s on %s: the second plan differs", c.objective, c.machine)
 			}
 			first = again
 		}
 		file := c.machine + "-" + string(c.objective) + ".plan.json"
-		plan, err := schedule.ReadPlan(bytes.NewReader(read(t, file)), file, g, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seconds, joules, err := simulated(t, priced, plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(schedule.ReadPlan(bytes.NewReader(read(t, file)), file, g, p))(t)
+		seconds, joules := must.Get2(simulated(t, priced, plan))(t)
 		if got := c.objective.Of(time.Duration(math.Round(seconds*1e9)), joules); math.Abs(got-c.want) > 0.05 {
 			t.Errorf("%s: comes to %v, the least is %v", file, got, c.want)
 		}
@@ -110,9 +86,7 @@ func cholesky(t *testing.T, n int) *schedule.Priced {
 			p.Links = append(p.Links, platform.Link{Name: fmt.Sprint(from, name), BandwidthBytesPerSec: 1e15, Sharing: platform.Fatpipe})
 		}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	b := dag.NewBuilder("cholesky")
 	tiles := map[[2]int]dag.BufferID{}
 	for i := range n {
@@ -142,10 +116,7 @@ func cholesky(t *testing.T, n int) *schedule.Priced {
 			add("gemm", [2]int{i, i}, [2]int{i, k})
 		}
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return price(t, g, p)
 }
 
@@ -153,10 +124,7 @@ func cholesky(t *testing.T, n int) *schedule.Priced {
 // first GPU is the fastest at each, and 5·5.366740 + 4·(6.393638 + 2.805491) = 63.630216 ms. Copies take a
 // few nanoseconds if the chain changes its device.
 func TestCholesky(t *testing.T) {
-	r, err := Search(t.Context(), cholesky(t, 5), Options{Objective: Time, Nodes: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Search(t.Context(), cholesky(t, 5), Options{Objective: Time, Nodes: 10_000}))(t)
 	if math.Abs(r.Value-63.630216e-3) > 1e-6 || !r.Proven {
 		t.Errorf("value %v, bound %v, proven %v; the least is 63.630 ms", r.Value, r.Bound, r.Proven)
 	}
@@ -168,10 +136,7 @@ func TestFewNodes(t *testing.T) {
 	for _, c := range papers {
 		priced, value := paper(t, c.machine), math.Inf(1)
 		for nodes := 1; nodes < 100_000; nodes *= 8 {
-			r, err := Search(t.Context(), priced, Options{Objective: c.objective, Nodes: nodes})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(Search(t.Context(), priced, Options{Objective: c.objective, Nodes: nodes}))(t)
 			if r.Nodes > nodes || r.Value > value || r.Value < c.want-0.05 || r.Bound > c.want+0.05 || r.Bound <= 0 || r.Proven != (r.Gap() == 0) {
 				t.Errorf("%s on %s in %d nodes: value %v, bound %v, gap %v, proven %v, %d nodes; the least is %v", c.objective, c.machine, nodes, r.Value, r.Bound, r.Gap(), r.Proven, r.Nodes, c.want)
 			}
@@ -185,10 +150,7 @@ func TestKnown(t *testing.T) {
 	for _, c := range papers {
 		priced := paper(t, c.machine)
 		file := c.machine + "-" + string(c.objective) + ".plan.json"
-		plan, err := schedule.ReadPlan(bytes.NewReader(read(t, file)), file, priced.Program.Graphs[0], priced.Platform)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(schedule.ReadPlan(bytes.NewReader(read(t, file)), file, priced.Program.Graphs[0], priced.Platform))(t)
 		empty := &schedule.Plan{}
 		r, err := Search(t.Context(), priced, Options{Objective: c.objective, Nodes: 1, Known: []*schedule.Plan{empty, plan}})
 		if err != nil || math.Abs(r.Value-c.want) > 0.05 || r.Plan != plan || r.Proven {
@@ -206,10 +168,7 @@ func TestClocks(t *testing.T) {
 		nodes int
 	}{{0, 100_000}, {1, 100_000}, {0, 1}} {
 		allowed := []platform.ClockID{c.want}
-		r, err := Search(t.Context(), priced, Options{Objective: Energy, Nodes: c.nodes, Clocks: [][]platform.ClockID{allowed, allowed, allowed}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Search(t.Context(), priced, Options{Objective: Energy, Nodes: c.nodes, Clocks: [][]platform.ClockID{allowed, allowed, allowed}}))(t)
 		if len(r.Plan.Clocks) != 10 {
 			t.Errorf("%d of 10 tasks have a clock in the plan", len(r.Plan.Clocks))
 		}
@@ -231,10 +190,7 @@ func TestRefused(t *testing.T) {
 	for i := range MaxTasks + 1 {
 		many.Task(dag.Task{Name: "t" + strings.Repeat("i", i), Costs: []dag.Cost{{Key: "cpu", Ns: 1}}})
 	}
-	large, err := many.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := must.Get(many.Build())(t)
 	dark := *priced.Platform
 	dark.Devices = append([]platform.Device(nil), dark.Devices...)
 	dark.Devices[1].PowerSource = ""
@@ -260,9 +216,7 @@ func TestRefused(t *testing.T) {
 func TestVariants(t *testing.T) {
 	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
 		{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	for _, c := range []struct {
 		objective Objective
 		joules    float64 // of the other variant
@@ -276,14 +230,8 @@ func TestVariants(t *testing.T) {
 	} {
 		b := dag.NewBuilder("one")
 		b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "cpu/fast", Ns: 10}, {Key: "cpu/frugal", Ns: 20, Joules: c.joules}}})
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Search(t.Context(), price(t, g, p), Options{Objective: c.objective, Nodes: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
+		r := must.Get(Search(t.Context(), price(t, g, p), Options{Objective: c.objective, Nodes: 1000}))(t)
 		if r.Proven != (c.bound == c.value) || math.Abs(r.Value/c.value-1) > 1e-9 || r.Bound > c.bound*(1+1e-9) || r.Bound < c.bound*(1-1e-9) {
 			t.Errorf("%s, %g J: value %g, bound %g, proven %v; want %g and %g", c.objective, c.joules, r.Value, r.Bound, r.Proven, c.value, c.bound)
 		}

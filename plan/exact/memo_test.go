@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 )
 
@@ -26,10 +27,7 @@ func TestDominance(t *testing.T) {
 		}
 		for _, objective := range []Objective{Time, Energy, EDP} {
 			find := func(weak bool, memory func(*model) seen) (float64, bool) {
-				m, err := newModel(priced, Options{Objective: objective})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(newModel(priced, Options{Objective: objective}))(t)
 				if weak {
 					m.weaken()
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -47,9 +48,7 @@ func addTwin(t *testing.T, r *rand.Rand, p *platform.Platform, g *dag.Graph) {
 		}
 	}
 	p.Devices = append(p.Devices, d)
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 }
 
 // TestTwins: on machines with two equal devices the search finds the least of all plans, and proves it where none may be
@@ -66,10 +65,7 @@ func TestTwins(t *testing.T) {
 		if err != nil {
 			continue // a task is placed where it cannot run
 		}
-		m, err := newModel(priced, Options{Objective: Energy})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(newModel(priced, Options{Objective: Energy}))(t)
 		twin := len(p.Devices) - 1
 		if m.devices[twin].twins == 0 {
 			continue // such as a task that names the other, or data that begin in its memory
@@ -107,10 +103,7 @@ func TestTwins(t *testing.T) {
 // partNodes counts the nodes of the search in the model.
 func partNodes(t *testing.T, priced *schedule.Priced, objective Objective, twins bool) int {
 	t.Helper()
-	m, err := newModel(priced, Options{Objective: objective})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newModel(priced, Options{Objective: objective}))(t)
 	for d := range m.devices {
 		if !twins {
 			m.devices[d].twins = 0
@@ -130,10 +123,7 @@ func TestEnded(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ctx := range []context.Context{late, cancelled} {
-		r, err := Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt}))(t)
 		if r.Plan == nil || r.Proven || r.Value < 1136.15 || r.Bound > 1136.25 || r.Bound <= 0 || r.Nodes > 2*nodesPerLook {
 			t.Errorf("%v: value %v, bound %v, proven %v, %d nodes; the least is 1136.2", ctx.Err(), r.Value, r.Bound, r.Proven, r.Nodes)
 		}
@@ -151,10 +141,7 @@ func TestMirrored(t *testing.T) {
 		if err != nil {
 			continue // a task is placed where it cannot run
 		}
-		m, err := newModel(priced, Options{Objective: Energy})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(newModel(priced, Options{Objective: Energy}))(t)
 		twin := platform.DeviceID(len(m.devices) - 1)
 		if m.devices[twin].twins != 1<<(twin-1) || m.groups > 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -72,10 +73,7 @@ func TestEvaluator(t *testing.T) {
 			x := newPoint(len(s.graph.Tasks))
 			x.copy(s.start)
 			for range 5 {
-				is, err := s.judge(s.apart(s.planOf(x)), steadySteps)
-				if err != nil {
-					t.Fatal(err)
-				}
+				is := must.Get(s.judge(s.apart(s.planOf(x)), steadySteps))(t)
 				span, joules := s.evaluator.worth(x)
 				alike := !steady || s.evaluator.settled()
 				offSpan, offJoules := math.Abs(span/float64(is.Time)-1), math.Abs(joules/is.Joules-1)

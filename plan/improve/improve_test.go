@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/exact"
 	"dahl/platform"
@@ -24,18 +25,9 @@ func inJoules(_ time.Duration, joules float64) float64 { return joules }
 
 func price(t *testing.T, b *dag.Builder, p *platform.Platform) *schedule.Priced {
 	t.Helper()
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return priced
+	must.Do(t, p.Complete())
+	g := must.Get(b.Build())(t)
+	return must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
 // Three tasks that wait for nothing take 6, 4 and 2 ns on either of two units. The best makespan is 6 ns:
@@ -47,10 +39,7 @@ func TestThreeTasks(t *testing.T) {
 		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: ns}}})
 	}
 	one := &schedule.Plan{Order: [][]dag.TaskID{{0, 1, 2}, nil}}
-	r, err := Search(t.Context(), price(t, b, p), one, Options{Objective: inSeconds, Moves: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Search(t.Context(), price(t, b, p), one, Options{Objective: inSeconds, Moves: 200}))(t)
 	if r.Time != 6 || r.Value != 6e-9 {
 		t.Errorf("the step takes %d ns (value %g), want 6", r.Time, r.Value)
 	}
@@ -77,10 +66,7 @@ func TestClocksAndDeadline(t *testing.T) {
 		{0, 0, [][]platform.ClockID{{0}}, 1300e-9},
 	} {
 		from := &schedule.Plan{Order: [][]dag.TaskID{{0}}, States: schedule.States{Clocks: []platform.ClockID{c.from}}}
-		r, err := Search(t.Context(), priced, from, Options{Objective: inJoules, Moves: 100, Deadline: c.deadline, Clocks: c.clocks})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Search(t.Context(), priced, from, Options{Objective: inJoules, Moves: 100, Deadline: c.deadline, Clocks: c.clocks}))(t)
 		if math.Abs(r.Value-c.want) > 1e-15 {
 			t.Errorf("from clock %d, %d ns: %g J, want %g", c.from, c.deadline, r.Value, c.want)
 		}
@@ -107,10 +93,7 @@ func TestTwoMemories(t *testing.T) {
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: last}, Mode: dag.Write})
 		from.Order[0] = append(from.Order[0], b.Task(task))
 	}
-	r, err := Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Moves: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Moves: 1000}))(t)
 	if r.Time != 100 {
 		t.Errorf("the step takes %d ns, want 100", r.Time)
 	}
@@ -164,10 +147,7 @@ func randomGraph(r *rand.Rand, tasks int) *dag.Builder {
 // heftOf is the plan from which searches start.
 func heftOf(t *testing.T, priced *schedule.Priced) *schedule.Plan {
 	t.Helper()
-	d, err := priced.Decide(schedule.Choice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(priced.Decide(schedule.Choice{}))(t)
 	return d.Graphs[0].Plan
 }
 
@@ -182,30 +162,19 @@ func TestNeverWorse(t *testing.T) {
 		for _, objective := range []func(time.Duration, float64) float64{inSeconds, inJoules} {
 			o := Options{Objective: objective, Steady: r.IntN(2) == 0, Moves: 300, Seed: uint64(k)}
 			value := func(made *schedule.Plan) float64 {
-				e, err := plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				step, err := e.Step(t.Context(), o.Steady, steadySteps)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}))(t)
+				step := must.Get(e.Step(t.Context(), o.Steady, steadySteps))(t)
 				return objective(step.Time, step.Joules)
 			}
 			var files [2]bytes.Buffer
 			for i := range files {
-				found, err := Search(t.Context(), priced, from, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(Search(t.Context(), priced, from, o))(t)
 				if got, first := value(found.Plan()), value(from); got != found.Value || got > first {
 					t.Errorf("graph %d: the plan is worth %g, was said to be worth %g, and the first one %g", k, got, found.Value, first)
 				} else if got < first*(1-1e-9) {
 					better++
 				}
-				if err := schedule.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], priced.Platform); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, schedule.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], priced.Platform))
 			}
 			if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
 				t.Errorf("graph %d: two searches found different plans", k)
@@ -230,10 +199,7 @@ func TestFindsOptima(t *testing.T) {
 			if err != nil || !best.Proven {
 				continue
 			}
-			found, err := Search(t.Context(), priced, from, Options{Objective: objective.Of, Moves: 2000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(Search(t.Context(), priced, from, Options{Objective: objective.Of, Moves: 2000}))(t)
 			searches++
 			if found.Value < best.Value*(1-1e-9) {
 				t.Errorf("%s: found %g, below the proven least %g", objective, found.Value, best.Value)
@@ -253,24 +219,12 @@ func TestFindsOptima(t *testing.T) {
 // the simulator agree to the nanosecond, on emulated within a tenth, on server, where many copies share
 // links, within a quarter.
 func TestShippedMachines(t *testing.T) {
-	file, err := os.Open("testdata/dahl-cnn.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/dahl-cnn.txt"))(t)
 	defer file.Close()
-	g, err := dag.ParseText(file, "dahl-cnn.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ParseText(file, "dahl-cnn.txt"))(t)
 	for machine, most := range map[string]float64{"laptop": 0, "manycore": 0, "emulated": 0.1, "server": 0.25} {
-		p, err := platform.Load("../../platforms/" + machine + ".toml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		priced, err := schedule.Price(&dag.Program{Name: "dahl-cnn", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(platform.Load("../../platforms/" + machine + ".toml"))(t)
+		priced := must.Get(schedule.Price(&dag.Program{Name: "dahl-cnn", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 		for _, steady := range []bool{false, true} {
 			s := newTestSearch(t, priced, heftOf(t, priced), Options{Objective: inJoules, Steady: steady})
 			x := newPoint(len(s.graph.Tasks))
@@ -278,10 +232,7 @@ func TestShippedMachines(t *testing.T) {
 			for range 5 {
 				s.evaluator.worth(x)
 				s.evaluator.sortByStart(x)
-				is, err := s.judge(s.apart(s.planOf(x)), steadySteps)
-				if err != nil {
-					t.Fatal(err)
-				}
+				is := must.Get(s.judge(s.apart(s.planOf(x)), steadySteps))(t)
 				span, joules := s.evaluator.worth(x)
 				if off := max(math.Abs(span-float64(is.Time))-1, 0) / float64(is.Time); off > most {
 					t.Errorf("%s, steady %v: %v are estimated as %v ns", machine, steady, is.Time, span)
@@ -299,36 +250,17 @@ func TestShippedMachines(t *testing.T) {
 
 func newTestSearch(t *testing.T, priced *schedule.Priced, from *schedule.Plan, o Options) *search {
 	t.Helper()
-	s, err := newSearch(t.Context(), priced, from, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(newSearch(t.Context(), priced, from, o))(t)
 }
 
 // Cholesky's factorisation of 10 by 10 tiles on nine cores and three GPUs: 260 ms from the best policy's 276.
 func TestCholesky(t *testing.T) {
-	p, err := platform.Load("testdata/cholesky10.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("testdata/cholesky10.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := dag.ReadJSON(strings.NewReader(string(text)), "cholesky10.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "cholesky", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(platform.Load("testdata/cholesky10.toml"))(t)
+	text := must.Get(os.ReadFile("testdata/cholesky10.json"))(t)
+	g := must.Get(dag.ReadJSON(strings.NewReader(string(text)), "cholesky10.json"))(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: "cholesky", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	from := heftOf(t, priced)
-	r, err := Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 60_000}))(t)
 	if most := 260 * time.Millisecond; r.Time > most {
 		t.Errorf("the step takes %v, want at most %v", r.Time, most)
 	}
@@ -359,10 +291,7 @@ func TestCopiesOfBuffers(t *testing.T) {
 		if c.again {
 			from = with
 		}
-		r, err := Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies}))(t)
 		if r.Time != c.want {
 			t.Errorf("%+v: a step takes %d ns", c, r.Time)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -97,10 +98,7 @@ func TestSleep(t *testing.T) {
 // ends, of which it sleeps 110: 9·110 − 50 = 940 nJ. Both together take 42·380 + 4400 − 2·1660 = 17040 nJ.
 func TestSleepOfOneOfTwo(t *testing.T) {
 	priced, from := turns(t, 20, 2, asleep("deep", 0, 10, 20, 80, 30))
-	r, err := Search(t.Context(), priced, from, Options{Objective: inJoules, Steady: true, Moves: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Search(t.Context(), priced, from, Options{Objective: inJoules, Steady: true, Moves: 20}))(t)
 	if want := []int32{0, 0, 1}; !slices.Equal(r.Plan().Sleeps, want) || r.Time != 300 || math.Abs(r.Joules*1e9-16060) > 1e-6 {
 		t.Errorf("sleeps %v, %d ns, %.6f nJ; want %v, 300 ns, 16060 nJ", r.Plan().Sleeps, r.Time, r.Joules*1e9, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -104,16 +105,10 @@ func TestVariantsOfFewerUnits(t *testing.T) {
 	b.Task(dag.Task{Name: "a", Op: "op", Type: dag.Float32, Shape: "4"})
 	whole := price(t, b, p)
 	for set, want := range map[string]time.Duration{"cpu:2": 100, "cpu:1": 50} {
-		priced, err := whole.On(set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(whole.On(set))(t)
 		from := &schedule.Plan{Order: make([][]dag.TaskID, len(priced.Platform.Workers))}
 		from.Order[0] = []dag.TaskID{0}
-		r, err := Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 20}))(t)
 		if r.Time != want {
 			t.Errorf("%s: %d ns by %v, want %d", set, r.Time, r.Plan().Variants, want)
 		}

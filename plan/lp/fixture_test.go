@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 var inf = math.Inf(1)
@@ -21,9 +23,7 @@ func write(t testing.TB, columns []column, rows []row) *Problem {
 	t.Helper()
 	p := &Problem{}
 	for _, c := range columns {
-		if _, err := p.AddColumn(c.cost, c.lower, c.upper); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.AddColumn(c.cost, c.lower, c.upper))(t)
 	}
 	for _, r := range rows {
 		var terms []Term
@@ -37,18 +37,12 @@ func write(t testing.TB, columns []column, rows []row) *Problem {
 
 func addRow(t testing.TB, p *Problem, lower, upper float64, terms []Term) {
 	t.Helper()
-	if _, err := p.AddRow(lower, upper, terms); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.AddRow(lower, upper, terms))(t)
 }
 
 func solve(t testing.TB, s *Solver) *Result {
 	t.Helper()
-	r, err := s.Solve(context.Background(), 1e6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(s.Solve(context.Background(), 1e6))(t)
 }
 
 // near reports whether numbers are equal to a part of the larger, or of 1.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"dahl/must"
 )
 
 // workload is a layered graph of tasks on unlike devices, each with a memory of its own. The
@@ -184,17 +186,13 @@ func TestWarm(t *testing.T) {
 			t.Errorf("from %v to %v in %d iterations, anew in %d", first.Objective, tight.Objective, tight.Iterations, cold.Iterations)
 		}
 		for task := range 10 {
-			if err := p.SetBounds(w.share(task, task%3), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.SetBounds(w.share(task, task%3), 1, 1))
 		}
 		if fixed, _ := same("with fixed shares"); fixed.Objective < tight.Objective {
 			t.Errorf("fixing shares takes %v to %v", tight.Objective, fixed.Objective)
 		}
 		for task := range 10 {
-			if err := p.SetBounds(w.share(task, task%3), 0, inf); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.SetBounds(w.share(task, task%3), 0, inf))
 		}
 		if again, _ := same("with free shares"); !near(again.Objective, tight.Objective, 1e-9) {
 			t.Errorf("freeing shares gives %v, before %v", again.Objective, tight.Objective)
@@ -224,9 +222,7 @@ func TestWeights(t *testing.T) {
 	s := NewSolver(p)
 	check := func(iterations int) {
 		t.Helper()
-		if _, err := s.Solve(t.Context(), iterations); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Solve(t.Context(), iterations))(t)
 		for i, weight := range s.weight {
 			if exact := s.rowOfInverse(int32(i)); !near(weight, exact, 1e-6) {
 				t.Errorf("row %d after %d iterations: weight %v, want %v", i, s.iterations, weight, exact)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/must"
+
 	"gonum.org/v1/gonum/mat"
 	gonum "gonum.org/v1/gonum/optimize/convex/lp"
 )
@@ -196,9 +198,7 @@ func TestPacking(t *testing.T) {
 		p := &Problem{}
 		n := 30 << seed / 2
 		for range n {
-			if _, err := p.AddColumn(-float64(1+draw.IntN(3)), 0, inf); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.AddColumn(-float64(1+draw.IntN(3)), 0, inf))(t)
 		}
 		for first := range n {
 			terms := []Term{{first, 1}}
@@ -218,9 +218,7 @@ func TestPacking(t *testing.T) {
 // box makes infinite bounds finite.
 func box(t testing.TB, p *Problem, size float64) {
 	for j, l := range p.lower {
-		if err := p.SetBounds(j, max(l, -size), min(p.upper[j], size)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.SetBounds(j, max(l, -size), min(p.upper[j], size)))
 	}
 }
 

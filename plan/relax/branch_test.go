@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"dahl/must"
 	"dahl/plan/certificate"
 )
 
@@ -16,18 +17,13 @@ func TestBranchRaisesBounds(t *testing.T) {
 		m := [](func(*testing.T, *rand.Rand, certificate.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
 		last := 0.0
 		for _, nodes := range []int{1, 9, 31} {
-			found, err := Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000))(t)
 			proofs := found.Proofs
 			if len(proofs) > (nodes+1)/2 {
 				t.Errorf("graph %d: %d proofs of %d nodes", n, len(proofs), nodes)
 			}
 			var leaf certificate.Leaf
-			if err := leaf.Add(m, proofs...); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, leaf.Add(m, proofs...))
 			bound := leaf.Claims[0].Bound
 			if bound < last*(1-1e-9) {
 				t.Errorf("graph %d: %g with %d nodes, %g with fewer", n, bound, nodes, last)

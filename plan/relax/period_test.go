@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/platform"
 	"dahl/schedule"
@@ -16,9 +17,7 @@ import (
 func TestBoundByPeriod(t *testing.T) {
 	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 1, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 4, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	b := dag.NewBuilder("fork")
 	buffer := func(name string, mode dag.Role) dag.BufferID {
 		return b.Buffer(dag.Buffer{Name: name, Shape: []int{4}, Type: dag.Float32, Role: mode, ViewOf: dag.None})
@@ -38,26 +37,14 @@ func TestBoundByPeriod(t *testing.T) {
 		task(fmt.Sprint("of four", i), 6, dag.Access{Region: dag.Region{Buffer: weight}, Mode: dag.Read}, dag.Access{Region: dag.Region{Buffer: other}, Mode: dag.Write})
 	}
 	task("free", 5)
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	for _, c := range []struct {
 		objective    certificate.Objective
 		value, least float64
 	}{{certificate.Time, 12, 8}, {certificate.Energy, 110, 98}} {
-		m, err := certificate.NewModel(priced, 0, c.objective, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof, err := Bound(t.Context(), m, c.value, c.value, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(certificate.NewModel(priced, 0, c.objective, true))(t)
+		proof := must.Get(Bound(t.Context(), m, c.value, c.value, 1000))(t)
 		if bound, err := proof.Bound(m); err != nil || bound < c.least*(1-1e-6) || bound > c.least*(1+1e-6) {
 			t.Errorf("%s: %v, %v, want %v", c.objective, bound, err, c.least)
 		}

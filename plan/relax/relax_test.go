@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
 	"dahl/platform"
@@ -24,28 +25,16 @@ func machine(t *testing.T, units int) *platform.Platform {
 			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 30}, PowerSource: platform.Guess}},
 		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 3, IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
 // modelOf is the model of a step that runs alone, or of a steady one.
 func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.Objective, steady bool) *certificate.Model {
 	t.Helper()
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := certificate.NewModel(priced, 0, o, steady)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	g := must.Get(b.Build())(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+	return must.Get(certificate.NewModel(priced, 0, o, steady))(t)
 }
 
 // layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
@@ -162,13 +151,8 @@ func TestColoursChangeNoBound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof, err := q.solveOnce(t.Context(), value, 10_000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bounds[together], err = proof.Bound(m); err != nil {
-				t.Fatal(err)
-			}
+			proof := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
+			bounds[together] = must.Get(proof.Bound(m))(t)
 		}
 		if math.Abs(bounds[true]-bounds[false]) > 1e-7*bounds[false] {
 			t.Errorf("graph %d, %s: %.12g by colours, %.12g by tasks", n, o, bounds[true], bounds[false])
@@ -193,14 +177,8 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := q.solveOnce(t.Context(), value, 10_000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last, err := Bound(t.Context(), m, value, value, 10_000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
+		last := must.Get(Bound(t.Context(), m, value, value, 10_000))(t)
 		a, errA := first.Bound(m)
 		b, errB := last.Bound(m)
 		if errA != nil || errB != nil || b < a*(1-1e-9) {
@@ -225,10 +203,7 @@ func TestAreaIsTheWork(t *testing.T) {
 		b.Task(dag.Task{Name: fmt.Sprint(i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}})
 	}
 	m := modelOf(t, b, machine(t, units), certificate.Time, false)
-	proof, err := Area(t.Context(), m, 1e5, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(Area(t.Context(), m, 1e5, 1000))(t)
 	want := n / (units/float64(cpu) + 1/float64(gpu))
 	if got, err := proof.Bound(m); err != nil || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%v, %v, want %v", got, err, want)
@@ -260,10 +235,7 @@ func TestBoundEndsEarly(t *testing.T) {
 	needed := 0
 	for range 20 {
 		m := layered(t, r, certificate.Time)
-		all, err := Bound(t.Context(), m, 1e5, 1e5, 10_000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(Bound(t.Context(), m, 1e5, 1e5, 10_000))(t)
 		early, err := Bound(t.Context(), m, 1e5, 1, 10_000) // every task takes 2 ns or more
 		if err != nil || ordered(early) {
 			t.Errorf("1 ns is enough: %v, %v", early, err)

@@ -7,16 +7,13 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
 func load(t *testing.T, name string) *platform.Platform {
 	t.Helper()
-	p, err := platform.Load("../../platforms/" + name + ".toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(platform.Load("../../platforms/" + name + ".toml"))(t)
 }
 
 // A manycore of 64 cores has a set for each of the nine counts, and all; the emulated machine none, one or
@@ -58,9 +55,7 @@ func TestALinkMakesDevicesUnlike(t *testing.T) {
 	q := *p
 	q.Links = slices.Clone(p.Links)
 	q.Links[id].BandwidthBytesPerSec /= 2
-	if err := q.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Complete())
 	if !slices.Contains(Sets(&q, nil), "gpu1") {
 		t.Error("gpu1 behind a slower link is left out")
 	}
@@ -93,10 +88,7 @@ func TestSetsCanBeSelected(t *testing.T) {
 
 // One unit of a device that has more is named with its number, since the name alone stands for all of them.
 func TestOneUnitOfSeveral(t *testing.T) {
-	p, err := load(t, "emulated").Select("cpu:1,gpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(load(t, "emulated").Select("cpu:1,gpu"))(t)
 	if got, want := Sets(p, nil), []string{"gpu", "cpu:1", ""}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // network is a network of a layer with weights whose gradient is split like it, one whose gradient is
@@ -86,10 +87,7 @@ func TestMixed(t *testing.T) {
 // nearest are the texts of a neighbourhood.
 func nearest(t *testing.T, near Neighbourhood, name, layer string) (names []string) {
 	t.Helper()
-	all, err := near(network(), parse(t, name), layer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(near(network(), parse(t, name), layer))(t)
 	for _, to := range all {
 		names = append(names, to.String())
 	}
@@ -98,11 +96,7 @@ func nearest(t *testing.T, near Neighbourhood, name, layer string) (names []stri
 
 func parse(t *testing.T, text string) Tiling {
 	t.Helper()
-	to, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return to
+	return must.Get(Parse(text))(t)
 }
 
 func checkNear(t *testing.T, near Neighbourhood, name, layer string, changes []string) {
@@ -140,10 +134,7 @@ func TestInParts(t *testing.T) {
 		{"2 parts of the rows", "pool1", with("pool1", dag.Cut{Rows: 4}, dag.Cut{}, dag.Cut{})},
 		{"4 parts of the columns", "pool1", with("pool1", dag.Cut{Columns: 1}, dag.Cut{}, dag.Cut{})},
 	} {
-		l, err := n.Lowering(parse(t, c.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(n.Lowering(parse(t, c.name)))(t)
 		if got := l.Layers[c.layer]; got != c.want {
 			t.Errorf("%s: %s is %+v, want %+v", c.name, c.layer, got, c.want)
 		}
@@ -162,10 +153,7 @@ func TestTextsAreReadBack(t *testing.T) {
 			if read := parse(t, to.String()); read != to {
 				t.Fatalf("%q is read as %q", to, read)
 			}
-			l, err := n.Lowering(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(n.Lowering(to))(t)
 			if before, ok := seen[to]; ok && !reflect.DeepEqual(before, l) {
 				t.Fatalf("%q is %+v and %+v", to, before, l)
 			}

@@ -3,6 +3,8 @@ package tomlfile
 import (
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestErrors reads one key of a file, badly: the first mistake is told with its line.
@@ -24,10 +26,7 @@ func TestErrors(t *testing.T) {
 		{"[a.\"b.c\"]\nd = 1", func(t *Table) { t.Table("a").Table("b.c").Done("e, f") }, "f:2: a: b.c: d: unknown key; known are e, f"},
 		{"[[a]]\n[[a]]\nname = \"x\"\n[[a.b]]\n[[a.b]]\nc = 1", func(t *Table) { t.Tables("a")[1].Tables("b")[1].Text("c") }, `f:6: a "x": b 2: c = 1: want a text in quotes`},
 	} {
-		f, top, err := Parse([]byte(c.src), "f")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f, top := must.Get2(Parse([]byte(c.src), "f"))(t)
 		if c.read(top); f.Err == nil || f.Err.Error() != c.want {
 			t.Errorf("%q:\n got %v\nwant %s", c.src, f.Err, c.want)
 		}
@@ -36,10 +35,7 @@ func TestErrors(t *testing.T) {
 
 // TestAbsent: what is not there has its default, and is no mistake.
 func TestAbsent(t *testing.T) {
-	f, top, err := Parse([]byte("x = 1"), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, top := must.Get2(Parse([]byte("x = 1"), "f"))(t)
 	if top.Text("a") != "" || top.Count("a", 1, 2, 7) != 7 || top.Number("a", 0.5) != 0.5 || !top.Flag("a", true) ||
 		top.Texts("a") != nil || top.Table("a") != nil || len(top.Tables("a")) != 0 || top.Number("x", 0) != 1 {
 		t.Error("a default is not given")
@@ -71,10 +67,7 @@ func TestControlCharacters(t *testing.T) {
 
 // TestByteOrderMark: a byte order mark changes no line.
 func TestByteOrderMark(t *testing.T) {
-	f, root, err := Parse([]byte("\ufeff[[layer]]\n\nkind = 3\n"), "m.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, root := must.Get2(Parse([]byte("\ufeff[[layer]]\n\nkind = 3\n"), "m.toml"))(t)
 	root.Tables("layer")[0].Text("kind")
 	if want := "m.toml:3: layer 1: kind = 3: want a text in quotes"; f.Err == nil || f.Err.Error() != want {
 		t.Errorf("error %v, want %s", f.Err, want)

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
@@ -64,30 +65,14 @@ func randomGraph(layers, tiles int) string {
 // simulated is a run of a graph on some cores and a GPU.
 func simulated(t *testing.T, graph string, cores, steps int) Run {
 	t.Helper()
-	g, err := dag.ReadJSON(strings.NewReader(graph), "graph.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse(fmt.Appendf(nil, unlike, cores), "machine.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ReadJSON(strings.NewReader(graph), "graph.json"))(t)
+	p := must.Get(platform.Parse(fmt.Appendf(nil, unlike, cores), "machine.toml"))(t)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	d, err := plan.Decide(prog, p, schedule.Unbound, schedule.Choice{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plan.Simulate(t.Context(), d, 0, steps, simulate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(plan.Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
+	s := must.Get(plan.Simulate(t.Context(), d, 0, steps, simulate.Options{}))(t)
 	problem := d.Problem(0, s.Steps, false)
 	r := Run{Name: "random", Provenance: []Fact{{"seed", "7"}}, Shown: &plots.Run{Problem: problem, Schedule: s}, Waits: []*plan.Waits{plan.WaitsOf(problem, s)}, Kernels: plan.Kernels(problem, s, s)}
-	if r.Energy, err = energy.FromSchedule(s, problem); err != nil {
-		t.Fatal(err)
-	}
-	if r.Shown.Power, err = energy.Traces(s, problem); err != nil {
-		t.Fatal(err)
-	}
+	r.Energy = must.Get(energy.FromSchedule(s, problem))(t)
+	r.Shown.Power = must.Get(energy.Traces(s, problem))(t)
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/schedule/explain"
 )
 
@@ -43,9 +44,7 @@ type decodedItems struct {
 func write(t *testing.T, title string, runs ...Run) string {
 	t.Helper()
 	var page strings.Builder
-	if err := Write(&page, title, runs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&page, title, runs))
 	return page.String()
 }
 
@@ -55,42 +54,22 @@ func decode(t *testing.T, page string) *decoded {
 	if text == nil {
 		t.Fatal("the page holds no data")
 	}
-	packed, err := base64.StdEncoding.DecodeString(text[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := io.ReadAll(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(base64.StdEncoding.DecodeString(text[1]))(t)
+	stream := must.Get(zlib.NewReader(bytes.NewReader(packed)))(t)
+	all := must.Get(io.ReadAll(stream))(t)
 	in := bytes.NewReader(all)
-	length, err := binary.ReadUvarint(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	length := must.Get(binary.ReadUvarint(in))(t)
 	object := make([]byte, length)
-	if _, err := io.ReadFull(in, object); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(in, object))(t)
 	d := new(decoded)
-	if err := json.Unmarshal(object, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(object, d))
 	for _, head := range d.Columns {
 		list := make([]int64, head.Length)
 		if head.Kind == "f" {
-			if _, err := in.Seek(int64(4*head.Length), io.SeekCurrent); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(in.Seek(int64(4*head.Length), io.SeekCurrent))(t)
 		} else {
 			for i := range list {
-				if list[i], err = binary.ReadVarint(in); err != nil {
-					t.Fatal(err)
-				}
+				list[i] = must.Get(binary.ReadVarint(in))(t)
 				if head.Kind == "d" && i > 0 {
 					list[i] += list[i-1]
 				}
@@ -275,9 +254,7 @@ func TestColumns(t *testing.T) {
 	e.floats([]float64{1.5, -2})
 	e.deltas(len(want), at)
 	var text strings.Builder
-	if err := e.write(&text, map[string]any{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.write(&text, map[string]any{}))
 	d := decode(t, `id="data">`+text.String()+"</script>")
 	for _, k := range []int{0, 2} {
 		if fmt.Sprint(d.values[k]) != fmt.Sprint(want) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 var errFault = errors.New("the disk is broken")
@@ -37,19 +39,13 @@ func text(s string) func(io.Writer) error {
 
 func mustRead(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return string(data)
 }
 
 func names(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -64,9 +60,7 @@ func TestWriteIsWhole(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
 		for n := 1; ; n++ {
 			t.Chdir(t.TempDir())
-			if err := Write("file", text("old")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Write("file", text("old")))
 			count := failAt(t, n, cutOff)
 			err := Write("file", text("new, and longer"))
 			Fault = nil
@@ -114,17 +108,11 @@ func TestFillFails(t *testing.T) {
 func TestWriteFollows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for link, to := range map[string]string{"a": "sub/target", "b": "a", "null": os.DevNull, "round": "round"} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, link))
 	}
-	if err := os.Mkdir("sub", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("sub", 0o777))
 	for _, content := range []string{"first", "second"} { // of a link that leads nowhere, and to a file
-		if err := errors.Join(CheckWritable("b"), Write("b", text(content))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(CheckWritable("b"), Write("b", text(content))))
 		if got := mustRead(t, "sub/target"); got != content {
 			t.Errorf("the target holds %q, want %q", got, content)
 		}
@@ -147,9 +135,7 @@ func TestWriteFollows(t *testing.T) {
 
 func TestNotWritable(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := errors.Join(os.Mkdir("dir", 0o777), os.WriteFile("dir/inside", nil, 0o666), os.WriteFile("flat", nil, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir("dir", 0o777), os.WriteFile("dir/inside", nil, 0o666), os.WriteFile("flat", nil, 0o666)))
 	for _, path := range []string{"dir", "missing/file", "flat/file", strings.Repeat("x", 300)} {
 		if CheckWritable(path) == nil || Write(path, text("new")) == nil {
 			t.Errorf("%s was written", path)
@@ -172,10 +158,7 @@ func TestMakeDir(t *testing.T) {
 		t.Errorf("left are %s", left)
 	}
 	for _, path := range []string{"a/./b/", "a/../c", "d/."} {
-		d, err := MakeDir(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(MakeDir(path))(t)
 		d.Close()
 	}
 	if left := names(t, "."); left != "a c d" {
@@ -187,21 +170,12 @@ func TestMakeDir(t *testing.T) {
 func TestNamesStayInside(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim")
-	if err := os.WriteFile(victim, []byte("mine"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(victim, []byte("mine"), 0o666))
 	path := t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(path, "link")); err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(outside, filepath.Join(path, "link")))
+	d := must.Get(OpenDir(path))(t)
 	defer d.Close()
-	if err := d.Create("own", text("own")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Create("own", text("own")))
 	for _, name := range []string{"link/victim", victim, "../" + filepath.Base(outside) + "/victim"} {
 		for what, err := range map[string]error{
 			"removed": d.Remove(name), "replaced": d.Replace(name, text("")), "emptied": d.Create(name, text("")),
@@ -222,19 +196,13 @@ func TestNamesStayInside(t *testing.T) {
 
 // TestAppend writes 5 bytes, and 4 more in place of the last 2: 3 + 4 = 7.
 func TestAppend(t *testing.T) {
-	d, err := OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenDir(t.TempDir()))(t)
 	defer d.Close()
 	for _, c := range []struct {
 		keep     int64
 		add, all string
 	}{{0, "abcde", "abcde"}, {3, "WXYZ", "abcWXYZ"}, {7, "", "abcWXYZ"}, {0, "1", "1"}} {
-		f, err := d.Append("rows", c.keep)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(d.Append("rows", c.keep))(t)
 		if _, err := io.WriteString(f, c.add); err != nil || f.Sync() != nil || f.Len() != int64(len(c.all)) {
 			t.Errorf("%v: the length is %d (%v), want %d", c, f.Len(), err, len(c.all))
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestOpenRegular: a pipe, a device and a link to one are refused at once wherever a file is opened, by path or
@@ -15,13 +17,8 @@ import (
 // which waits for one hangs the test.
 func TestOpenRegular(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := errors.Join(syscall.Mkfifo("pipe", 0o600), os.Symlink("pipe", "link"), os.WriteFile("file", []byte("abc"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Mkfifo("pipe", 0o600), os.Symlink("pipe", "link"), os.WriteFile("file", []byte("abc"), 0o600)))
+	d := must.Get(OpenDir("."))(t)
 	defer d.Close()
 	ways := map[string]func(name string) error{
 		"Open":     func(name string) error { f, err := Open(name); return closed(f, err) },
@@ -66,9 +63,7 @@ func TestOpenRegular(t *testing.T) {
 // TestOpenRegularAfter: what becomes a pipe between the look and the opening is found too.
 func TestOpenRegularAfter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	before := func(string) (os.FileInfo, error) { return nil, os.ErrNotExist } // it was not there
 	if err := closed(openRegular(path, path, os.O_RDONLY, before, os.OpenFile)); !errors.As(err, new(irregularError)) {
 		t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // grid is a file with every kind of table.
@@ -42,11 +44,7 @@ y = "step_s"
 
 func parse(t *testing.T, src string, small bool) *File {
 	t.Helper()
-	f, err := Parse([]byte(src), "f", small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(Parse([]byte(src), "f", small))(t)
 }
 
 // names lists the axes of a file.
@@ -98,9 +96,7 @@ func TestParseSmall(t *testing.T) {
 
 func TestSetData(t *testing.T) {
 	f := parse(t, grid, false)
-	if err := f.SetData("a", "mnist/"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.SetData("a", "mnist/"))
 	if got := f.Cells()[0].Setting("data"); got != "mnist/" {
 		t.Errorf("data %q, want mnist/", got)
 	}
@@ -162,10 +158,7 @@ func TestErrors(t *testing.T) {
 // cores for each contestant, six times, from which on there are intervals of 95 %.
 func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
-		src, err := Preset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(Preset(name))(t)
 		whole, small := parse(t, string(src), false), parse(t, string(src), true)
 		if whole.Name != name || whole.Sentence == "" || len(small.Cells()) > len(whole.Cells()) {
 			t.Errorf("%s: named %s, %q, %d cells, %d of them small", name, whole.Name, whole.Sentence, len(whole.Cells()), len(small.Cells()))
@@ -192,10 +185,7 @@ func (f *File) contestants() []Value {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(grid))
 	for _, name := range Presets() {
-		src, err := Preset(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		src := must.Get(Preset(name))(f)
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // tinyTable has two batch sizes of two networks, of which each ran twice with two seeds but for one
@@ -36,9 +38,7 @@ func tinyTable(t *testing.T) *Table {
 // greatest, which holds the median with 1 − 2/16 = 87.5 %; of three with 75 %.
 func TestMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := tinyTable(t).WriteMarkdown(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tinyTable(t).WriteMarkdown(&b))
 	for _, want := range []string{
 		"# tiny\n\nMade up.\n\n| model | batch | runs | step time | predicted step time | images/s | energy/image |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
 		"| lenet5 | 1 | 4 | 1.15 ms [1, 1.3] | 575 us [500, 650] | 871 [769, 1,000] | 11.5 mJ [10, 13] |\n",
@@ -58,9 +58,7 @@ func TestCSV(t *testing.T) {
 	table.Rows[0].MemorySource = "planned"
 	table.Rows[0].Set(PeakMemory, math.Inf(1))
 	var b bytes.Buffer
-	if err := table.WriteCSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.WriteCSV(&b))
 	want := "seed,model,batch,repeat,step_s,predicted_step_s,run_s,images_per_s,joules,joules_per_epoch,joules_per_image,joules_above_idle,joules_error,training_loss,test_accuracy_percent,cpu_percent,gpu_percent,peak_bytes,other_cores,gap_percent,joules_source,memory_source,status,reason,run\n" +
 		"3,mlp,1,1,0.002,0.001,,500,,,0.02,,,,,,,,,,modelled,planned,ok,,\"batch=1,model=mlp,seed=3\"\n" +
 		"3,mlp,2,1,,,,,,,,,,,,,,,,,,,failed,\"he said \"\"no\"\", then\",\"batch=2,model=mlp,seed=3\"\n"

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestCSV: OWASP's advice on CSV injection is an apostrophe before a cell that begins with =, +, -, @, a tab or the end of a
@@ -16,9 +18,7 @@ func TestCSV(t *testing.T) {
 		"-": "'-", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",
 	} {
 		var out strings.Builder
-		if err := WriteCSV(&out, [][]string{{"name", "next"}, {cell, "x"}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteCSV(&out, [][]string{{"name", "next"}, {cell, "x"}}))
 		lines, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 		if err != nil || !slices.Equal(lines[0], []string{"name", "next"}) || !slices.Equal(lines[1], []string{want, "x"}) {
 			t.Errorf("%q is read as %q, %v; want %q", cell, lines, err, want)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -32,10 +33,7 @@ func gapProblem(t *testing.T) *schedule.Problem {
 	task("b", map[dag.BufferID]dag.Mode{y: dag.Write}, y)
 	task("c", map[dag.BufferID]dag.Mode{x: dag.Read, y: dag.Read, z: dag.Write}, x, y, z)
 	task("d", map[dag.BufferID]dag.Mode{w: dag.ReadWrite}, w)
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return &schedule.Problem{Graph: g, Steps: 2, Platform: &platform.Platform{
 		Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm"}},
 		Devices:  []platform.Device{{Name: "cpu", Count: 2, Memory: 0}, {Name: "gpu", Count: 1, Memory: 1}},

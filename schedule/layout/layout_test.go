@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -32,11 +33,7 @@ func chainGraph(t testing.TB, sizes ...int) *dag.Graph {
 		last = next
 	}
 	b.Task(dag.Task{Name: "update", Accesses: []dag.Access{access(last, dag.Read), access(w, dag.ReadWrite)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // TestLayoutChain: of a chain of activations only two neighbours are live at once,
@@ -49,10 +46,7 @@ func chainGraph(t testing.TB, sizes ...int) *dag.Graph {
 func TestLayoutChain(t *testing.T) {
 	g := chainGraph(t, 64, 128, 192, 128)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}}
-	ls, err := Program(prog, []int64{70})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ls := must.Get(Program(prog, []int64{70}))(t)
 	l := ls[0]
 	want := map[string]int64{"w": 0, "data": 0, "x0": 0, "x1": 192, "x2": 0, "x3": 192}
 	for i, b := range g.Buffers {
@@ -83,14 +77,8 @@ func TestLayoutNextStep(t *testing.T) {
 	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read), access(z, dag.Write)}})
 	b.Task(dag.Task{Name: "c", Accesses: []dag.Access{access(z, dag.Read), access(y, dag.Write)}})
 	b.Task(dag.Task{Name: "d", Accesses: []dag.Access{access(y, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ls, err := Program(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	ls := must.Get(Program(&dag.Program{Graphs: []*dag.Graph{g}}, nil))(t)
 	l := ls[0]
 	if l.Offset[x] != l.Offset[y] || l.SavedBytes != 64 {
 		t.Errorf("x at %d, y at %d, saved %d; they can share", l.Offset[x], l.Offset[y], l.SavedBytes)
@@ -132,11 +120,7 @@ func randomLoop(t *testing.T, r *rand.Rand) *dag.Graph {
 		task.Accesses = append(task.Accesses, access(x, dag.Write))
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // layOutByPlan lays a graph out with what the order of a plan allows to share; nil: no plan.
@@ -168,10 +152,7 @@ func TestLayoutRandom(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := randomLoop(t, r)
 		for _, order := range [][][]dag.TaskID{nil, randomOrder(r, g)} {
-			l, err := layOutByPlan(g, order)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(layOutByPlan(g, order))(t)
 			if err := l.Check(g); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -199,14 +180,8 @@ func TestLayoutShared(t *testing.T) {
 	data := b.Buffer(dag.Buffer{Name: "test", Shape: []int{5}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
 	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{100}, Type: dag.Uint8, Role: dag.Parameter, Home: "host"})
 	b.Task(dag.Task{Name: "e", Accesses: []dag.Access{access(data, dag.Read), access(w, dag.Read)}})
-	eval, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ls, err := Program(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	eval := must.Get(b.Build())(t)
+	ls := must.Get(Program(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil))(t)
 	// Data: "data" before "test", 64 bytes each.
 	if ls[0].Offset[1] != 0 || ls[1].Offset[data] != 64 || ls[1].Offset[w] != ls[0].Offset[0] {
 		t.Errorf("data %d, test %d, w %d and %d", ls[0].Offset[1], ls[1].Offset[data], ls[0].Offset[0], ls[1].Offset[w])

@@ -8,21 +8,16 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // placedLives are the lifetimes of the storages of a graph that lie in the step arena, and where they lie.
 func placedLives(t *testing.T, g *dag.Graph, order [][]dag.TaskID) (*lifetimes, []extent) {
 	t.Helper()
-	l, err := layOutByPlan(g, order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(layOutByPlan(g, order))(t)
 	in := inOneMemory(g)
 	in.Order = order
-	o, err := ordersOf([]*Graph{in})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(ordersOf([]*Graph{in}))(t)
 	var ids []dag.BufferID
 	var extents []extent
 	for i := range g.Buffers {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -23,9 +24,7 @@ func twoGPUs(t *testing.T) *platform.Platform {
 		p.Links = append(p.Links, platform.Link{Name: []string{"la", "lb", "ab"}[i], BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess})
 		p.Routes = append(p.Routes, platform.Route{From: pair[0], To: pair[1], Links: []platform.LinkID{platform.LinkID(i)}})
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -52,24 +51,15 @@ func TestPlaceEvictsTwice(t *testing.T) {
 			plan.Order[1+i] = append(plan.Order[1+i], b.Task(task))
 		}
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := twoGPUs(t)
 	prog := &dag.Program{Name: "rows", Graphs: []*dag.Graph{g}}
-	free, err := placeAll(prog, p, []*Input{plan}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Get(placeAll(prog, p, []*Input{plan}, nil))(t)
 	plan.Spill = &SpillPlan{Memories: []SpillLimit{{"ha", 192}, {"hb", 192}}}
 	for id := range dag.TaskID(free.Graphs[0].NumTasks()) {
 		plan.Spill.Order = append(plan.Spill.Order, free.Graphs[0].Name(id))
 	}
-	placed, err := placeAll(prog, p, []*Input{plan}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeAll(prog, p, []*Input{plan}, nil))(t)
 	recorded := &Input{Order: plan.Order, Written: placed.Written(0)}
 	var evicted []string
 	for _, engine := range recorded.Transfers {
@@ -127,15 +117,9 @@ func TestGraphRefusesNames(t *testing.T) {
 	y := b.Buffer(dag.Buffer{Name: "x@hbm", Shape: []int{7}, Type: dag.Uint8})
 	b.Task(dag.Task{Name: "w", Costs: ns, Accesses: []dag.Access{access(x, dag.Write), access(y, dag.Write)}})
 	b.Task(dag.Task{Name: "r", Costs: ns, Accesses: []dag.Access{access(x, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := hostAndGPU(t, 0)
-	placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, nil))(t)
 	if _, err := placed.Graphs[0].Graph(); err == nil || !strings.Contains(err.Error(), `"x@hbm" is declared twice`) {
 		t.Errorf("the graph is written out: %v", err)
 	}
@@ -162,10 +146,7 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 		plan.Order[w] = append(plan.Order[w], b.Task(task))
 		last = y
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	prog := &dag.Program{Graphs: []*dag.Graph{g}}
 	for gpuBytes, fits := range map[int64]bool{0: true, 192: true, 191: false} {
 		placed, err := placeAll(prog, hostAndGPU(t, gpuBytes), []*Input{plan}, nil)

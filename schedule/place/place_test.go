@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -261,9 +262,7 @@ func mustMeanTheSame(t *testing.T, placed *Program, rng *rand.Rand, steps int) {
 		}
 	})
 	r.moves(pg.Enter)
-	if err := r.anyOrder(rng, steps); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.anyOrder(rng, steps))
 	r.moves(pg.Leave)
 	for i, digest := range want {
 		if r.got[i] != digest {
@@ -319,19 +318,14 @@ func TestPartsMeanTheSame(t *testing.T) {
 		for l := range p.Links {
 			p.Links[l].Latency = 0
 		}
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers))}
 		for w := range plan.Order {
 			for _, task := range placed.Graphs[0].Order[w] {
 				plan.Order[w] = append(plan.Order[w], placed.Graphs[0].TaskOf(task))
 			}
 		}
-		placed, err := placeAll(placed.Origin, &p, []*Input{plan}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placed = must.Get(placeAll(placed.Origin, &p, []*Input{plan}, nil))(t)
 		for _, m := range placed.Graphs[0].Moves() {
 			if m != nil && m.Parts > 0 {
 				parts++
@@ -362,9 +356,7 @@ func squeezed(t *testing.T, free *Program, rng *rand.Rand) (*platform.Platform, 
 			p.Memories[m].CapacityBytes = layout.Align(free.Layouts()[0][m].TotalBytes() * int64(4+rng.IntN(5)) / 9)
 		}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Copies: free.Graphs[0].plan.Copies}}
 	for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
 		for _, task := range list {

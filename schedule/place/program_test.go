@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -18,9 +19,7 @@ func hostAndGPU(t testing.TB, gpuBytes int64) *platform.Platform {
 		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -40,11 +39,7 @@ func trainingGraph(t *testing.T, name string, train bool) *dag.Graph {
 		b.Task(dag.Task{Name: "other", Costs: ns, Accesses: []dag.Access{access(x, dag.Read), access(v, dag.Read)}})
 		b.Task(dag.Task{Name: "update", Costs: ns, Accesses: []dag.Access{access(y, dag.Read), access(w, dag.ReadWrite)}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 func placeProgram(t *testing.T, p *platform.Platform, orders ...[][]dag.TaskID) (*Program, error) {
@@ -62,10 +57,7 @@ func placeProgram(t *testing.T, p *platform.Platform, orders ...[][]dag.TaskID) 
 // evaluation nothing goes home. v and w lie at the same place in the gpu in both graphs,
 // though the evaluation has no use for v.
 func TestPlaceProgram(t *testing.T) {
-	placed, err := placeProgram(t, hostAndGPU(t, 0), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0}, nil, {1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeProgram(t, hostAndGPU(t, 0), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0}, nil, {1}}))(t)
 	names := func(moves []*Move) string {
 		var list []string
 		for _, m := range moves {
@@ -105,10 +97,7 @@ func TestPlaceOnHost(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 B`) {
 		t.Errorf("scratch of 20 bytes in a memory of one: %v", err)
 	}
-	placed, err := placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}}))(t)
 	for i, pg := range placed.Graphs {
 		if graphOf(t, pg) != placed.Origin.Graphs[i] || len(pg.Order) != len(placed.Lanes) || len(pg.Order[0]) != 2 {
 			t.Errorf("graph %d is another, or its lists are %v", i, pg.Order)
@@ -125,10 +114,7 @@ func TestPlaceRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "too many") {
 		t.Errorf("767 bytes: %v", err)
 	}
-	placed, err := placeProgram(t, hostAndGPU(t, 768), orders...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeProgram(t, hostAndGPU(t, 768), orders...))(t)
 	for i := range placed.Graphs {
 		if n := placed.Layouts()[i][1].TotalBytes(); n > 768 {
 			t.Errorf("graph %d takes %d bytes of the gpu", i, n)
@@ -155,15 +141,9 @@ func TestPlaceRows(t *testing.T) {
 			{Region: dag.Region{Buffer: flat, Box: dag.Box{rows, {Lo: 0, Hi: 10}}}, Mode: dag.Write}}})
 	}
 	b.Task(dag.Task{Name: "use", Costs: ns, Accesses: []dag.Access{access(y, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := hostAndGPU(t, 0)
-	placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0, 1, 3}, nil, {2}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0, 1, 3}, nil, {2}}}}, nil))(t)
 	pg := placed.Graphs[0]
 	// 3 rows of 11 and of 10 floats: 132 and 120 bytes, rounded up to lines.
 	if bytes := placed.Layouts()[0][1].ArenaBytes[layout.StepArena]; bytes != 192+128 {
@@ -196,16 +176,11 @@ func TestPlaceConstants(t *testing.T) {
 		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{100}, Type: dag.Uint8, Role: dag.Input, Home: dag.HostHome})
 		b.Task(dag.Task{Name: "read " + name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(id, dag.Read)}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	for _, oneWay := range []bool{false, true} {
 		p := hostAndGPU(t, 128)
 		p.Routes[0].OneWay, p.Devices[1].Unreachable = oneWay, oneWay
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Complete())
 		placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{nil, nil, {0, 1}}}}, nil)
 		if oneWay {
 			if err == nil || !strings.Contains(err.Error(), `no route from memory "hbm" to "ram"`) {
@@ -235,10 +210,7 @@ func TestPlaceConstants(t *testing.T) {
 // 832 something has to leave, though either graph fits.
 func TestPlaceFitsGraphsTogether(t *testing.T) {
 	for _, capacity := range []int64{832, 895, 896} {
-		placed, err := placeProgram(t, hostAndGPU(t, capacity), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0, 1}, nil, nil})
-		if err != nil {
-			t.Fatal(err)
-		}
+		placed := must.Get(placeProgram(t, hostAndGPU(t, capacity), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0, 1}, nil, nil}))(t)
 		var whole layout.Layout
 		for i := range placed.Graphs {
 			for a, bytes := range placed.Layouts()[i][1].ArenaBytes {

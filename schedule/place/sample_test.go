@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -40,9 +41,7 @@ func randomMemories(t *testing.T, r *rand.Rand) *platform.Platform {
 			join(i-1, i)
 		}
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -117,11 +116,7 @@ func randomBody(t *testing.T, r *rand.Rand, p *platform.Platform, name string) *
 		task.Costs = []dag.Cost{{Key: dag.AnyDevice, Ns: int64(r.IntN(20))}}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(b.Build())(t)
 }
 
 // randomPlan puts every task on any worker, in any order that the graph allows.
@@ -223,19 +218,11 @@ func randomCopies(t *testing.T, seed uint64, g *dag.Graph, p *platform.Platform,
 			}
 		}
 	}
-	with, err := g.WithCopies(most)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return with
+	return must.Get(g.WithCopies(most))(t)
 }
 
 // graphOf is a placed graph written out.
 func graphOf(t *testing.T, pg *Graph) *dag.Graph {
 	t.Helper()
-	g, err := pg.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(pg.Graph())(t)
 }

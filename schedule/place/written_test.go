@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -46,14 +47,9 @@ func TestPlanTransfers(t *testing.T) {
 	swapped := 0
 	for seed := range uint64(60) {
 		r := recordPlan(t, seed)
-		file, err := json.Marshal(r.plan.Written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(json.Marshal(r.plan.Written))(t)
 		got := &Input{Order: r.plan.Order}
-		if err := json.Unmarshal(file, &got.Written); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(file, &got.Written))
 		if !reflect.DeepEqual(got.Transfers, r.plan.Transfers) || !reflect.DeepEqual(got.Places, r.plan.Places) {
 			t.Fatalf("seed %d: read %v, wrote %v", seed, got.Transfers, r.plan.Transfers)
 		}
@@ -274,10 +270,7 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	p := hostAndGPU(t, 0)
 	train, evaluate := trainingGraph(t, "train", true), trainingGraph(t, "evaluate", false)
 	plan := &Input{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3}}}
-	alone, err := placeAll(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Input{plan}, [][]int64{{10, 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must.Get(placeAll(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Input{plan}, [][]int64{{10, 20}}))(t)
 	recorded := &Input{Order: plan.Order, Written: alone.Written(0)}
 	// In the gpu v would come before w; the plan has it the other way round.
 	for i := range recorded.Places {
@@ -288,11 +281,8 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 			pl.Offset = 320
 		}
 	}
-	all, err := placeAll(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
-		[]*Input{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, [][]int64{{10, 20}, {30, 70}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(placeAll(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
+		[]*Input{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, [][]int64{{10, 20}, {30, 70}}))(t)
 	if got := all.Written(0); !reflect.DeepEqual(got, recorded.Written) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
@@ -310,10 +300,7 @@ func TestPlanCopiesRefused(t *testing.T) {
 	b.View("flat", x, 2, 2)
 	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(x, dag.Write)}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 1}}})
 	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read)}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 1}}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	away := p.Workers[0].Device
 	here, elsewhere := p.Memories[p.Devices[away].Memory].Name, p.Memories[1-p.Devices[away].Memory].Name
 	for _, c := range []struct {

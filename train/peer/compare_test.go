@@ -3,6 +3,8 @@ package peer
 import (
 	"math"
 	"testing"
+
+	"dahl/must"
 )
 
 func TestLossError(t *testing.T) {
@@ -39,15 +41,9 @@ func TestSameLosses(t *testing.T) {
 func TestLossBounds(t *testing.T) {
 	w, _ := smallWork(t)
 	order := orderOf(w, w.Data.Train.Len(), 0)
-	first, err := oursOf(t.Context(), w, order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(oursOf(t.Context(), w, order))(t)
 	first.losses[1] *= 1.01
-	got, err := LossBounds(t.Context(), w, order, first.losses)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(LossBounds(t.Context(), w, order, first.losses))(t)
 	for i, bound := range got {
 		want := 1e-3
 		if i >= 1 {

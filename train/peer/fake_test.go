@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // The test program is the interpreter, too: with this variable it speaks the protocol of worker.py.
@@ -25,10 +27,7 @@ type fake struct {
 // set makes the processes that a test starts workers of the tests.
 func (f fake) set(t *testing.T) {
 	t.Helper()
-	said, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(json.Marshal(f))(t)
 	t.Setenv(fakeVariable, string(said))
 }
 
@@ -142,13 +141,9 @@ func powercap(t *testing.T) (root, counter string) {
 	t.Helper()
 	root = t.TempDir()
 	dir := filepath.Join(root, "intel-rapl:0")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o755))
 	for name, text := range map[string]string{"name": "package-0\n", "max_energy_range_uj": "262143328850\n", "energy_uj": "17\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return root, filepath.Join(dir, "energy_uj")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
 )
@@ -33,10 +34,7 @@ func TestPrograms(t *testing.T) {
 
 // Variables that hold kernels back to another processor are not passed on; others are.
 func TestEnvironment(t *testing.T) {
-	p, err := ProgramByName("pytorch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(ProgramByName("pytorch"))(t)
 	env := p.environment([]string{"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_L2_SIZE=1", "HOME=/home/x", "OMP_NUM_THREADS=64"}, p.onCPU[1], platform.CPU, 3)
 	for _, want := range []string{"HOME=/home/x", "OMP_NUM_THREADS=3", "OPENBLAS_NUM_THREADS=1"} {
 		if !slices.Contains(env, want) {
@@ -53,10 +51,7 @@ func TestEnvironment(t *testing.T) {
 // Every kind of layer has a twin in every program, but for dropout, which no two programs draw alike.
 func TestLayersHaveTwins(t *testing.T) {
 	for _, worker := range []string{"torch_worker", "jax_worker"} {
-		src, err := fs.ReadFile(programs, "workers/"+worker+".py")
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(fs.ReadFile(programs, "workers/"+worker+".py"))(t)
 		for _, l := range nn.Layers() {
 			if l.Kind == dropout {
 				continue

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/train"
 )
@@ -20,15 +21,9 @@ import (
 // losses by dahl.
 func smallWork(t *testing.T) (*train.Workload, []float64) {
 	t.Helper()
-	m, err := nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.Flatten{}, nn.Dense{Outputs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
 	w := workload(t, m, "digits", 13, train.Options{Batch: 5, Epochs: 2, Seed: 7, Shuffle: true})
-	run, err := w.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(w.Train(t.Context()))(t)
 	var losses []float64
 	for _, s := range run.Steps[:3] {
 		losses = append(losses, s.Loss)
@@ -39,14 +34,8 @@ func smallWork(t *testing.T) (*train.Workload, []float64) {
 // jobOf is a training by the worker of the tests.
 func jobOf(t *testing.T, w *train.Workload) Job {
 	t.Helper()
-	program, err := ProgramByName("pytorch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(ProgramByName("pytorch"))(t)
+	self := must.Get(os.Executable())(t)
 	return Job{Workload: w, Program: program, Python: self, Setting: Label(program.onCPU[0], Contiguous),
 		Meters: func() Meters { return energy.Record(nil) }}
 }
@@ -75,20 +64,14 @@ func TestRunCountsItsWindow(t *testing.T) {
 	j := jobOf(t, w)
 	windows := 0
 	j.Idle, j.Meters = time.Millisecond, func() Meters {
-		rapl, err := energy.OpenRAPL(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rapl := must.Get(energy.OpenRAPL(root))(t)
 		var m Meters = energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 		if windows++; windows == 2 { // after the one that asks whether there are meters
 			m = idle{m, counter, t}
 		}
 		return m
 	}
-	r, err := run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(run(t.Context(), j))(t)
 	if joules, off := r.Energy.Joules(); math.Abs(joules-8) > 1e-9 || off <= 0 || r.Energy.Unavailable != "" {
 		t.Errorf("%v ± %v J, %q; want 8 J", joules, off, r.Energy.Unavailable)
 	}
@@ -113,10 +96,7 @@ func TestRunCountsItsWindow(t *testing.T) {
 func TestRunWithoutMeters(t *testing.T) {
 	w, losses := smallWork(t)
 	fake{Losses: losses}.set(t)
-	r, err := run(t.Context(), jobOf(t, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(run(t.Context(), jobOf(t, w)))(t)
 	if r.Energy.Readings != nil || r.Energy.Unavailable == "" || r.Seconds != 1 {
 		t.Errorf("%+v, %v s", r.Energy, r.Seconds)
 	}
@@ -129,16 +109,10 @@ func TestRunWithStuckMeter(t *testing.T) {
 	fake{Losses: losses}.set(t)
 	j := jobOf(t, w)
 	j.Meters = func() Meters {
-		rapl, err := energy.OpenRAPL(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rapl := must.Get(energy.OpenRAPL(root))(t)
 		return energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 	}
-	r, err := run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(run(t.Context(), j))(t)
 	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != energy.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
 		t.Errorf("%+v", e)
 	}
@@ -199,10 +173,7 @@ func TestRunSearches(t *testing.T) {
 	fake{Losses: losses}.set(t)
 	j := jobOf(t, w)
 	j.Setting = Best
-	r, err := run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(run(t.Context(), j))(t)
 	if r.Setting != "tuned" || r.Format != ChannelsLast || len(r.Searched) != 2*len(j.Program.Settings("cpu", r.Threads)) {
 		t.Errorf("%s, %s of %+v", r.Setting, r.Format, r.Searched)
 	}
@@ -215,18 +186,10 @@ func TestRunSearches(t *testing.T) {
 // What is written for a worker are the weights, and the images in the order of each epoch.
 func TestExport(t *testing.T) {
 	w, _ := smallWork(t)
-	twin, err := Describe(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := twin.Export(t.TempDir(), []nn.Array{nn.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0); err != nil {
-		t.Fatal(err)
-	}
+	twin := must.Get(Describe(w))(t)
+	must.Do(t, twin.Export(t.TempDir(), []nn.Array{nn.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
 	read := func(path string) map[string]nn.Array {
-		all, err := nn.ReadNPZ(path, func(*nn.Array) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(nn.ReadNPZ(path, func(*nn.Array) error { return nil }))(t)
 		byName := map[string]nn.Array{}
 		for _, a := range all {
 			byName[a.Name] = a

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/nn"
 	"dahl/train"
 )
@@ -25,19 +26,9 @@ func pythonForTests() string {
 // workload is a small training on this machine, on its processors alone.
 func workload(t *testing.T, m *nn.Model, data string, limit int, o train.Options) *train.Workload {
 	t.Helper()
-	d, err := train.OpenData(data, limit, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := execute.Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := train.New(m, d, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	d := must.Get(train.OpenData(data, limit, 0))(t)
+	p := must.Get(execute.Detect())(t)
+	return must.Get(train.New(m, d, p, o))(t)
 }
 
 // everyKind has a layer of every kind but dropout: windows that differ between rows and columns, pads that differ from side to
@@ -127,15 +118,9 @@ var trainings = map[string]string{
 // schedule has to be the same.
 func TestEveryKindOfLayer(t *testing.T) {
 	for name, training := range trainings {
-		m, err := nn.ParseModel(fmt.Appendf(nil, everyKind, training), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(nn.ParseModel(fmt.Appendf(nil, everyKind, training), name))(t)
 		w := workload(t, m, "synthetic:2x11x13:29:5", 0, train.Options{Batch: 3, Epochs: 1, Type: dag.Float64, Seed: 3})
-		ours, err := w.Train(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := must.Get(w.Train(t.Context()))(t)
 		for _, program := range []string{"pytorch", "jax"} {
 			formats := Formats(m)
 			if name != "nesterov" {
@@ -143,10 +128,7 @@ func TestEveryKindOfLayer(t *testing.T) {
 			}
 			for _, format := range formats {
 				t.Run(strings.Join([]string{name, program, format}, " "), func(t *testing.T) {
-					p, err := ProgramByName(program)
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(ProgramByName(program))(t)
 					r, err := run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: "default: " + format})
 					var missing *MissingError
 					if errors.As(err, &missing) {
@@ -169,15 +151,9 @@ func TestEveryKindOfLayer(t *testing.T) {
 // Every program that is installed trains to dahl's losses, in the shuffled order, with a short last
 // batch, and to its test accuracy.
 func TestProgramsTrainAsDahl(t *testing.T) {
-	m, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.ModelByName("digits-cnn"))(t)
 	w := workload(t, m, "digits", 211, train.Options{Batch: 17, Epochs: 2, Seed: 3, Shuffle: true})
-	ours, err := w.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := must.Get(w.Train(t.Context()))(t)
 	for _, p := range Programs() {
 		t.Run(p.Name, func(t *testing.T) {
 			r, err := run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: p.onCPU[0].Name + ": " + ChannelsLast})

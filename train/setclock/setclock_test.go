@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/rundir/durable"
 )
@@ -110,9 +111,7 @@ func newFake(t *testing.T) (*System, *fakeBoards) {
 	t.Helper()
 	s := fake(t.TempDir())
 	for _, cpu := range execute.CPUsOf(machine(), 0) {
-		if err := os.MkdirAll(s.cpufreq(cpu, ""), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(s.cpufreq(cpu, ""), 0o777))
 		for name, text := range cpuFiles {
 			put(t, s, cpu, name, text)
 		}
@@ -122,9 +121,7 @@ func newFake(t *testing.T) (*System, *fakeBoards) {
 
 func put(t *testing.T, s *System, cpu int, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(s.cpufreq(cpu, name), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(s.cpufreq(cpu, name), []byte(text), 0o666))
 }
 
 // wantLimits compares the limits of all CPUs, and that nothing else has changed.
@@ -146,22 +143,12 @@ func (s *System) hasState() bool {
 	return err == nil
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // A processor and a GPU are set, then the processor alone to another clock, and given back. What
 // lies in the file meanwhile is what was before the first setting.
 func TestSetAndRestore(t *testing.T) {
 	s, gpu := newFake(t)
 	p := machine()
-	h, err := s.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Begin())(t)
 	if err := h.Set(p, []Setting{{0, 1}, {1, 1}, {2, 1}, {0, 1}}); err != nil || gpu.lockedMHz != 900 {
 		t.Errorf("the GPU is locked to %d MHz, want 900 (%v)", gpu.lockedMHz, err)
 	}
@@ -170,7 +157,7 @@ func TestSetAndRestore(t *testing.T) {
 		t.Error(err)
 	}
 	wantLimits(t, s, "own", "2400000", "2400000")
-	if got := string(must(os.ReadFile(filepath.Join(s.State, s.stateFile())))); gpu.lockedMHz != 0 || !strings.Contains(got, `"min_khz":800000,"max_khz":3000000`) || strings.Contains(got, "GPU") {
+	if got := string(must.Get(os.ReadFile(filepath.Join(s.State, s.stateFile())))(t)); gpu.lockedMHz != 0 || !strings.Contains(got, `"min_khz":800000,"max_khz":3000000`) || strings.Contains(got, "GPU") {
 		t.Errorf("the GPU is at %d MHz; saved is %s", gpu.lockedMHz, got)
 	}
 	other := *s
@@ -233,9 +220,7 @@ func TestSharedClock(t *testing.T) {
 	p.Devices[0].Name = "big"
 	p.Devices = append(p.Devices, p.Devices[0])
 	p.Devices[3].Name = "little"
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	first := execute.CPUsOf(p, 0)[0]
 	at := slices.IndexFunc(execute.CPUsOf(p, 3), func(cpu int) bool { return cpu != first })
 	if at < 0 {
@@ -247,11 +232,9 @@ func TestSharedClock(t *testing.T) {
 			continue
 		}
 		os.RemoveAll(s.cpufreq(cpu, ""))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(s.cpufreq(cpu, "")), 0o777), os.Symlink(s.cpufreq(first, ""), s.cpufreq(cpu, ""))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(s.cpufreq(cpu, "")), 0o777), os.Symlink(s.cpufreq(first, ""), s.cpufreq(cpu, ""))))
 	}
-	h := must(s.Begin())
+	h := must.Get(s.Begin())(t)
 	if err := h.Set(p, []Setting{{0, 1}, {3, 1}}); err != nil {
 		t.Error(err)
 	}
@@ -301,16 +284,14 @@ func TestOrderOfWrites(t *testing.T) {
 // A process that is killed, before each operation on its state or once it has set, leaves clocks
 // that the next one gives back. A state of another start of the machine stays and changes nothing.
 func TestKilled(t *testing.T) {
-	self := must(os.Executable())
+	self := must.Get(os.Executable())(t)
 	for n := 1; ; n++ {
 		s, _ := newFake(t)
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), childTree+"="+filepath.Dir(s.CPUs), fmt.Sprintf("%s=%d", childKill, n))
-		out := must(cmd.StdoutPipe())
-		must(cmd.StdinPipe())
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(cmd.StdoutPipe())(t)
+		must.Get(cmd.StdinPipe())(t)
+		must.Do(t, cmd.Start())
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		set := line == "set\n"
 		if set {
@@ -319,9 +300,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("clocks that a process holds were given back: %v", err)
 			}
 			wantLimits(t, s, "held by the child", "1200000", "1200000")
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Process.Kill())
 		}
 		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("the child was to be killed before operation %d: %v", n, err)
@@ -350,15 +329,11 @@ func TestCannotRestore(t *testing.T) {
 	s, gpu := newFake(t)
 	p := machine()
 	p.Devices[0].Clocks[0].FrequencyHz = 3.1e9
-	h := must(s.Begin())
-	if err := h.Set(p, []Setting{{0, 0}, {1, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Begin())(t)
+	must.Do(t, h.Set(p, []Setting{{0, 0}, {1, 1}}))
 	cpus := execute.CPUsOf(p, 0)
 	for _, cpu := range cpus { // a directory cannot be read as a number
-		if err := errors.Join(os.Rename(s.cpufreq(cpu, minFile), s.cpufreq(cpu, "kept")), os.Mkdir(s.cpufreq(cpu, minFile), 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Rename(s.cpufreq(cpu, minFile), s.cpufreq(cpu, "kept")), os.Mkdir(s.cpufreq(cpu, minFile), 0o777)))
 	}
 	gpu.denied = errors.New("no rights")
 	var texts []string
@@ -377,9 +352,7 @@ func TestCannotRestore(t *testing.T) {
 		t.Errorf("a run began at the clocks that another had left: %v", err)
 	}
 	for _, cpu := range cpus {
-		if err := errors.Join(os.Remove(s.cpufreq(cpu, minFile)), os.Rename(s.cpufreq(cpu, "kept"), s.cpufreq(cpu, minFile))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Remove(s.cpufreq(cpu, minFile)), os.Rename(s.cpufreq(cpu, "kept"), s.cpufreq(cpu, minFile))))
 	}
 	gpu.denied = nil
 	if err := s.Recover(); err != nil || gpu.lockedMHz != 0 || s.hasState() {
@@ -391,9 +364,7 @@ func TestCannotRestore(t *testing.T) {
 // A file that says nothing ends what would set clocks, since it may be all that is known of them.
 func TestBrokenState(t *testing.T) {
 	s, _ := newFake(t)
-	if err := errors.Join(os.MkdirAll(s.State, 0o777), os.WriteFile(filepath.Join(s.State, s.stateFile()), []byte("{"), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(s.State, 0o777), os.WriteFile(filepath.Join(s.State, s.stateFile()), []byte("{"), 0o666)))
 	if err := s.Recover(); err == nil || !strings.Contains(err.Error(), "clocks-b1.json, which says what clocks were before a run set them") {
 		t.Errorf("got %v", err)
 	}
@@ -407,13 +378,13 @@ func TestInForce(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, name := range []string{"gpu", "toy"} {
-		p = must(p.WithClock(name, "slow"))
+		p = must.Get(p.WithClock(name, "slow"))(t)
 	}
-	p = must(p.WithClock("cpu", "none"))
+	p = must.Get(p.WithClock("cpu", "none"))(t)
 	if got := InForce(p); !slices.Equal(got, []Setting{{0, 3}, {1, 1}}) || got[0].Name(p) != "cpu=none" || got[1].Text(p) != "gpu=slow at 0.9 GHz" {
 		t.Errorf("%v", got)
 	}
-	if got := InForce(must(p.Select("toy"))); !slices.Equal(got, []Setting{{0, 3}}) { // a core stays for the work of the program
+	if got := InForce(must.Get(p.Select("toy"))(t)); !slices.Equal(got, []Setting{{0, 3}}) { // a core stays for the work of the program
 		t.Errorf("%v", got)
 	}
 }

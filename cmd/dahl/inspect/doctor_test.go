@@ -14,6 +14,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/must"
 	"dahl/train/setclock"
 )
 
@@ -36,10 +37,7 @@ func meteredBy(open func() ([]energy.GPUMeters, error)) []energy.Library {
 // found is what doctor says of one thing.
 func (h *examined) found(t *testing.T, of string) Finding {
 	t.Helper()
-	p, err := execute.Detect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(execute.Detect())(t)
 	all := h.examine(p, "").Findings
 	i := slices.IndexFunc(all, func(f Finding) bool { return f.Of == of })
 	if i < 0 {
@@ -63,13 +61,9 @@ func TestDoctorSaysWhyNot(t *testing.T) {
 		t.Errorf("on a virtual machine: %+v", f)
 	}
 	zone := filepath.Join(root, "intel-rapl:0")
-	if err := os.MkdirAll(zone, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(zone, 0o777))
 	for file, text := range map[string]string{"name": "package-0", "energy_uj": "17", "max_energy_range_uj": "262143328850"} {
-		if err := os.WriteFile(filepath.Join(zone, file), []byte(text+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(zone, file), []byte(text+"\n"), 0o666))
 	}
 	if f := virtual.found(t, of); f.Has || !strings.HasPrefix(f.Text, "RAPL package-0 of processors stuck: it shows 1.7e-05 J and has not moved in 1") {
 		t.Errorf("with a counter that does not move: %+v", f)

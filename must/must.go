@@ -1,0 +1,30 @@
+// Package must ends a test where a call fails that is no part of what the test tries.
+package must
+
+import "testing"
+
+// Do ends the test with the error of a call. Nil means that the call has succeeded.
+func Do(t testing.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
+// Get takes what a call returns, Get(f())(t), and gives its value. An error ends the test.
+func Get[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Do(t, err)
+		return v
+	}
+}
+
+// Get2 is Get for calls that return two values.
+func Get2[T, U any](v T, w U, err error) func(testing.TB) (T, U) {
+	return func(t testing.TB) (T, U) {
+		t.Helper()
+		Do(t, err)
+		return v, w
+	}
+}
