@@ -246,16 +246,15 @@ parity-deep: bin/dahl
 parity-seeds: bin/dahl
 	@sh bench/parity/seeds/run.sh "$(PYTHON)" "$(DATA)"
 
-# Training and inference beside PyTorch, torch.compile and JAX, layer by layer: about a minute for each of 36 cells.
+# Training and inference beside PyTorch, torch.compile and JAX: about a minute for each of 36 cells.
 bench-peers: bin/dahl-bench
 	mkdir -p bench/peers/out
-	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/out/RESULTS.md
+	./bin/dahl-bench peers --python "$(PYTHON)" --out bench/peers/out/RESULTS.md
 
-# Matrix products and convolutions beside OpenBLAS, oneDNN and gonum: one to two minutes.
+# Convolutions beside oneDNN as PyTorch has it, on one thread: some minutes.
 bench-blas:
-	@printf '#include <cblas.h>\n#include <oneapi/dnnl/dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 || \
-	  { echo "bench-blas: no header files of OpenBLAS and oneDNN (Debian: libopenblas-dev libdnnl-dev)" >&2; exit 1; }
-	go run -tags peers ./bench/blas -out bench/blas/RESULTS.md
+	go test -c -o bin/kernels.test ./kernels
+	"$(PYTHON)" bench/blas/torch_convolutions.py bin/kernels.test
 
 # Rewrites golden files and the notice of third parties; read the difference before committing it.
 update:

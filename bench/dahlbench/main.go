@@ -1,5 +1,5 @@
 // Command dahl-bench measures dahl itself: its speed beside others, what its tasks cost, and
-// how near its predictions come. What came out is kept in the folder above, with command,
+// whether anything grows. What came out is kept in the folder above, with command,
 // machine and commit.
 package main
 
@@ -24,10 +24,10 @@ func newRoot([]string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dahl-bench",
 		Short: "measure dahl itself",
-		Long: `dahl-bench measures dahl: its speed beside others, what its tasks cost, and how near its
-predictions come. Leave the machine alone meanwhile.`,
+		Long: `dahl-bench measures dahl: its speed beside others, what its tasks cost, and whether anything
+grows. Leave the machine alone meanwhile.`,
 	}
-	root.AddCommand(newAccuracy(), newTasks(), newSoak(), newPeers(), newPlan(), newCuts(), newWinograd())
+	root.AddCommand(newTasks(), newSoak(), newPeers())
 	return root
 }
 

@@ -35,9 +35,7 @@ type peersOptions struct {
 	repeats    int
 	repetition time.Duration
 	energy     time.Duration
-	layers     bool
 	out        string
-	json       bool
 }
 
 func newPeers() *cobra.Command {
@@ -79,9 +77,7 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
 	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
-	f.BoolVar(&p.layers, "layers", false, "also say how near every operation of the training step comes to the machine's limits")
 	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
-	f.BoolVar(&p.json, "json", false, "print one JSON object instead of tables")
 	return cmd
 }
 
@@ -91,9 +87,9 @@ const precisionFloat32 = "float32"
 // peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
 // with a precision.
 type peerUnit struct {
-	Device    string `json:"device"`
-	Threads   int    `json:"threads"`
-	Precision string `json:"precision"`
+	Device    string
+	Threads   int
+	Precision string
 }
 
 func (u peerUnit) String() string {
@@ -150,12 +146,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 		failed = errors.Join(failed, cells)
 	}
-	if p.json {
-		err = cli.PrintJSON(stdout, &b.report)
-	} else {
-		err = b.report.print(stdout)
-	}
-	return errors.Join(err, failed)
+	return errors.Join(b.report.print(stdout), failed)
 }
 
 // check refuses options that no cell of the tables could have, before anything runs.
@@ -258,12 +249,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 	}
-	if !b.opts.layers || u.Device != platform.CPU {
-		return nil
-	}
-	layers, err := ours.layers()
-	b.report.Layers = append(b.report.Layers, layers...)
-	return err
+	return nil
 }
 
 // row measures a mode.

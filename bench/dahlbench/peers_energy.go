@@ -19,17 +19,17 @@ const energyTrials = 5
 // peerJoules is what a contestant draws by every meter of the machine together, which
 // for a cell on a GPU is also its host where that has a meter.
 type peerJoules struct {
-	Of            string  `json:"of"`
-	PerImage      float64 `json:"joules_per_image"` // median of the trials
-	AboveIdle     float64 `json:"joules_per_image_above_idle"`
-	Spread        float64 `json:"spread"` // of PerImage, largest minus smallest, as a fraction of it
-	ErrorPerImage float64 `json:"error_joules_per_image"`
+	Of            string
+	PerImage      float64 // median of the trials
+	AboveIdle     float64
+	Spread        float64 // of PerImage, largest minus smallest, as a fraction of it
+	ErrorPerImage float64
 }
 
 // peerEnergy is what the contestants of a row draw, dahl first.
 type peerEnergy struct {
-	Contestants []peerJoules `json:"contestants"`
-	Meters      []string     `json:"meters"`
+	Contestants []peerJoules
+	Meters      []string
 }
 
 // measureEnergy counts the joules of contestants in turn, each in windows of about the

@@ -13,25 +13,24 @@ import (
 
 // peerReport is everything that `dahl-bench peers` says.
 type peerReport struct {
-	Build    cli.Build       `json:"build"`
-	Programs []programReport `json:"programs"`
-	Rows     []peerRow       `json:"rows"`
-	Layers   []layerRow      `json:"layers,omitempty"`
-	LeftOut  []string        `json:"left_out,omitempty"` // what did not run, and why
+	Build    cli.Build
+	Programs []programReport
+	Rows     []peerRow
+	LeftOut  []string // what did not run, and why
 }
 
 // programReport is a program that took part, with the settings that were tried.
 type programReport struct {
-	Name     string          `json:"name"`
-	Doc      string          `json:"doc"`
-	Versions peer.Versions   `json:"versions"`
-	Settings []settingReport `json:"settings"`
+	Name     string
+	Doc      string
+	Versions peer.Versions
+	Settings []settingReport
 }
 
 type settingReport struct {
-	Name       string `json:"name"`
-	Doc        string `json:"doc"`
-	Capability string `json:"capability"` // of the program's own kernels
+	Name       string
+	Doc        string
+	Capability string // of the program's own kernels
 }
 
 // note adds a setting of a program, which it says of itself.
@@ -49,33 +48,33 @@ func (r *peerReport) note(p peer.Program, s peer.Setting, said peer.Versions) {
 // peerRow is a network, batch, unit and mode. Rates are medians of
 // images per second; spreads and the loss error are fractions.
 type peerRow struct {
-	Model string `json:"model"`
-	Batch int    `json:"batch"`
+	Model string
+	Batch int
 	peerUnit
-	Mode       string            `json:"mode"`
-	Ours       float64           `json:"images_per_s"`
-	OursSpread float64           `json:"spread"`
-	Ratio      float64           `json:"ratio"` // to the fastest of the others
-	LossError  float64           `json:"loss_error"`
-	OtherLoad  float64           `json:"other_load"` // cores that other processes kept busy
-	Finalists  []finalist        `json:"finalists"`  // the fastest first
-	Searched   []searchedSetting `json:"searched"`
-	Energy     *peerEnergy       `json:"energy,omitempty"`
+	Mode       string
+	Ours       float64
+	OursSpread float64
+	Ratio      float64 // to the fastest of the others
+	LossError  float64
+	OtherLoad  float64    // cores that other processes kept busy
+	Finalists  []finalist // the fastest first
+	Searched   []searchedSetting
+	Energy     *peerEnergy
 }
 
 // finalist is a setting that alternated with dahl.
 type finalist struct {
-	Program    string  `json:"program"`
-	Setting    string  `json:"setting"`
-	ImagesPerS float64 `json:"images_per_s"`
-	Spread     float64 `json:"spread"`
+	Program    string
+	Setting    string
+	ImagesPerS float64
+	Spread     float64
 }
 
 // searchedSetting is what the search saw of one setting, the best first.
 type searchedSetting struct {
-	Program    string  `json:"program"`
-	Setting    string  `json:"setting"`
-	ImagesPerS float64 `json:"images_per_s"`
+	Program    string
+	Setting    string
+	ImagesPerS float64
 }
 
 // save writes the report as far as it is, after every cell, so that an interrupted
@@ -99,7 +98,6 @@ func (r *peerReport) print(w io.Writer) error {
 		r.printRates(w, mode.mode, mode.title)
 	}
 	printEnergy(w, r.Rows)
-	printLayers(w, r.Layers)
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(w, "\n## Left out\n\n- %s\n", strings.Join(r.LeftOut, "\n- "))
 	}
