@@ -210,8 +210,9 @@ bench:
 	go test -run='^$$' -bench=. -benchmem ./...
 
 # What a task costs beside its kernel, and on StarPU where pkg-config finds it.
-bench-tasks: bin/dahl-bench
-	@sh bench/starpu/run.sh bin/dahl-bench bin
+bench-tasks:
+	go test -run '^$$' -bench Tasks ./bench
+	@sh bench/starpu/run.sh bin
 
 # Thousands of steps of training, on cores and on an emulated GPU beside one, during which
 # nothing may grow; trainings that are killed KILLS times and come to their weights all the
@@ -220,11 +221,10 @@ bench-tasks: bin/dahl-bench
 KILLS   ?= 500
 MUTANTS ?= 20000
 
-soak: bin/dahl-bench
+soak:
 	DAHL_SOAK=$(KILLS) go test ./cmd/dahl -run '^(TestKilled|TestKilledAtEveryStep|TestEveryFileOperationFails)$$' -count=1 -v -timeout 0
 	DAHL_MUTANTS=$(MUTANTS) go test ./cmd/dahl -run '^TestMutants$$' -count=1 -v -timeout 0
-	./bin/dahl-bench soak
-	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
+	DAHL_SOAK=1 go test ./bench -run '^TestSoak$$' -count=1 -v -timeout 0
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.

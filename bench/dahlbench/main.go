@@ -1,12 +1,9 @@
-// Command dahl-bench measures dahl itself: its speed beside others, what its tasks cost, and
-// whether anything grows. What came out is kept in the folder above, with command,
+// Command dahl-bench measures the speed of dahl beside others. What came out is kept in the folder above, with command,
 // machine and commit.
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -23,21 +20,11 @@ func main() { cli.Main(newRoot) }
 func newRoot([]string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dahl-bench",
-		Short: "measure dahl itself",
-		Long: `dahl-bench measures dahl: its speed beside others, what its tasks cost, and whether anything
-grows. Leave the machine alone meanwhile.`,
+		Short: "measure dahl beside others",
+		Long:  `dahl-bench measures the speed of dahl beside others. Leave the machine alone meanwhile.`,
 	}
-	root.AddCommand(newTasks(), newSoak(), newPeers())
+	root.AddCommand(newPeers())
 	return root
-}
-
-// measurement completes a command that measures something and takes no arguments.
-func measurement(cmd *cobra.Command, run func(ctx context.Context, stdout, stderr io.Writer) error) *cobra.Command {
-	cmd.Args = cli.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-	}
-	return cmd
 }
 
 // network loads a network and at most so many images that it trains on; 0: all.

@@ -40,7 +40,7 @@ type peersOptions struct {
 
 func newPeers() *cobra.Command {
 	var p peersOptions
-	cmd := measurement(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "training and inference beside PyTorch and JAX, in images per second",
 		Long: `peers runs dahl and other programs alternately in one run: float32, the same network,
@@ -62,7 +62,11 @@ dahl gathers its images in the shuffled order of training, converts them from by
 and fetches its loss in every step; the others get ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-	}, p.run)
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
 	f := cmd.Flags()
 	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has NumPy and the programs")
 	f.StringSliceVar(&p.named, "programs", names(peer.Programs()), "programs beside dahl")

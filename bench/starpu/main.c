@@ -1,4 +1,4 @@
-/* Empty tasks on StarPU: the counterpart of `dahl-bench tasks`.
+/* Empty tasks on StarPU: the counterpart of bench/tasks_test.go.
  *
  *   starpu-tasks SHAPE TASKS REPEATS
  *
