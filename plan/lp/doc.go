@@ -1,9 +1,9 @@
 // Package lp solves linear programs whose bounds are to be proved: to minimise c·x where every
 // row keeps lo <= a·x <= hi and every column l <= x <= u. It knows nothing of graphs.
 //
-// Read first: [Problem], [Solver.Solve] and [Bound]. Floating-point numbers decide nothing: the
-// solver finds multipliers of the rows, and [Bound] adds up in rational numbers which lower bound
-// these multipliers prove. Its derivation stands above its code.
+// Read first: [Problem] and [Solver.Solve]. Floating-point numbers decide nothing: the solver finds
+// multipliers of the rows, and who solves adds up in rational numbers which lower bound these prove. The
+// tests do (Bound, whose derivation stands above its code), and package certificate for its rows.
 //
 // # How it solves
 //
@@ -19,8 +19,7 @@
 // (steepest edge). Its reduced cost moves away from 0 by a step, and the others' along with
 // the row of B⁻¹[A −I] that it stands at. The first to reach 0 enters. If that variable has two
 // finite bounds, it may move to the other one instead, and the step goes on as long as the objective
-// grows (bound flipping). Where none can enter, the row of B⁻¹ proves that no x exists
-// ([ProvesInfeasible]).
+// grows (bound flipping). Where none can enter, the row of B⁻¹ proves that no x exists.
 //
 // Costs are perturbed first, since many bases tie in problems with few costs. Where the first
 // basis, that of logicals, is not dual feasible, costs are shifted until it is. In the end the
@@ -35,7 +34,7 @@
 // leaves upwards: the step reaches 0 for d₁ at 2 and for d₂ at 3. The objective grows at a
 // rate of 4 until d₁ is 0. Passing it moves x₁ to 3, after which 1 is left to gain, so the step
 // goes on to 3. There x₂ enters, and passing it would cost 10. Now x = (3, 1) with the objective 9,
-// y = 3 and d = (−1, 0). [Bound] confirms 3·4 + (−1)·3 + 0 = 9; for y = 2 it gives
+// y = 3 and d = (−1, 0). Adding up confirms 3·4 + (−1)·3 + 0 = 9; for y = 2 that gives
 // 2·4 + 0 + 1·0 = 8, a weaker bound but as true.
 //
 // # Invariants

@@ -14,9 +14,8 @@ const largest, smallest = 1e20, 1e-20
 type Problem struct {
 	cost, lower, upper []float64 // by column
 	rowLower, rowUpper []float64
-	terms              lists     // by row
-	noLess, noMore     []float64 // by column: bounds that only proofs use
-	seen               []bool    // columns of the row that is being added
+	terms              lists  // by row
+	seen               []bool // columns of the row that is being added
 }
 
 // Term is a column's coefficient in a row.
@@ -42,28 +41,19 @@ func (p *Problem) AddColumn(cost, lower, upper float64) (int, error) {
 	}
 	p.cost, p.seen = append(p.cost, cost), append(p.seen, false)
 	p.lower, p.upper = append(p.lower, lower), append(p.upper, upper)
-	p.noLess, p.noMore = append(p.noLess, math.Inf(-1)), append(p.noMore, math.Inf(1))
 	return column, nil
 }
 
 // SetBounds gives a column other bounds. What was solved before is solved again from where it
 // ended.
 func (p *Problem) SetBounds(column int, lower, upper float64) error {
-	if err := p.checkBounds(column, lower, upper); err != nil {
+	if err := p.checkColumn(column); err != nil {
 		return err
+	}
+	if err := checkSides(lower, upper); err != nil {
+		return fmt.Errorf("column %d: %w", column, err)
 	}
 	p.lower[column], p.upper[column] = lower, upper
-	return nil
-}
-
-// Imply states bounds that every solution of interest keeps anyway, because rows or a known
-// objective imply them. The solver leaves them out, since a bound that it need not watch costs
-// nothing. [Bound] uses them where a multiplier's rounding meets an infinite bound.
-func (p *Problem) Imply(column int, lower, upper float64) error {
-	if err := p.checkBounds(column, lower, upper); err != nil {
-		return err
-	}
-	p.noLess[column], p.noMore[column] = lower, upper
 	return nil
 }
 
@@ -95,16 +85,6 @@ func (p *Problem) AddRow(lower, upper float64, terms []Term) (int, error) {
 func (p *Problem) checkColumn(column int) error {
 	if column < 0 || column >= len(p.cost) {
 		return fmt.Errorf("column %d: the problem has %d columns", column, len(p.cost))
-	}
-	return nil
-}
-
-func (p *Problem) checkBounds(column int, lower, upper float64) error {
-	if err := p.checkColumn(column); err != nil {
-		return err
-	}
-	if err := checkSides(lower, upper); err != nil {
-		return fmt.Errorf("column %d: %w", column, err)
 	}
 	return nil
 }

@@ -63,12 +63,8 @@ func (w *workload) duration(t int, factor float64) (terms []Term) {
 // copies between memories, and no device works longer than the period.
 func (w *workload) problem(t testing.TB, energy bool) *Problem {
 	p := &Problem{}
-	column := func(cost, implied float64) {
-		j, err := p.AddColumn(cost, 0, inf)
-		if err == nil {
-			err = p.Imply(j, 0, implied)
-		}
-		if err != nil {
+	column := func(cost float64) {
+		if _, err := p.AddColumn(cost, 0, inf); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,18 +74,18 @@ func (w *workload) problem(t testing.TB, energy bool) *Problem {
 	}
 	for _, durations := range w.durations {
 		for k, d := range durations {
-			column(watts[k]*d, 1)
+			column(watts[k] * d)
 		}
 	}
 	for range w.tasks {
-		column(0, 10*w.horizon)
+		column(0)
 	}
 	for range w.tasks * len(w.units) {
-		column(linkWatts, 1)
+		column(linkWatts)
 	}
-	column(idleWatts, w.horizon)
+	column(idleWatts)
 	for k := range w.units {
-		column(watts[k]/2, w.horizon)
+		column(watts[k] / 2)
 	}
 	w.addRows(t, p)
 	return p

@@ -26,20 +26,16 @@ const (
 	IterationLimit
 )
 
-func (s Status) String() string {
-	return [...]string{"optimal", "infeasible", "unbounded", "iteration limit"}[s]
-}
-
 // Result is where a solve ended. Signs are those of a minimum: a row with a positive
 // multiplier rests on its lower side, one with a negative on its upper side, and columns with
 // reduced costs c − Aᵀy likewise on their bounds.
 type Result struct {
 	Status       Status
 	X            []float64 // by column
-	Y            []float64 // multipliers by row; those of any result may be given to [Bound]
+	Y            []float64 // multipliers by row
 	ReducedCosts []float64 // by column
 	Objective    float64   // c·X
-	Ray          []float64 // where infeasible: multipliers that prove it to [ProvesInfeasible]
+	Ray          []float64 // where infeasible: multipliers that prove it
 	Iterations   int       // of this solve
 }
 

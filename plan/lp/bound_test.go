@@ -23,13 +23,11 @@ import (
 // and the right-hand side has no x. A multiplier that asks for an infinite side is taken as 0,
 // which is another y. A reduced cost that asks for an infinite bound proves nothing. Where an
 // optimum has a reduced cost of 0, that of its rounded multipliers is some 1e-15 of either sign.
-// Every column whose bounds are not finite should therefore have implied ones ([Problem.Imply]),
-// say those that solutions no worse than a known one keep; the bound is then one of these.
+// Problems whose bounds are not finite are therefore put into a box that no solution of interest leaves (inBox).
 func Bound(p *Problem, y []float64) (*big.Rat, error) { return p.bound(p.cost, y) }
 
 // ProvesInfeasible reports whether a ray proves that no x keeps all rows and bounds: with
-// costs of 0 it would prove that 0 = 0·x is positive (Farkas). Implied bounds count: then no
-// solution of interest is left.
+// costs of 0 it would prove that 0 = 0·x is positive (Farkas).
 func ProvesInfeasible(p *Problem, ray []float64) (bool, error) {
 	bound, err := p.bound(make([]float64, len(p.cost)), ray)
 	return err == nil && bound != nil && bound.Sign() > 0, err
@@ -61,7 +59,7 @@ func (p *Problem) bound(cost, y []float64) (*big.Rat, error) {
 		}
 	}
 	for j, d := range reduced {
-		product, finite := atSide(d, max(p.lower[j], p.noLess[j]), min(p.upper[j], p.noMore[j]))
+		product, finite := atSide(d, p.lower[j], p.upper[j])
 		if !finite {
 			return nil, nil
 		}
