@@ -326,11 +326,31 @@ func TestPutGaps(t *testing.T) {
 	}
 }
 
-// TestStepTimesMerge: three runs in which a call took 10, 1000 and 12 ns on average, and
+// merge adds the contents of another collection.
+func (st *StepTimes) merge(other *StepTimes) {
+	for _, t := range other.calls {
+		to := st.timesOf(t.model)
+		to.first, to.steady = append(to.first, t.first...), append(to.steady, t.steady...)
+		for _, r := range t.runs {
+			to.runs = append(to.runs, runMean{len(st.runs) + r.run, r.mean})
+		}
+	}
+	st.runs = append(st.runs, other.runs...)
+	for device, g := range other.gaps {
+		to := st.gapsOf(device)
+		to.dispatch = append(to.dispatch, g.dispatch...)
+		to.handoff = append(to.handoff, g.handoff...)
+		to.wake = append(to.wake, g.wake...)
+	}
+	st.spin = max(st.spin, other.spin)
+	st.timing = append(st.timing, other.timing...)
+}
+
+// TestStepTimesOfRuns: three runs in which a call took 10, 1000 and 12 ns on average, and
 // a step as long: the one in the middle has 12. Of five runs with 14 and 9 ns more, the
 // shortest and the longest are left out: (10 + 12 + 14)/3 = 12. A call that ran in the
 // longest run alone has what it took there.
-func TestStepTimesMerge(t *testing.T) {
+func TestStepTimesOfRuns(t *testing.T) {
 	run := func(ns time.Duration) *StepTimes {
 		return &StepTimes{calls: []*callTimes{{model: platform.Model{Op: "f"}, steady: []time.Duration{ns, ns}, runs: []runMean{{0, ns}}, first: []time.Duration{2 * ns}}},
 			runs: []time.Duration{ns}, gaps: map[string]*gaps{"cpu": {dispatch: []time.Duration{1}}}}
@@ -341,7 +361,7 @@ func TestStepTimesMerge(t *testing.T) {
 		if ns == 1000 {
 			one.calls = append(one.calls, &callTimes{model: platform.Model{Op: "rare"}, steady: []time.Duration{77}, runs: []runMean{{0, 77}}})
 		}
-		st.Merge(one)
+		st.merge(one)
 		models := st.Models()
 		if i != 2 && i != 4 {
 			continue

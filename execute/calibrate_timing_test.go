@@ -46,7 +46,7 @@ func TestPutTiming(t *testing.T) {
 		{"cpu", []time.Duration{40}, 0, 0},
 	} {
 		var st StepTimes
-		st.Merge(&StepTimes{timing: c.turns})
+		st.timing = c.turns
 		d := platform.Device{Name: "d", Kind: c.kind, Timing: c.before}
 		if st.PutInto(&d); d.Timing != c.want {
 			t.Errorf("%s, turns %v: %v, want %v", c.kind, c.turns, d.Timing, c.want)

@@ -169,26 +169,6 @@ func (st *StepTimes) timesOf(m platform.Model) *callTimes {
 	return st.calls[i]
 }
 
-// Merge adds the contents of another collection.
-func (st *StepTimes) Merge(other *StepTimes) {
-	for _, t := range other.calls {
-		to := st.timesOf(t.model)
-		to.first, to.steady = append(to.first, t.first...), append(to.steady, t.steady...)
-		for _, r := range t.runs {
-			to.runs = append(to.runs, runMean{len(st.runs) + r.run, r.mean})
-		}
-	}
-	st.runs = append(st.runs, other.runs...)
-	for device, g := range other.gaps {
-		to := st.gapsOf(device)
-		to.dispatch = append(to.dispatch, g.dispatch...)
-		to.handoff = append(to.handoff, g.handoff...)
-		to.wake = append(to.wake, g.wake...)
-	}
-	st.spin = max(st.spin, other.spin)
-	st.timing = append(st.timing, other.timing...)
-}
-
 // middle reports for every run whether its step time lies in the middle third.
 func (st *StepTimes) middle() []bool {
 	order := make([]int, len(st.runs))

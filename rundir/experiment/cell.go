@@ -101,16 +101,6 @@ func (c *Cell) Setting(key string) string {
 	return ""
 }
 
-// At is the label of the cell on an axis; empty: there is no such axis.
-func (c *Cell) At(axis string) string {
-	for _, at := range c.Coordinates {
-		if at.Axis == axis {
-			return at.Label
-		}
-	}
-	return ""
-}
-
 // Args are the flags of the cell for its command line, without the contestant and some other keys.
 func (c *Cell) Args(without ...string) []string {
 	var args []string

@@ -17,7 +17,7 @@ func TestCells(t *testing.T) {
 	var got []string
 	for _, i := range []int{0, 1, 2, 4, 8, 16} { // each the first with the second value of one more loop
 		c := &cells[i]
-		got = append(got, strings.Join([]string{c.At(ContestantAxis), c.At(CaseAxis), c.At("workers"), c.At(SeedAxis)}, " "))
+		got = append(got, strings.Join([]string{c.at(ContestantAxis), c.at(CaseAxis), c.at("workers"), c.at(SeedAxis)}, " "))
 	}
 	want := []string{"dahl a 1 5", "other a 1 5", "dahl b 1 5", "dahl a 2 5", "dahl a 1 7", "dahl a 1 5"}
 	if !slices.Equal(got, want) || cells[15].Repeat != 1 || cells[16].Repeat != 2 {
@@ -65,4 +65,14 @@ func TestNames(t *testing.T) {
 			t.Fatalf("%q names no directory", name)
 		}
 	}
+}
+
+// at is the label of the cell on an axis; empty: there is no such axis.
+func (c *Cell) at(axis string) string {
+	for _, is := range c.Coordinates {
+		if is.Axis == axis {
+			return is.Label
+		}
+	}
+	return ""
 }

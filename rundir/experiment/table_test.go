@@ -17,8 +17,8 @@ func tinyTable(t *testing.T) *Table {
 	for i := range cells {
 		c := &cells[i]
 		row := NewRow(c, OK, "")
-		step := map[string]float64{"mlp": 2e-3, "lenet5": 1e-3}[c.At("model")] * map[string]float64{"1": 1, "2": 2}[c.At("batch")]
-		step *= map[string]float64{"3": 1, "5": 1.1}[c.At(SeedAxis)] + 0.2*float64(c.Repeat-1)
+		step := map[string]float64{"mlp": 2e-3, "lenet5": 1e-3}[c.at("model")] * map[string]float64{"1": 1, "2": 2}[c.at("batch")]
+		step *= map[string]float64{"3": 1, "5": 1.1}[c.at(SeedAxis)] + 0.2*float64(c.Repeat-1)
 		row.Set(StepTime, step)
 		row.Set(PredictedStep, step/2)
 		row.Set(Rate, 1/step)

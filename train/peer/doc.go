@@ -2,7 +2,7 @@
 // JAX. They have the same layers, first weights, images, order of images, batches and optimiser, and the
 // same meters around them.
 //
-// Read first: [Programs], the table of programs with their settings; [Run], which trains by one of
+// Read first: [Programs], the table of programs with their settings; [Prepare], which makes a training by one of
 // them; and [Worker], a process of one, which benchmarks drive step by step. What a process does is in
 // workers/worker.py.
 //

@@ -58,16 +58,6 @@ func (r *Result) CPUShare() float64 {
 	return r.CPUSeconds / (r.Seconds * float64(r.Threads))
 }
 
-// Run trains by another program. With an error in a later epoch, the result is what was done so far.
-func Run(ctx context.Context, j Job) (*Result, error) {
-	t, err := Prepare(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return &t.Result, t.Run(ctx)
-}
-
 // Training is a training by another program that may begin: it is compiled, and has the first weights.
 type Training struct {
 	Result Result

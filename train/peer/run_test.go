@@ -85,7 +85,7 @@ func TestRunCountsItsWindow(t *testing.T) {
 		}
 		return m
 	}
-	r, err := Run(t.Context(), j)
+	r, err := run(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestRunCountsItsWindow(t *testing.T) {
 func TestRunWithoutMeters(t *testing.T) {
 	w, losses := smallWork(t)
 	fake{Losses: losses}.set(t)
-	r, err := Run(t.Context(), jobOf(t, w))
+	r, err := run(t.Context(), jobOf(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestRunWithStuckMeter(t *testing.T) {
 		}
 		return energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 	}
-	r, err := Run(t.Context(), j)
+	r, err := run(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestRunErrors(t *testing.T) {
 	} {
 		t.Run(c.trouble, func(t *testing.T) {
 			fake{Losses: losses, Trouble: c.trouble}.set(t)
-			_, err := Run(t.Context(), jobOf(t, w))
+			_, err := run(t.Context(), jobOf(t, w))
 			var missing *MissingError
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &missing) != c.missing {
 				t.Errorf("%v; want %q, missing %v", err, c.want, c.missing)
@@ -169,12 +169,12 @@ func TestRunErrors(t *testing.T) {
 	j := jobOf(t, w)
 	j.Python = "nope/python"
 	var missing *MissingError
-	if _, err := Run(t.Context(), j); !errors.As(err, &missing) || !strings.Contains(err.Error(), "nope/python") {
+	if _, err := run(t.Context(), j); !errors.As(err, &missing) || !strings.Contains(err.Error(), "nope/python") {
 		t.Errorf("an interpreter that is not there: %v", err)
 	}
 	j.Setting = "nope"
 	var input train.InputError
-	if _, err := Run(t.Context(), j); !errors.As(err, &input) || !strings.Contains(err.Error(), "tuned: channels_last") {
+	if _, err := run(t.Context(), j); !errors.As(err, &input) || !strings.Contains(err.Error(), "tuned: channels_last") {
 		t.Errorf("a setting that is not there: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestRunInterrupted(t *testing.T) {
 	defer interrupt()
 	j := jobOf(t, w)
 	j.OnEpoch = func(nn.EpochMetrics) { interrupt() }
-	r, err := Run(ctx, j)
+	r, err := run(ctx, j)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Epochs) != 1 {
 		t.Errorf("%+v, %v; want an epoch and the interruption", r, err)
 	}
@@ -199,7 +199,7 @@ func TestRunSearches(t *testing.T) {
 	fake{Losses: losses}.set(t)
 	j := jobOf(t, w)
 	j.Setting = Best
-	r, err := Run(t.Context(), j)
+	r, err := run(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,4 +254,14 @@ func TestExport(t *testing.T) {
 	if test := data["test_images"]; test.Shape[0] != w.Data.Test.Len() {
 		t.Errorf("test images of shape %v, want %d", test.Shape, w.Data.Test.Len())
 	}
+}
+
+// run trains by another program.
+func run(ctx context.Context, j Job) (*Result, error) {
+	t, err := Prepare(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return &t.Result, t.Run(ctx)
 }

@@ -147,7 +147,7 @@ func TestEveryKindOfLayer(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r, err := Run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: "default: " + format})
+					r, err := run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: "default: " + format})
 					var missing *MissingError
 					if errors.As(err, &missing) {
 						t.Skip("not installed: ", err)
@@ -180,7 +180,7 @@ func TestProgramsTrainAsDahl(t *testing.T) {
 	}
 	for _, p := range Programs() {
 		t.Run(p.Name, func(t *testing.T) {
-			r, err := Run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: p.onCPU[0].Name + ": " + ChannelsLast})
+			r, err := run(t.Context(), Job{Workload: w, Program: p, Python: pythonForTests(), Setting: p.onCPU[0].Name + ": " + ChannelsLast})
 			var missing *MissingError
 			if errors.As(err, &missing) {
 				t.Skip("not installed: ", err)
