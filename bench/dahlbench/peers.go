@@ -309,9 +309,6 @@ func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant,
 	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
 		return nil, err
 	}
-	for _, c := range theirs {
-		row.Searched = append(row.Searched, searchedSetting{c.program, c.label, float64(row.Batch) / c.step.Seconds()})
-	}
 	theirs = bestOf(theirs, finalists)
 	all := append([]*contestant{ours}, theirs...)
 	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts.repeats, b.opts.repetition); err != nil {
@@ -322,6 +319,5 @@ func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant,
 	for _, c := range theirs {
 		row.Finalists = append(row.Finalists, finalist{Program: c.program, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
-	row.Ratio = row.Ours / row.Finalists[0].ImagesPerS
 	return append([]*contestant{ours}, bestOf(theirs, 1)...), nil
 }

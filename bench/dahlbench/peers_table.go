@@ -27,11 +27,8 @@ type programReport struct {
 	Settings []settingReport
 }
 
-type settingReport struct {
-	Name       string
-	Doc        string
-	Capability string // of the program's own kernels
-}
+// settingReport is a setting, and what the program's own kernels are for.
+type settingReport struct{ Name, Doc, Capability string }
 
 // note adds a setting of a program, which it says of itself.
 func (r *peerReport) note(p peer.Program, s peer.Setting, said peer.Versions) {
@@ -39,7 +36,7 @@ func (r *peerReport) note(p peer.Program, s peer.Setting, said peer.Versions) {
 	if i < 0 {
 		i, r.Programs = len(r.Programs), append(r.Programs, programReport{Name: p.Name, Doc: p.Doc, Versions: said})
 	}
-	setting := settingReport{Name: s.Name, Doc: s.Doc, Capability: said.Capability}
+	setting := settingReport{s.Name, s.Doc, said.Capability}
 	if all := &r.Programs[i].Settings; !slices.Contains(*all, setting) {
 		*all = append(*all, setting)
 	}
@@ -54,11 +51,9 @@ type peerRow struct {
 	Mode       string
 	Ours       float64
 	OursSpread float64
-	Ratio      float64 // to the fastest of the others
 	LossError  float64
 	OtherLoad  float64    // cores that other processes kept busy
 	Finalists  []finalist // the fastest first
-	Searched   []searchedSetting
 	Energy     *peerEnergy
 }
 
@@ -68,13 +63,6 @@ type finalist struct {
 	Setting    string
 	ImagesPerS float64
 	Spread     float64
-}
-
-// searchedSetting is what the search saw of one setting, the best first.
-type searchedSetting struct {
-	Program    string
-	Setting    string
-	ImagesPerS float64
 }
 
 // save writes the report as far as it is, after every cell, so that an interrupted
