@@ -52,8 +52,8 @@ type account struct {
 
 // newAccount checks the parts of the schedule that it needs and integrates all consumers.
 func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
-	if err := checkTimes(s, p); err != nil {
-		return nil, err
+	if err := s.Fits(p); err != nil {
+		return nil, fmt.Errorf("energy of a schedule: %w", err)
 	}
 	pl := p.Platform
 	a := &account{s: s, p: p,
@@ -70,30 +70,6 @@ func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
 	}
 	a.integrateDevices()
 	return a, a.integrateLinks()
-}
-
-func checkTimes(s *schedule.Schedule, p *schedule.Problem) error {
-	bad := func(start, end time.Duration) bool { return start < 0 || end < start || end > s.Makespan }
-	for i := range s.Spans {
-		v := &s.Spans[i]
-		if v.Task < 0 || int(v.Task) >= len(p.Graph.Tasks) || v.Worker < 0 || int(v.Worker) >= len(p.Platform.Workers) {
-			return fmt.Errorf("energy of a schedule: span %d is of no task or worker of this graph and platform", i)
-		}
-		if bad(v.Start, v.End) {
-			return fmt.Errorf("energy of a schedule: task %q runs from %v to %v in a run of %v", p.Graph.Tasks[v.Task].Name, v.Start, v.End, s.Makespan)
-		}
-	}
-	for i := range s.Transfers {
-		v := &s.Transfers[i]
-		n := platform.MemoryID(len(p.Platform.Memories))
-		if v.From < 0 || v.From >= n || v.To < 0 || v.To >= n || v.For < 0 || int(v.For) >= len(p.Graph.Tasks) {
-			return fmt.Errorf("energy of a schedule: transfer %d is of no memory or task of this graph and platform", i)
-		}
-		if v.Start < 0 || v.End < v.Start { // moves home may end after the last task
-			return fmt.Errorf("energy of a schedule: a transfer for task %q runs from %v to %v", p.Graph.Tasks[v.For].Name, v.Start, v.End)
-		}
-	}
-	return nil
 }
 
 // findCallJoules looks up the joules that models or the graph give for each call.

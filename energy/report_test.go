@@ -29,6 +29,7 @@ func mustParse(t testing.TB, src string) *platform.Platform {
 func mustBuild(t testing.TB, tasks ...dag.Task) *dag.Graph {
 	t.Helper()
 	b := dag.NewBuilder("energy")
+	b.Buffer(dag.Buffer{Name: "moved", Shape: []int{1}, Type: dag.Float32})
 	for _, task := range tasks {
 		b.Task(task)
 	}

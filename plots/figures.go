@@ -11,7 +11,6 @@ import (
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/naming"
-	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -106,41 +105,10 @@ func (r *Run) check(figure string) error {
 	if r == nil || r.Problem == nil || r.Schedule == nil || len(r.Schedule.Spans) == 0 {
 		return fmt.Errorf("%s: the run has no tasks: %w", figure, ErrNoData)
 	}
-	g, p := r.Problem.Graph, r.Problem.Platform
-	for i := range r.Schedule.Spans {
-		s := &r.Schedule.Spans[i]
-		if s.Task < 0 || int(s.Task) >= len(g.Tasks) || s.Worker < 0 || int(s.Worker) >= len(p.Workers) ||
-			s.Step < 0 || int(s.Step) >= r.Schedule.Steps || s.Start < 0 || s.End < s.Start || s.End > r.Schedule.Makespan {
-			return fmt.Errorf("%s: span %d (task %d of step %d on worker %d from %v to %v) does not fit the graph, the platform, the %d steps or the makespan %v",
-				figure, i, s.Task, s.Step, s.Worker, s.Start, s.End, r.Schedule.Steps, r.Schedule.Makespan)
-		}
-	}
-	for i := range r.Schedule.Transfers {
-		t := &r.Schedule.Transfers[i]
-		if !r.hasMemory(t.From) || !r.hasMemory(t.To) || t.For < 0 || int(t.For) >= len(g.Tasks) ||
-			t.Buffer < 0 || int(t.Buffer) >= len(g.Buffers) || t.Start < 0 || t.End < t.Start {
-			return fmt.Errorf("%s: transfer %d (buffer %d from memory %d to %d for task %d) does not fit the graph or the platform",
-				figure, i, t.Buffer, t.From, t.To, t.For)
-		}
-	}
-	for i := range r.Schedule.Changes {
-		if c := &r.Schedule.Changes[i]; !r.hasChange(c) {
-			return fmt.Errorf("%s: change %d (of device %d, unit %d or link %d from %v to %v) does not fit the platform", figure, i, c.Device, c.Unit, c.Link, c.Start, c.End)
-		}
-	}
-	if err := r.checkSteps(); err != nil {
+	if err := cmp.Or(r.Schedule.Fits(r.Problem), r.checkSteps()); err != nil {
 		return fmt.Errorf("%s: %w", figure, err)
 	}
-	for i, o := range r.Schedule.Memory {
-		if !r.hasMemory(o.Memory) || o.At < 0 {
-			return fmt.Errorf("%s: occupancy %d of memory %d at %v does not fit the platform", figure, i, o.Memory, o.At)
-		}
-	}
 	return nil
-}
-
-func (r *Run) hasMemory(m platform.MemoryID) bool {
-	return m >= 0 && int(m) < len(r.Problem.Platform.Memories)
 }
 
 // title is the headline of a figure of one run.

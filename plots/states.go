@@ -161,22 +161,6 @@ func (c *chart) markClock(w platform.WorkerID, lane int, p piece) {
 	*l = append(*l, piece{p.from, p.to, c.colours.clock(), ""})
 }
 
-// hasChange reports whether a change is of what the platform has.
-func (r *Run) hasChange(c *schedule.Change) bool {
-	p := r.Problem.Platform
-	switch {
-	case c.Start < 0 || c.End < c.Start || c.Kind > schedule.WakeUp || c.To < 0:
-		return false
-	case c.Device < 0:
-		return c.Kind != schedule.SwitchClock && c.Link >= 0 && int(c.Link) < len(p.Links) && int(c.To) < len(p.Links[c.Link].Sleeps)
-	case int(c.Device) >= len(p.Devices) || c.Unit >= int32(p.Devices[c.Device].Count):
-		return false
-	case c.Kind == schedule.SwitchClock:
-		return int(c.To) < len(p.Devices[c.Device].Clocks)
-	}
-	return int(c.To) < len(p.Devices[c.Device].Sleeps)
-}
-
 // changed reports whether anything changes its state.
 func (r *Run) changed() bool {
 	return len(r.Schedule.Changes) > 0 || slices.ContainsFunc(r.Schedule.Spans, func(s schedule.Span) bool { return r.otherClock(&s) != "" })
