@@ -256,6 +256,7 @@ bench-peers: bin/dahl-bench
 
 # Convolutions beside oneDNN as PyTorch has it, on one thread: some minutes.
 bench-blas:
+	mkdir -p bin
 	go test -c -o bin/kernels.test ./kernels
 	"$(PYTHON)" bench/blas/torch_convolutions.py bin/kernels.test
 
