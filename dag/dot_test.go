@@ -40,9 +40,7 @@ task c
 		`t1 -> t2 [label="y"]`,
 		`t2 -> t2 [style=dashed constraint=false]`,
 	} {
-		if !strings.Contains(s.String(), want) {
-			t.Errorf("no %s in\n%s", want, s.String())
-		}
+		must.Contain(t, s.String(), want)
 	}
 	if strings.Contains(s.String(), "t0 -> t2") {
 		t.Error("an arrow that two others imply is drawn")

@@ -1,7 +1,10 @@
-// Package must ends a test where a call fails that is no part of what the test tries.
+// Package must ends a test where a call fails that is no part of what the test tries, and says what a text lacks.
 package must
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Do ends the test with the error of a call. Nil means that the call has succeeded.
 func Do(t testing.TB, err error) {
@@ -26,5 +29,15 @@ func Get2[T, U any](v T, w U, err error) func(testing.TB) (T, U) {
 		t.Helper()
 		Do(t, err)
 		return v, w
+	}
+}
+
+// Contain fails the test for each text that another one lacks.
+func Contain(t testing.TB, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -23,9 +24,7 @@ func TestPrintEnergy(t *testing.T) {
 		Meters:      []string{"gpu0 by NVML"}}})
 	printEnergy(&b, rows)
 	for _, want := range []string{"| lenet5 | 64 | GPU, float32 | dahl | 0.002 | 0.001 | 0 % | 0 % | 1.00 |", "| lenet5 | 64 | GPU, float32 | eager: contiguous | 0.005 | 0.003 | 0 % | 20 % | 2.50 |"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the table lacks %s:\n%s", want, b.String())
-		}
+		must.Contain(t, b.String(), want)
 	}
 	if strings.Contains(b.String(), "mlp") {
 		t.Errorf("a line without a meter:\n%s", b.String())

@@ -23,11 +23,7 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"calibrate", "--platform", "emulated", "--devices", "cpu:1,gpu", "--out", "c.toml", "--model", "mlp", "--batch", "16", "--variant", "go", "--time", "300ms"}
 	out := mustRun(t, args...)
-	for _, want := range []string{"gpu: emulated vram, 64 MB", "first use", "launches", "4 B to 16.8 MB", "kept       speed", "no meter; powers: those of the platform stay (guess)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "gpu: emulated vram, 64 MB", "first use", "launches", "4 B to 16.8 MB", "kept       speed", "no meter; powers: those of the platform stay (guess)")
 	p := must.Get(platform.Load("c.toml"))(t)
 	was := must.Get(cli.LoadPlatform("emulated"))(t)
 	gpu := p.Devices[1]

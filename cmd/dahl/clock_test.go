@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // clockedNode is the node whose emulated GPU has a clock of half its speed and less power.
@@ -92,9 +94,7 @@ func TestExecuteAtAClock(t *testing.T) {
 		t.Errorf("a step takes %g s at half the speed, and is predicted to take %g s at the own clock", slow.StepS, predicted.StepS)
 	}
 	wantRepeated(t, "slow")
-	if out := mustRun(t, "compare", "slow"); !strings.Contains(out, "clocks: predicted at g0=slow, measured at g0=slow\n") {
-		t.Errorf("compare:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, "compare", "slow"), "clocks: predicted at g0=slow, measured at g0=slow\n")
 }
 
 // What is wrong with a clock is said in a line, with the names that there are.

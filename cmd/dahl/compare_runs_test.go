@@ -52,7 +52,5 @@ func TestCompareAnyRuns(t *testing.T) {
 	if !strings.Contains(text, "(×2)") || strings.Index(text, "two.json") > strings.Index(text, "step ") {
 		t.Errorf("want the graphs first and a step twice as long:\n%s", text)
 	}
-	if text := mustRun(t, "compare", "one", "one"); !strings.Contains(text, "equal inputs") {
-		t.Errorf("one run beside itself:\n%s", text)
-	}
+	must.Contain(t, mustRun(t, "compare", "one", "one"), "equal inputs")
 }

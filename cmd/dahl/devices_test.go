@@ -71,9 +71,7 @@ func TestCompareDevices(t *testing.T) {
 		t.Errorf("best: %+v", s.Devices)
 	}
 	out := mustRun(t, append(line, "--devices", "cpu,g0")...)
-	if !strings.Contains(out, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
-		t.Errorf("the table does not say which is best:\n%s", out)
-	}
+	must.Contain(t, out, "fastest on cpu,g0, fewest joules on g0 (as predicted)")
 	for _, devices := range []string{"", "cpu", "gpu"} {
 		alone := decoded[summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
 		if alone.Devices != nil {
@@ -83,9 +81,7 @@ func TestCompareDevices(t *testing.T) {
 	mustRun(t, append(line, "--devices", "cpu,g0")...)
 	// A plan is for all devices; each kind alone is planned anew.
 	plan := mustRun(t, append(line, "--devices", "cpu,g0", "--plan", "out/plan.json", "--out", "planned")...)
-	if !strings.Contains(plan, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
-		t.Errorf("with a plan:\n%s", plan)
-	}
+	must.Contain(t, plan, "fastest on cpu,g0, fewest joules on g0 (as predicted)")
 	wantRepeated(t, "out")
 	mustRun(t, "verify", "out")
 }
@@ -302,7 +298,5 @@ func TestRoomForParts(t *testing.T) {
 	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has 1.4 MB and would hold ") || !strings.Contains(r.stderr, "; it fits with --policy data-parallel") {
 		t.Errorf("by HEFT: exit code %d, %s", r.code, r.stderr)
 	}
-	if out := mustRun(t, line...); !strings.Contains(out, "policy best (data-parallel)") {
-		t.Errorf("by default:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, line...), "policy best (data-parallel)")
 }

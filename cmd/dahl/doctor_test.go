@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/cmd/dahl/inspect"
+	"dahl/must"
 )
 
 // TestDoctorSaysWhatThereIs looks at a machine with a fake tree of clocks, from 0.8 to 3 GHz.
@@ -13,9 +14,7 @@ func TestDoctorSaysWhatThereIs(t *testing.T) {
 	var all inspect.Findings
 	object := mustRun(t, "doctor", "--json")
 	decodeObject(t, object, &all)
-	if !strings.Contains(object, "\n  \"findings\": [") {
-		t.Errorf("no findings in %s", object)
-	}
+	must.Contain(t, object, "\n  \"findings\": [")
 	found := map[string]inspect.Finding{}
 	for _, f := range all.Findings {
 		if f.Text == "" {

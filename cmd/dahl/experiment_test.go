@@ -100,9 +100,7 @@ func TestExperiment(t *testing.T) {
 		}
 	}
 	before := fileTimes(t, "out/cells")
-	if out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out"); !strings.Contains(out, "4 have run, 0 to run") {
-		t.Errorf("again: %s", out)
-	}
+	must.Contain(t, mustRun(t, "experiment", "run", "grid.toml", "--out", "out"), "4 have run, 0 to run")
 	writeTestFile(t, "grid.toml", strings.Replace(smallGrid, "[3, 5]", "[5, 7]", 1))
 	out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
 	if !strings.Contains(out, "2 have run, 2 to run") || !strings.Contains(out, "left out  2 cells") || len(csvRows(t, "out")) != 4 {
@@ -116,9 +114,7 @@ func TestExperimentSettings(t *testing.T) {
 	inGrid(t, strings.Replace(smallGrid, `devices = ["cpu:1", "cpu:2"]`, "", 1))
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
 	writeTestFile(t, "grid.toml", strings.Replace(smallGrid, "steps = 3", "steps = 2", 1))
-	if out := mustRun(t, "experiment", "run", "grid.toml", "--out", "out"); !strings.Contains(out, "0 have run, 4 to run") {
-		t.Errorf("%s", out)
-	}
+	must.Contain(t, mustRun(t, "experiment", "run", "grid.toml", "--out", "out"), "0 have run, 4 to run")
 }
 
 // TestExperimentOfTrainings: columns of executed cells, of which each ran twice, and the same
@@ -322,9 +318,7 @@ func TestExperimentPresets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	list := mustRun(t, "experiment", "list")
 	for _, name := range experiment.Presets() {
-		if !strings.Contains(list, name) {
-			t.Errorf("%s is not listed:\n%s", name, list)
-		}
+		must.Contain(t, list, name)
 		src, err := experiment.Preset(name)
 		if err != nil || mustRun(t, "experiment", "show", name) != string(src) {
 			t.Errorf("%s is shown otherwise; %v", name, err)

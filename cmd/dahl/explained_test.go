@@ -42,9 +42,7 @@ func TestExplainedRun(t *testing.T) {
 		fmt.Sprintf("why       %s in %s", cli.ShortJoules(f.StepJ), cli.ShowTime(f.StepS)),
 		"next      " + words.Choice(s.Next.Devices, s.Next.Tiles), "spread    " + cli.ShortJoules(s.Spread.Chosen.Low) + " to " + cli.ShortJoules(s.Spread.Chosen.High),
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		must.Contain(t, text, want)
 	}
 	if text := run("flat.toml"); !strings.Contains(text, "spread    not known: every duration of this run is one number") {
 		t.Errorf("nothing is drawn:\n%s", text)

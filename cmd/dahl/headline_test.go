@@ -148,9 +148,7 @@ func TestOneIsOne(t *testing.T) {
 		}
 	}
 	// mlp has 28·28·512 + 512 + 512·512 + 512 + 512·10 + 10 weights.
-	if out := mustRun(t, strings.Fields("execute --model mlp --limit 1 --workers 1 --policy heft --out r")...); !strings.Contains(out, ", 669,706 weights, ") {
-		t.Errorf("got\n%s", out)
-	}
+	must.Contain(t, mustRun(t, strings.Fields("execute --model mlp --limit 1 --workers 1 --policy heft --out r")...), ", 669,706 weights, ")
 }
 
 func TestShortJoules(t *testing.T) {

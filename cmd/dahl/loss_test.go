@@ -196,11 +196,7 @@ func TestLossEndsTheRun(t *testing.T) {
 		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
-		for _, part := range []string{`device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut"} {
-			if !strings.Contains(r.stderr, part) {
-				t.Errorf("%q does not say %q", r.stderr, part)
-			}
-		}
+		must.Contain(t, r.stderr, `device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut")
 		m := must.Get(readManifest("cut"))(t)
 		if m.Complete {
 			t.Error("the run is called complete")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // TestMicroBatchesOfAFile: graph says what a lowering file asks for and exports it, a plan keeps it for those who follow the plan, and a batch of 2
@@ -14,9 +15,7 @@ func TestMicroBatchesOfAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "three.toml", "micro_batches = 3\n")
 	text := mustRun(t, "graph", "--model", "digits-cnn", "--batch", "7", "--lowering", "three.toml", "--export", "again.toml")
-	if !strings.Contains(text, "; 3 micro-batches, updates by themselves behind the last") {
-		t.Errorf("graph says\n%s", text)
-	}
+	must.Contain(t, text, "; 3 micro-batches, updates by themselves behind the last")
 	if exported, err := os.ReadFile("again.toml"); err != nil || !strings.Contains(string(exported), "micro_batches = 3\n") {
 		t.Errorf("%v: exported is\n%s", err, exported)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 	"dahl/naming"
 )
 
@@ -17,9 +18,7 @@ func TestNamesAreTaken(t *testing.T) {
 		t.Errorf("policy %q (%v), want dmda", m.Options.Policy, err)
 	}
 	mustRun(t, strings.Fields("plot e gantt --color phase")...)
-	if out := mustRun(t, "compare", "e"); !strings.Contains(out, "predicted") {
-		t.Errorf("compare of one run:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, "compare", "e"), "predicted")
 }
 
 // TestHelpNamesTables: what may be chosen by name is in the help, and nothing else: the policy

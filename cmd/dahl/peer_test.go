@@ -58,9 +58,7 @@ func TestPeer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	python := fakePython(t, 1)
 	args := append([]string{"peer", "pytorch", "--python", python, "--out", "theirs"}, smallTraining...)
-	if out := mustRun(t, args...); !strings.Contains(out, "program   Fake 1.2; setting default, contiguous; cpu") {
-		t.Errorf("it printed\n%s", out)
-	}
+	must.Contain(t, mustRun(t, args...), "program   Fake 1.2; setting default, contiguous; cpu")
 	s := must.Get(cli.ReadJSON[summary](filepath.Join("theirs", summaryFile)))(t)
 	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)

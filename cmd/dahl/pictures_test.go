@@ -63,9 +63,7 @@ func TestPictures(t *testing.T) {
 	mustRun(t, strings.Fields("execute --resume run --epochs 2")...)
 	mustRun(t, strings.Fields("simulate --platform laptop --model m.toml --data data --resize 6×5 --batch 4 --steps 2 --out simulated")...)
 	mustRun(t, strings.Fields("plan --platform laptop --model m.toml --data data --resize 6x5 --batch 4 --out planned")...)
-	if out := mustRun(t, strings.Fields("graph --model m.toml --data data --resize 6x5 --batch 4")...); !strings.Contains(out, "graph     train") {
-		t.Errorf("graph says %s", out)
-	}
+	must.Contain(t, mustRun(t, strings.Fields("graph --model m.toml --data data --resize 6x5 --batch 4")...), "graph     train")
 }
 
 // TestByteOrderMarks: each file of text that a user may write means the same with a byte order mark before it.

@@ -118,9 +118,7 @@ func TestBestPolicyOfManyTasks(t *testing.T) {
 		t.Errorf("the table is %+v", c)
 	}
 	out := mustRun(t, append(line, "--out", "t")...)
-	if !strings.Contains(out, "devices   g0 of cpu, g0: 9.94 times as fast as all; compared were all, each kind alone and one device alone, since a step has 5,001 tasks;") {
-		t.Errorf("it does not say what was compared:\n%s", out)
-	}
+	must.Contain(t, out, "devices   g0 of cpu, g0: 9.94 times as fast as all; compared were all, each kind alone and one device alone, since a step has 5,001 tasks;")
 	wantRepeated(t, "t")
 }
 

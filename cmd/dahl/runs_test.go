@@ -86,9 +86,7 @@ func TestSimulatedRuns(t *testing.T) {
 	for _, name := range []string{rundir.ScheduleFile, rundir.PlanFile, rundir.EnergyFile, summaryFile, rundir.GraphFile, rundir.PlatformFile, rundir.ManifestName, "gantt.svg"} {
 		sameFiles(t, name, "a", "b")
 	}
-	if out := mustRun(t, at("plan", "p")...); !strings.Contains(out, "cpu.0") {
-		t.Errorf("plan does not say what cpu.0 does:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, at("plan", "p")...), "cpu.0")
 	mustRun(t, at("simulate", "replayed", "--plan", "p/plan.json")...)
 	sameFiles(t, rundir.ScheduleFile, "a", "replayed")
 
@@ -176,9 +174,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: variants %v, by device %v", k.Op, k.Variants, k.Devices)
 		}
 	}
-	if out := mustRun(t, "kernels"); !strings.Contains(out, "dense.dw") {
-		t.Errorf("the table lacks dense.dw:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, "kernels"), "dense.dw")
 }
 
 // TestKernelsOfCalibration reads one model: 70 flop and 210 bytes in 7 us are
@@ -211,9 +207,7 @@ bytes = "210 B"
 		!near(got.GFlopsPerSec, 0.01) || !near(got.GBPerSec, 0.03) {
 		t.Errorf("kernel %+v, want add, 13 times, 7 and 11 us, 0.01 GFLOP/s, 0.03 GB/s", got)
 	}
-	if out := mustRun(t, "kernels", "measured.toml"); !strings.Contains(out, "7 us") {
-		t.Errorf("the table lacks the median:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, "kernels", "measured.toml"), "7 us")
 }
 
 // TestExecutedRun trains on 200 images: 3 whole batches of 64 and a short one.

@@ -131,12 +131,8 @@ func TestSetClocks(t *testing.T) {
 		}
 		wantVerified(t, run)
 	}
-	if out := mustRun(t, "compare", "ignored"); !strings.Contains(out, "clocks: predicted at cpu=slow, measured at whatever clock the machine had in place of cpu=slow\n") {
-		t.Errorf("compare:\n%s", out)
-	}
-	if out := mustRun(t, "compare", "slow"); !strings.Contains(out, "clocks: predicted at cpu=slow, measured at cpu=slow\n") {
-		t.Errorf("compare:\n%s", out)
-	}
+	must.Contain(t, mustRun(t, "compare", "ignored"), "clocks: predicted at cpu=slow, measured at whatever clock the machine had in place of cpu=slow\n")
+	must.Contain(t, mustRun(t, "compare", "slow"), "clocks: predicted at cpu=slow, measured at cpu=slow\n")
 	// No clock of a machine can be set in an empty directory, which a repetition does not try.
 	fakeClocks(t.TempDir())
 	for _, run := range []string{"slow", "ignored"} {

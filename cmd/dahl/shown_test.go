@@ -57,9 +57,7 @@ func TestResultsAddUp(t *testing.T) {
 		mustRun(t, "compare", "e", "--json"): {`"peak_bytes": {`},
 	} {
 		for _, name := range names {
-			if !strings.Contains(object, name) {
-				t.Errorf("no %s in\n%s", name, object)
-			}
+			must.Contain(t, object, name)
 		}
 	}
 	// A prediction of other steps than measured is made anew for these.

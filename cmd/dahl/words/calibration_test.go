@@ -7,6 +7,7 @@ import (
 
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -23,8 +24,6 @@ func TestPrintMeasuredPower(t *testing.T) {
 	PrintDevice(&b, p, d, meters)
 	for _, want := range []string{"gpu0: some GPU, 40 GB, 39 GB free", "4 B to 64 MB: in 9 us + bytes/25.1 GB/s (±3 %, at most 8 %)", "1.90 times as long: shared",
 		"rows of 4 KiB 1.25 times", "beside the other devices 1.70 times", "several in a row", "idle 41 W, largest product 330 W (0.5 ± 0.01 J) by counter", "clock 1410 MHz of 1980, limit 700 W, 43 °C, as found"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in:\n%s", want, b.String())
-		}
+		must.Contain(t, b.String(), want)
 	}
 }
