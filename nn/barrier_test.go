@@ -25,6 +25,9 @@ func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
 	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l, alone: true})
 }
 
+// tile is the samples and the channels, or features, of a task.
+type tile struct{ samples, channels dag.Range }
+
 // tilesOf are the tiles of a step of a layer, by task, read from the names.
 func tilesOf(g *dag.Graph, step string) map[string]tile {
 	tiles := map[string]tile{}

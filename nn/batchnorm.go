@@ -33,12 +33,9 @@ func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
 
 // Output implements [Layer].
 func (b BatchNorm) Output(in [][]int) ([]int, error) {
-	shape, err := one(in)
+	shape, err := oneImage(in, "a batch normalisation")
 	if err != nil {
 		return nil, err
-	}
-	if len(shape) != 3 {
-		return nil, fmt.Errorf("a batch normalisation needs C×H×W")
 	}
 	if !(b.Eps >= 0 && b.Eps <= 1) || !(b.Momentum >= 0 && b.Momentum <= 1) {
 		return nil, fmt.Errorf("eps %g and momentum %g; want numbers from 0 to 1", b.Eps, b.Momentum)
@@ -66,8 +63,8 @@ func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(elems(
 
 // normal is what a batch normalisation keeps of the forward pass.
 type normal struct {
-	scale         Operand  // how it is normalised
-	sums, squares *Operand // the moments of its input, once there are tasks that write them
+	scale Operand // how it is normalised
+	taken bool    // the layer before takes the moments of its input
 }
 
 // momentsFor is the batch normalisation whose input a fused convolution writes, and whose moments it takes, too: nil
@@ -86,11 +83,9 @@ func (l *lowerer) momentsFor(n *Node) *Node {
 	return nil
 }
 
-// moments are the buffers of the moments of the layer's input, which somebody writes.
+// moments are the buffers of the moments of the layer's input.
 func (n *Node) moments() (sums, squares Operand) {
-	sums, squares = n.bySample(n.Name+".sum", dag.AlongOutputs), n.bySample(n.Name+".squares", dag.AlongOutputs)
-	n.normal.sums, n.normal.squares = &sums, &squares
-	return sums, squares
+	return n.bySample(n.Name+".sum", dag.AlongOutputs), n.bySample(n.Name+".squares", dag.AlongOutputs)
 }
 
 // normalisesLater reports whether a batch normalisation with its ReLU is left to the convolution that reads it, so that no task
@@ -148,12 +143,12 @@ func (b BatchNorm) statistics(n *Node) {
 		n.Fail(fmt.Errorf("a channel has one value, whose variance is not defined; train with more samples at a time"))
 		return
 	}
-	if n.normal.sums == nil {
-		sums, squares := n.moments()
+	sums, squares := n.moments()
+	if !n.normal.taken {
 		n.Step(".moments", "moments.nhwc", nil, sums, squares, n.Input(0))
 	}
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
-	n.Step(".scale", "batchnorm.stats", params, n.normal.scale, n.Running(0), n.Running(1), n.Running(2), *n.normal.sums, *n.normal.squares, n.Param(0), n.Param(1))
+	n.Step(".scale", "batchnorm.stats", params, n.normal.scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
 }
 
 // bySample is a buffer of a number per sample and channel.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"dahl/dag"
 )
 
 // Concat puts the channels, or the features, of its inputs behind each other. It is no task where
@@ -42,9 +44,7 @@ func (Concat) Forward(n *Node) {
 		if x.value == place.value && x.valueIn.first == place.valueIn.first {
 			continue
 		}
-		n.eachTile(x, func(t tile) {
-			n.l.task(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, t, writes(place.at(t)), reads(x.at(t)))
-		})
+		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, n.passing(), place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
 	}
 }
 

@@ -46,12 +46,9 @@ func (c Conv2D) groups() int { return max(c.Groups, 1) }
 
 // Output implements [Layer].
 func (c Conv2D) Output(inputs [][]int) ([]int, error) {
-	in, err := one(inputs)
+	in, err := oneImage(inputs, "a convolution")
 	if err != nil {
 		return nil, err
-	}
-	if len(in) != 3 {
-		return nil, fmt.Errorf("a convolution needs C×H×W")
 	}
 	if c.Filters < 1 {
 		return nil, fmt.Errorf("%d filters; want at least 1", c.Filters)
@@ -104,6 +101,7 @@ func (c Conv2D) Forward(n *Node) {
 		params, written = n.withPool(), append(written, n.poolIndex())
 	} else if norm := l.momentsFor(n); norm != nil {
 		sums, squares := norm.moments()
+		norm.normal.taken = true
 		n.with |= kernels.Moments
 		written = []Operand{sums, squares, n.Output()}
 	}
@@ -134,19 +132,12 @@ func (c Conv2D) Backward(n *Node) {
 		with, params = with|kernels.Pool, n.withPool()
 		gradient = append(gradient, n.poolIndex())
 	}
-	atOnce := l.updatesAtOnce(n)
-	if !atOnce {
-		n.weightGradients(kernels.Written("conv2d.nhwc.dw", with), params, gradient...)
-	}
-	if n.Needs(0) {
+	n.weightedBackward("conv2d.nhwc.dw", with, params, func() {
 		if n.turned == nil {
 			n.turned = l.turn(n)
 		}
 		n.inputGradient("conv2d.nhwc.dx", gradient[0], n.turned)
-	}
-	if atOnce {
-		l.gradientUpdates(n, "conv2d.nhwc.dw", with, params, gradient...)
-	}
+	}, gradient...)
 }
 
 // unpool adds the gradient of the input of a fused max-pooling.

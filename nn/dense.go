@@ -65,26 +65,13 @@ func (d Dense) Forward(n *Node) {
 	n.weightedForward("dense", nil, n.Output())
 }
 
-// Backward implements [Layer]. It adds an update of the weight behind the gradient of the input,
-// which reads the old weight.
-func (d Dense) Backward(n *Node) {
-	l := n.l
-	atOnce := l.updatesAtOnce(n)
-	if !atOnce {
-		n.weightGradients("dense.dw", nil, n.OutputGrad())
-	}
-	if n.Needs(0) {
+// Backward implements [Layer].
+func (Dense) Backward(n *Node) {
+	n.weightedBackward("dense.dw", 0, nil, func() {
 		var with kernels.Attributes
 		if n.in.rectified {
 			with = kernels.ReLU
 		}
 		n.inputGradient(kernels.Written("dense.dx", with), n.OutputGrad(), &n.weight)
-	}
-	if atOnce {
-		var with kernels.Attributes
-		if n.packing != nil {
-			with = kernels.Mapped
-		}
-		l.gradientUpdates(n, "dense.dw", with, nil, n.OutputGrad())
-	}
+	}, n.OutputGrad())
 }

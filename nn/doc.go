@@ -9,6 +9,16 @@
 // [NewProgram] puts the graphs of a training run together: the step, the short last batch of an
 // epoch, evaluation on a test set and its short last batch.
 //
+// # Layers
+//
+// A layer is one file, in this package or in another module. It states its shapes, its parameters ([Learner]), what its training
+// carries along ([Tracker]) and its [Traits], and adds the tasks of a forward and of a backward pass to a [Node]. For that it
+// names operations with their operands: inputs, output, parameters, running statistics, buffers of its own, and the
+// gradients of these. The lowerer does the rest. It cuts each operation along samples, outputs and
+// whatever else the lowering says, sums gradients of parameters over tasks, micro-batches and layers that share them, and
+// updates the parameters. Whether a task reads, writes or changes an operand is in the statement of the operation.
+// testdata/module/layer has normalisations and an embedding that are written so.
+//
 // # Partition
 //
 // A partition consists of regions only. [dag.LayerLowering] says how much of each dimension a task of a layer has:
@@ -161,6 +171,6 @@
 //
 // # Units
 //
-// Shapes are C×H×W or a number of features, per sample; buffers have the batch in front. Work is
-// in floating-point operations, working sets in bytes.
+// Shapes are per sample: C×H×W, a number of features, or up to four extents, of which the first counts as outputs. Buffers have
+// the batch in front. Work is in floating-point operations, working sets in bytes.
 package nn

@@ -161,24 +161,27 @@ func (l *lowerer) sumGradients(n *Node) {
 		return
 	}
 	if written := min(len(parts), 2); writer.stage < 0 && written > 0 {
-		l.sum(n, "sum", []string{"copy", "sum"}[written-1], writes, parts[:written])
+		l.sum(n, "sum", []string{"copy", "sum"}[written-1], parts[:written])
 		parts, names = parts[written:], names[written:]
 	}
 	if last := len(parts) - 1; n.add != nil && last >= 0 {
 		n.part, parts = parts[last], parts[:last] // added where the ReLU stops the gradient
 	}
 	for i := range parts {
-		l.sum(n, "add."+names[i], "add", updates, parts[i:i+1])
+		l.sum(n, "add."+names[i], "add", parts[i:i+1])
 	}
 }
 
 // sum adds tasks that combine parts of the gradient of a group's output, in the group's tiles.
-func (l *lowerer) sum(n *Node, step, op string, changes func(dag.BufferID, dag.Box) dag.Access, parts []*tensor) {
-	n.eachTile(&n.out, func(t tile) {
-		accesses := []dag.Access{changes(n.out.gradAt(t))}
-		for _, x := range parts {
-			accesses = append(accesses, reads(x.gradAt(t)))
-		}
-		l.task(n, phaseBackward+"."+step, op, nil, t, accesses...)
-	})
+func (l *lowerer) sum(n *Node, step, op string, parts []*tensor) {
+	operands := []Operand{n.OutputGrad()}
+	for _, x := range parts {
+		operands = append(operands, x.gradient(dag.AlongOutputs))
+	}
+	l.tiles(n, phaseBackward+"."+step, op, nil, n.passing(), operands...)
+}
+
+// passing is the cut of tasks that only pass on or add values of the layer's output.
+func (n *Node) passing() dag.Cut {
+	return dag.Cut{Samples: n.tiles.Forward.Samples, Outputs: n.tiles.Forward.Outputs}
 }

@@ -3,7 +3,6 @@ package nn
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"dahl/dag"
 )
@@ -42,21 +41,13 @@ func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 	return all, nil
 }
 
-// noteExtents takes down along which sides an operation of a layer can be cut.
-func (l *lowerer) noteExtents(n *Node, step string, sides []side) {
+// noteExtents takes down along which sides an operation of a pass of a layer can be cut.
+func (l *lowerer) noteExtents(n *Node, pass dag.Pass, sides []side) {
 	if l.opt.extents == nil {
 		return
 	}
 	ll := l.opt.extents[n.Name]
-	of := &ll.InputGradient
-	switch {
-	case strings.HasPrefix(step, phaseForward):
-		of = &ll.Forward
-	case strings.HasPrefix(step, phaseBackward+stepWeight):
-		of = &ll.WeightGradient
-	case strings.HasSuffix(step, ".pool"):
-		return // cut like the forward pass
-	}
+	of := ll.Cut(pass)
 	terms := 1
 	for _, s := range sides {
 		if !s.cuttable {

@@ -42,7 +42,6 @@ func (n *Node) View() {
 	switch {
 	case n.out.channelsLast() && !sameInBothLayouts(n.out.sample) && !slices.Equal(n.in.shape, n.out.shape):
 		n.Fail(fmt.Errorf("a view of %s as %s, whose channels come last", ShapeText(n.in.sample), ShapeText(n.out.sample)))
-		return
 	case slices.Equal(n.in.shape, n.out.shape):
 		n.out.turned = n.in.turned
 	case n.in.channelsLast() && !sameInBothLayouts(n.in.sample):

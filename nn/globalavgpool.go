@@ -1,11 +1,6 @@
 package nn
 
-import (
-	"cmp"
-	"fmt"
-
-	"dahl/dag"
-)
+import "dahl/dag"
 
 // GlobalAvgPool is the average of all pixels of each channel, C×H×W to C×1×1.
 type GlobalAvgPool struct{}
@@ -15,9 +10,9 @@ func (GlobalAvgPool) Kind() string { return "globalavgpool" }
 
 // Output implements [Layer].
 func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
-	shape, err := one(in)
-	if err != nil || len(shape) != 3 {
-		return nil, cmp.Or(err, fmt.Errorf("pooling needs C×H×W"))
+	shape, err := oneImage(in, "pooling")
+	if err != nil {
+		return nil, err
 	}
 	return []int{shape[0], 1, 1}, nil
 }

@@ -82,6 +82,15 @@ func one(in [][]int) ([]int, error) {
 	return in[0], nil
 }
 
+// oneImage is the same of a layer that needs an image.
+func oneImage(in [][]int, layer string) ([]int, error) {
+	shape, err := one(in)
+	if err == nil && len(shape) != 3 {
+		err = fmt.Errorf("%s needs C×H×W", layer)
+	}
+	return shape, err
+}
+
 // LayerKind is a line of the table of layers.
 type LayerKind struct {
 	Kind   string

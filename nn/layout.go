@@ -51,8 +51,8 @@ func (l *lowerer) fromFeatures(n *Node) {
 }
 
 // copies adds the tasks that copy values or gradients of x to the layout of y.
-func (l *lowerer) copies(n *Node, phase, op string, y, x *tensor, at func(*tensor, tile) (dag.BufferID, dag.Box)) {
+func (l *lowerer) copies(n *Node, phase, op string, y, x *tensor, at func(*tensor, dag.Range) (dag.BufferID, dag.Box)) {
 	eachRange(y.shape[0], n.tiles.Forward.Samples, func(r dag.Range) {
-		l.rangeTask(n, phase, op, l.inBatch(r), writes(at(y, y.samples(r))), reads(at(x, x.samples(r))))
+		l.rangeTask(n, phase, op, l.inBatch(r), writes(at(y, r)), reads(at(x, r)))
 	})
 }

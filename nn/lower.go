@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -201,7 +200,7 @@ func (l *lowerer) load() {
 	eachRange(l.size(), size, func(r dag.Range) {
 		l.add(dag.Task{
 			Name: "input.load[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(x.at(x.samples(r))), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
+			Accesses: []dag.Access{writes(x.at(r)), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
 		})
 	})
 	if l.isFirst() {
@@ -287,16 +286,6 @@ func (l *lowerer) backward() {
 	if len(clipped) > 0 {
 		l.ofBatch(func() { l.clippedUpdates(clipped) })
 	}
-}
-
-// task adds a task of a layer; the step ("forward", "backward.weight") begins with its phase.
-func (l *lowerer) task(n *Node, step, op string, params dag.Params, t tile, accesses ...dag.Access) {
-	phase, _, _ := strings.Cut(step, ".")
-	t.samples = l.inBatch(t.samples)
-	l.add(dag.Task{
-		Name: n.Name + "." + step + "[" + t.String() + "]", Op: op, Params: params,
-		Labels: labelsOf(n.Name, phase), Accesses: accesses,
-	})
 }
 
 // rangeTask adds a task that changes a layout. It is split in one dimension.

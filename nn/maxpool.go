@@ -77,12 +77,9 @@ func (p MaxPool) Backward(n *Node) {
 
 // pooled is the output shape of a pooling layer.
 func (p MaxPool) pooled(inputs [][]int) ([]int, error) {
-	in, err := one(inputs)
+	in, err := oneImage(inputs, "pooling")
 	if err != nil {
 		return nil, err
-	}
-	if len(in) != 3 {
-		return nil, fmt.Errorf("pooling needs C×H×W")
 	}
 	for _, w := range p.windows() {
 		if pad := max(w.before, w.after); min(w.before, w.after) < 0 || 2*pad > w.size {

@@ -124,13 +124,13 @@ const stepWeight = ".weight"
 
 // Step is [Node.Tiles] with a name of its own for the step, which begins with a point, as ".moments". It is part of the names of tasks.
 func (n *Node) Step(name, op string, params dag.Params, operands ...Operand) {
-	cut := n.tiles.Forward
+	pass := dag.ForwardPass
 	switch {
 	case n.phase == phaseForward:
 	case operands[0].parameter:
-		cut = n.tiles.WeightGradient
+		pass = dag.WeightGradientPass
 	default:
-		cut = n.tiles.InputGradient
+		pass = dag.InputGradientPass
 	}
-	n.l.tiles(n, n.phase+name, op, params, cut, operands...)
+	n.l.noteExtents(n, pass, n.l.tiles(n, n.phase+name, op, params, *n.tiles.Cut(pass), operands...))
 }

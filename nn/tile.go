@@ -1,20 +1,12 @@
 package nn
 
 import (
-	"fmt"
 	"slices"
 
 	"dahl/dag"
 )
 
 const none = dag.None
-
-// tile is a part of a layer's work: samples × channels (or features).
-type tile struct{ samples, channels dag.Range }
-
-func (t tile) String() string {
-	return fmt.Sprintf("%d:%d,%d:%d", t.samples.Lo, t.samples.Hi, t.channels.Lo, t.channels.Hi)
-}
 
 // tensor is the values between two layers, with the batch in front, and their gradient. The
 // gradient is dag.None if nothing needs it.
@@ -73,26 +65,27 @@ func (x *tensor) channelsLast() bool { return len(x.sample) == 3 && !x.features 
 // channels is the number of channels or features.
 func (x *tensor) channels() int { return x.sample[0] }
 
-// samples is the tile of all channels of some samples.
-func (x *tensor) samples(r dag.Range) tile { return tile{r, dag.Range{Hi: x.channels()}} }
-
-// at is where a tile of the values is.
-func (x *tensor) at(t tile) (dag.BufferID, dag.Box) { return x.value, x.boxIn(x.valueIn, t) }
-
-// gradAt is where a tile of the gradient is.
-func (x *tensor) gradAt(t tile) (dag.BufferID, dag.Box) { return x.grad, x.boxIn(x.gradIn, t) }
-
-func (x *tensor) boxIn(p part, t tile) dag.Box {
-	p = p.from(x, 0)
-	channels := dag.Range{Lo: p.first + t.channels.Lo, Hi: p.first + t.channels.Hi}
-	if x.channelsLast() {
-		return boxOf(p.shape, t.samples, dag.Range{Lo: 0, Hi: p.shape[1]}, dag.Range{Lo: 0, Hi: p.shape[2]}, channels)
-	}
-	return boxOf(p.shape, t.samples, channels)
+// at is where some samples of the values are.
+func (x *tensor) at(samples dag.Range) (dag.BufferID, dag.Box) {
+	return x.value, x.boxIn(x.valueIn, samples)
 }
 
-// all is the whole tensor.
-func (x *tensor) all() tile { return x.samples(dag.Range{Hi: x.shape[0]}) }
+// gradAt is where some samples of the gradient are.
+func (x *tensor) gradAt(samples dag.Range) (dag.BufferID, dag.Box) {
+	return x.grad, x.boxIn(x.gradIn, samples)
+}
+
+func (x *tensor) boxIn(p part, samples dag.Range) dag.Box {
+	p = p.from(x, 0)
+	channels := dag.Range{Lo: p.first, Hi: p.first + x.channels()}
+	if x.channelsLast() {
+		return boxOf(p.shape, samples, dag.Range{Lo: 0, Hi: p.shape[1]}, dag.Range{Lo: 0, Hi: p.shape[2]}, channels)
+	}
+	return boxOf(p.shape, samples, channels)
+}
+
+// all is the samples of the tensor.
+func (x *tensor) all() dag.Range { return dag.Range{Hi: x.shape[0]} }
 
 // axes are what the dimensions of the tensor are of a layer, which has its channels as inputs or outputs.
 func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
@@ -133,18 +126,6 @@ func eachRange(extent, size int, visit func(dag.Range)) {
 	for lo := 0; lo < extent; lo += size {
 		visit(dag.Range{Lo: lo, Hi: min(lo+size, extent)})
 	}
-}
-
-// eachTile visits the tiles of a tensor, samples outermost.
-func (x *tensor) eachTile(samples, channels int, visit func(tile)) {
-	eachRange(x.shape[0], samples, func(s dag.Range) {
-		eachRange(x.channels(), channels, func(c dag.Range) { visit(tile{s, c}) })
-	})
-}
-
-// eachTile visits a tensor in the tiles of the layer.
-func (n *Node) eachTile(x *tensor, visit func(tile)) {
-	x.eachTile(n.tiles.Forward.Samples, n.tiles.Forward.Outputs, visit)
 }
 
 // clip turns 0 into the whole extent and limits a tile to it.

@@ -52,8 +52,9 @@ var summed = map[string]dag.Dimension{
 
 // tiles adds the tasks of an operation. The operation says by its statement ([kernels.Space]) which part of each operand
 // a tile touches, halos among them, so that no layer has code for a particular cut. Tasks that
-// sum over a dimension that is cut add to the first operand; [dag.Expand] gives their sums an order.
-func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) {
+// sum over a dimension that is cut add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
+// sides the operation is or may be cut.
+func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) (sides []side) {
 	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
 	if k, known := l.m.kernels.Lookup(op); known {
 		for i := range operands {
@@ -63,10 +64,9 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 	space, err := l.m.kernels.SpaceOf(kernels.SpecOf(&whole, l.b.BufferAt))
 	if err != nil {
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
-		return
+		return nil
 	}
-	sides := l.sidesOf(space, &cut, operands[0])
-	l.noteExtents(n, step, sides)
+	sides = l.sidesOf(space, &cut, operands[0])
 	if slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() }) {
 		whole.Accesses[0].Mode = dag.Reduce
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
@@ -94,6 +94,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		t.Labels = labelsOf(n.Name, phase)
 		l.add(t)
 	})
+	return sides
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of

@@ -91,6 +91,21 @@ func (n *Node) weightedForward(op string, params dag.Params, written ...Operand)
 	n.Tiles(kernels.Written(op, n.with), params, operands...)
 }
 
+// weightedBackward adds the gradients of a layer with weights, by an operation with some attributes. Where its tasks also update
+// the weight they come behind those of the input's gradient, which read the old weight.
+func (n *Node) weightedBackward(op string, with kernels.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
+	atOnce := n.l.updatesAtOnce(n)
+	if !atOnce {
+		n.weightGradients(kernels.Written(op, with), params, dy...)
+	}
+	if n.Needs(0) {
+		ofInput()
+	}
+	if atOnce {
+		n.l.gradientUpdates(n, op, with, params, dy...)
+	}
+}
+
 // weightGradients adds the gradients of weight and bias, each in parts of outputs and inputs and summed over
 // tiles of samples, rows and columns. dy is the operands that say the gradient of the layer's output.
 func (n *Node) weightGradients(op string, params dag.Params, dy ...Operand) {
@@ -223,6 +238,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
+		with |= kernels.Mapped
 		x[0] = whole(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...))
 	}
 	operands := append([]Operand{{whole(w.id).Region, w.axes(), true}}, dy...)

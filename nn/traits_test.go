@@ -1,0 +1,62 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// stub is a layer of some traits and an output of some shape, with or without a parameter.
+type stub struct {
+	Elementwise
+	traits Traits
+	out    []int
+	params []Parameter
+}
+
+func (stub) Kind() string                    { return "stub" }
+func (s stub) Traits() Traits                { return s.traits }
+func (s stub) Output([][]int) ([]int, error) { return slices.Clone(s.out), nil }
+func (s stub) Params([][]int) []Parameter    { return slices.Clone(s.params) }
+func (s stub) Forward(n *Node)               { n.View() }
+func (stub) Backward(*Node)                  {}
+
+// TestTraitsAreChecked has layers whose traits and shapes do not fit together.
+func TestTraitsAreChecked(t *testing.T) {
+	for _, test := range []struct {
+		layers []Layer
+		want   string
+	}{
+		{[]Layer{stub{out: []int{4}, traits: Traits{Weight: true}}}, "has no parameters"},
+		{[]Layer{Dense{Outputs: 4}, stub{out: []int{4}, traits: Traits{Integers: true}}}, "whole numbers have no gradient"},
+		{[]Layer{stub{out: []int{4}, traits: Traits{Integers: true}, params: []Parameter{{Name: "weight", Shape: []int{1}}}}}, "whole numbers have no gradient"},
+		{[]Layer{stub{out: []int{1, 1, 2, 1, 2}}}, "want 1 to 4 dimensions"},
+		{[]Layer{stub{out: nil}}, "want 1 to 4 dimensions"},
+		{[]Layer{stub{out: []int{2, 2}}}, "the loss needs one number per class"},
+	} {
+		if _, err := New("m", []int{4}, test.layers...); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.layers, err, test.want)
+		}
+	}
+}
+
+// TestViews views samples of 12 numbers in other shapes on their way to the last layer. An image of several channels and pixels
+// has another order of elements.
+func TestViews(t *testing.T) {
+	for _, test := range []struct {
+		shape []int
+		fits  bool
+	}{{[]int{3, 4}, true}, {[]int{1, 2, 3, 2}, true}, {[]int{1, 3, 4}, true}, {[]int{12, 1, 1}, true}, {[]int{3, 2, 2}, false}} {
+		view := Traits{View: true}
+		m, err := New("m", []int{12}, Dense{Outputs: 12}, stub{out: test.shape, traits: view}, Activation{Function: "tanh"}, Flatten{}, Dense{Outputs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Lower(LowerOptions{Batch: 5, Samples: 5, Type: dag.Float32, Train: true})
+		if (err == nil) != test.fits {
+			t.Errorf("%v: %v", test.shape, err)
+		}
+	}
+}
