@@ -120,7 +120,7 @@ func cudaFields(t *testing.T, sources, name, prefix string) []field {
 func cudaSources(t *testing.T, names ...string) string {
 	var all strings.Builder
 	for _, n := range names {
-		text := must.Get(os.ReadFile("cuda/" + n))(t)
+		text := must.Get(os.ReadFile("../cuda/" + n))(t)
 		all.Write(text)
 	}
 	return comments.ReplaceAllString(all.String(), "")
