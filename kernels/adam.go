@@ -4,6 +4,9 @@ import (
 	"errors"
 	"math"
 
+	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -38,7 +41,7 @@ var adam = Kernel{
 	Flops: perElement(14, 0),
 	Variants: withRef("element by element", adamRef[float32], adamRef[float64],
 		atLevels("run by run", adamAt[float32], adamAt[float64], nil),
-		onCUDA("four elements per thread", adamOnCUDA)),
+		gpu.OnCUDA("four elements per thread", gpu.AdamOnCUDA)),
 }
 
 // adamOf is the step of a call. What depends on the step's number only is computed in float64.
@@ -48,7 +51,7 @@ func adamOf[T Float](call *Call) simd.Adam[T] {
 	step := simd.Adam[T]{
 		Beta1: T(beta1), Gain1: T(1 - beta1), Beta2: T(beta2), Gain2: T(1 - beta2),
 		Rate: T(lr / (1 - math.Pow(beta1, t))), Root: T(math.Sqrt(1 - math.Pow(beta2, t))),
-		Eps: T(call.Params[2]), Decay: T(decay), Keep: 1, Factor: T(stepFactor(&call.Args[2])),
+		Eps: T(call.Params[2]), Decay: T(decay), Keep: 1, Factor: T(cpu.StepFactor(&call.Args[2])),
 	}
 	if call.Params[4] != 0 {
 		step.Decay, step.Keep = 0, T(1-float64(lr*decay))
@@ -59,11 +62,11 @@ func adamOf[T Float](call *Call) simd.Adam[T] {
 // eachAdamRun visits the runs of the operands that have an element per weight.
 func eachAdamRun[T Float](call *Call, visit func(w, g, m, v []T)) {
 	args := [...]*Arg{&call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]}
-	outer, rows, run := runs(args[:]...)
+	outer, rows, run := calls.Runs(args[:]...)
 	for r := range rows {
 		var part [4][]T
 		for i, a := range args {
-			part[i] = Data[T](a)[a.offset(outer, r):][:run]
+			part[i] = Data[T](a)[a.Offset(outer, r):][:run]
 		}
 		visit(part[0], part[1], part[2], part[3])
 	}

@@ -5,34 +5,9 @@ import (
 	"strings"
 )
 
-// Attributes are the prologues and epilogues of an operation: what it does to data on their way into its sums, and to the
-// sums before they reach memory. An operation with attributes has a name of its own in graphs, platform files and plans,
-// see [Written].
-type Attributes uint8
-
-const (
-	// Mapped: the input of a dense layer is a map with channels last.
-	Mapped Attributes = 1 << iota
-	// Norm: a batch normalisation and its ReLU precede the sums, see normed.
-	Norm
-	// Pool: a ReLU and a max-pooling follow the sums, see pooled.
-	Pool
-	// ReLU: a ReLU follows the sums. The gradient of an input stops where that input is not positive.
-	ReLU
-	// Moments: the moments of the results are taken, see withMoments.
-	Moments
-	// SGD: the gradient of weights is the step of sgd on these, see linear.descend.
-	SGD
-	// NoBias: that step is of a layer without a bias.
-	NoBias
-)
-
 // attributeWords are the words of attributes in names, in the order of the constants. From ReLU on they stand behind ".dx" and
 // ".dw", the others before.
 var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd", "nobias"}
-
-// Has reports whether all of some attributes are among a.
-func (a Attributes) Has(some Attributes) bool { return a&some == some }
 
 // Written is the name of an operation with attributes: "conv2d.nhwc.norm.dw.sgd" is conv2d.nhwc.dw with Norm and SGD.
 // [Kernel.Base] and [Kernel.With] of the kernel of that name are the operation and its attributes again.

@@ -1,5 +1,11 @@
 package kernels
 
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
+	"dahl/kernels/simd"
+)
+
 // Average pooling. Positions of a window beside the image count as zeros, as in PyTorch with
 // count_include_pad, so every window is divided by its number of positions.
 
@@ -11,7 +17,7 @@ var avgpool = Kernel{
 	},
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
-		onCUDAPool("a window per thread", poolOnCUDA("avgpool", false))),
+		gpu.OnCUDAPool("a window per thread", gpu.PoolOnCUDA("avgpool", false))),
 }
 
 var avgpoolDx = Kernel{
@@ -22,23 +28,23 @@ var avgpoolDx = Kernel{
 	},
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, PerPoint: 1,
 	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
-		onCUDAPool("an element of dx per thread", spreadOnCUDA("avgpool.dx", false))),
+		gpu.OnCUDAPool("an element of dx per thread", gpu.SpreadOnCUDA("avgpool.dx", false))),
 }
 
 func avgpoolRef[T Float](call *Call) {
 	p := poolingOf[T](call, 0, -1, 1)
-	p.y.each(func(n, u, v, c int) {
+	p.y.Each(func(n, u, v, c int) {
 		var sum T
 		p.eachPixel(n, u, v, c, func(e *T) { sum += *e })
-		p.y.elems[p.y.at(n, u, v, c)] = sum / T(p.height*p.width)
+		p.y.Elems[p.y.At(n, u, v, c)] = sum / T(p.height*p.width)
 	})
 }
 
 func avgpoolDxRef[T Float](call *Call) {
 	p := poolingOf[T](call, 1, -1, 0)
-	p.x.clear()
-	p.y.each(func(n, u, v, c int) {
-		share := p.y.elems[p.y.at(n, u, v, c)] / T(p.height*p.width)
+	p.x.Clear()
+	p.y.Each(func(n, u, v, c int) {
+		share := p.y.Elems[p.y.At(n, u, v, c)] / T(p.height*p.width)
 		p.eachPixel(n, u, v, c, func(e *T) { *e += share })
 	})
 }
@@ -48,8 +54,86 @@ func (p *pooling[T]) eachPixel(n, u, v, c int, visit func(e *T)) {
 	for i := range p.height {
 		for j := range p.width {
 			a, b := u*p.stride+i-p.top, v*p.across+j-p.left
-			if a >= 0 && a < p.x.extent[1] && b >= 0 && b < p.x.extent[2] {
-				visit(&p.x.elems[p.x.at(n, a, b, c)])
+			if a >= 0 && a < p.x.Extent[1] && b >= 0 && b < p.x.Extent[2] {
+				visit(&p.x.Elems[p.x.At(n, a, b, c)])
+			}
+		}
+	}
+}
+
+// Average of all pixels of each channel. Sums go from 0 in the order of rows in all variants,
+// so that these give the same bits.
+
+var globalavgpool = Kernel{
+	Op: "globalavgpool.nhwc", Doc: "y[n,c] = mean of x[n,h,w,c] over h and w",
+	Operands: []Operand{writes("y", Real, "n 1 1 c"), reads("x", Real, "n h w c")},
+	PerPoint: 1,
+	Variants: withRef("channel by channel", meanPixels[float32], meanPixels[float64],
+		atLevels("pixel by pixel, a vector of channels at a time", meanOfPixels[float32], meanOfPixels[float64], nil),
+		gpu.GlobalOnCUDA()),
+}
+
+var globalavgpoolDx = Kernel{
+	Op: "globalavgpool.nhwc.dx", Doc: "dx[n,h,w,c] = dy[n,c]/pixels",
+	Operands: []Operand{writes("dx", Real, "n h w c"), reads("dy", Real, "n 1 1 c")},
+	Params:   []string{"pixels"}, PerPoint: 1,
+	Variants: withRef("pixel by pixel", spreadPixels[float32], spreadPixels[float64],
+		atLevels("one pixel, and copies of it", copyPixels[float32], copyPixels[float64], nil)[:1], gpu.GlobalDxOnCUDA()),
+}
+
+// pixelsOf is a map with its dimensions in the order samples, channels, rows, columns.
+func pixelsOf[T Float](a *Arg) calls.Map4[T] {
+	m := calls.Map4Of[T](a)
+	return m.As([4]int{0, 3, 1, 2})
+}
+
+func meanPixels[T Float](call *Call) {
+	y, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
+	y.Each(func(n, c, _, _ int) {
+		var total T
+		for h := range x.Extent[2] {
+			for w := range x.Extent[3] {
+				total += x.Elems[x.At(n, c, h, w)]
+			}
+		}
+		y.Elems[y.At(n, c, 0, 0)] = total / T(x.Extent[2]*x.Extent[3])
+	})
+}
+
+func spreadPixels[T Float](call *Call) {
+	dx, dy := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
+	pixels := T(call.Params[0]) // of the whole image
+	dx.Each(func(n, c, h, w int) {
+		dx.Elems[dx.At(n, c, h, w)] = dy.Elems[dy.At(n, c, 0, 0)] / pixels
+	})
+}
+
+func meanOfPixels[T Float](level simd.Level, call *Call) {
+	y, x := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[1])
+	for n := range y.Extent[0] {
+		sum := y.Elems[y.At(n, 0, 0, 0):][:y.Extent[3]]
+		clear(sum)
+		for h := range x.Extent[1] {
+			for w := range x.Extent[2] {
+				simd.Add(level, sum, x.Elems[x.At(n, h, w, 0):][:x.Extent[3]])
+			}
+		}
+		for c := range sum {
+			sum[c] /= T(x.Extent[1] * x.Extent[2])
+		}
+	}
+}
+
+func copyPixels[T Float](_ simd.Level, call *Call) {
+	dx, dy := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[1])
+	for n := range dx.Extent[0] {
+		first := dx.Elems[dx.At(n, 0, 0, 0):][:dx.Extent[3]]
+		for c := range first {
+			first[c] = dy.Elems[dy.At(n, 0, 0, c)] / T(call.Params[0])
+		}
+		for h := range dx.Extent[1] {
+			for w := range dx.Extent[2] {
+				copy(dx.Elems[dx.At(n, h, w, 0):], first)
 			}
 		}
 	}

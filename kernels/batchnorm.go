@@ -5,6 +5,9 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -49,8 +52,8 @@ var moments = Kernel{
 	Operands: []Operand{writes("s", Real, "n c"), writes("q", Real, "n c"), reads("x", Real, "n h w c")},
 	Flops:    perElement(4, 2),
 	Variants: withRef("pixel by pixel", momentsRef[float32], momentsRef[float64],
-		atPixels(momentsAt[float32], momentsAt[float64], channelWorkspace(2)),
-		normOnCUDA("moments", normOperands{images: []int{2}, s: 0, q: 1, k: -1, kd: -1}, false)),
+		atPixels(cpu.MomentsAt[float32], cpu.MomentsAt[float64], cpu.ChannelWorkspace(2)),
+		gpu.NormOnCUDA("moments", gpu.NormOperands{Images: []int{2}, S: 0, Q: 1, K: -1, Kd: -1}, false)),
 }
 
 var batchNorm = Kernel{
@@ -61,8 +64,8 @@ var batchNorm = Kernel{
 	},
 	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
 	Variants: withRef("element by element", batchNormRef[float32], batchNormRef[float64],
-		atPixels(batchNormAt[float32], batchNormAt[float64], nil),
-		normOnCUDA("batchnorm", normOperands{images: []int{0, 1, 3}, s: -1, q: -1, k: 2, kd: -1}, true)),
+		atPixels(cpu.BatchNormAt[float32], cpu.BatchNormAt[float64], nil),
+		gpu.NormOnCUDA("batchnorm", gpu.NormOperands{Images: []int{0, 1, 3}, S: -1, Q: -1, K: 2, Kd: -1}, true)),
 }
 
 var batchNormSums = Kernel{
@@ -73,8 +76,8 @@ var batchNormSums = Kernel{
 	},
 	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 2),
 	Variants: withRef("pixel by pixel", batchNormSumsRef[float32], batchNormSumsRef[float64],
-		atPixels(batchNormSumsAt[float32], batchNormSumsAt[float64], nil),
-		normOnCUDA("batchnorm.sums", normOperands{images: []int{2, 3}, s: 0, q: 1, k: 4, kd: -1}, true)),
+		atPixels(cpu.BatchNormSumsAt[float32], cpu.BatchNormSumsAt[float64], nil),
+		gpu.NormOnCUDA("batchnorm.sums", gpu.NormOperands{Images: []int{2, 3}, S: 0, Q: 1, K: 4, Kd: -1}, true)),
 }
 
 // batchNormGate is for a ReLU behind the sum of the normalised and another value, the gradient of both of which is g. It
@@ -87,8 +90,8 @@ var batchNormGate = Kernel{
 	},
 	Flops: perElement(5, 2),
 	Variants: withRef("pixel by pixel", batchNormGateRef[float32], batchNormGateRef[float64],
-		atPixels(batchNormGateAt[float32], batchNormGateAt[float64], nil),
-		normOnCUDA("batchnorm.gate", normOperands{images: []int{2, 3, 4, 6}, s: 0, q: 1, k: 5, kd: -1}, false)),
+		atPixels(cpu.BatchNormGateAt[float32], cpu.BatchNormGateAt[float64], nil),
+		gpu.NormOnCUDA("batchnorm.gate", gpu.NormOperands{Images: []int{2, 3, 4, 6}, S: 0, Q: 1, K: 5, Kd: -1}, false)),
 }
 
 var batchNormDx = Kernel{
@@ -99,8 +102,8 @@ var batchNormDx = Kernel{
 	},
 	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(5, 0),
 	Variants: withRef("element by element", batchNormDxRef[float32], batchNormDxRef[float64],
-		atPixels(batchNormDxAt[float32], batchNormDxAt[float64], nil),
-		normOnCUDA("batchnorm.dx", normOperands{images: []int{0, 1, 2}, s: -1, q: -1, k: 3, kd: 4}, true)),
+		atPixels(cpu.BatchNormDxAt[float32], cpu.BatchNormDxAt[float64], nil),
+		gpu.NormOnCUDA("batchnorm.dx", gpu.NormOperands{Images: []int{0, 1, 2}, S: -1, Q: -1, K: 3, Kd: 4}, true)),
 }
 
 var batchNormStats = Kernel{
@@ -119,7 +122,7 @@ var batchNormStats = Kernel{
 	},
 	Flops: perElement(6, 4),
 	Variants: withRef("in float64, sample by sample", batchNormStatsRef[float32], batchNormStatsRef[float64],
-		statsOnCUDA("batchnorm.stats", batchNormStatsParams)),
+		gpu.StatsOnCUDA("batchnorm.stats", gpu.BatchNormStatsParams)),
 }
 
 var batchNormRunning = Kernel{
@@ -129,7 +132,7 @@ var batchNormRunning = Kernel{
 	},
 	Params: []string{"eps"}, Check: checkNormal, Flops: perElement(4, 1),
 	Variants: withRef("in float64", batchNormRunningRef[float32], batchNormRunningRef[float64],
-		statsOnCUDA("batchnorm.running", batchNormRunningParams)),
+		gpu.StatsOnCUDA("batchnorm.running", gpu.BatchNormRunningParams)),
 }
 
 var batchNormFold = Kernel{
@@ -140,7 +143,7 @@ var batchNormFold = Kernel{
 	},
 	Params: []string{"eps"}, Whole: "i j c", Check: checkNormal, Flops: perElement(1, 0),
 	Variants: withRef("filter by filter", batchNormFoldRef[float32], batchNormFoldRef[float64],
-		onCUDA("a tap of all channels of a filter per thread", foldOnCUDA)),
+		gpu.OnCUDA("a tap of all channels of a filter per thread", gpu.FoldOnCUDA)),
 }
 
 var batchNormDw = Kernel{
@@ -156,7 +159,7 @@ var batchNormDw = Kernel{
 	},
 	Flops: perElement(2, 3),
 	Variants: withRef("in float64, sample by sample", batchNormDwRef[float32], batchNormDwRef[float64],
-		statsOnCUDA("batchnorm.dw", batchNormDwParams)),
+		gpu.StatsOnCUDA("batchnorm.dw", gpu.BatchNormDwParams)),
 }
 
 // checkFlag refuses a parameter other than 0 and 1.
@@ -180,130 +183,102 @@ func checkNormal(s *Spec) error {
 	return realParam(s, "eps", 0, math.Inf(1))
 }
 
-// normalising is the rows of operand k.
-type normalising[T Float] struct{ mean, scale, shift, inverse []T }
-
-func normalisingOf[T Float](k *Arg) normalising[T] {
-	return normalising[T]{row[T](k, 0), row[T](k, 1), row[T](k, 2), row[T](k, 3)}
-}
-
-// row is a row of a matrix.
-func row[T Float](a *Arg, i int) []T { return Data[T](a)[i*a.Stride[0]:][:a.Shape[1]] }
-
-// of is the normalised value of x in a channel.
-func (k *normalising[T]) of(x T, c int) T { return T((x-k.mean[c])*k.scale[c]) + k.shift[c] }
-
-// put fills in a channel, from what is as accurate as float64.
-func (k *normalising[T]) put(c int, mean, inverse float64, weight, bias T) {
-	k.mean[c], k.scale[c], k.shift[c], k.inverse[c] = T(mean), T(inverse*float64(weight)), bias, T(inverse)
-}
-
 func momentsRef[T Float](call *Call) {
 	x := pixelsOf[T](&call.Args[2])
-	for n := range x.extent[0] {
-		s, q := row[T](&call.Args[0], n), row[T](&call.Args[1], n)
+	for n := range x.Extent[0] {
+		s, q := cpu.Row[T](&call.Args[0], n), cpu.Row[T](&call.Args[1], n)
 		for c := range s {
 			s[c], q[c] = 0, 0
-			x.eachPixel(n, c, func(at int) { s[c] += x.elems[at] })
-			mean := s[c] / T(x.extent[2]*x.extent[3])
-			x.eachPixel(n, c, func(at int) {
-				d := x.elems[at] - mean
+			x.EachPixel(n, c, func(at int) { s[c] += x.Elems[at] })
+			mean := s[c] / T(x.Extent[2]*x.Extent[3])
+			x.EachPixel(n, c, func(at int) {
+				d := x.Elems[at] - mean
 				q[c] += T(d * d)
 			})
 		}
 	}
 }
 
-// eachPixel visits the places of the pixels of a channel of a sample, of maps with dimensions in the order of
-// [pixelsOf].
-func (m *map4[T]) eachPixel(n, c int, visit func(at int)) {
-	for h := range m.extent[2] {
-		for w := range m.extent[3] {
-			visit(m.at(n, c, h, w))
-		}
-	}
-}
-
 func batchNormRef[T Float](call *Call) {
-	y, x, k := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), normalisingOf[T](&call.Args[2])
-	var r map4[T]
+	y, x, k := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), cpu.NormalisingOf[T](&call.Args[2])
+	var r calls.Map4[T]
 	if len(call.Args) > 3 {
 		r = pixelsOf[T](&call.Args[3])
 	}
-	y.each(func(n, c, h, w int) {
-		v := k.of(x.elems[x.at(n, c, h, w)], c)
-		if r.elems != nil {
-			v += r.elems[r.at(n, c, h, w)]
+	y.Each(func(n, c, h, w int) {
+		v := k.Of(x.Elems[x.At(n, c, h, w)], c)
+		if r.Elems != nil {
+			v += r.Elems[r.At(n, c, h, w)]
 		}
 		if call.Params[0] == 1 && v < 0 {
 			v = 0
 		}
-		y.elems[y.at(n, c, h, w)] = v
+		y.Elems[y.At(n, c, h, w)] = v
 	})
 }
 
 func batchNormSumsRef[T Float](call *Call) {
-	dy, x, k := pixelsOf[T](&call.Args[2]), pixelsOf[T](&call.Args[3]), normalisingOf[T](&call.Args[4])
-	for n := range dy.extent[0] {
-		clear(row[T](&call.Args[0], n))
-		clear(row[T](&call.Args[1], n))
+	dy, x, k := pixelsOf[T](&call.Args[2]), pixelsOf[T](&call.Args[3]), cpu.NormalisingOf[T](&call.Args[4])
+	for n := range dy.Extent[0] {
+		clear(cpu.Row[T](&call.Args[0], n))
+		clear(cpu.Row[T](&call.Args[1], n))
 	}
-	dy.each(func(n, c, h, w int) {
-		v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
-		if call.Params[0] == 0 || k.of(v, c) > 0 {
-			row[T](&call.Args[0], n)[c] += g
-			row[T](&call.Args[1], n)[c] += T(g * (v - k.mean[c]))
+	dy.Each(func(n, c, h, w int) {
+		v, g := x.Elems[x.At(n, c, h, w)], dy.Elems[dy.At(n, c, h, w)]
+		if call.Params[0] == 0 || k.Of(v, c) > 0 {
+			cpu.Row[T](&call.Args[0], n)[c] += g
+			cpu.Row[T](&call.Args[1], n)[c] += T(g * (v - k.Mean[c]))
 		}
 	})
 }
 
 func batchNormGateRef[T Float](call *Call) {
-	dy, y, x, k := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3]), map4Of[T](&call.Args[4]), normalisingOf[T](&call.Args[5])
-	for n := range dy.extent[0] {
-		clear(row[T](&call.Args[0], n))
-		clear(row[T](&call.Args[1], n))
+	dy, y, x, k := calls.Map4Of[T](&call.Args[2]), calls.Map4Of[T](&call.Args[3]), calls.Map4Of[T](&call.Args[4]), cpu.NormalisingOf[T](&call.Args[5])
+	for n := range dy.Extent[0] {
+		clear(cpu.Row[T](&call.Args[0], n))
+		clear(cpu.Row[T](&call.Args[1], n))
 	}
-	dy.each(func(n, h, w, c int) {
-		g := &dy.elems[dy.at(n, h, w, c)]
+	dy.Each(func(n, h, w, c int) {
+		g := &dy.Elems[dy.At(n, h, w, c)]
 		if len(call.Args) > 6 {
-			r := map4Of[T](&call.Args[6])
-			*g += r.elems[r.at(n, h, w, c)]
+			r := calls.Map4Of[T](&call.Args[6])
+			*g += r.Elems[r.At(n, h, w, c)]
 		}
-		if !(y.elems[y.at(n, h, w, c)] > 0) {
+		if !(y.Elems[y.At(n, h, w, c)] > 0) {
 			*g = 0
 		}
-		row[T](&call.Args[0], n)[c] += *g
-		row[T](&call.Args[1], n)[c] += T(*g * (x.elems[x.at(n, h, w, c)] - k.mean[c]))
+		cpu.Row[T](&call.Args[0], n)[c] += *g
+		cpu.Row[T](&call.Args[1], n)[c] += T(*g * (x.Elems[x.At(n, h, w, c)] - k.Mean[c]))
 	})
 }
 
 func batchNormDxRef[T Float](call *Call) {
 	dx, dy, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), pixelsOf[T](&call.Args[2])
-	k, a, b, e := normalisingOf[T](&call.Args[3]), row[T](&call.Args[4], 0), row[T](&call.Args[4], 1), row[T](&call.Args[4], 2)
-	dx.each(func(n, c, h, w int) {
-		v, g := x.elems[x.at(n, c, h, w)], dy.elems[dy.at(n, c, h, w)]
-		if call.Params[0] == 1 && !(k.of(v, c) > 0) {
+	k, a, b, e := cpu.NormalisingOf[T](&call.Args[3]), cpu.Row[T](&call.Args[4], 0), cpu.Row[T](&call.Args[4], 1), cpu.Row[T](&call.Args[4], 2)
+	dx.Each(func(n, c, h, w int) {
+		v, g := x.Elems[x.At(n, c, h, w)], dy.Elems[dy.At(n, c, h, w)]
+		if call.Params[0] == 1 && !(k.Of(v, c) > 0) {
 			g = 0
 		}
-		dx.elems[dx.at(n, c, h, w)] = T(a[c]*g) + T(b[c]*(v-k.mean[c])) + e[c]
+		dx.Elems[dx.At(n, c, h, w)] = T(a[c]*g) + T(b[c]*(v-k.Mean[c])) + e[c]
 	})
 }
 
 func batchNormStatsRef[T Float](call *Call) {
-	k, mean, variance := normalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
+	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
 	s, q, weight, bias := &call.Args[4], &call.Args[5], Data[T](&call.Args[6]), Data[T](&call.Args[7])
 	pixels, eps, momentum := call.Params[0], call.Params[1], call.Params[2]
 	count := pixels * float64(s.Shape[0])
 	running := func(old *T, now float64) {
 		*old = T(float64((1-momentum)*float64(*old)) + float64(momentum*now))
 	}
-	for c := range k.mean {
+	for c := range k.Mean {
 		mu, squares := sumOfColumn[T](s, c)/count, 0.0
 		for n := range s.Shape[0] {
-			d := float64(row[T](s, n)[c])/pixels - mu
-			squares += float64(row[T](q, n)[c]) + float64(pixels*float64(d*d))
+			d := float64(cpu.Row[T](s, n)[c])/pixels - mu
+			squares += float64(cpu.Row[T](q, n)[c]) + float64(pixels*float64(d*d))
 		}
-		k.put(c, mu, 1/math.Sqrt(squares/count+eps), weight[c], bias[c])
+		k.Put(c, mu, 1/math.Sqrt(squares/count+eps), weight[c], bias[c])
 		running(&mean[c], mu)
 		running(&variance[c], squares/(count-1))
 	}
@@ -313,21 +288,21 @@ func batchNormStatsRef[T Float](call *Call) {
 // sumOfColumn adds up a column of a matrix in float64.
 func sumOfColumn[T Float](a *Arg, column int) (sum float64) {
 	for n := range a.Shape[0] {
-		sum += float64(row[T](a, n)[column])
+		sum += float64(cpu.Row[T](a, n)[column])
 	}
 	return sum
 }
 
 func batchNormRunningRef[T Float](call *Call) {
-	k, mean, variance := normalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
+	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
 	weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4])
-	for c := range k.mean {
-		k.put(c, float64(mean[c]), 1/math.Sqrt(float64(variance[c])+call.Params[0]), weight[c], bias[c])
+	for c := range k.Mean {
+		k.Put(c, float64(mean[c]), 1/math.Sqrt(float64(variance[c])+call.Params[0]), weight[c], bias[c])
 	}
 }
 
 func batchNormFoldRef[T Float](call *Call) {
-	to, from, shift := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[2]), Data[T](&call.Args[1])
+	to, from, shift := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[2]), Data[T](&call.Args[1])
 	mean, variance, weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[T](&call.Args[5]), Data[T](&call.Args[6])
 	for f := range shift {
 		scale := float64(weight[f]) / math.Sqrt(float64(variance[f])+call.Params[0])
@@ -336,10 +311,10 @@ func batchNormFoldRef[T Float](call *Call) {
 			center -= float64(Data[T](&call.Args[7])[f])
 		}
 		shift[f] = T(float64(bias[f]) - float64(scale*center))
-		for c := range from.extent[1] {
-			for i := range from.extent[2] {
-				for j := range from.extent[3] {
-					to.elems[to.at(i, j, c, f)] = T(scale * float64(from.elems[from.at(f, c, i, j)]))
+		for c := range from.Extent[1] {
+			for i := range from.Extent[2] {
+				for j := range from.Extent[3] {
+					to.Elems[to.At(i, j, c, f)] = T(scale * float64(from.Elems[from.At(f, c, i, j)]))
 				}
 			}
 		}
@@ -348,14 +323,14 @@ func batchNormFoldRef[T Float](call *Call) {
 
 func batchNormDwRef[T Float](call *Call) {
 	dw, db, kd := &call.Args[0], &call.Args[1], &call.Args[2]
-	k, count := normalisingOf[T](&call.Args[5]), call.Params[0]*float64(call.Args[3].Shape[0])
-	for c := range k.mean {
+	k, count := cpu.NormalisingOf[T](&call.Args[5]), call.Params[0]*float64(call.Args[3].Shape[0])
+	for c := range k.Mean {
 		s, q := sumOfColumn[T](&call.Args[3], c), sumOfColumn[T](&call.Args[4], c)
-		scale, inverse := float64(k.scale[c]), float64(k.inverse[c])
-		put(&Data[T](dw)[c], T(inverse*q), dw.Accumulates())
-		put(&Data[T](db)[c], T(s), db.Accumulates())
-		row[T](kd, 0)[c] = k.scale[c]
-		row[T](kd, 1)[c] = T(-scale * inverse * inverse * q / count)
-		row[T](kd, 2)[c] = T(-scale * s / count)
+		scale, inverse := float64(k.Scale[c]), float64(k.Inverse[c])
+		calls.Put(&Data[T](dw)[c], T(inverse*q), dw.Accumulates())
+		calls.Put(&Data[T](db)[c], T(s), db.Accumulates())
+		cpu.Row[T](kd, 0)[c] = k.Scale[c]
+		cpu.Row[T](kd, 1)[c] = T(-scale * inverse * inverse * q / count)
+		cpu.Row[T](kd, 2)[c] = T(-scale * s / count)
 	}
 }

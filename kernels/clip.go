@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"dahl/kernels/offload"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -27,7 +28,7 @@ var squares = Kernel{
 	Flops:    perElement(2, 1),
 	Variants: withRef("in float64, element by element", squaresRef[float32], squaresRef[float64],
 		atLevels("dot products of runs with themselves", squaresAt[float32], squaresAt[float64], squaresWorkspace),
-		squaresOnCUDA()),
+		gpu.SquaresOnCUDA()),
 }
 
 var clipNorm = Kernel{
@@ -43,7 +44,7 @@ var clipNorm = Kernel{
 	},
 	Flops: perElement(1, 2),
 	Variants: withRef("in index order", clipRef, clipRef,
-		onCUDA("one block, then a tree", clipOnCUDA)),
+		gpu.OnCUDA("one block, then a tree", gpu.ClipOnCUDA)),
 }
 
 // clipEps is PyTorch's addition to the norm.
@@ -51,10 +52,10 @@ const clipEps = 1e-6
 
 func squaresRef[T Float](call *Call) {
 	g := &call.Args[1]
-	outer, rows, run := runs(g)
+	outer, rows, run := calls.Runs(g)
 	sum := 0.0
 	for r := range rows {
-		for _, v := range Data[T](g)[g.offset(outer, r):][:run] {
+		for _, v := range Data[T](g)[g.Offset(outer, r):][:run] {
 			sum += float64(float64(v) * float64(v))
 		}
 	}
@@ -65,11 +66,11 @@ func squaresWorkspace(*Spec) int64 { return 64 }
 
 func squaresAt[T Float](level simd.Level, call *Call) {
 	g := &call.Args[1]
-	outer, rows, run := runs(g)
-	product, _ := scratch[T](call.Work, 1)
+	outer, rows, run := calls.Runs(g)
+	product, _ := calls.Scratch[T](call.Work, 1)
 	sum := 0.0
 	for r := range rows {
-		v := Data[T](g)[g.offset(outer, r):][:run]
+		v := Data[T](g)[g.Offset(outer, r):][:run]
 		d := simd.Dot[T]{M: 1, N: 1, K: run, A: v, B: v, C: product}
 		d.Run(level)
 		sum += float64(product[0])
@@ -90,73 +91,10 @@ func clipRef(call *Call) {
 	clipped[0], clipped[1], clipped[2] = hyper[0], hyper[1], factor
 }
 
-// stepFactor is what a step multiplies the gradient by: the third number of hyper where a call has
-// one.
-func stepFactor(hyper *Arg) float64 {
-	if hyper.Shape[0] < 3 {
-		return 1
-	}
-	return Data[float64](hyper)[2]
-}
-
 // checkHyper refuses an operand hyper, of that index, that is neither {lr, t} nor {lr, t, factor}.
 func checkHyper(s *Spec, i int) error {
 	if n := s.Operands[i].Shape[0]; n != 2 && n != 3 {
 		return fmt.Errorf("hyper[0] is %d, want 2, or 3 with the factor of a clipped gradient", n)
 	}
 	return nil
-}
-
-// squaresParams mirrors SquaresParams of cuda/elementwise.cu.
-type squaresParams struct {
-	Rows    rowsParams
-	G       stridedParams
-	Partial uint64
-}
-
-// squaresOnCUDA is a sum per block, and a sum of these where there are several.
-func squaresOnCUDA() []Variant {
-	all := onCUDA("four elements per thread, a tree per block, and one of the blocks", func(c *DeviceCall) []offload.Launch {
-		blocks := 0
-		launches := func(partial uint64) []offload.Launch {
-			return elementwise([]*DeviceArg{&c.Args[1]}, 0, func(r rowsParams, o []stridedParams) offload.Launch {
-				p := squaresParams{r, o[0], partial + 8*uint64(blocks)}
-				blocks += gridOf(int(r.Total))
-				return offload.Launch{Module: "elementwise", Symbol: c.symbol("squares"), Params: offload.Params(p)}
-			})
-		}
-		if l := launches(c.Args[0].Addr); blocks == 1 {
-			return l
-		}
-		blocks = 0
-		all := launches(c.Work)
-		return append(all, offload.Launch{
-			Module: "reduce", Symbol: c.symbol("total"), Params: offload.Params(reduceParams{c.Args[0].Addr, c.Work, int32(blocks)}),
-			Block: [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
-		})
-	})
-	all[0].MostElements = cudaMost
-	all[0].WorkspaceBytes = func(s *Spec) int64 {
-		shape, launches := s.Operands[1].Shape, int64(1)
-		for _, e := range shape[:max(0, len(shape)-4)] { // see rowLaunches
-			launches *= int64(e)
-		}
-		return 8 * cudaBlocks * launches
-	}
-	return all
-}
-
-// clipParams mirrors ClipParams of cuda/reduce.cu.
-type clipParams struct {
-	Clipped, Hyper, Values uint64
-	MaxNorm                float64
-	Count                  int32
-}
-
-func clipOnCUDA(c *DeviceCall) []offload.Launch {
-	return []offload.Launch{{
-		Module: "reduce", Symbol: c.symbol("clip"),
-		Params: offload.Params(clipParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, c.Params[0], int32(c.Args[2].Shape[0])}),
-		Block:  [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
-	}}
 }

@@ -1,5 +1,11 @@
 package kernels
 
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
+)
+
 // Fully connected layer of i inputs and o outputs, weights as PyTorch stores them:
 //
 //	y[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]
@@ -22,12 +28,12 @@ func denseWith(k Kernel) Kernel {
 	k.PerPoint, k.Flops = 2, func(s *Spec) float64 { return biasFlops(s, 3, 0) }
 	if rectifies {
 		k.Doc, k.Operands[0] = "y = max(0, x·wᵀ + b)", writes("y", Real, "n f")
-		k.Flops = func(s *Spec) float64 { return s.volume(0) + biasFlops(s, 3, 0) }
+		k.Flops = func(s *Spec) float64 { return s.Volume(0) + biasFlops(s, 3, 0) }
 		l.relu = func([]float64) bool { return true }
 	}
 	return l.of(k,
-		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32](rectifies), denseAt[float64](rectifies), denseWorkspace),
-		denseTiles.variants(denseForward(rectifies)), denseTiles.libraryVariants(0, denseForward(rectifies)))
+		atLevels("four dot products at a time, in blocks of the inputs", cpu.DenseAt[float32](rectifies), cpu.DenseAt[float64](rectifies), cpu.DenseWorkspace),
+		gpu.DenseTiles.Variants(gpu.DenseForward(rectifies)), gpu.DenseTiles.LibraryVariants(0, gpu.DenseForward(rectifies)))
 }
 
 func denseDxWith(k Kernel) Kernel {
@@ -45,8 +51,8 @@ func denseDxWith(k Kernel) Kernel {
 		k.Flops, l.gate = perElement(1, 0), 3
 	}
 	return l.of(k,
-		atLevels("rank-1 updates of several rows, added in place or masked before they are stored", denseDxAt[float32], denseDxAt[float64], nil),
-		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(0, denseDxProducts))
+		atLevels("rank-1 updates of several rows, added in place or masked before they are stored", cpu.DenseDxAt[float32], cpu.DenseDxAt[float64], nil),
+		gpu.DenseDxTiles.Variants(gpu.DenseDxProducts), gpu.DenseDxTiles.LibraryVariants(0, gpu.DenseDxProducts))
 }
 
 func denseDwWith(k Kernel) Kernel {
@@ -63,22 +69,38 @@ func denseDwWith(k Kernel) Kernel {
 	}
 	l.totals(&k, "f")
 	return l.of(k,
-		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil),
-		denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(0, denseDwProducts))
+		atLevels("rank-1 updates of several rows, added in place", cpu.DenseDwAt[float32], cpu.DenseDwAt[float64], nil),
+		gpu.DenseDwTiles.Variants(gpu.DenseDwProducts), gpu.DenseDwTiles.LibraryVariants(0, gpu.DenseDwProducts))
 }
 
-// map2 is a strided operand of two dimensions. The last stride is 1.
-type map2[T Element] struct {
-	elems         []T
-	rows, columns int
-	stride        int
-}
+// Weight gradient of a fully connected layer with its step of gradient descent, without a
+// gradient in memory:
+//
+//	dw[o,i] = Σ_n dy[n,o]·x[n,i]     w, vw ← as sgd does with g = dw
+//	db[o]   = Σ_n dy[n,o]            b, vb ← as sgd does with g = db
+//
+// A variant gives the bits of its dense.dw followed by sgd. The variants at levels compute some
+// columns of dw at a time in the workspace, so that these are still in a cache when they are
+// used.
+//
+// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, and their inputs are those of a map with
+// channels first, w[o,c,i,j] with g = Σ_n dy[n,o]·x[n,i,j,c]. If the map has no gaps, a variant for CPUs gives the bits of its
+// dense.dw, nchw and sgd one after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
+// library it is a product of matrices with a row for each sample.
 
-func map2Of[T Element](a *Arg) map2[T] {
-	return map2[T]{Data[T](a), a.Shape[0], a.Shape[1], a.Stride[0]}
-}
-
-// row returns row i.
-func (m *map2[T]) row(i int) []T {
-	return m.elems[i*m.stride : i*m.stride+m.columns]
+func denseDescent(l linear, k Kernel) Kernel {
+	if k.With.Has(Mapped) {
+		k.Operands[2].Dims = "n h w c"
+		l.descend(&k, "f c h w", "f")
+		k.Doc += "; x is a map with channels last"
+		return l.of(k,
+			atLevels("dense.dw in the workspace, then sgd by one output at a time", cpu.MappedDescentAt[float32](k.With), cpu.MappedDescentAt[float64](k.With), cpu.MappedDescentWorkspace),
+			gpu.ConvolutionLast.Weights.Variants(gpu.MappedDescent(k.With), calls.SgdParamNames...),
+			gpu.ConvolutionLast.Weights.LibraryVariants(2, gpu.MappedDescent(k.With), calls.SgdParamNames...))
+	}
+	l.descend(&k, "f c", "f")
+	return l.of(k,
+		atLevels("dense.dw and sgd by some columns at a time", cpu.DenseDescentAt[float32](k.With), cpu.DenseDescentAt[float64](k.With), cpu.DenseDescentWorkspace),
+		gpu.DenseDwTiles.Variants(gpu.DenseDescentProducts(k.With), calls.SgdParamNames...),
+		gpu.DenseDwTiles.LibraryVariants(0, gpu.DenseDescentProducts(k.With), calls.SgdParamNames...))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -15,7 +17,7 @@ func TestVariantsByCode(t *testing.T) {
 	k := &Kernel{Variants: []Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
 		{Name: "tf32", Code: CUDACode, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
-		{Name: "blas", Code: CUDACode, Launches: launches, Library: CuBLAS},
+		{Name: "blas", Code: CUDACode, Launches: launches, Library: gpu.CuBLAS},
 		{Name: "cuda", Code: CUDACode, Launches: launches},
 	}}
 	for _, c := range []struct{ code, fallback string }{{"go", "go"}, {"cuda", "cuda"}} {
@@ -49,11 +51,11 @@ func TestVariantsByCode(t *testing.T) {
 // element 13 and have the buffer's strides.
 func TestBindDevice(t *testing.T) {
 	buf := dag.Buffer{Shape: []int{5, 11}, Type: dag.Float64}
-	a := BindDevice(1<<40, &buf, dag.Box{{Lo: 1, Hi: 3}, {Lo: 2, Hi: 7}}, dag.ReadWrite)
+	a := calls.BindDevice(1<<40, &buf, dag.Box{{Lo: 1, Hi: 3}, {Lo: 2, Hi: 7}}, dag.ReadWrite)
 	if a.Addr != 1<<40+13*8 || a.Type != dag.Float64 || !slices.Equal(a.Shape, []int{2, 5}) || !slices.Equal(a.Stride, []int{11, 1}) || !a.Accumulates() {
 		t.Errorf("bound as %+v", a)
 	}
-	if a = BindDevice(256, &buf, nil, dag.Write); a.Addr != 256 || !slices.Equal(a.Shape, buf.Shape) || a.Accumulates() {
+	if a = calls.BindDevice(256, &buf, nil, dag.Write); a.Addr != 256 || !slices.Equal(a.Shape, buf.Shape) || a.Accumulates() {
 		t.Errorf("whole buffer bound as %+v", a)
 	}
 }

@@ -1,5 +1,5 @@
-// Package kernels says what each operation means and computes it on a CPU. For CUDA devices it
-// says which kernels of package cuda to launch; it launches none.
+// Package kernels says what each operation means, and which functions of packages cpu and gpu compute it on a processor and
+// on a GPU. It launches nothing.
 //
 // Read first: [Kernel] and [Subscript]. The table [Kernels] has one line per operation: its
 // operands, its iteration space, its work in flops and bytes, its workspace and its variants.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 )
 
 // Dropout (Srivastava et al., 2014) as PyTorch defines it: an element is 0 with probability p, or else multiplied by
@@ -31,7 +33,7 @@ var dropoutKeys = Kernel{
 		return err
 	},
 	Flops:    perElement(100, 0),
-	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef, onCUDA("a sample per thread", dropoutKeysOnCUDA)),
+	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef, gpu.OnCUDA("a sample per thread", gpu.DropoutKeysOnCUDA)),
 }
 
 var dropout = Kernel{
@@ -49,7 +51,7 @@ var dropout = Kernel{
 		return err
 	},
 	Flops:    perElement(25, 0),
-	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64], onCUDA("an element per thread", dropoutOnCUDA)),
+	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64], gpu.OnCUDA("an element per thread", gpu.DropoutOnCUDA)),
 }
 
 // philox is the generator Philox 4×32 of ten rounds.
@@ -73,17 +75,17 @@ func dropoutKeysRef(call *Call) {
 
 func dropoutRef[T Float](call *Call) {
 	y, x := placesOf[T](&call.Args[0]), placesOf[T](&call.Args[1])
-	least, scale := dropLeast(call.Params[0]), T(1/(1-call.Params[0]))
+	least, scale := calls.DropLeast(call.Params[0]), T(1/(1-call.Params[0]))
 	for n, key := range Data[int64](&call.Args[2]) {
 		e, words := 0, [4]uint32{}
-		for c := range y.extent[1] {
-			y.eachPlace(&x, n, c, func(to, from int) {
+		for c := range y.Extent[1] {
+			y.EachPlace(&x, n, c, func(to, from int) {
 				if e%4 == 0 {
 					words = philox(uint64(key), [4]uint32{uint32(e / 4)})
 				}
-				y.elems[to] = 0
+				y.Elems[to] = 0
 				if uint64(words[e%4]) >= least {
-					y.elems[to] = T(x.elems[from] * scale)
+					y.Elems[to] = T(x.Elems[from] * scale)
 				}
 				e++
 			})
@@ -91,22 +93,10 @@ func dropoutRef[T Float](call *Call) {
 	}
 }
 
-// dropLeast is the least word of an element that stays.
-func dropLeast(p float64) uint64 { return uint64(p * (1 << 32)) }
-
 // placesOf is an operand of images or features in the order samples, channels, rows, columns.
-func placesOf[T Float](a *Arg) map4[T] {
+func placesOf[T Float](a *Arg) calls.Map4[T] {
 	if len(a.Shape) == 4 {
 		return pixelsOf[T](a)
 	}
-	return map4[T]{elems: Data[T](a), extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
-}
-
-// eachPlace visits the places of the pixels of a channel of a sample in two maps of equal extents.
-func (m *map4[T]) eachPlace(other *map4[T], n, c int, visit func(at, in int)) {
-	for h := range m.extent[2] {
-		for w := range m.extent[3] {
-			visit(m.at(n, c, h, w), other.at(n, c, h, w))
-		}
-	}
+	return calls.Map4[T]{Elems: Data[T](a), Extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, Stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
 }

@@ -5,13 +5,15 @@ import (
 	"math"
 	"slices"
 
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
 // Function is a differentiable function that a layer applies to every element, as a line of
 // [Functions]. The operation of its name computes y = f(x), and that with ".dx" behind the name
 // computes dx = dy·f'. Values and slopes are computed in float64 and rounded once. A new function
-// is one file and a line in the table; package nn makes a layer of each.
+// is a line in the table; package nn makes a layer of each.
 type Function struct {
 	Name, Doc string
 	Value     func(x, setting float64) float64
@@ -62,14 +64,14 @@ func functionKernels() (all []Kernel) {
 			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...").within(-8, 8)},
 			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value),
-				atLevels(vectorDoc, applyAt[float32](f.vectors), applyAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name)),
+				atLevels(vectorDoc, applyAt[float32](f.vectors), applyAt[float64](f.vectors), nil)[1:], gpu.FunctionOnCUDA(f.Name)),
 		}
 		backward := Kernel{
 			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + by.Name,
 			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), by},
 			Flops:    perElement(f.Flops, 0),
 			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope),
-				atLevels(vectorDoc, applyDxAt[float32](f.vectors), applyDxAt[float64](f.vectors), nil)[1:], functionOnCUDA(f.Name+".dx")),
+				atLevels(vectorDoc, applyDxAt[float32](f.vectors), applyDxAt[float64](f.vectors), nil)[1:], gpu.FunctionOnCUDA(f.Name+".dx")),
 		}
 		for _, k := range []*Kernel{&forward, &backward} {
 			if f.Setting != "" {
@@ -82,17 +84,9 @@ func functionKernels() (all []Kernel) {
 	return all
 }
 
-// settingOf is the number on which the function of a call depends; 0 where there is none.
-func settingOf(params []float64) float64 {
-	if len(params) == 0 {
-		return 0
-	}
-	return params[0]
-}
-
 func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
 	return func(call *Call) {
-		setting := settingOf(call.Params)
+		setting := calls.SettingOf(call.Params)
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
 			for i, v := range x {
 				y[i] = T(value(float64(v), setting))
@@ -103,7 +97,7 @@ func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
 
 func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
 	return func(call *Call) {
-		setting := settingOf(call.Params)
+		setting := calls.SettingOf(call.Params)
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
 			for i, s := range v {
 				dx[i] = T(float64(dy[i]) * slope(float64(s), setting))
@@ -115,7 +109,7 @@ func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
 func applyAt[T Float](f simd.Function) func(simd.Level, *Call) {
 	return func(l simd.Level, call *Call) {
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
-			simd.Values(f, l, y, x, settingOf(call.Params))
+			simd.Values(f, l, y, x, calls.SettingOf(call.Params))
 		})
 	}
 }
@@ -123,7 +117,80 @@ func applyAt[T Float](f simd.Function) func(simd.Level, *Call) {
 func applyDxAt[T Float](f simd.Function) func(simd.Level, *Call) {
 	return func(l simd.Level, call *Call) {
 		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
-			simd.Gradients(f, l, dx, dy, v, settingOf(call.Params))
+			simd.Gradients(f, l, dx, dy, v, calls.SettingOf(call.Params))
 		})
 	}
+}
+
+// The second derivative is 2y(1-y²) in size, the greatest at y = 1/√3.
+var tanh = Function{
+	vectors: simd.Tanh, Name: "tanh", Doc: "hyperbolic tangent", Flops: 8,
+	Value:    func(x, _ float64) float64 { return math.Tanh(x) },
+	Slope:    func(y, _ float64) float64 { return 1 - float64(y*y) },
+	OfOutput: true,
+	Steepest: 1, Bend: 0.77, // 4/(3√3)
+}
+
+// The second derivative is y(1-y)|1-2y| in size, the greatest at y = (1 ± 1/√3)/2.
+var sigmoid = Function{
+	vectors: simd.Sigmoid, Name: "sigmoid", Doc: "1/(1 + exp(-x))", Flops: 6,
+	Value:    func(x, _ float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	Slope:    func(y, _ float64) float64 { return y * (1 - y) },
+	OfOutput: true,
+	Steepest: 0.25, Bend: 0.097, // 1/(6√3)
+	AtZero: 0.5,
+}
+
+// With Φ and φ the distribution and the density of the standard normal, f' = Φ + xφ, and its
+// derivative is φ·(2-x²). So f' is greatest at √2, and the derivative at 0. Hendrycks and Gimpel,
+// "Gaussian error linear units (GELUs)", 2016.
+var gelu = Function{
+	vectors: simd.GELU, Name: "gelu", Doc: "x·Φ(x), Φ the distribution of the standard normal", Flops: 12,
+	Value: func(x, _ float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, // 1 + erf would cancel
+	Slope: func(x, _ float64) float64 {
+		density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
+		return float64(math.Erfc(-x/math.Sqrt2)/2) + float64(x*density)
+	},
+	Steepest: 1.13, Bend: 0.8, // Φ(√2) + √2·φ(√2), 2φ(0)
+}
+
+// The approximation of the same paper: Φ(x) ≈ (1 + tanh(u))/2, u = √(2/π)·(x + 0.044715·x³). That is
+// the sigmoid s of v = 2u, and the derivative of s is s·(1-s)·v'.
+var geluTanh = Function{
+	vectors: simd.GELUTanh, Name: "gelu_tanh", Doc: "x·Φ(x) with a hyperbolic tangent in place of Φ, as PyTorch's approximate=\"tanh\"", Flops: 14,
+	Value: func(x, _ float64) float64 {
+		s, _ := geluSigmoid(x)
+		return x * s
+	},
+	Slope: func(x, _ float64) float64 {
+		s, dv := geluSigmoid(x)
+		return s + float64(x*s*(1-s)*dv)
+	},
+	Steepest: 1.13, Bend: 0.8,
+}
+
+// geluSigmoid is s and the derivative of v.
+func geluSigmoid(x float64) (s, dv float64) {
+	const a, b = 1.5957691216057308, 0.044715 // √(8/π)
+	return 1 / (1 + math.Exp(-a*(x+float64(b*x*x*x)))), a * (1 + float64(3*b*x*x))
+}
+
+// The slope at 0 is that below it, as in PyTorch. Maas, Hannun and Ng, "Rectifier nonlinearities
+// improve neural network acoustic models", 2013.
+var leakyReLU = Function{
+	vectors: simd.LeakyReLU, Name: "leaky_relu", Doc: "x above 0, slope·x below", Flops: 2,
+	Setting: "slope", Default: 0.01, Most: 1,
+	Value: func(x, slope float64) float64 {
+		if x > 0 {
+			return x
+		}
+		return slope * x
+	},
+	Slope: func(x, slope float64) float64 {
+		if x > 0 {
+			return 1
+		}
+		return slope
+	},
+	Steepest: 1,
 }

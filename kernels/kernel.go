@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels/offload"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -101,120 +103,6 @@ const (
 	Scalar          // float64 whatever the task's type: learning rate, step number
 )
 
-// Variant is one implementation of a kernel, for both float types unless it says otherwise.
-type Variant struct {
-	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
-	Doc  string
-
-	// Code is the code in which it is written, which a device must run, such as [CUDACode]. Empty
-	// means [GoCode].
-	Code string
-
-	Level        simd.Level // the instructions that a variant in GoCode needs
-	Run32, Run64 func(c *Call)
-
-	// Launches are the launches of a call on a device with a memory of its own, one after the other
-	// on one stream. They depend on the call alone, so they are made once and used in every step.
-	// Types lists its types; nil: both float types. Capability is the least capability of the device, in the
-	// numbers of the code; 80 is CUDA's 8.0. Zero means any.
-	Launches   func(c *DeviceCall) []offload.Launch
-	Types      []dag.DType
-	Capability int
-
-	// FactorBits is the number of significant bits to which the factors of products are rounded,
-	// TF32Bits or BF16Bits; 0: they are not rounded.
-	FactorBits int
-
-	// Transforms says that a convolution is computed by Winograd's algorithm, whose errors are those of
-	// package kerneltest for it.
-	Transforms bool
-
-	// Library names the library that does the LibraryCall of a variant, before its Launches;
-	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
-	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
-	// request, or where its measured time is the best.
-	Library     string
-	LibraryCall func(c *DeviceCall) offload.LibraryCall
-	Before      func(c *DeviceCall) []offload.Launch
-
-	// Takes fails for calls that the variant cannot do, see Fits; nil: it takes all.
-	Takes func(s *Spec) error
-
-	// MostElements is the most elements that an operand may have, see Fits; 0: any number.
-	MostElements int64
-
-	// WorkspaceBytes is the scratch of one call that Fits; nil: none.
-	WorkspaceBytes func(s *Spec) int64
-}
-
-// Run returns the function for an arithmetic type.
-func (v *Variant) Run(t dag.DType) func(c *Call) {
-	if t == dag.Float64 {
-		return v.Run64
-	}
-	return v.Run32
-}
-
-// Spec is a call without data. Shape checks, work and workspace depend on it.
-type Spec struct {
-	Op       string
-	Type     dag.DType // arithmetic type: Float32 or Float64
-	Operands []OperandSpec
-	Params   dag.Params
-}
-
-// OperandSpec is the type, mode and extents of one operand.
-type OperandSpec struct {
-	Type  dag.DType
-	Mode  dag.Mode
-	Shape []int
-}
-
-// SpecOf returns the spec of a task; buffer looks its buffers up.
-func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec {
-	s := &Spec{Op: t.Op, Type: t.Type, Params: t.Params, Operands: make([]OperandSpec, 0, len(t.Accesses))}
-	for _, a := range t.Accesses {
-		b := buffer(a.Buffer)
-		o := OperandSpec{Type: b.Type, Mode: a.Mode, Shape: b.Shape}
-		if a.Box != nil {
-			o.Shape = make([]int, len(a.Box))
-			for d, r := range a.Box {
-				o.Shape[d] = r.Len()
-			}
-		}
-		s.Operands = append(s.Operands, o)
-	}
-	return s
-}
-
-// Param returns a parameter. Check has verified that it is present.
-func (s *Spec) Param(name string) float64 {
-	v, ok := s.Params.Get(name)
-	if !ok {
-		panic("kernels: " + s.Op + " has no parameter " + name)
-	}
-	return v
-}
-
-// Bytes is the size of all operands. A ReadWrite operand counts twice.
-func (s *Spec) Bytes() int64 {
-	var total int64
-	for i, o := range s.Operands {
-		n := int64(s.volume(i)) * o.Type.SizeBytes()
-		if o.Mode == dag.ReadWrite || o.Mode == dag.Reduce {
-			n *= 2
-		}
-		total += n
-	}
-	return total
-}
-
-// Key is the shape key under which performance models know the call: the shapes of the operands,
-// then the parameters by name, as a graph has them.
-func (s *Spec) Key() string {
-	return dag.ShapeKey(len(s.Operands), func(i int) ([]int, dag.Mode) { return s.Operands[i].Shape, s.Operands[i].Mode }, s.Params)
-}
-
 // Variant finds a variant of the kernel.
 func (k *Kernel) Variant(name string) (*Variant, bool) {
 	for i := range k.Variants {
@@ -229,7 +117,7 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 // one for CPUs in the table that takes all calls and that this machine supports. A Host operation has none.
 func (k *Kernel) Default() *Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
-		if v := &k.Variants[i]; v.RunsHere() && v.takesAll() {
+		if v := &k.Variants[i]; v.RunsHere() && v.TakesAll() {
 			return v
 		}
 	}
@@ -330,8 +218,8 @@ func (k ElemKind) DType(real dag.DType) dag.DType {
 // Parameters names the parameters of a call, in the order of Call.Params.
 func (k *Kernel) Parameters() []string {
 	var all []string
-	for _, o := range k.statement.options {
-		all = append(all, o.name)
+	for _, o := range k.statement.Options {
+		all = append(all, o.Name)
 	}
 	return append(all, k.Params...)
 }
@@ -339,8 +227,8 @@ func (k *Kernel) Parameters() []string {
 // Values are the parameters of a valid call, in the order of Call.Params.
 func (k *Kernel) Values(s *Spec) []float64 {
 	var all []float64
-	for _, o := range k.statement.options {
-		all = append(all, k.statement.value(s, o.name))
+	for _, o := range k.statement.Options {
+		all = append(all, k.statement.Value(s, o.Name))
 	}
 	for _, name := range k.Params {
 		all = append(all, s.Param(name))
@@ -391,3 +279,61 @@ func (p *Space) work() (flops float64, bytes int64) {
 // Add validates a task, fills in its shape key and work, and appends it to a builder. The caller
 // sets all other fields.
 func Add(b *dag.Builder, t dag.Task) dag.TaskID { return (*Table)(nil).Add(b, t) }
+
+// What a call is, and how it is computed, is told by package calls; these are its names for whoever knows operations alone.
+type (
+	Spec        = calls.Spec
+	OperandSpec = calls.OperandSpec
+	Variant     = calls.Variant
+	Call        = calls.Call
+	Arg         = calls.Arg
+	DeviceCall  = calls.DeviceCall
+	DeviceArg   = calls.DeviceArg
+	Attributes  = calls.Attributes
+	Float       = calls.Float
+	Element     = calls.Element
+)
+
+// The codes, precisions and attributes of package calls, and the libraries of package gpu.
+const (
+	GoCode   = calls.GoCode
+	CUDACode = calls.CUDACode
+
+	FullPrecision = calls.FullPrecision
+	TF32Precision = calls.TF32Precision
+	BF16Precision = calls.BF16Precision
+
+	Mapped  = calls.Mapped
+	Norm    = calls.Norm
+	Pool    = calls.Pool
+	ReLU    = calls.ReLU
+	Moments = calls.Moments
+	SGD     = calls.SGD
+	NoBias  = calls.NoBias
+
+	CuBLAS   = gpu.CuBLAS
+	CuBLASLt = gpu.CuBLASLt
+	CuDNN    = gpu.CuDNN
+)
+
+// Precisions lists the names of precisions, the finest first.
+func Precisions() []string { return calls.Precisions() }
+
+// SpecOf returns the spec of a task; buffer looks its buffers up.
+func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec { return calls.SpecOf(t, buffer) }
+
+// Bind is [calls.Bind].
+func Bind(base unsafe.Pointer, buf *dag.Buffer, box dag.Box, mode dag.Mode) Arg {
+	return calls.Bind(base, buf, box, mode)
+}
+
+// BindDevice is [calls.BindDevice].
+func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) DeviceArg {
+	return calls.BindDevice(base, buf, box, mode)
+}
+
+// Data is [calls.Data].
+func Data[T Element](a *Arg) []T { return calls.Data[T](a) }
+
+// EachRun is [calls.EachRun].
+func EachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) { calls.EachRun(a, b, c, visit) }

@@ -1,6 +1,11 @@
 package kernels
 
-import "slices"
+import (
+	"slices"
+
+	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
+)
 
 // The reference of an operation that is linear in each of its operands is the statement of the operation,
 // executed: at every point of the iteration space the product of what it touches of two operands is
@@ -28,7 +33,7 @@ func (l linear) of(k Kernel, others ...[]Variant) Kernel {
 	}
 	params := k.Parameters()
 	k.Variants = withRef("the statement, point by point", linearRef[float32](l, k.statement, params), linearRef[float64](l, k.statement, params), others...)
-	k.Variants[0].WorkspaceBytes = func(s *Spec) int64 { return int64(s.volume(0)) * s.Type.SizeBytes() }
+	k.Variants[0].WorkspaceBytes = func(s *Spec) int64 { return int64(s.Volume(0)) * s.Type.SizeBytes() }
 	return k
 }
 
@@ -37,17 +42,17 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 	return func(c *Call) {
 		has := func(i int) bool { return i > 0 && i < len(c.Args) }
 		sum := func(i int, factors []int) []T {
-			sums, _ := scratch[T](c.Work, c.Args[i].volume())
+			sums, _ := calls.Scratch[T](c.Work, c.Args[i].Volume())
 			clear(sums)
 			addProducts(&s, params, c, sums, i, factors, l.marks)
 			return sums
 		}
 		sums := sum(0, l.factors)
 		if l.hyper > 0 {
-			d := descentOf[T](c, l.hyper, l.with)
-			d.ref(d.w, d.vw, sums)
-			if d.b != nil {
-				d.ref(d.b, d.vb, sum(l.hyper+1, first))
+			d := cpu.DescentOf[T](c, l.hyper, l.with)
+			d.Ref(d.W, d.Vw, sums)
+			if d.B != nil {
+				d.Ref(d.B, d.Vb, sum(l.hyper+1, first))
 			}
 			return
 		}
@@ -64,14 +69,14 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 				if relu && v <= 0 || has(l.gate) && !(gate[i] > 0) {
 					v = 0
 				}
-				put(&y[i], v, c.Args[0].Accumulates())
+				calls.Put(&y[i], v, c.Args[0].Accumulates())
 			}
 			sums = sums[len(y):]
 		})
 		if has(l.total) {
 			db := &c.Args[l.total]
 			for i, v := range sum(l.total, first) {
-				put(&Data[T](db)[i], v, db.Accumulates())
+				calls.Put(&Data[T](db)[i], v, db.Accumulates())
 			}
 		}
 	}

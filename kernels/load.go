@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
+	"dahl/kernels/simd"
+)
 
 // Building a batch: the rows of a data set that an index list names. Indices must lie in [0, N);
 // the code that fills the list checks that.
@@ -19,7 +23,7 @@ var load = Kernel{
 	Moved: gathered,
 	Variants: withRef("one division per element", loadRef[float32], loadRef[float64],
 		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil),
-		onCUDA("four elements per thread", loadOnCUDA)),
+		gpu.OnCUDA("four elements per thread", gpu.LoadOnCUDA)),
 }
 
 var loadNHWC = Kernel{
@@ -35,7 +39,7 @@ var loadNHWC = Kernel{
 	Moved:  gathered,
 	Variants: withRef("one division per element", loadNHWCRef[float32], loadNHWCRef[float64],
 		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil),
-		onCUDA("an element per thread, for some samples", loadNHWCOnCUDA)),
+		gpu.OnCUDA("an element per thread, for some samples", gpu.LoadNHWCOnCUDA)),
 }
 
 var loadLabels = Kernel{
@@ -47,24 +51,24 @@ var loadLabels = Kernel{
 	},
 	Moved: gathered,
 	Variants: withRef("a copy", loadLabelsRef, loadLabelsRef,
-		onCUDA("a label per thread", loadLabelsOnCUDA)),
+		gpu.OnCUDA("a label per thread", gpu.LoadLabelsOnCUDA)),
 }
 
 // gathered is the bytes that a gather moves: the output, as much of the source, and the index.
 func gathered(s *Spec) int64 {
 	out, from, index := &s.Operands[0], &s.Operands[1], &s.Operands[2]
-	return int64(s.volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.volume(2))*index.Type.SizeBytes()
+	return int64(s.Volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.Volume(2))*index.Type.SizeBytes()
 }
 
 // gather visits contiguous elements of x and those of the images that they come from.
 func gather[T Float](call *Call, visit func(x []T, images []uint8)) {
 	x, images := &call.Args[0], &call.Args[1]
-	outer, rows, run := runsFrom(1, x, images)
+	outer, rows, run := calls.RunsFrom(1, x, images)
 	for i, source := range Data[int32](&call.Args[2]) {
 		to := Data[T](x)[i*x.Stride[0]:]
 		from := Data[uint8](images)[int(source)*images.Stride[0]:]
 		for r := range rows {
-			visit(to[x.offsetFrom(1, outer, r):][:run], from[images.offsetFrom(1, outer, r):][:run])
+			visit(to[x.OffsetFrom(1, outer, r):][:run], from[images.OffsetFrom(1, outer, r):][:run])
 		}
 	}
 }
@@ -79,11 +83,11 @@ func loadRef[T Float](call *Call) {
 }
 
 func loadNHWCRef[T Float](call *Call) {
-	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
+	x, images := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
 	index := Data[int32](&call.Args[2])
-	x.each(func(i, h, w, c int) {
-		x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(index[i]), c, h, w)]) / divisor
+	x.Each(func(i, h, w, c int) {
+		x.Elems[x.At(i, h, w, c)] = T(images.Elems[images.At(int(index[i]), c, h, w)]) / divisor
 	})
 }
 
@@ -113,17 +117,17 @@ func loadAt[T Float](level simd.Level, call *Call) {
 
 // loadNHWCAt divides channel by channel into a block, and moves that to its pixels.
 func loadNHWCAt[T Float](level simd.Level, call *Call) {
-	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
+	x, images := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
-	rows, pixels, channels := x.extent[1], x.extent[2], x.extent[3]
-	if images.stride[2] == pixels && x.stride[1] == pixels*x.stride[2] {
+	rows, pixels, channels := x.Extent[1], x.Extent[2], x.Extent[3]
+	if images.Stride[2] == pixels && x.Stride[1] == pixels*x.Stride[2] {
 		rows, pixels = 1, rows*pixels
 	}
 	var block [2048]T
 	for i, source := range Data[int32](&call.Args[2]) {
 		for h := range rows {
-			if to := x.elems[x.at(i, h, 0, 0):]; channels == 1 && x.stride[2] == 1 {
-				simd.DivideBytes(level, to, images.elems[images.at(int(source), 0, h, 0):][:pixels], divisor)
+			if to := x.Elems[x.At(i, h, 0, 0):]; channels == 1 && x.Stride[2] == 1 {
+				simd.DivideBytes(level, to, images.Elems[images.At(int(source), 0, h, 0):][:pixels], divisor)
 				continue
 			}
 			for c := 0; c < channels; c += 8 {
@@ -135,18 +139,18 @@ func loadNHWCAt[T Float](level simd.Level, call *Call) {
 
 // loadPixels loads up to eight channels from at[3] of row at[2] of image at[1] to
 // sample at[0].
-func loadPixels[T Float](level simd.Level, x *map4[T], images *map4[uint8], block []T, divisor T, at [4]int, pixels int) {
+func loadPixels[T Float](level simd.Level, x *calls.Map4[T], images *calls.Map4[uint8], block []T, divisor T, at [4]int, pixels int) {
 	i, source, h, first := at[0], at[1], at[2], at[3]
-	channels := min(8, x.extent[3]-first)
+	channels := min(8, x.Extent[3]-first)
 	length := min(pixels, len(block)/8)
 	for w := 0; w < pixels; w += length {
 		columns := min(length, pixels-w)
 		for c := range channels {
-			simd.DivideBytes(level, block[c*length:], images.elems[images.at(source, first+c, h, w):][:columns], divisor)
+			simd.DivideBytes(level, block[c*length:], images.Elems[images.At(source, first+c, h, w):][:columns], divisor)
 		}
 		t := simd.Transpose[T]{
-			Rows: channels, Columns: columns, ToRow: x.stride[2], FromRow: length,
-			To: x.elems[x.at(i, h, 0, first)+w*x.stride[2]:], From: block,
+			Rows: channels, Columns: columns, ToRow: x.Stride[2], FromRow: length,
+			To: x.Elems[x.At(i, h, 0, first)+w*x.Stride[2]:], From: block,
 		}
 		if channels == 3 && t.ToRow == 3 && columns > 4 {
 			// Vectors hold four. Each pixel is written with one element more, which the next
@@ -160,4 +164,35 @@ func loadPixels[T Float](level simd.Level, x *map4[T], images *map4[uint8], bloc
 		}
 		t.Run(level)
 	}
+}
+
+// Host operations are done by the caller of execute, through a callback.
+
+var feed = Kernel{
+	Op: "feed", Doc: "the caller writes the batch's indices and {learning rate, step from 1}",
+	Operands: []Operand{
+		writes("index", Index, "n"),
+		optional(writes("hyper", Scalar, "2")),
+	},
+	Host: true,
+}
+
+var feedImages = Kernel{
+	Op: "feed.images", Doc: "the caller writes the batch itself, and what feed does",
+	Operands: []Operand{
+		writes("index", Index, "n"),
+		writes("images", Pixel, "n ..."),
+		writes("labels", Index, "n"),
+		optional(writes("hyper", Scalar, "2")),
+	},
+	Host: true,
+}
+
+var fetch = Kernel{
+	Op: "fetch", Doc: "the caller reads the mean loss and the number of correct predictions",
+	Operands: []Operand{
+		reads("loss", Real, "1"),
+		reads("correct", Index, "1"),
+	},
+	Host: true,
 }

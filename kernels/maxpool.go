@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -27,7 +29,7 @@ var maxpool = Kernel{
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Check: checkMaxima, PerPoint: 1,
 	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolAt[float32], maxpoolAt[float64], nil),
-		onCUDAPool("a window per thread", poolOnCUDA("maxpool", true))),
+		gpu.OnCUDAPool("a window per thread", gpu.PoolOnCUDA("maxpool", true))),
 }
 
 var maxpoolDx = Kernel{
@@ -40,7 +42,7 @@ var maxpoolDx = Kernel{
 	Params: poolParams, Options: poolOptions, Sizes: poolSizes, Flops: perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
 		atLevels("each element written once where windows do not overlap", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
-		onCUDAPool("an element of dx per thread", spreadOnCUDA("maxpool.dx", true))),
+		gpu.OnCUDAPool("an element of dx per thread", gpu.SpreadOnCUDA("maxpool.dx", true))),
 }
 
 // noMaximum is the index of a window through which no gradient passes, because a
@@ -55,14 +57,14 @@ const (
 	poolOptions = "column_stride=stride"
 )
 
-var poolParams = append(slidingParams[:3:3], "height", "width")
+var poolParams = append(calls.SlidingParams[:3:3], "height", "width")
 
 // checkMaxima refuses windows without an element.
 func checkMaxima(s *Spec) error {
 	const rows = 1 // the dimension of rows, followed by columns
 	y, x := s.Operands[0].Shape, s.Operands[2].Shape
 	for i, before := range []string{"top", "left"} {
-		pad, size, stride := int(s.Param(before)), int(s.Param(poolParams[3+i])), int(sliding.value(s, []string{"stride", "column_stride"}[i]))
+		pad, size, stride := int(s.Param(before)), int(s.Param(poolParams[3+i])), int(calls.Sliding.Value(s, []string{"stride", "column_stride"}[i]))
 		if most := (x[rows+i]-1+pad)/stride + 1; y[rows+i] > most {
 			return fmt.Errorf("y[%d] is %d, want at most %d: later windows lie beside x[%d] = %d", rows+i, y[rows+i], most, rows+i, x[rows+i])
 		}
@@ -79,9 +81,9 @@ type pooling[T Float] struct {
 	stride, across int // the distance of windows along columns and along rows
 	top, left      int
 	height, width  int
-	y              map4[T]     // or dy
-	index          map4[uint8] // without elements in an average
-	x              map4[T]     // or dx
+	y              calls.Map4[T]     // or dy
+	index          calls.Map4[uint8] // without elements in an average
+	x              calls.Map4[T]     // or dx
 }
 
 // poolingOf takes operands y, index and x; index is -1 in an average.
@@ -89,10 +91,10 @@ func poolingOf[T Float](call *Call, y, index, x int) pooling[T] {
 	p := pooling[T]{
 		across: int(call.Params[0]), stride: int(call.Params[1]), top: int(call.Params[2]), left: int(call.Params[3]),
 		height: int(call.Params[4]), width: int(call.Params[5]),
-		y: map4Of[T](&call.Args[y]), x: map4Of[T](&call.Args[x]),
+		y: calls.Map4Of[T](&call.Args[y]), x: calls.Map4Of[T](&call.Args[x]),
 	}
 	if index >= 0 {
-		p.index = map4Of[uint8](&call.Args[index])
+		p.index = calls.Map4Of[uint8](&call.Args[index])
 	}
 	return p
 }
@@ -109,34 +111,34 @@ func (a *area) has(u, v int) bool {
 
 // inner returns the windows that lie in the image, and the pooling of these alone.
 func (p *pooling[T]) inner() (inner pooling[T], a area) {
-	a.rows = insideWindows(p.y.extent[1], p.height, p.top, p.stride, p.x.extent[1])
-	a.columns = insideWindows(p.y.extent[2], p.width, p.left, p.across, p.x.extent[2])
+	a.rows = insideWindows(p.y.Extent[1], p.height, p.top, p.stride, p.x.Extent[1])
+	a.columns = insideWindows(p.y.Extent[2], p.width, p.left, p.across, p.x.Extent[2])
 	if a.rows.Len() == 0 || a.columns.Len() == 0 {
 		return inner, area{}
 	}
 	inner = *p
-	inner.y, inner.index = p.y.part(1, a.rows).part(2, a.columns), p.index.part(1, a.rows).part(2, a.columns)
-	inner.x = p.x.from(1, a.rows.Lo*p.stride-p.top).from(2, a.columns.Lo*p.across-p.left)
+	inner.y, inner.index = p.y.Part(1, a.rows).Part(2, a.columns), p.index.Part(1, a.rows).Part(2, a.columns)
+	inner.x = p.x.From(1, a.rows.Lo*p.stride-p.top).From(2, a.columns.Lo*p.across-p.left)
 	inner.top, inner.left = 0, 0
 	return inner, a
 }
 
 // insideWindows is the windows of an extent that lie in it.
 func insideWindows(count, size, before, stride, extent int) dag.Range {
-	lo := max(0, ceilDiv(before, stride))
-	return dag.Range{Lo: lo, Hi: max(lo, min(count, floorDiv(extent-size+before, stride)+1))}
+	lo := max(0, calls.CeilDiv(before, stride))
+	return dag.Range{Lo: lo, Hi: max(lo, min(count, calls.FloorDiv(extent-size+before, stride)+1))}
 }
 
 // within reports whether all windows lie in the image, from its first pixel on.
 func (p *pooling[T]) within() bool {
 	return p.top == 0 && p.left == 0 &&
-		covered(p.y.extent[1], p.height, p.stride) <= p.x.extent[1] &&
-		covered(p.y.extent[2], p.width, p.stride) <= p.x.extent[2]
+		calls.Covered(p.y.Extent[1], p.height, p.stride) <= p.x.Extent[1] &&
+		calls.Covered(p.y.Extent[2], p.width, p.stride) <= p.x.Extent[2]
 }
 
 // all reports whether an area has all windows.
 func (p *pooling[T]) all(a area) bool {
-	return a.rows.Len() == p.y.extent[1] && a.columns.Len() == p.y.extent[2]
+	return a.rows.Len() == p.y.Extent[1] && a.columns.Len() == p.y.Extent[2]
 }
 
 // maxpoolRef scans all windows.
@@ -147,15 +149,15 @@ func maxpoolRef[T Float](call *Call) {
 
 func maxpoolDxRef[T Float](call *Call) {
 	p := poolingOf[T](call, 1, 2, 0)
-	p.x.clear()
+	p.x.Clear()
 	p.spread(area{})
 }
 
 // maxima scans each window outside an area.
 func (p *pooling[T]) maxima(done area) {
-	p.y.each(func(n, u, v, c int) {
+	p.y.Each(func(n, u, v, c int) {
 		if !done.has(u, v) {
-			p.y.elems[p.y.at(n, u, v, c)], p.index.elems[p.index.at(n, u, v, c)] = p.maximum(n, u, v, c)
+			p.y.Elems[p.y.At(n, u, v, c)], p.index.Elems[p.index.At(n, u, v, c)] = p.maximum(n, u, v, c)
 		}
 	})
 }
@@ -166,10 +168,10 @@ func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 	for i := range p.height {
 		for j := range p.width {
 			a, b := u*p.stride+i-p.top, v*p.across+j-p.left
-			if a < 0 || a >= p.x.extent[1] || b < 0 || b >= p.x.extent[2] {
+			if a < 0 || a >= p.x.Extent[1] || b < 0 || b >= p.x.Extent[2] {
 				continue
 			}
-			e := p.x.elems[p.x.at(n, a, b, c)]
+			e := p.x.Elems[p.x.At(n, a, b, c)]
 			if !any || e > most || e != e && most == most {
 				most, position, any = e, uint8(i*p.width+j), true
 			}
@@ -180,14 +182,14 @@ func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 
 // spread adds the gradient of each window outside an area, in the order of dy.
 func (p *pooling[T]) spread(done area) {
-	p.y.each(func(n, u, v, c int) {
-		at := int(p.index.elems[p.index.at(n, u, v, c)])
+	p.y.Each(func(n, u, v, c int) {
+		at := int(p.index.Elems[p.index.At(n, u, v, c)])
 		if at == noMaximum || done.has(u, v) {
 			return
 		}
 		a, b := u*p.stride+at/p.width-p.top, v*p.across+at%p.width-p.left
-		if a >= 0 && a < p.x.extent[1] && b >= 0 && b < p.x.extent[2] {
-			p.x.elems[p.x.at(n, a, b, c)] += p.y.elems[p.y.at(n, u, v, c)]
+		if a >= 0 && a < p.x.Extent[1] && b >= 0 && b < p.x.Extent[2] {
+			p.x.Elems[p.x.At(n, a, b, c)] += p.y.Elems[p.y.At(n, u, v, c)]
 		}
 	})
 }
@@ -231,7 +233,7 @@ func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 		fast(*p)
 		return
 	}
-	p.x.clear()
+	p.x.Clear()
 	inner, done := p.inner()
 	if !p.square() || done == (area{}) || p.stride < p.height {
 		done = area{}
@@ -246,15 +248,15 @@ func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 // spreadAt writes the pixels of all windows, and zeros beyond them; windows that overlap or
 // leave pixels between them are added to zeros. All windows lie in the image.
 func (p *pooling[T]) spreadAt(level simd.Level) {
-	height, width := p.stride*p.y.extent[1], p.stride*p.y.extent[2] // that are written
+	height, width := p.stride*p.y.Extent[1], p.stride*p.y.Extent[2] // that are written
 	if p.Accumulate = p.height != p.stride; p.Accumulate {
 		height, width = 0, 0
 	}
-	if height < p.x.extent[1] || width < p.x.extent[2] {
-		below, beside := p.x.from(1, height), p.x.from(2, width)
-		beside.extent[1] = height
-		below.clear()
-		beside.clear()
+	if height < p.x.Extent[1] || width < p.x.Extent[2] {
+		below, beside := p.x.From(1, height), p.x.From(2, width)
+		beside.Extent[1] = height
+		below.Clear()
+		beside.Clear()
 	}
 	p.eachMap(func() { p.Spread(level) })
 }
@@ -263,12 +265,12 @@ func (p *pooling[T]) spreadAt(level simd.Level) {
 // windows follow each other as rows of windows do are one. All windows lie in the image, from its
 // first pixel on.
 func (p *pooling[T]) maps() (samples int) {
-	samples, p.Channels = p.y.extent[0], p.y.extent[3]
-	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[1], p.y.extent[2], p.height, p.stride
-	p.YRow, p.YPixel = p.y.stride[1], p.y.stride[2]
-	p.IndexRow, p.IndexPixel = p.index.stride[1], p.index.stride[2]
-	p.XRow, p.XPixel = p.x.stride[1], p.x.stride[2]
-	if p.y.stride[0] == p.Rows*p.YRow && p.index.stride[0] == p.Rows*p.IndexRow && p.x.stride[0] == p.Rows*p.Step*p.XRow {
+	samples, p.Channels = p.y.Extent[0], p.y.Extent[3]
+	p.Rows, p.Windows, p.Size, p.Step = p.y.Extent[1], p.y.Extent[2], p.height, p.stride
+	p.YRow, p.YPixel = p.y.Stride[1], p.y.Stride[2]
+	p.IndexRow, p.IndexPixel = p.index.Stride[1], p.index.Stride[2]
+	p.XRow, p.XPixel = p.x.Stride[1], p.x.Stride[2]
+	if p.y.Stride[0] == p.Rows*p.YRow && p.index.Stride[0] == p.Rows*p.IndexRow && p.x.Stride[0] == p.Rows*p.Step*p.XRow {
 		p.Rows, samples = p.Rows*samples, 1
 	}
 	return samples
@@ -277,7 +279,7 @@ func (p *pooling[T]) maps() (samples int) {
 // eachMap does the embedded pooling of each sample.
 func (p *pooling[T]) eachMap(pool func()) {
 	for n := range p.maps() {
-		p.Y, p.Index, p.X = p.y.elems[p.y.at(n, 0, 0, 0):], p.index.elems[p.index.at(n, 0, 0, 0):], p.x.elems[p.x.at(n, 0, 0, 0):]
+		p.Y, p.Index, p.X = p.y.Elems[p.y.At(n, 0, 0, 0):], p.index.Elems[p.index.At(n, 0, 0, 0):], p.x.Elems[p.x.At(n, 0, 0, 0):]
 		pool()
 	}
 }

@@ -1,5 +1,10 @@
 package kernels
 
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
+)
+
 // Squared error of outputs z[n,c] from a target t that is 1 for the class y[n] and 0 for all others,
 // for a batch of B samples. The call sees n of them. With C classes, as PyTorch's MSELoss has it
 // (the mean over all elements):
@@ -19,7 +24,7 @@ var mse = Kernel{
 	Check:  checkBatch,
 	Flops:  perElement(6, 0),
 	Variants: withRef("row by row", mseRef[float32], mseRef[float64],
-		softmaxOnCUDA("mse", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch"})),
+		gpu.SoftmaxOnCUDA("mse", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch"})),
 }
 
 var mseEval = Kernel{
@@ -30,31 +35,31 @@ var mseEval = Kernel{
 	},
 	Flops: perElement(4, 2),
 	Variants: withRef("row by row", mseRef[float32], mseRef[float64],
-		softmaxOnCUDA("mse", []string{"loss", "correct", "z", "y"}, nil)),
+		gpu.SoftmaxOnCUDA("mse", []string{"loss", "correct", "z", "y"}, nil)),
 }
 
 // mseRef is both operations: a call with five operands has dz.
 func mseRef[T Float](call *Call) {
 	args, all := call.Args, T(0)
-	var dz map2[T]
+	var dz calls.Map2[T]
 	if len(args) == 5 {
-		dz, args = map2Of[T](&args[0]), args[1:]
-		all = T(call.Params[0]) * T(dz.columns)
+		dz, args = calls.Map2Of[T](&args[0]), args[1:]
+		all = T(call.Params[0]) * T(dz.Columns)
 	}
-	loss, correct, z, y := Data[T](&args[0]), Data[uint8](&args[1]), map2Of[T](&args[2]), Data[int32](&args[3])
+	loss, correct, z, y := Data[T](&args[0]), Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), Data[int32](&args[3])
 	for n, class := range y {
-		row := z.row(n)
+		row := z.Row(n)
 		var sum T
 		for c, v := range row {
 			if c == int(class) {
 				v -= 1
 			}
 			sum += T(v * v)
-			if dz.elems != nil {
-				dz.row(n)[c] = 2 * v / all
+			if dz.Elems != nil {
+				dz.Row(n)[c] = 2 * v / all
 			}
 		}
 		_, predicted := rowMaximum(row)
-		loss[n], correct[n] = sum/T(z.columns), hit(predicted, class)
+		loss[n], correct[n] = sum/T(z.Columns), hit(predicted, class)
 	}
 }

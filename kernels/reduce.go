@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
+	"dahl/kernels/simd"
+)
 
 // Small reductions and the merge of accumulators.
 
@@ -9,7 +13,7 @@ var mean = Kernel{
 	Operands: []Operand{writes("m", Real, "1"), reads("v", Real, "n")},
 	Flops:    perElement(1, 1),
 	Variants: withRef("in index order", meanRef[float32], meanRef[float64],
-		reduceOnCUDA("mean")),
+		gpu.ReduceOnCUDA("mean")),
 }
 
 var count = Kernel{
@@ -17,7 +21,7 @@ var count = Kernel{
 	Operands: []Operand{writes("c", Index, "1"), reads("flags", Mask, "n").below("2")},
 	Flops:    perElement(1, 1),
 	Variants: withRef("in index order", countRef, countRef,
-		reduceOnCUDA("count")),
+		gpu.ReduceOnCUDA("count")),
 }
 
 var add = Kernel{
@@ -26,7 +30,7 @@ var add = Kernel{
 	Flops:    perElement(1, 0),
 	Variants: withRef("element by element", addRef[float32], addRef[float64],
 		atLevels("run by run", addAt[float32], addAt[float64], nil),
-		elementsOnCUDA("add")),
+		gpu.ElementsOnCUDA("add")),
 }
 
 func meanRef[T Float](call *Call) {
@@ -50,10 +54,10 @@ func countRef(call *Call) {
 
 func addRef[T Float](call *Call) {
 	dst, src := &call.Args[0], &call.Args[1]
-	outer, rows, run := runs(dst, src)
+	outer, rows, run := calls.Runs(dst, src)
 	for r := range rows {
-		d := Data[T](dst)[dst.offset(outer, r):][:run]
-		for i, v := range Data[T](src)[src.offset(outer, r):][:run] {
+		d := Data[T](dst)[dst.Offset(outer, r):][:run]
+		for i, v := range Data[T](src)[src.Offset(outer, r):][:run] {
 			d[i] += v
 		}
 	}
@@ -61,8 +65,56 @@ func addRef[T Float](call *Call) {
 
 func addAt[T Float](level simd.Level, call *Call) {
 	dst, src := &call.Args[0], &call.Args[1]
-	outer, rows, run := runs(dst, src)
+	outer, rows, run := calls.Runs(dst, src)
 	for r := range rows {
-		simd.Add(level, Data[T](dst)[dst.offset(outer, r):][:run], Data[T](src)[src.offset(outer, r):][:run])
+		simd.Add(level, Data[T](dst)[dst.Offset(outer, r):][:run], Data[T](src)[src.Offset(outer, r):][:run])
 	}
+}
+
+// Sums and copies of whole operands: the outputs of layers that add or join their inputs, and the
+// gradient of a value that several layers read.
+
+var sum = Kernel{
+	Op: "sum", Doc: "y = a + b",
+	Operands: []Operand{
+		writes("y", Real, "..."),
+		reads("a", Real, "..."),
+		reads("b", Real, "..."),
+	},
+	Flops: perElement(1, 0),
+	Variants: withRef("element by element", sumRef[float32], sumRef[float64],
+		atLevels("copied and added in parts that stay in the first-level cache", sumAt[float32], sumAt[float64], nil),
+		gpu.ElementsOnCUDA("sum")),
+}
+
+var copied = Kernel{
+	Op: "copy", Doc: "y = x",
+	Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...")},
+	Variants: withRef("run by run", copyRef[float32], copyRef[float64], gpu.OnCUDA("four elements per thread", gpu.CopyElements)),
+}
+
+// sumPart is the number of elements of a part: three of them take less than a first-level cache.
+const sumPart = 1024
+
+func sumRef[T Float](call *Call) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
+		for i, v := range a {
+			y[i] = v + b[i]
+		}
+	})
+}
+
+func sumAt[T Float](level simd.Level, call *Call) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
+		for len(y) > 0 {
+			n := min(sumPart, len(y))
+			copy(y[:n], a)
+			simd.Add(level, y[:n], b[:n])
+			y, a, b = y[n:], a[n:], b[n:]
+		}
+	})
+}
+
+func copyRef[T Float](call *Call) {
+	EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) { copy(y, x) })
 }

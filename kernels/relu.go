@@ -3,6 +3,7 @@ package kernels
 import (
 	"math"
 
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -19,7 +20,7 @@ var relu = Kernel{
 	Flops: perElement(1, 0),
 	Variants: withRef("one comparison per element", reluRef[float32], reluRef[float64],
 		atLevels("no branches", reluAt[float32], reluAt[float64], nil),
-		elementsOnCUDA("relu")),
+		gpu.ElementsOnCUDA("relu")),
 }
 
 var reluDx = Kernel{
@@ -32,7 +33,7 @@ var reluDx = Kernel{
 	Flops: perElement(1, 0),
 	Variants: withRef("one comparison per element", reluDxRef[float32], reluDxRef[float64],
 		atLevels("no branches: the bits of dy and the mask", reluDxAt[float32], reluDxAt[float64], nil),
-		elementsOnCUDA("relu.dx")),
+		gpu.ElementsOnCUDA("relu.dx")),
 }
 
 func reluRef[T Float](call *Call) {

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -20,12 +23,8 @@ import (
 // hyper is {lr, step}, or {lr, step, factor} as clip writes it; the step is not used. The operand g does not change. Every product is
 // rounded before it is added, so that all variants give equal bits in any build.
 
-// sgdParamNames are the parameters of sgd. They are also the last ones of operations that compute
-// the gradient and its step.
-var sgdParamNames = []string{"momentum", "nesterov", "weight_decay"}
-
 // withSGD appends the parameters of sgd to those of the gradient.
-func withSGD(names ...string) []string { return slices.Concat(names, sgdParamNames) }
+func withSGD(names ...string) []string { return slices.Concat(names, calls.SgdParamNames) }
 
 var sgd = Kernel{
 	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
@@ -33,7 +32,7 @@ var sgd = Kernel{
 		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "hyper"),
 		optional(updates("v", "...")),
 	},
-	Params: sgdParamNames,
+	Params: calls.SgdParamNames,
 	Whole:  "hyper",
 	Check: func(s *Spec) error {
 		if s.Param("momentum") != 0 && len(s.Operands) < 4 {
@@ -41,10 +40,10 @@ var sgd = Kernel{
 		}
 		return errors.Join(checkHyper(s, 2), checkSGD(s))
 	},
-	Flops: func(s *Spec) float64 { return sgdFlops(s) * s.volume(0) },
+	Flops: func(s *Spec) float64 { return sgdFlops(s) * s.Volume(0) },
 	Variants: withRef("element by element", sgdRef[float32], sgdRef[float64],
 		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil),
-		onCUDA("four elements per thread", sgdOnCUDA)),
+		gpu.OnCUDA("four elements per thread", gpu.SgdOnCUDA)),
 }
 
 // checkSGD refuses senseless parameters.
@@ -64,7 +63,7 @@ func checkSGD(s *Spec) error {
 // sgdFlops is the number of operations per element.
 func sgdFlops(s *Spec) float64 {
 	flops := 2.0
-	for _, name := range sgdParamNames {
+	for _, name := range calls.SgdParamNames {
 		if s.Param(name) != 0 {
 			flops += 2
 		}
@@ -72,21 +71,11 @@ func sgdFlops(s *Spec) float64 {
 	return flops
 }
 
-// sgdOf is the step of a call with the given operand hyper. The call's last parameters are those
-// of sgd.
-func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
-	params := call.Params[len(call.Params)-len(sgdParamNames):]
-	return simd.SGD[T]{
-		Rate: T(Data[float64](&call.Args[hyper])[0]), Factor: T(stepFactor(&call.Args[hyper])),
-		Momentum: T(params[0]), Nesterov: params[1] != 0, Decay: T(params[2]),
-	}
-}
-
 func sgdRef[T Float](call *Call) {
-	step := sgdOf[T](call, 2)
+	step := cpu.SgdOf[T](call, 2)
 	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
 		for i, grad := range g {
-			sgdElement(&step, &w[i], &v[i], grad)
+			cpu.SgdElement(&step, &w[i], &v[i], grad)
 		}
 	})
 }
@@ -99,24 +88,7 @@ func velocity(call *Call) *Arg {
 	return &call.Args[3]
 }
 
-// sgdElement is the step of one element. Without momentum it does not look at v.
-func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
-	g = T(s.Factor * g)
-	if s.Decay != 0 {
-		g += T(s.Decay * *w)
-	}
-	if s.Momentum != 0 {
-		*v = T(s.Momentum**v) + g
-		if s.Nesterov {
-			g += T(s.Momentum * *v)
-		} else {
-			g = *v
-		}
-	}
-	*w -= T(s.Rate * g)
-}
-
 func sgdAt[T Float](level simd.Level, call *Call) {
-	step := sgdOf[T](call, 2)
+	step := cpu.SgdOf[T](call, 2)
 	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
 }

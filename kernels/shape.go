@@ -90,28 +90,10 @@ func realParam(s *Spec, name string, low, high float64) error {
 	return nil
 }
 
-// windows is the number of windows of size k at distance stride in an extent with
-// padding on both sides: floor((extent+2·pad-k)/stride) + 1, or 0 if none fits.
-func windows(extent, k, pad, stride int) int {
-	if extent+2*pad < k {
-		return 0
-	}
-	return (extent+2*pad-k)/stride + 1
-}
-
-// volume is the number of elements of operand i.
-func (s *Spec) volume(i int) float64 {
-	n := 1.0
-	for _, e := range s.Operands[i].Shape {
-		n *= float64(e)
-	}
-	return n
-}
-
 // perElement is the Flops of operations that do a fixed number of flops for each element of
 // operand i.
 func perElement(flops float64, i int) func(*Spec) float64 {
-	return func(s *Spec) float64 { return flops * s.volume(i) }
+	return func(s *Spec) float64 { return flops * s.Volume(i) }
 }
 
 // biasFlops is an addition for each element of operand i, where a call has the operand bias.
@@ -119,5 +101,5 @@ func biasFlops(s *Spec, bias, i int) float64 {
 	if bias >= len(s.Operands) {
 		return 0
 	}
-	return s.volume(i)
+	return s.Volume(i)
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -40,7 +42,7 @@ var softmaxXent = Kernel{
 	Flops:  perElement(6, 0),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		softmaxOnCUDA("softmax_xent", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch", "smoothing"})),
+		gpu.SoftmaxOnCUDA("softmax_xent", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch", "smoothing"})),
 }
 
 var softmaxXentEval = Kernel{
@@ -54,7 +56,7 @@ var softmaxXentEval = Kernel{
 	Flops:  perElement(4, 2),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		softmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y"}, []string{"smoothing"})),
+		gpu.SoftmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y"}, []string{"smoothing"})),
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
@@ -115,7 +117,7 @@ func hit(predicted int, class int32) uint8 {
 
 // softmaxCall is a call of softmax_xent, or of softmax_xent.eval, which has no dz.
 type softmaxCall[T Float] struct {
-	dz, z   map2[T] // dz without elements: not wanted
+	dz, z   calls.Map2[T] // dz without elements: not wanted
 	loss    []T
 	correct []uint8
 	y       []int32
@@ -127,20 +129,20 @@ func softmaxCallOf[T Float](call *Call) softmaxCall[T] {
 	s := softmaxCall[T]{batch: 1}
 	args := call.Args
 	if len(args) == 5 {
-		s.dz, s.batch, args = map2Of[T](&args[0]), T(call.Params[0]), args[1:]
+		s.dz, s.batch, args = calls.Map2Of[T](&args[0]), T(call.Params[0]), args[1:]
 	}
-	s.loss, s.correct, s.z, s.y = Data[T](&args[0]), Data[uint8](&args[1]), map2Of[T](&args[2]), Data[int32](&args[3])
-	s.target = targetOf[T](call.Params[len(call.Params)-1], s.z.columns)
+	s.loss, s.correct, s.z, s.y = Data[T](&args[0]), Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), Data[int32](&args[3])
+	s.target = targetOf[T](call.Params[len(call.Params)-1], s.z.Columns)
 	return s
 }
 
 func softmaxXentRef[T Float](call *Call) {
 	x := softmaxCallOf[T](call)
 	for n, y := range x.y {
-		row := x.z.row(n)
+		row := x.z.Row(n)
 		var out []T
-		if x.dz.elems != nil {
-			out = x.dz.row(n)
+		if x.dz.Elems != nil {
+			out = x.dz.Row(n)
 		}
 		m, predicted := rowMaximum(row)
 		var s T
@@ -185,18 +187,18 @@ func softmaxWorkspace(s *Spec) int64 {
 // softmaxXentAt computes as many rows at a time as a vector has elements.
 func softmaxXentAt[T Float](level simd.Level, call *Call) {
 	x := softmaxCallOf[T](call)
-	s := simd.Softmax[T]{Classes: x.z.columns, ZRow: x.z.stride, DZRow: x.dz.stride, Batch: x.batch, Keep: x.target.keep, Share: x.target.share}
-	s.Work, _ = scratch[T](call.Work, simd.SoftmaxWork[T](x.z.columns))
+	s := simd.Softmax[T]{Classes: x.z.Columns, ZRow: x.z.Stride, DZRow: x.dz.Stride, Batch: x.batch, Keep: x.target.keep, Share: x.target.share}
+	s.Work, _ = calls.Scratch[T](call.Work, simd.SoftmaxWork[T](x.z.Columns))
 	var out []T
 	rows := simd.SoftmaxRows[T](level)
-	for n := 0; n < x.z.rows; n += rows {
-		labels := x.y[n:min(n+rows, x.z.rows)]
-		if x.dz.elems != nil {
-			out = x.dz.elems[n*x.dz.stride:]
+	for n := 0; n < x.z.Rows; n += rows {
+		labels := x.y[n:min(n+rows, x.z.Rows)]
+		if x.dz.Elems != nil {
+			out = x.dz.Elems[n*x.dz.Stride:]
 		}
-		most, class, sum := s.Block(level, out, x.z.elems[n*x.z.stride:], labels)
+		most, class, sum := s.Block(level, out, x.z.Elems[n*x.z.Stride:], labels)
 		for i, label := range labels {
-			x.loss[n+i] = x.target.loss(x.z.row(n+i), label, most[i], sum[i])
+			x.loss[n+i] = x.target.loss(x.z.Row(n+i), label, most[i], sum[i])
 			x.correct[n+i] = hit(int(class[i]), label)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/kernels/calls"
 )
 
 // An operation is stated as a loop nest. Its loops are the iteration space, and each dimension of
@@ -149,53 +151,11 @@ func isName(s string) bool {
 type statement struct {
 	operands [][]Subscript
 	sizes    []size
-	options
+	calls.Options
 }
 
 // size is a loop whose extent is a parameter.
 type size struct{ loop, param string }
-
-// option is a parameter that a call may leave out. Its value is then a number, or that of another
-// parameter.
-type option struct {
-	name   string
-	number float64
-	other  string // "": the number
-}
-
-// options are the parameters that a call may leave out, in the order of Call.Params.
-type options []option
-
-// parseOptions reads Options, "parameter=number" or "parameter=parameter" each.
-func parseOptions(text string) (all options) {
-	for _, text := range strings.Fields(text) {
-		name, otherwise, _ := strings.Cut(text, "=")
-		o := option{name: name, other: otherwise}
-		if v, err := strconv.ParseFloat(otherwise, 64); err == nil {
-			o.number, o.other = v, ""
-		}
-		all = append(all, o)
-	}
-	return all
-}
-
-// value is a parameter of a valid call, or what stands for it where the call leaves it out.
-func (all options) value(of *Spec, name string) float64 {
-	for i := range all {
-		o := &all[i]
-		if o.name != name {
-			continue
-		}
-		if v, given := of.Params.Get(name); given {
-			return v
-		}
-		if o.other != "" {
-			return all.value(of, o.other)
-		}
-		return o.number
-	}
-	return of.Param(name)
-}
 
 // stated parses the statements of a table, and completes what follows from them.
 func stated(table []Kernel) []Kernel {
@@ -214,11 +174,11 @@ func stated(table []Kernel) []Kernel {
 // parse reads the statement of a kernel and checks that its parameters exist.
 func (k *Kernel) parse() (s statement, err error) {
 	params := slices.Clone(k.Params)
-	for _, o := range parseOptions(k.Options) {
-		if o.other != "" && !slices.Contains(params, o.other) {
-			return s, fmt.Errorf("option %q: there is no parameter %s before it", o.name, o.other)
+	for _, o := range calls.ParseOptions(k.Options) {
+		if o.Other != "" && !slices.Contains(params, o.Other) {
+			return s, fmt.Errorf("option %q: there is no parameter %s before it", o.Name, o.Other)
 		}
-		s.options, params = append(s.options, o), append(params, o.name)
+		s.Options, params = append(s.Options, o), append(params, o.Name)
 	}
 	for i := range k.Operands {
 		o := &k.Operands[i]
@@ -420,7 +380,7 @@ func (p *Space) extent(loop string) int {
 func (p *Space) factor(t *Term) int {
 	f := 1
 	for _, name := range t.Factors {
-		f *= int(p.value(p.spec, name))
+		f *= int(p.Value(p.spec, name))
 	}
 	return f
 }
@@ -435,7 +395,7 @@ func (p *Space) offset(x *Subscript) int {
 
 // intParam is a parameter that must be an integer from low to high.
 func (p *Space) intParam(name string, low, high int) (int, error) {
-	return integer(name, p.value(p.spec, name), low, high)
+	return integer(name, p.Value(p.spec, name), low, high)
 }
 
 // span is the distance from the first to the last element of one window, and one more.

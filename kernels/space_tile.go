@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 )
 
 // Tile is a part of a call that is a call itself.
@@ -268,7 +269,7 @@ func (t *tiling) positions(x *Subscript) (least, most int) {
 func (t *tiling) preimage(x *Subscript, r dag.Range) dag.Range {
 	stride, before := t.factor(&x.Terms[0]), t.offset(x)
 	least, most := t.positions(x)
-	lo, hi := -floorDiv(most-r.Lo-before, stride), floorDiv(r.Hi-1+before-least, stride)+1
+	lo, hi := -calls.FloorDiv(most-r.Lo-before, stride), calls.FloorDiv(r.Hi-1+before-least, stride)+1
 	return within(lo, hi, t.loop(x.Terms[0].Loop))
 }
 
@@ -298,16 +299,6 @@ func atLeastOne(r dag.Range, extent int) dag.Range {
 	lo := min(r.Lo, extent-1)
 	return dag.Range{Lo: lo, Hi: lo + 1}
 }
-
-func floorDiv(a, b int) int {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
-func floorMod(a, b int) int { return a - b*floorDiv(a, b) }
 
 // shift notes how the offset of a subscript differs in the tile, which has the box r of the
 // dimension. Where the windows touch nothing, they lie before the box, so far that the next one

@@ -29,8 +29,8 @@ func compareVariants(t *testing.T, c *kerneltest.Case) {
 
 // TestBlocks does the same at extents beyond the blocks of the fast variants, none a
 // multiple of them: more than 1024 inputs of a dot product, 256 columns and 64 steps of
-// a product in plain Go, long rows, filters beyond filtersBytes, and images of which two exceed
-// cachedBytes.
+// a product in plain Go, long rows, filters beyond FiltersBytes, and images of which two exceed
+// CachedBytes.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		op     string

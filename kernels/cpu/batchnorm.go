@@ -1,0 +1,151 @@
+package cpu
+
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/simd"
+)
+
+// The vector variants of batch normalisation over channels-last images take a row of pixels at a time, or a sample where
+// its rows follow each other, in the order of the reference.
+
+// pixelRows is images whose rows of pixels are visited together.
+type pixelRows[T calls.Float] struct {
+	maps         [4]calls.Map4[T]
+	used         int
+	rows, pixels int // of a sample
+	simd.Channels[T]
+}
+
+func pixelRowsOf[T calls.Float](images ...*calls.Arg) (p pixelRows[T]) {
+	for i, a := range images {
+		p.maps[i] = calls.Map4Of[T](a)
+		p.Steps[i] = p.maps[i].Stride[2]
+	}
+	p.used = len(images)
+	first := &p.maps[0]
+	p.rows, p.pixels, p.Count = first.Extent[1], first.Extent[2], first.Extent[3]
+	for i := range images {
+		if p.maps[i].Stride[1] != p.pixels*p.Steps[i] {
+			p.Pixels = p.pixels
+			return p
+		}
+	}
+	p.rows, p.pixels = 1, p.rows*p.pixels
+	p.Pixels = p.pixels
+	return p
+}
+
+// samples is the number of samples.
+func (p *pixelRows[T]) samples() int { return p.maps[0].Extent[0] }
+
+// at moves to a row of a sample.
+func (p *pixelRows[T]) at(sample, row int) {
+	for i := range p.used {
+		m := &p.maps[i]
+		p.Images[i] = m.Elems[m.At(sample, row, 0, 0):]
+	}
+}
+
+func MomentsAt[T calls.Float](l simd.Level, call *calls.Call) {
+	p := pixelRowsOf[T](&call.Args[2])
+	mean, _ := calls.Scratch[T](call.Work, p.Count)
+	for n := range p.samples() {
+		s, q := Row[T](&call.Args[0], n), Row[T](&call.Args[1], n)
+		clear(s)
+		clear(q)
+		p.Rows[0] = s
+		for h := range p.rows {
+			p.at(n, h)
+			p.Sums(l)
+		}
+		for c := range mean {
+			mean[c] = s[c] / T(p.rows*p.pixels)
+		}
+		p.Rows[0], p.Rows[1] = q, mean
+		for h := range p.rows {
+			p.at(n, h)
+			p.Squares(l)
+		}
+	}
+}
+
+// ChannelWorkspace is an element for each channel of an operand whose channels are last.
+func ChannelWorkspace(i int) func(*calls.Spec) int64 {
+	return func(s *calls.Spec) int64 {
+		shape := s.Operands[i].Shape
+		return int64(shape[len(shape)-1]) * s.Type.SizeBytes()
+	}
+}
+
+// normalise gives the rows that say how x is normalised.
+func (p *pixelRows[T]) normalise(k *calls.Arg) {
+	n := NormalisingOf[T](k)
+	p.Rows[0], p.Rows[1], p.Rows[2] = n.Mean, n.Scale, n.shift
+}
+
+func BatchNormAt[T calls.Float](l simd.Level, call *calls.Call) {
+	var p pixelRows[T]
+	if len(call.Args) > 3 {
+		p = pixelRowsOf[T](&call.Args[0], &call.Args[1], &call.Args[3])
+	} else {
+		p = pixelRowsOf[T](&call.Args[0], &call.Args[1])
+	}
+	p.Add, p.ReLU = len(call.Args) > 3, call.Params[0] == 1
+	p.normalise(&call.Args[2])
+	for n := range p.samples() {
+		for h := range p.rows {
+			p.at(n, h)
+			p.Normalise(l)
+		}
+	}
+}
+
+func BatchNormSumsAt[T calls.Float](l simd.Level, call *calls.Call) {
+	p := pixelRowsOf[T](&call.Args[2], &call.Args[3])
+	p.ReLU = call.Params[0] == 1
+	p.normalise(&call.Args[4])
+	for n := range p.samples() {
+		p.Rows[3], p.Rows[4] = Row[T](&call.Args[0], n), Row[T](&call.Args[1], n)
+		clear(p.Rows[3])
+		clear(p.Rows[4])
+		for h := range p.rows {
+			p.at(n, h)
+			p.GradientSums(l)
+		}
+	}
+}
+
+func BatchNormGateAt[T calls.Float](l simd.Level, call *calls.Call) {
+	var p pixelRows[T]
+	if len(call.Args) > 6 {
+		p = pixelRowsOf[T](&call.Args[2], &call.Args[3], &call.Args[4], &call.Args[6])
+	} else {
+		p = pixelRowsOf[T](&call.Args[2], &call.Args[3], &call.Args[4])
+	}
+	p.Add = len(call.Args) > 6
+	p.Rows[0] = Row[T](&call.Args[5], 0)
+	for n := range p.samples() {
+		p.Rows[1], p.Rows[2] = Row[T](&call.Args[0], n), Row[T](&call.Args[1], n)
+		clear(p.Rows[1])
+		clear(p.Rows[2])
+		for h := range p.rows {
+			p.at(n, h)
+			p.Gate(l)
+		}
+	}
+}
+
+func BatchNormDxAt[T calls.Float](l simd.Level, call *calls.Call) {
+	p := pixelRowsOf[T](&call.Args[0], &call.Args[1], &call.Args[2])
+	p.ReLU = call.Params[0] == 1
+	p.normalise(&call.Args[3])
+	for i := range 3 {
+		p.Rows[3+i] = Row[T](&call.Args[4], i)
+	}
+	for n := range p.samples() {
+		for h := range p.rows {
+			p.at(n, h)
+			p.Gradient(l)
+		}
+	}
+}
