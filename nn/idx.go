@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dahl/naming"
 )
 
 // IDX is the format of MNIST (LeCun, Cortes, Burges, yann.lecun.com/exdb/mnist):
@@ -153,7 +155,7 @@ func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
 		return nil, fmt.Errorf("element type 0x%02x; only unsigned bytes (0x08) are read", magic[2])
 	}
 	if !slices.Contains(ranks, int(magic[3])) {
-		return nil, fmt.Errorf("rank %d; %s have rank %s", magic[3], what, joinInts(ranks, " or "))
+		return nil, fmt.Errorf("rank %d; %s have rank %s", magic[3], what, naming.JoinInts(ranks, " or "))
 	}
 	raw, err := readBytes(r, 4*int64(magic[3]))
 	if err != nil {
@@ -198,14 +200,3 @@ func readIDXShape(r io.Reader, n int) (shape [3]int, header int64, err error) {
 	}
 	return shape, int64(4 + 4*len(extents)), nil
 }
-
-func joinInts(values []int, sep string) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprint(v)
-	}
-	return strings.Join(words, sep)
-}
-
-// ShapeText writes a shape as in 3×32×32.
-func ShapeText(shape []int) string { return joinInts(shape, "×") }

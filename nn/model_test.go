@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/naming"
 )
 
 // TestStateDictNames checks names, shapes and fan-in of parameters against the
@@ -28,7 +30,7 @@ func TestStateDictNames(t *testing.T) {
 	}
 	var stages []string
 	for _, s := range m.Stages {
-		stages = append(stages, s.Name+" "+ShapeText(s.Out))
+		stages = append(stages, s.Name+" "+naming.ShapeText(s.Out))
 	}
 	// 11×13 less 2 is 9×11, halved and floored 4×5, less 1 is 3×4, halved 1×2.
 	if text := strings.Join(stages, ", "); text != "conv1 5×9×11, relu1 5×9×11, pool1 5×4×5, conv2 7×3×4, pool2 7×1×2, flatten1 14, classifier.0 17, fc2 19" {

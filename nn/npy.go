@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // The header of an .npy array (NEP 1): the magic, a version, a length, then a
@@ -40,7 +41,7 @@ func encodeNPYHeader(a *Array) []byte {
 			descr = t.descr
 		}
 	}
-	shape := joinInts(a.Shape, ", ")
+	shape := naming.JoinInts(a.Shape, ", ")
 	if len(a.Shape) == 1 {
 		shape += "," // a tuple of one
 	}

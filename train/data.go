@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/execute"
+	"dahl/naming"
 	"dahl/nn"
 )
 
@@ -136,7 +137,7 @@ func fitsFile(m *nn.Model, d *nn.Dataset, shape []int) error {
 	switch f := m.ONNX; {
 	case !slices.Equal(shape, m.Input):
 		return inputErrorf("%s: the input %q of the file is N×%s, and the images of the data %s are %s (channels×height×width); take other data or export the network for these",
-			f.Path, f.Input, nn.ShapeText(m.Input), d.Name, nn.ShapeText(d.Shape[:]))
+			f.Path, f.Input, naming.ShapeText(m.Input), d.Name, naming.ShapeText(d.Shape[:]))
 	case m.Classes() < d.Classes:
 		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",
 			f.Path, f.Output, m.Classes(), d.Name, d.Classes)
