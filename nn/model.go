@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/naming"
+	"dahl/nn/random"
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
@@ -115,7 +116,7 @@ func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 		return
 	}
 	bound := 1 / math.Sqrt(float64(p.FanIn))
-	InitBetween(dst, from, seed, p.Name, -bound, bound)
+	random.InitBetween(dst, from, seed, p.Name, -bound, bound)
 }
 
 // Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no

@@ -1,5 +1,7 @@
 package nn
 
+import "dahl/nn/random"
+
 // InOrder fills order with 0, 1, 2, …, the order of the data.
 func InOrder(order []int32) {
 	for i := range order {
@@ -14,7 +16,7 @@ func Shuffle(order []int32, seed uint64, epoch int) {
 	InOrder(order)
 	// The epoch is mixed into the key's upper half by its own stream. So the streams of seed s,
 	// epoch e+1 and of seed s+1, epoch e differ.
-	s := NewStream(NewStream(seed, "epoch").Uint64(uint64(epoch)), "shuffle")
+	s := random.NewStream(random.NewStream(seed, "epoch").Uint64(uint64(epoch)), "shuffle")
 	for i := len(order) - 1; i > 0; i-- {
 		j := s.Below(uint64(i), uint64(i)+1)
 		order[i], order[j] = order[j], order[i]

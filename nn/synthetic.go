@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"dahl/nn/random"
 )
 
 // Synthetic describes random images. Each class has its own pattern. An image is the mean of its
@@ -75,13 +77,13 @@ func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
 		Divisor: 255,
 		Source:  fmt.Sprintf("synthetic, seed %d, samples %d to %d of %d", s.Seed, lo, hi-1, s.Samples),
 	}
-	labels := NewStream(s.Seed, "synthetic.labels."+opt.Split)
+	labels := random.NewStream(s.Seed, "synthetic.labels."+opt.Split)
 	for i := range d.Labels {
 		d.Labels[i] = int32(labels.Below(uint64(lo+i), uint64(s.Classes)))
 	}
 	d.images = &syntheticImages{
 		labels: d.Labels, lo: lo, size: d.ImageBytes(),
-		pattern: NewStream(s.Seed, "synthetic.pattern"), noise: NewStream(s.Seed, "synthetic.noise."+opt.Split),
+		pattern: random.NewStream(s.Seed, "synthetic.pattern"), noise: random.NewStream(s.Seed, "synthetic.noise."+opt.Split),
 	}
 	return d, nil
 }
@@ -90,7 +92,7 @@ func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
 type syntheticImages struct {
 	labels         []int32
 	lo, size       int
-	pattern, noise Stream
+	pattern, noise random.Stream
 }
 
 func (s *syntheticImages) open() (imageReader, error) { return s, nil }
@@ -99,25 +101,13 @@ func (s *syntheticImages) Close() error               { return nil }
 func (s *syntheticImages) readImages(dst []byte, first int) error {
 	base := make([]byte, s.size)
 	for ; len(dst) > 0; first++ {
-		s.pattern.fill(base, uint64(s.labels[first])*uint64(s.size))
+		s.pattern.Fill(base, uint64(s.labels[first])*uint64(s.size))
 		image := dst[:s.size]
-		s.noise.fill(image, uint64(s.lo+first)*uint64(s.size))
+		s.noise.Fill(image, uint64(s.lo+first)*uint64(s.size))
 		for p := range image {
 			image[p] = byte((int(base[p]) + int(image[p])) / 2)
 		}
 		dst = dst[s.size:]
 	}
 	return nil
-}
-
-// fill writes the bytes of the stream from byte i on: eight come from a number.
-func (s Stream) fill(dst []byte, i uint64) {
-	word := s.Uint64(i >> 3)
-	for k := range dst {
-		if i&7 == 0 {
-			word = s.Uint64(i >> 3)
-		}
-		dst[k] = byte(word >> (8 * (i & 7)))
-		i++
-	}
 }

@@ -81,18 +81,3 @@ func TestSyntheticDependsOnSeed(t *testing.T) {
 		t.Errorf("errors %v, %v; equal images of two seeds", errA, errB)
 	}
 }
-
-// The stream's bytes are those of its numbers, wherever the reading starts.
-func TestStreamFill(t *testing.T) {
-	s := NewStream(3, "fill")
-	for from := range uint64(11) {
-		got := make([]byte, 23)
-		s.fill(got, from)
-		for k, b := range got {
-			i := from + uint64(k)
-			if want := byte(s.Uint64(i/8) >> (i % 8 * 8)); b != want {
-				t.Fatalf("byte %d read from %d is %d, want %d", i, from, b, want)
-			}
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/random"
 )
 
 // Initialiser fills the elements of a parameter from one on with their first values.
@@ -20,7 +21,7 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 		if p.FanIn == 0 {
 			p.Init(values, from, seed)
 		} else {
-			nn.InitBetween(values, from, seed, p.Name, lo, hi)
+			random.InitBetween(values, from, seed, p.Name, lo, hi)
 		}
 		return nil
 	}

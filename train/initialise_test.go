@@ -18,6 +18,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/random"
 )
 
 // TestFromNPZ: a file has the parameters of the network by name and shape, in numbers of its type,
@@ -227,7 +228,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 			return nil, nil
 		},
 		"uniform": func() (Initialiser, error) {
-			nn.InitBetween(want, 0, 11, "fc1.weight", -0.5, 2)
+			random.InitBetween(want, 0, 11, "fc1.weight", -0.5, 2)
 			return Uniform(11, -0.5, 2), nil
 		},
 		"a file": func() (Initialiser, error) {

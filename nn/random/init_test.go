@@ -1,31 +1,9 @@
-package nn
+package random
 
 import (
 	"math"
 	"testing"
 )
-
-// TestFanIn: an output of a dense layer has all inputs, one of a convolution a window of each
-// channel, and so has its bias.
-func TestFanIn(t *testing.T) {
-	for _, test := range []struct {
-		layer Layer
-		in    []int
-		want  int
-	}{
-		{Dense{Outputs: 7}, []int{11}, 11},
-		{Dense{Outputs: 1}, []int{1}, 1},
-		{Conv2D{Filters: 5, Kernel: 3, Stride: 1}, []int{2, 7, 13}, 2 * 3 * 3},
-		{Conv2D{Filters: 6, Kernel: 5, Stride: 1}, []int{1, 28, 28}, 25},
-		{Conv2D{Filters: 2, Kernel: 1, Stride: 1}, []int{17, 3, 3}, 17},
-	} {
-		for _, p := range test.layer.(Learner).Params([][]int{test.in}) {
-			if p.FanIn != test.want {
-				t.Errorf("%+v of %v: the fan-in of %s is %d, want %d", test.layer, test.in, p.Name, p.FanIn, test.want)
-			}
-		}
-	}
-}
 
 // U(-b, b) has mean 0, variance b²/3 and the extreme ±b: of n draws none is
 // beyond, and the largest falls short of b(1-2k/n) with probability at most e^-k.

@@ -1,4 +1,4 @@
-package nn
+package random
 
 import (
 	"hash/fnv"
@@ -49,6 +49,18 @@ func (s Stream) Uniform(i uint64, lo, hi float64) float64 {
 func (s Stream) Below(i, n uint64) uint64 {
 	hi, _ := bits.Mul64(s.Uint64(i), n)
 	return hi
+}
+
+// Fill writes the bytes of the stream from byte i on: eight come from a number.
+func (s Stream) Fill(dst []byte, i uint64) {
+	word := s.Uint64(i >> 3)
+	for k := range dst {
+		if i&7 == 0 {
+			word = s.Uint64(i >> 3)
+		}
+		dst[k] = byte(word >> (8 * (i & 7)))
+		i++
+	}
 }
 
 // philox4x32 is the bijection of the paper with ten rounds; the multipliers are

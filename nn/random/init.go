@@ -1,4 +1,4 @@
-package nn
+package random
 
 // InitBetween fills dst, which holds the elements of a parameter from one on, with numbers uniform between lo
 // and hi. They depend on the seed and the parameter's name only, not on other parameters.

@@ -1,4 +1,4 @@
-package nn
+package random
 
 import (
 	"math"
@@ -132,6 +132,21 @@ func TestBelow(t *testing.T) {
 	for v, c := range count {
 		if math.Abs(float64(c)-10_000) > 6*92.6 {
 			t.Errorf("value %d came %d times, want 10,000 ± 556", v, c)
+		}
+	}
+}
+
+// The stream's bytes are those of its numbers, wherever the reading starts.
+func TestStreamFill(t *testing.T) {
+	s := NewStream(3, "fill")
+	for from := range uint64(11) {
+		got := make([]byte, 23)
+		s.Fill(got, from)
+		for k, b := range got {
+			i := from + uint64(k)
+			if want := byte(s.Uint64(i/8) >> (i % 8 * 8)); b != want {
+				t.Fatalf("byte %d read from %d is %d, want %d", i, from, b, want)
+			}
 		}
 	}
 }
