@@ -13,6 +13,7 @@ import (
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -25,7 +26,7 @@ type network struct {
 	model       *nn.Model
 	prog        *dag.Program
 	dtype       dag.DType
-	train, test *nn.Dataset
+	train, test *data.Dataset
 	epochs      int
 	optimizer   nn.Optimizer // nil: the model's default
 	lowering    dag.Lowering
@@ -88,9 +89,9 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 	for _, split := range []struct {
 		name  string
 		limit int
-		to    **nn.Dataset
-	}{{nn.Train, fixtureTrain, &n.train}, {nn.Test, fixtureTest, &n.test}} {
-		*split.to = must.Get(nn.OpenData(source, nn.DataOptions{Split: split.name, Limit: split.limit}))(t)
+		to    **data.Dataset
+	}{{data.Train, fixtureTrain, &n.train}, {data.Test, fixtureTest, &n.test}} {
+		*split.to = must.Get(data.OpenData(source, data.DataOptions{Split: split.name, Limit: split.limit}))(t)
 	}
 	n.lower(t, fixtureLowering())
 	return n
@@ -219,7 +220,7 @@ func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 
 // fill puts data and initial weights in place.
 func (tr *training) fill() {
-	for prefix, d := range map[string]*nn.Dataset{"data.train": tr.train, "data.test": tr.test} {
+	for prefix, d := range map[string]*data.Dataset{"data.train": tr.train, "data.test": tr.test} {
 		copy(tr.runner.Bytes(prefix+".images"), d.Images)
 		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
 	}
@@ -245,9 +246,9 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 		split = tr.train
 	}
 	tr.samples = make([]int32, split.Len())
-	nn.InOrder(tr.samples)
+	data.InOrder(tr.samples)
 	if training {
-		nn.Shuffle(tr.samples, 3, epoch)
+		data.Shuffle(tr.samples, 3, epoch)
 	}
 	if g.Name == nn.GraphTrainTail || g.Name == nn.GraphEvalTail {
 		tr.samples = tr.samples[split.Len()/fixtureBatch*fixtureBatch:]
@@ -268,7 +269,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 
 func (tr *training) feed(step int, args []kernels.Arg) error {
 	index := kernels.Data[int32](&args[0])
-	copy(index, nn.Batch(tr.samples, len(index), step))
+	copy(index, data.Batch(tr.samples, len(index), step))
 	if len(args) > 1 {
 		copy(kernels.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/nn/data"
 	"dahl/rundir/durable"
 )
 
@@ -112,8 +113,8 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 		if e < 0 {
 			return 0, fmt.Errorf("extent %d in shape %v", e, shape)
 		}
-		if e > 0 && n > MaxDataBytes/int64(e) {
-			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, MaxDataBytes>>30)
+		if e > 0 && n > data.MaxDataBytes/int64(e) {
+			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, data.MaxDataBytes>>30)
 		}
 		n *= int64(e)
 	}
@@ -188,10 +189,10 @@ func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, err
 	if err != nil {
 		return a, err
 	}
-	if a.Data, err = readBytes(r, n); err != nil {
+	if a.Data, err = data.ReadBytes(r, n); err != nil {
 		return a, err
 	}
-	return a, atEnd(r)
+	return a, data.AtEnd(r)
 }
 
 // WriteNPZ writes the arrays, uncompressed and in their order. So the bytes depend on nothing

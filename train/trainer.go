@@ -16,6 +16,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -215,9 +216,9 @@ func (t *Trainer) Run(ctx context.Context) error {
 	order := make([]int32, t.Workload.Data.Train.Len())
 	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {
-			nn.Shuffle(order, o.Seed, t.at.Epoch)
+			data.Shuffle(order, o.Seed, t.at.Epoch)
 		} else {
-			nn.InOrder(order)
+			data.InOrder(order)
 		}
 		m, err := t.epoch(ctx, order)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/train"
 )
 
@@ -220,7 +221,7 @@ func (r *Result) epochs(j *Job, w *Worker, format string) error {
 
 // ratesOf are the learning rates of the steps of an epoch, counted from 0.
 func ratesOf(w *train.Workload, epoch int) []float64 {
-	rates := make([]float64, nn.BatchCount(w.Data.Train.Len(), w.Options.Batch))
+	rates := make([]float64, data.BatchCount(w.Data.Train.Len(), w.Options.Batch))
 	method := w.Method()
 	rate := method.Schedule.Rates(method.Optimizer.Rate(), len(rates))
 	for i := range rates {

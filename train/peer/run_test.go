@@ -14,6 +14,7 @@ import (
 	"dahl/energy"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/train"
 )
 
@@ -200,11 +201,11 @@ func TestExport(t *testing.T) {
 	if got := bias.Float64s(); !slices.Equal(got, []float64{3, 5}) {
 		t.Errorf("weights %v", got)
 	}
-	data := read(twin.Data)
-	order, images, labels := data["order"], data["images"], data["labels"]
+	arrays := read(twin.Data)
+	order, images, labels := arrays["order"], arrays["images"], arrays["labels"]
 	for epoch := range 2 {
 		want := make([]int32, 13)
-		nn.Shuffle(want, 7, epoch)
+		data.Shuffle(want, 7, epoch)
 		for i, at := range order.Float64s()[13*epoch:][:13] {
 			if at != float64(want[i]) {
 				t.Fatalf("epoch %d begins with %v, want %v", epoch, order.Float64s()[13*epoch:][:13], want)
@@ -214,7 +215,7 @@ func TestExport(t *testing.T) {
 	if !slices.Equal(images.Data, w.Data.Train.Images) || !slices.Equal(images.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
 		t.Errorf("images of shape %v, labels %v", images.Shape, labels.Float64s())
 	}
-	if test := data["test_images"]; test.Shape[0] != w.Data.Test.Len() {
+	if test := arrays["test_images"]; test.Shape[0] != w.Data.Test.Len() {
 		t.Errorf("test images of shape %v, want %d", test.Shape, w.Data.Test.Len())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -145,17 +146,17 @@ func (t *Twin) Export(dir string, weights []nn.Array, w *train.Workload, most in
 func orderOf(w *train.Workload, n, epoch int) []int32 {
 	order := make([]int32, n)
 	if w.Options.Shuffle && n == w.Data.Train.Len() {
-		nn.Shuffle(order, w.Options.Seed, epoch)
+		data.Shuffle(order, w.Options.Seed, epoch)
 	} else {
-		nn.InOrder(order)
+		data.InOrder(order)
 	}
 	return order
 }
 
 // imagesOf are the first images of a split and their labels.
-func imagesOf(prefix string, d *nn.Dataset, n int) ([]nn.Array, error) {
+func imagesOf(prefix string, d *data.Dataset, n int) ([]nn.Array, error) {
 	order := make([]int32, n)
-	nn.InOrder(order)
+	data.InOrder(order)
 	images := make([]byte, n*d.ImageBytes())
 	if err := d.Read(images, order); err != nil {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)

@@ -16,6 +16,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/data"
 )
 
 func main() {
@@ -66,7 +67,7 @@ func orders(seed uint64, epochs, images int) nn.Array {
 	a := nn.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, images}}
 	order := make([]int32, images)
 	for epoch := range epochs {
-		nn.Shuffle(order, seed, epoch)
+		data.Shuffle(order, seed, epoch)
 		for _, index := range order {
 			a.Data = binary.LittleEndian.AppendUint32(a.Data, uint32(index))
 		}

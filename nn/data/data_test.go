@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"bytes"
@@ -121,7 +121,7 @@ func TestOpenDataRefuses(t *testing.T) {
 func TestReadBytesAllocatesWhatIsThere(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := readBytes(bytes.NewReader(make([]byte, 100)), 1<<40); err == nil || !strings.Contains(err.Error(), "truncated") {
+	if _, err := ReadBytes(bytes.NewReader(make([]byte, 100)), 1<<40); err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("error %v, want one that says truncated", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -133,7 +133,7 @@ func TestReadBytesAllocatesWhatIsThere(t *testing.T) {
 	if _, err := r.Read(want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readBytes(bytes.NewReader(want), int64(len(want)))
+	got, err := ReadBytes(bytes.NewReader(want), int64(len(want)))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes came back of %d, error %v", len(got), len(want), err)
 	}

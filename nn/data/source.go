@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (d *Dataset) UnzippedBytes() int64 {
 func (d *Dataset) Read(dst []byte, samples []int32) error {
 	size := d.ImageBytes()
 	if len(dst) != len(samples)*size {
-		panic(fmt.Sprintf("nn: %d bytes for %d images of %d", len(dst), len(samples), size))
+		panic(fmt.Sprintf("data: %d bytes for %d images of %d", len(dst), len(samples), size))
 	}
 	images := d.images
 	if d.Images != nil {

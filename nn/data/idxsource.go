@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"errors"
@@ -129,7 +129,7 @@ func (x *idxImages) inflate(read func(io.Reader) error) error {
 			err = read(r)
 		}
 		if err == nil && x.hi == x.n {
-			err = atEnd(r)
+			err = AtEnd(r)
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"errors"
@@ -229,9 +229,9 @@ func tooLarge(n int, shape [3]int) error {
 	return fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
 }
 
-// readBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
+// ReadBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
 // some times as much memory as what the file holds, of which most is never touched.
-func readBytes(r io.Reader, n int64) ([]byte, error) {
+func ReadBytes(r io.Reader, n int64) ([]byte, error) {
 	const first, growth = 1 << 16, 8
 	var buf []byte
 	for int64(len(buf)) < n {
@@ -249,8 +249,8 @@ func readBytes(r io.Reader, n int64) ([]byte, error) {
 	return buf, nil
 }
 
-// atEnd reports an error if the reader holds more bytes.
-func atEnd(r io.Reader) error {
+// AtEnd reports an error if the reader holds more bytes.
+func AtEnd(r io.Reader) error {
 	var b [1]byte
 	_, err := io.ReadFull(r, b[:])
 	if errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package nn
+package data
 
 import "dahl/nn/random"
 
@@ -27,7 +27,7 @@ func Shuffle(order []int32, seed uint64, epoch int) {
 // make; the last may be short.
 func BatchCount(n, batch int) int {
 	if batch < 1 {
-		panic("nn: a batch has at least one sample")
+		panic("data: a batch has at least one sample")
 	}
 	return (n + batch - 1) / batch
 }

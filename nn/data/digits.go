@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 // digitsFiles holds the text files as published, compressed; nn/data/README.md
 // names their source and licence.
 //
-//go:embed data/optdigits.tra.gz data/optdigits.tes.gz
+//go:embed optdigits.tra.gz optdigits.tes.gz
 var digitsFiles embed.FS
 
 const (
@@ -25,9 +25,9 @@ const (
 // openDigits loads the embedded Optical Recognition of Handwritten Digits: 2999
 // training and 1797 test images of 1×8×8, values 0 to 16.
 func openDigits(opt DataOptions) (*Dataset, error) {
-	name := "data/optdigits.tra.gz"
+	name := "optdigits.tra.gz"
 	if opt.Split == Test {
-		name = "data/optdigits.tes.gz"
+		name = "optdigits.tes.gz"
 	}
 	f, err := digitsFiles.Open(name)
 	if err != nil {

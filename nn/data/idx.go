@@ -1,4 +1,4 @@
-package nn
+package data
 
 import (
 	"bufio"
@@ -144,7 +144,7 @@ func gunzip(r io.Reader) (plain io.Reader, zipped bool, err error) {
 
 // readIDXHeader returns the extents. Their number must be one of the ranks.
 func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
-	magic, err := readBytes(r, 4)
+	magic, err := ReadBytes(r, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
 	if !slices.Contains(ranks, int(magic[3])) {
 		return nil, fmt.Errorf("rank %d; %s have rank %s", magic[3], what, naming.JoinInts(ranks, " or "))
 	}
-	raw, err := readBytes(r, 4*int64(magic[3]))
+	raw, err := ReadBytes(r, 4*int64(magic[3]))
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +177,11 @@ func readIDXLabels(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := readBytes(r, int64(extents[0]))
+	labels, err := ReadBytes(r, int64(extents[0]))
 	if err != nil {
 		return nil, err
 	}
-	return labels, atEnd(r)
+	return labels, AtEnd(r)
 }
 
 // readIDXShape reads the header of a file that must hold n images. It returns their shape, and the
