@@ -14,6 +14,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -227,7 +228,7 @@ func (tr *training) fill() {
 	for _, p := range tr.model.State() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 0, 5)
-		first := nn.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
+		first := npz.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
 		copy(tr.runner.Bytes(p.Name), first.Data)
 	}
 	copy(tr.runner.Bytes(nn.DropoutSeed), []byte{3, 1, 4, 1, 5, 9, 2, 6})

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/nn/random"
 )
 
@@ -39,7 +40,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
-	arrays, err := nn.ReadNPZ(path, func(a *nn.Array) error {
+	arrays, err := npz.ReadNPZ(path, func(a *npz.Array) error {
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:
@@ -56,7 +57,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
 	}
-	given := map[string]*nn.Array{}
+	given := map[string]*npz.Array{}
 	for i := range arrays {
 		given[arrays[i].Name] = &arrays[i]
 	}

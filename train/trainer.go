@@ -17,6 +17,7 @@ import (
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -163,7 +164,7 @@ func (t *Trainer) SetWeights() error {
 	}
 	buffer := make([]float64, initElements)
 	for _, p := range t.Workload.Model.State() {
-		a := nn.Array{Name: p.Name, Type: p.Type(o.Type), Data: t.Runner.Bytes(p.Name)[:0]}
+		a := npz.Array{Name: p.Name, Type: p.Type(o.Type), Data: t.Runner.Bytes(p.Name)[:0]}
 		for from := 0; from < p.Elems(); from += len(buffer) {
 			values := buffer[:min(len(buffer), p.Elems()-from)]
 			if err := init(&p, from, values); err != nil {
@@ -179,10 +180,10 @@ func (t *Trainer) SetWeights() error {
 }
 
 // Weights are the parameters and running statistics as arrays of an .npz file.
-func (t *Trainer) Weights() []nn.Array {
-	var arrays []nn.Array
+func (t *Trainer) Weights() []npz.Array {
+	var arrays []npz.Array
 	for _, p := range t.Workload.Model.State() {
-		arrays = append(arrays, nn.Array{Name: p.Name, Type: p.Type(t.Workload.Options.Type), Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
+		arrays = append(arrays, npz.Array{Name: p.Name, Type: p.Type(t.Workload.Options.Type), Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
 	}
 	return arrays
 }
@@ -191,7 +192,7 @@ func (t *Trainer) Weights() []nn.Array {
 func (t *Trainer) WeightsHash() string { return HashOf(t.Weights()) }
 
 // HashOf is the SHA-256 of the bytes of arrays, one after another.
-func HashOf(arrays []nn.Array) string {
+func HashOf(arrays []npz.Array) string {
 	h := sha256.New()
 	for _, a := range arrays {
 		h.Write(a.Data)

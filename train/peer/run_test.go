@@ -14,6 +14,7 @@ import (
 	"dahl/energy"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/nn/data"
 	"dahl/train"
 )
@@ -188,10 +189,10 @@ func TestRunSearches(t *testing.T) {
 func TestExport(t *testing.T) {
 	w, _ := smallWork(t)
 	twin := must.Get(Describe(w))(t)
-	must.Do(t, twin.Export(t.TempDir(), []nn.Array{nn.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
-	read := func(path string) map[string]nn.Array {
-		all := must.Get(nn.ReadNPZ(path, func(*nn.Array) error { return nil }))(t)
-		byName := map[string]nn.Array{}
+	must.Do(t, twin.Export(t.TempDir(), []npz.Array{npz.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
+	read := func(path string) map[string]npz.Array {
+		all := must.Get(npz.ReadNPZ(path, func(*npz.Array) error { return nil }))(t)
+		byName := map[string]npz.Array{}
 		for _, a := range all {
 			byName[a.Name] = a
 		}

@@ -1,4 +1,4 @@
-package nn
+package npz
 
 import (
 	"archive/zip"
@@ -31,7 +31,7 @@ type Array struct {
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
-		panic(fmt.Sprintf("nn: array %q of shape %v made of %d numbers", name, shape, len(values)))
+		panic(fmt.Sprintf("npz: array %q of shape %v made of %d numbers", name, shape, len(values)))
 	}
 	a.Data = make([]byte, 0, int64(len(values))*t.SizeBytes())
 	a.Append(values)
@@ -50,7 +50,7 @@ func (a *Array) Append(values []float64) {
 		case dag.Int64:
 			a.Data = binary.LittleEndian.AppendUint64(a.Data, uint64(int64(v)))
 		default:
-			panic("nn: NewArray makes float32, float64 or int64, not " + a.Type.String())
+			panic("npz: NewArray makes float32, float64 or int64, not " + a.Type.String())
 		}
 	}
 }

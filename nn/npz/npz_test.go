@@ -1,4 +1,4 @@
-package nn
+package npz
 
 import (
 	"archive/zip"
