@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -31,14 +32,14 @@ type Trainer struct {
 
 	Epochs   []nn.EpochMetrics
 	Steps    []nn.StepMetrics
-	Losses   []DeviceLoss     // devices that it went on without
-	Later    []Leg            // once the training has ended: the legs after the first
-	Diverged *Divergence      // the first loss that is not finite; nil: none
-	Saving   Saving           // what checkpoints have cost
-	Load     execute.Load     // what others did on the cores, once the training has ended
-	Readings []energy.Reading // of meters, where [Workload.Train] has run it
+	Losses   []DeviceLoss    // devices that it went on without
+	Later    []Leg           // once the training has ended: the legs after the first
+	Diverged *Divergence     // the first loss that is not finite; nil: none
+	Saving   Saving          // what checkpoints have cost
+	Load     execute.Load    // what others did on the cores, once the training has ended
+	Readings []meter.Reading // of meters, where [Workload.Train] has run it
 	// MeterStates says what became of each of them.
-	MeterStates []energy.MeterState
+	MeterStates []meter.MeterState
 	Complete    bool
 
 	// What happens while the training goes on is told to these, where they are not nil: an

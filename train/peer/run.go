@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -181,7 +181,7 @@ func (r *Result) meter(ctx context.Context, j *Job, train func() error) error {
 		}
 	}
 	r.Energy.Readings, r.Energy.Meters, err = Window(j.Meters, train)
-	if doubt := energy.Doubt(r.Energy.Meters); doubt != nil {
+	if doubt := meter.Doubt(r.Energy.Meters); doubt != nil {
 		r.Energy.Unavailable = doubt.Error()
 	}
 	return err

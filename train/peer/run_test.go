@@ -12,10 +12,11 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/nn"
-	"dahl/nn/npz"
 	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/train"
 )
 
@@ -39,7 +40,7 @@ func jobOf(t *testing.T, w *train.Workload) Job {
 	program := must.Get(ProgramByName("pytorch"))(t)
 	self := must.Get(os.Executable())(t)
 	return Job{Workload: w, Program: program, Python: self, Setting: Label(program.onCPU[0], Contiguous),
-		Meters: func() Meters { return energy.Record(nil) }}
+		Meters: func() Meters { return meter.Record(nil) }}
 }
 
 // idle counts 2 J more when it is stopped.
@@ -49,7 +50,7 @@ type idle struct {
 	t       *testing.T
 }
 
-func (i idle) Stop() ([]energy.Reading, error) {
+func (i idle) Stop() ([]meter.Reading, error) {
 	if err := raise(i.counter, 2); err != nil {
 		i.t.Error(err)
 	}
@@ -66,8 +67,8 @@ func TestRunCountsItsWindow(t *testing.T) {
 	j := jobOf(t, w)
 	windows := 0
 	j.Idle, j.Meters = time.Millisecond, func() Meters {
-		rapl := must.Get(energy.OpenRAPL(root))(t)
-		var m Meters = energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+		rapl := must.Get(meter.OpenRAPL(root))(t)
+		var m Meters = meter.Record([]meter.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 		if windows++; windows == 2 { // after the one that asks whether there are meters
 			m = idle{m, counter, t}
 		}
@@ -111,11 +112,11 @@ func TestRunWithStuckMeter(t *testing.T) {
 	fake{Losses: losses}.set(t)
 	j := jobOf(t, w)
 	j.Meters = func() Meters {
-		rapl := must.Get(energy.OpenRAPL(root))(t)
-		return energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+		rapl := must.Get(meter.OpenRAPL(root))(t)
+		return meter.Record([]meter.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 	}
 	r := must.Get(run(t.Context(), j))(t)
-	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != energy.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
+	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != meter.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
 		t.Errorf("%+v", e)
 	}
 }

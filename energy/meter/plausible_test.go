@@ -1,4 +1,4 @@
-package energy
+package meter
 
 import (
 	"errors"
@@ -247,3 +247,5 @@ func TestBoards(t *testing.T) {
 		}
 	}
 }
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package energy
+package meter
 
 import (
 	"fmt"
