@@ -13,6 +13,8 @@ import (
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -25,7 +27,7 @@ type network struct {
 	model       *nn.Model
 	prog        *dag.Program
 	dtype       dag.DType
-	train, test *nn.Dataset
+	train, test *data.Dataset
 	epochs      int
 	optimizer   nn.Optimizer // nil: the model's default
 	lowering    dag.Lowering
@@ -88,9 +90,9 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 	for _, split := range []struct {
 		name  string
 		limit int
-		to    **nn.Dataset
-	}{{nn.Train, fixtureTrain, &n.train}, {nn.Test, fixtureTest, &n.test}} {
-		*split.to = must.Get(nn.OpenData(source, nn.DataOptions{Split: split.name, Limit: split.limit}))(t)
+		to    **data.Dataset
+	}{{data.Train, fixtureTrain, &n.train}, {data.Test, fixtureTest, &n.test}} {
+		*split.to = must.Get(data.OpenData(source, data.DataOptions{Split: split.name, Limit: split.limit}))(t)
 	}
 	n.lower(t, fixtureLowering())
 	return n
@@ -219,14 +221,14 @@ func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 
 // fill puts data and initial weights in place.
 func (tr *training) fill() {
-	for prefix, d := range map[string]*nn.Dataset{"data.train": tr.train, "data.test": tr.test} {
+	for prefix, d := range map[string]*data.Dataset{"data.train": tr.train, "data.test": tr.test} {
 		copy(tr.runner.Bytes(prefix+".images"), d.Images)
 		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
 	}
 	for _, p := range tr.model.State() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 0, 5)
-		first := nn.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
+		first := npz.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
 		copy(tr.runner.Bytes(p.Name), first.Data)
 	}
 	copy(tr.runner.Bytes(nn.DropoutSeed), []byte{3, 1, 4, 1, 5, 9, 2, 6})
@@ -245,9 +247,9 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 		split = tr.train
 	}
 	tr.samples = make([]int32, split.Len())
-	nn.InOrder(tr.samples)
+	data.InOrder(tr.samples)
 	if training {
-		nn.Shuffle(tr.samples, 3, epoch)
+		data.Shuffle(tr.samples, 3, epoch)
 	}
 	if g.Name == nn.GraphTrainTail || g.Name == nn.GraphEvalTail {
 		tr.samples = tr.samples[split.Len()/fixtureBatch*fixtureBatch:]
@@ -268,7 +270,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 
 func (tr *training) feed(step int, args []kernels.Arg) error {
 	index := kernels.Data[int32](&args[0])
-	copy(index, nn.Batch(tr.samples, len(index), step))
+	copy(index, data.Batch(tr.samples, len(index), step))
 	if len(args) > 1 {
 		copy(kernels.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
 	}

@@ -13,6 +13,7 @@ import (
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
 )
 
 const (
@@ -48,7 +49,7 @@ func smallNetwork(t testing.TB, dtype dag.DType) *network {
 	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.MaxPool{Size: 2},
 		nn.Conv2D{Filters: 7, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{}, nn.Dense{Outputs: 10}))(t)
 	n := &network{model: m, dtype: dtype, epochs: 1, optimizer: nn.SGD{LearningRate: trajectoryRate}}
-	n.train = must.Get(nn.OpenData("digits", nn.DataOptions{Limit: 97}))(t)
+	n.train = must.Get(data.OpenData("digits", data.DataOptions{Limit: 97}))(t)
 	n.test = n.train
 	n.lower(t, fixtureLowering())
 	return n

@@ -1,10 +1,8 @@
 // Package energy computes how many joules a schedule costs, and where they go.
 //
 // Read first: [FromSchedule]. It integrates the platform's powers over a simulated or measured
-// schedule. [Traces] gives the same powers over time. [Meter] is a source of measured joules:
-// [OpenRAPL] reads the processor's meters, and [OpenGPUs] those of NVIDIA's GPUs in programs
-// built with the tag cuda. A [Recorder] reads them beside a run, and believes only what can be
-// true (plausible.go); [MeterState] says of every counter what became of it.
+// schedule. [Traces] gives the same powers over time. Package energy/meter has the meters, whose
+// readings [Report.AddReadings] takes.
 //
 // # Model
 //
@@ -31,7 +29,7 @@
 //   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
 //     integral of Traces. A test compares each consumer with the power of every nanosecond by
 //     the definition above (TestJoulesAddUp).
-//   - A modelled joule is never shown as measured, and neither is one of a meter that cannot be right.
+//   - A modelled joule is never shown as measured.
 //
 // # Units
 //

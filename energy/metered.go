@@ -3,6 +3,7 @@ package energy
 import (
 	"slices"
 
+	"dahl/energy/meter"
 	"dahl/platform"
 )
 
@@ -44,7 +45,7 @@ func (r *Report) MeterWatts(p *platform.Platform) map[string]float64 {
 // AddReadings notes what meters counted. Those of the compared consumers are laid beside the
 // model. A meter that counts more than the model's devices, such as cores that are not the
 // platform's, is not to be compared.
-func (r *Report) AddReadings(p *platform.Platform, readings []Reading, compared []string) {
+func (r *Report) AddReadings(p *platform.Platform, readings []meter.Reading, compared []string) {
 	r.Readings = append(r.Readings, readings...)
 	watts := r.MeterWatts(p)
 	for i := range readings {

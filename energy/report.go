@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/energy/meter"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -51,10 +52,10 @@ type Report struct {
 
 	// Readings are joules that meters counted beside the run, and Metered has the model's over the
 	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
-	Readings []Reading    `json:"readings"`
-	Metered  []MeterError `json:"metered,omitempty"`
+	Readings []meter.Reading `json:"readings"`
+	Metered  []MeterError    `json:"metered,omitempty"`
 	// Meters says of every counter what became of it.
-	Meters []MeterState `json:"meters,omitempty"`
+	Meters []meter.MeterState `json:"meters,omitempty"`
 }
 
 // Causes splits the total.
@@ -99,7 +100,7 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Steps: s.Steps, Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
+	r := &Report{Steps: s.Steps, Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []meter.Reading{}}
 	if s.World == schedule.Measured {
 		r.SleepModelled = prob.SleepModelled()
 	}

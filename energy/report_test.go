@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -111,7 +112,7 @@ func TestHandExample(t *testing.T) {
 			{Name: "dense", Joules: 752, BusyJoules: 750, TransferJoules: 2, Basis: Modelled}},
 		Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"},
 			{Name: "gpu", Source: "measured"}, {Name: "pcie", Source: "guess"}},
-		Missing: []string{}, Readings: []Reading{},
+		Missing: []string{}, Readings: []meter.Reading{},
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got  %+v\nwant %+v", r, want)
@@ -361,7 +362,7 @@ func TestGrounds(t *testing.T) {
 func TestAddReadings(t *testing.T) {
 	s, prob := handExample(t)
 	r := must.Get(FromSchedule(s, prob))(t)
-	readings := []Reading{
+	readings := []meter.Reading{
 		{Of: ProcessorsMeter, Meter: "RAPL", Joules: 200, Seconds: 20}, {Of: "gpu", Meter: "NVML", Joules: 500, Seconds: 5},
 		{Of: "fan", Meter: "NVML", Joules: 1, Seconds: 1}, {Of: "gpu", Meter: "NVML", Seconds: 1}}
 	r.AddReadings(prob.Platform, readings, []string{ProcessorsMeter, "gpu", "fan"})

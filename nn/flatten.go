@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/kernels"
+	"dahl/naming"
 )
 
 // Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
@@ -41,7 +42,7 @@ func (n *Node) View() {
 	l := n.l
 	switch {
 	case n.out.channelsLast() && !sameInBothLayouts(n.out.sample) && !slices.Equal(n.in.shape, n.out.shape):
-		n.Fail(fmt.Errorf("a view of %s as %s, whose channels come last", ShapeText(n.in.sample), ShapeText(n.out.sample)))
+		n.Fail(fmt.Errorf("a view of %s as %s, whose channels come last", naming.ShapeText(n.in.sample), naming.ShapeText(n.out.sample)))
 	case slices.Equal(n.in.shape, n.out.shape):
 		n.out.turned = n.in.turned
 	case n.in.channelsLast() && !sameInBothLayouts(n.in.sample):

@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/naming"
+	"dahl/nn/random"
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
@@ -115,7 +116,7 @@ func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 		return
 	}
 	bound := 1 / math.Sqrt(float64(p.FanIn))
-	InitBetween(dst, from, seed, p.Name, -bound, bound)
+	random.InitBetween(dst, from, seed, p.Name, -bound, bound)
 }
 
 // Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no
@@ -192,7 +193,7 @@ const maxSampleElems = 1 << 32
 func (m *Model) infer(layers []Layer) error {
 	err := checkExtents(m.Input)
 	if n := len(m.Input); n != 1 && n != 3 {
-		err = fmt.Errorf("shape %s; want C×H×W or a number of features", ShapeText(m.Input))
+		err = fmt.Errorf("shape %s; want C×H×W or a number of features", naming.ShapeText(m.Input))
 	}
 	if err != nil {
 		return &fault{-1, "input", fmt.Errorf("input: %w", err)}
@@ -220,7 +221,7 @@ func (m *Model) infer(layers []Layer) error {
 		return err
 	}
 	if shape := m.Stages[last].Out; len(shape) != 1 {
-		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", ShapeText(shape))}
+		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", naming.ShapeText(shape))}
 	}
 	return nil
 }
@@ -357,7 +358,7 @@ func (s *Stage) complete() (err error) {
 	if err != nil {
 		var shapes []string
 		for _, in := range s.In {
-			shapes = append(shapes, ShapeText(in))
+			shapes = append(shapes, naming.ShapeText(in))
 		}
 		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
 	}
@@ -427,7 +428,7 @@ const maxRank = 4
 
 func checkShape(shape []int) error {
 	if len(shape) < 1 || len(shape) > maxRank {
-		return fmt.Errorf("shape %s; want 1 to %d dimensions", ShapeText(shape), maxRank)
+		return fmt.Errorf("shape %s; want 1 to %d dimensions", naming.ShapeText(shape), maxRank)
 	}
 	return checkExtents(shape)
 }
@@ -436,10 +437,10 @@ func checkExtents(shape []int) error {
 	n := 1
 	for _, e := range shape {
 		if e < 1 {
-			return fmt.Errorf("shape %s; every extent is at least 1", ShapeText(shape))
+			return fmt.Errorf("shape %s; every extent is at least 1", naming.ShapeText(shape))
 		}
 		if n > maxSampleElems/e {
-			return fmt.Errorf("shape %s has more than %d elements", ShapeText(shape), int64(maxSampleElems))
+			return fmt.Errorf("shape %s has more than %d elements", naming.ShapeText(shape), int64(maxSampleElems))
 		}
 		n *= e
 	}

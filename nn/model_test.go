@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/naming"
 )
 
 // TestStateDictNames checks names, shapes and fan-in of parameters against the
@@ -28,7 +30,7 @@ func TestStateDictNames(t *testing.T) {
 	}
 	var stages []string
 	for _, s := range m.Stages {
-		stages = append(stages, s.Name+" "+ShapeText(s.Out))
+		stages = append(stages, s.Name+" "+naming.ShapeText(s.Out))
 	}
 	// 11×13 less 2 is 9×11, halved and floored 4×5, less 1 is 3×4, halved 1×2.
 	if text := strings.Join(stages, ", "); text != "conv1 5×9×11, relu1 5×9×11, pool1 5×4×5, conv2 7×3×4, pool2 7×1×2, flatten1 14, classifier.0 17, fc2 19" {
@@ -105,6 +107,28 @@ func TestBusiestLayer(t *testing.T) {
 		}
 		if got := m.BusiestLayer(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestFanIn: an output of a dense layer has all inputs, one of a convolution a window of each
+// channel, and so has its bias.
+func TestFanIn(t *testing.T) {
+	for _, test := range []struct {
+		layer Layer
+		in    []int
+		want  int
+	}{
+		{Dense{Outputs: 7}, []int{11}, 11},
+		{Dense{Outputs: 1}, []int{1}, 1},
+		{Conv2D{Filters: 5, Kernel: 3, Stride: 1}, []int{2, 7, 13}, 2 * 3 * 3},
+		{Conv2D{Filters: 6, Kernel: 5, Stride: 1}, []int{1, 28, 28}, 25},
+		{Conv2D{Filters: 2, Kernel: 1, Stride: 1}, []int{17, 3, 3}, 17},
+	} {
+		for _, p := range test.layer.(Learner).Params([][]int{test.in}) {
+			if p.FanIn != test.want {
+				t.Errorf("%+v of %v: the fan-in of %s is %d, want %d", test.layer, test.in, p.Name, p.FanIn, test.want)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dahl/naming"
 	"dahl/nn/onnx"
 )
 
@@ -268,7 +269,7 @@ func (n *onnxNode) squeeze() Layer {
 	}
 	slices.Sort(axes)
 	if shape != nil && !(len(shape) == 3 && shape[1] == 1 && shape[2] == 1 && slices.Equal(axes, []int64{2, 3})) {
-		n.fail("axes %v of samples of %s; dahl has only the shape of a flatten, (batch, -1)", axes, ShapeText(shape))
+		n.fail("axes %v of samples of %s; dahl has only the shape of a flatten, (batch, -1)", axes, naming.ShapeText(shape))
 	}
 	return Flatten{}
 }

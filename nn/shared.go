@@ -74,7 +74,7 @@ func (s *Stage) take(p *Parameter, from *Stage) error {
 	}
 	own := &s.Params[i]
 	if !slices.Equal(own.Shape, p.Shape) {
-		return fmt.Errorf("its %s has shape %s, and that of this layer %s", short, ShapeText(p.Shape), ShapeText(own.Shape))
+		return fmt.Errorf("its %s has shape %s, and that of this layer %s", short, naming.ShapeText(p.Shape), naming.ShapeText(own.Shape))
 	}
 	if own.Of = p.Of; own.Of == "" {
 		own.Of = p.Name

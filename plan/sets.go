@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -198,13 +199,13 @@ type StepFigures struct {
 	// Watts is the mean power by what a meter may cover, as predicted, and Readings is what
 	// meters counted.
 	Watts    map[string]float64 `json:"-"`
-	Readings []energy.Reading   `json:"-"`
+	Readings []meter.Reading    `json:"-"`
 }
 
 // FiguresOf are the figures of a run: means over [Totals].Counted. Where meters cover all devices the
 // joules are theirs: their mean power over the run times the time of these steps. Otherwise
 // the joules are those of the platform's powers.
-func FiguresOf(o *Totals, readings []energy.Reading, covered bool) StepFigures {
+func FiguresOf(o *Totals, readings []meter.Reading, covered bool) StepFigures {
 	w := o.Counted
 	f := StepFigures{Basis: o.Basis, Readings: readings}
 	if w.Steps == 0 {
@@ -224,7 +225,7 @@ func FiguresOf(o *Totals, readings []energy.Reading, covered bool) StepFigures {
 }
 
 // watts is the mean power of a reading.
-func watts(r energy.Reading) float64 { return r.Joules / cmp.Or(r.Seconds, 1) }
+func watts(r meter.Reading) float64 { return r.Joules / cmp.Or(r.Seconds, 1) }
 
 // MeteredStep is what a step draws of what one meter covers, in both worlds: mean power
 // times the step, since a meter is far slower than a step. The host, links and devices

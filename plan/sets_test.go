@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -121,7 +122,7 @@ func TestCompareSets(t *testing.T) {
 func TestFiguresOfMeters(t *testing.T) {
 	d := must.Get(On(decided(t, threeTasks), "cpu"))(t)
 	o := must.Get(Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false))(t)
-	readings := []energy.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
+	readings := []meter.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
 	measured := FiguresOf(o, readings, true)
 	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.ImagesPerS != 0 || measured.JoulesPerImage != 0 {
 		t.Errorf("by meters: %+v", measured)

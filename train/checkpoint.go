@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/platform"
 )
 
@@ -26,7 +27,7 @@ type Checkpoint struct {
 	// Note is the caller's, such as the lengths of files that grow with the training.
 	Note json.RawMessage `json:"note,omitempty"`
 
-	state []nn.Array
+	state []npz.Array
 }
 
 // Progress is how far a training has come.
@@ -96,17 +97,17 @@ func (c *Checkpoint) Encode(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing the progress of a training: %w", err)
 	}
-	progress := nn.Array{Name: progressArray, Type: dag.Uint8, Shape: []int{len(text)}, Data: text}
-	return nn.EncodeNPZ(w, append(c.state[:len(c.state):len(c.state)], progress))
+	progress := npz.Array{Name: progressArray, Type: dag.Uint8, Shape: []int{len(text)}, Data: text}
+	return npz.EncodeNPZ(w, append(c.state[:len(c.state):len(c.state)], progress))
 }
 
 // DecodeCheckpoint reads what Encode wrote, from a file of that size.
 func DecodeCheckpoint(r io.ReaderAt, size int64) (*Checkpoint, error) {
-	arrays, err := nn.DecodeNPZ(r, size, nil)
+	arrays, err := npz.DecodeNPZ(r, size, nil)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(arrays, func(a nn.Array) bool { return a.Name == progressArray })
+	i := slices.IndexFunc(arrays, func(a npz.Array) bool { return a.Name == progressArray })
 	if i < 0 {
 		return nil, fmt.Errorf("no array %q: this is no checkpoint of a training", progressArray)
 	}
@@ -138,7 +139,7 @@ func (w *Workload) Resume(c *Checkpoint) (*Trainer, error) {
 func (w *Workload) follows(c *Checkpoint) error {
 	want := stateOf(w.Program)
 	for _, a := range want {
-		i := slices.IndexFunc(c.state, func(b nn.Array) bool { return b.Name == a.Name })
+		i := slices.IndexFunc(c.state, func(b npz.Array) bool { return b.Name == a.Name })
 		switch {
 		case i < 0:
 			return fmt.Errorf("it has no %q; the network or the optimiser is another", a.Name)

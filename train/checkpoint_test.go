@@ -14,6 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -208,7 +209,7 @@ func TestResumeRefuses(t *testing.T) {
 		"position is none of the program":            func(c *Checkpoint, _ *Workload) { c.Within = 9 },
 		"is in epoch 8, and the training has 3":      func(c *Checkpoint, _ *Workload) { c.Epoch, c.Within = 7, 0 },
 		"has no":                                     func(c *Checkpoint, _ *Workload) { c.state = c.state[1:] },
-		"the network and its optimiser carry":        func(c *Checkpoint, _ *Workload) { c.state = append(c.state, nn.Array{Name: "more"}) },
+		"the network and its optimiser carry":        func(c *Checkpoint, _ *Workload) { c.state = append(c.state, npz.Array{Name: "more"}) },
 		`it is of a training by "sgd lr=7`:           func(c *Checkpoint, _ *Workload) { c.Method = "sgd lr=7" },
 		"of shape [7]":                               func(c *Checkpoint, _ *Workload) { c.state[0].Shape = []int{7} },
 	} {
@@ -247,7 +248,7 @@ func TestCheckpointEvery(t *testing.T) {
 // a training is one: its state fills the storages, and its position is where its steps end.
 func FuzzResume(f *testing.F) {
 	w := trainable(f, load(f, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5}})
-	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
+	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []npz.Array{npz.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
 	whole := &Checkpoint{Method: w.Method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
 	for i := range whole.state {
 		a := &whole.state[i]
@@ -274,7 +275,7 @@ func FuzzResume(f *testing.F) {
 			return
 		}
 		for i, a := range stateOf(w.Program) {
-			if k := slices.IndexFunc(c.state, func(b nn.Array) bool { return b.Name == a.Name }); len(c.state[k].Data) != len(whole.state[i].Data) {
+			if k := slices.IndexFunc(c.state, func(b npz.Array) bool { return b.Name == a.Name }); len(c.state[k].Data) != len(whole.state[i].Data) {
 				t.Errorf("%s has %d bytes, want %d", a.Name, len(c.state[k].Data), len(whole.state[i].Data))
 			}
 		}

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"dahl/execute"
+	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/data"
 )
 
 // Data is what a network is trained and tested on.
 type Data struct {
-	Train, Test *nn.Dataset // Test is nil where there is none
+	Train, Test *data.Dataset // Test is nil where there is none
 }
 
 // Samples says how many images there are, where it does not matter which.
@@ -32,20 +34,20 @@ func (d *Data) Samples() Samples {
 // OpenData opens the training data of a name or path, with a limit and an offset, and the
 // test split where there is one. Their images are read by the training.
 func OpenData(name string, limit, offset int) (Data, error) {
-	return OpenDataAs(name, nn.DataOptions{Limit: limit, Offset: offset})
+	return OpenDataAs(name, data.DataOptions{Limit: limit, Offset: offset})
 }
 
 // OpenDataAs is OpenData with further options, which hold for both splits but for limit and offset.
-func OpenDataAs(name string, opt nn.DataOptions) (d Data, err error) {
-	opt.Split, opt.Later = nn.Train, true
-	if d.Train, err = nn.OpenData(name, opt); err != nil {
+func OpenDataAs(name string, opt data.DataOptions) (d Data, err error) {
+	opt.Split, opt.Later = data.Train, true
+	if d.Train, err = data.OpenData(name, opt); err != nil {
 		return d, asInput(err)
 	}
 	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
-	if errors.Is(err, nn.ErrNoSplit) {
+	d.Test, err = data.OpenData(name, data.DataOptions{Split: data.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
+	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
 	}
 	if err == nil {
@@ -55,7 +57,7 @@ func OpenDataAs(name string, opt nn.DataOptions) (d Data, err error) {
 }
 
 // oneClass is the error of data that teach nothing.
-func oneClass(d *nn.Dataset) error {
+func oneClass(d *data.Dataset) error {
 	return inputErrorf("data %s: all images have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
 }
 
@@ -63,7 +65,7 @@ func oneClass(d *nn.Dataset) error {
 func (d *Data) fill(r *execute.Runner) error {
 	for _, split := range []struct {
 		prefix string
-		d      *nn.Dataset
+		d      *data.Dataset
 	}{{"data.train", d.Train}, {"data.test", d.Test}} {
 		if split.d == nil {
 			continue
@@ -107,7 +109,7 @@ func DefaultData(m *nn.Model) string {
 // Fit adapts the first and the last layer of a network to its data. A network that begins
 // with features sees the pixels of an image as a vector. A model file that has fewer outputs
 // than the data have classes is refused, and so are data of one class.
-func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
+func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
 		return nil, oneClass(d)
 	}
@@ -132,11 +134,11 @@ func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
 }
 
 // fitsFile refuses data of another shape or with more classes than an ONNX file says. Its weights fit nothing else.
-func fitsFile(m *nn.Model, d *nn.Dataset, shape []int) error {
+func fitsFile(m *nn.Model, d *data.Dataset, shape []int) error {
 	switch f := m.ONNX; {
 	case !slices.Equal(shape, m.Input):
 		return inputErrorf("%s: the input %q of the file is N×%s, and the images of the data %s are %s (channels×height×width); take other data or export the network for these",
-			f.Path, f.Input, nn.ShapeText(m.Input), d.Name, nn.ShapeText(d.Shape[:]))
+			f.Path, f.Input, naming.ShapeText(m.Input), d.Name, naming.ShapeText(d.Shape[:]))
 	case m.Classes() < d.Classes:
 		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",
 			f.Path, f.Output, m.Classes(), d.Name, d.Classes)
@@ -149,7 +151,7 @@ func fitsFile(m *nn.Model, d *nn.Dataset, shape []int) error {
 func shuffled(size, n int, seed uint64) []int32 {
 	order := make([]int32, (n+size-1)/size*size)
 	for epoch := range len(order) / size {
-		nn.Shuffle(order[epoch*size:][:size], seed, epoch)
+		data.Shuffle(order[epoch*size:][:size], seed, epoch)
 	}
 	return order[:n]
 }

@@ -11,6 +11,7 @@ import (
 
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
 )
 
 // writeIDX writes the two files of a split of grey images that are all black.
@@ -68,7 +69,7 @@ func TestFitONNX(t *testing.T) {
 		{[3]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the images of the data d are 1×1×4`},
 		{[3]int{1, 2, 2}, 10, `tied.onnx: the output "o" of the file is N×4, and the data d have 10 classes; take other data or export the network for these`},
 	} {
-		_, err := Fit(m, &nn.Dataset{Name: "d", Labels: []int32{0}, Shape: c.shape, Classes: c.classes})
+		_, err := Fit(m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: c.shape, Classes: c.classes})
 		bad := InputError{}
 		if c.err == "" && err != nil || c.err != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%v, %d classes: error %v, want %q", c.shape, c.classes, err, c.err)
@@ -92,7 +93,7 @@ func TestFitOutputs(t *testing.T) {
 		{written, 10, 0, "m.toml:7: the last layer has 7 outputs and the data d have 10 classes; write outputs = 10"},
 		{built, 1, 0, "data d: all images have the label 0, one class: nothing to learn"},
 	} {
-		m, err := Fit(c.m, &nn.Dataset{Name: "d", Labels: []int32{0}, Shape: [3]int{1, 8, 8}, Classes: c.classes})
+		m, err := Fit(c.m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: [3]int{1, 8, 8}, Classes: c.classes})
 		bad := InputError{}
 		switch {
 		case c.err == "" && (err != nil || m.Classes() != c.want):

@@ -5,7 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/nn"
+	"dahl/nn/data"
 )
 
 // feeder hands every step its batch and collects its loss. Its hooks are called
@@ -16,7 +16,7 @@ type feeder struct {
 	rate  func(step int) float64 // of training steps, from 0
 
 	ctx       context.Context // of the running segment
-	data      *nn.Dataset     // of its samples
+	data      *data.Dataset   // of its samples
 	order     []int32         // of these
 	batch     int             // of its steps
 	stepsDone int             // training steps before the segment, for the optimiser's t
@@ -37,7 +37,7 @@ type StepResult struct {
 
 // begin prepares for a segment over samples of a data set in an order, in batches. What has been
 // read ahead of them is used.
-func (f *feeder) begin(ctx context.Context, d *nn.Dataset, order []int32, batch, steps int) {
+func (f *feeder) begin(ctx context.Context, d *data.Dataset, order []int32, batch, steps int) {
 	if f.images != nil && f.images.continues(d, order, batch) {
 		f.first = f.images.next
 	} else {
@@ -60,7 +60,7 @@ func (f *feeder) close() {
 
 // feed implements the op "feed": index, and for training {learning rate, t}.
 func (f *feeder) feed(step int, args []kernels.Arg) error {
-	copy(kernels.Data[int32](&args[0]), nn.Batch(f.order, f.batch, step))
+	copy(kernels.Data[int32](&args[0]), data.Batch(f.order, f.batch, step))
 	f.feedHyper(step, args[1:])
 	return nil
 }
@@ -69,8 +69,8 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 // and labels, and what feed does.
 func (f *feeder) feedImages(step int, args []kernels.Arg) error {
 	index, images, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
-	nn.InOrder(index)
-	for i, sample := range nn.Batch(f.order, f.batch, step) {
+	data.InOrder(index)
+	for i, sample := range data.Batch(f.order, f.batch, step) {
 		labels[i] = f.data.Labels[sample]
 	}
 	f.feedHyper(step, args[3:])

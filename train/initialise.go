@@ -9,6 +9,8 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/npz"
+	"dahl/nn/random"
 )
 
 // Initialiser fills the elements of a parameter from one on with their first values.
@@ -20,7 +22,7 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 		if p.FanIn == 0 {
 			p.Init(values, from, seed)
 		} else {
-			nn.InitBetween(values, from, seed, p.Name, lo, hi)
+			random.InitBetween(values, from, seed, p.Name, lo, hi)
 		}
 		return nil
 	}
@@ -38,7 +40,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
-	arrays, err := nn.ReadNPZ(path, func(a *nn.Array) error {
+	arrays, err := npz.ReadNPZ(path, func(a *npz.Array) error {
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:
@@ -55,7 +57,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
 	}
-	given := map[string]*nn.Array{}
+	given := map[string]*npz.Array{}
 	for i := range arrays {
 		given[arrays[i].Name] = &arrays[i]
 	}

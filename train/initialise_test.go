@@ -18,34 +18,36 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/npz"
+	"dahl/nn/random"
 )
 
 // TestFromNPZ: a file has the parameters of the network by name and shape, in numbers of its type,
 // and nothing else.
 func TestFromNPZ(t *testing.T) {
 	m := must.Get(nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: nn.Dense{Outputs: 2}}))(t)
-	floats := func(name string, of dag.DType, shape []int, first float64) nn.Array {
+	floats := func(name string, of dag.DType, shape []int, first float64) npz.Array {
 		values := []float64{first}
 		for len(values) < (&nn.Parameter{Shape: shape}).Elems() {
 			values = append(values, 1)
 		}
-		return nn.NewArray(name, of, shape, values)
+		return npz.NewArray(name, of, shape, values)
 	}
 	weight, bias := floats("fc.weight", dag.Float32, []int{2, 3}, 7), floats("fc.bias", dag.Float64, []int{2}, 5)
 	for i, c := range []struct {
-		arrays []nn.Array
+		arrays []npz.Array
 		want   string // "": it is taken
 	}{
-		{[]nn.Array{weight, bias}, ""},
-		{[]nn.Array{weight}, `no array "fc.bias" of shape [2]`},
-		{[]nn.Array{weight, bias, floats("fc2.bias", dag.Float32, []int{2}, 1)}, "fc2.bias.npy: network small has no parameter of this name; write fc.weight, fc.bias and nothing else"},
-		{[]nn.Array{floats("fc.weight", dag.Float32, []int{3, 2}, 1), bias}, "fc.weight.npy: its shape is [3 2], that of the parameter of network small is [2 3]"},
-		{[]nn.Array{weight, {Name: "fc.bias", Type: dag.Int32, Shape: []int{2}, Data: make([]byte, 8)}}, "fc.bias.npy: its type is int32; write float32 or float64"},
-		{[]nn.Array{weight, floats("fc.bias", dag.Float64, []int{2}, math.NaN())}, `array "fc.bias" has NaN at [0]`},
-		{[]nn.Array{weight, floats("fc.bias", dag.Float64, []int{2}, 1e39)}, `array "fc.bias" has 1e+39 at [0]`},
+		{[]npz.Array{weight, bias}, ""},
+		{[]npz.Array{weight}, `no array "fc.bias" of shape [2]`},
+		{[]npz.Array{weight, bias, floats("fc2.bias", dag.Float32, []int{2}, 1)}, "fc2.bias.npy: network small has no parameter of this name; write fc.weight, fc.bias and nothing else"},
+		{[]npz.Array{floats("fc.weight", dag.Float32, []int{3, 2}, 1), bias}, "fc.weight.npy: its shape is [3 2], that of the parameter of network small is [2 3]"},
+		{[]npz.Array{weight, {Name: "fc.bias", Type: dag.Int32, Shape: []int{2}, Data: make([]byte, 8)}}, "fc.bias.npy: its type is int32; write float32 or float64"},
+		{[]npz.Array{weight, floats("fc.bias", dag.Float64, []int{2}, math.NaN())}, `array "fc.bias" has NaN at [0]`},
+		{[]npz.Array{weight, floats("fc.bias", dag.Float64, []int{2}, 1e39)}, `array "fc.bias" has 1e+39 at [0]`},
 	} {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.npz", i))
-		must.Do(t, nn.WriteNPZ(path, c.arrays))
+		must.Do(t, npz.WriteNPZ(path, c.arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		for _, p := range m.Parameters() {
 			values := make([]float64, p.Elems())
@@ -70,7 +72,7 @@ func TestFromNPZ(t *testing.T) {
 func TestFromNPZWithStatistics(t *testing.T) {
 	m := must.Get(nn.New("tracked", []int{2, 3, 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 1}))(t)
 	for of, want := range map[dag.DType]string{dag.Int64: "", dag.Float32: "bn1.num_batches_tracked.npy: its type is float32; write int64"} {
-		var arrays []nn.Array
+		var arrays []npz.Array
 		for i, p := range m.State() {
 			values := make([]float64, p.Elems())
 			values[0] = float64(i + 1)
@@ -78,10 +80,10 @@ func TestFromNPZWithStatistics(t *testing.T) {
 			if p.Counts {
 				kind = of
 			}
-			arrays = append(arrays, nn.NewArray(p.Name, kind, p.Shape, values))
+			arrays = append(arrays, npz.NewArray(p.Name, kind, p.Shape, values))
 		}
 		path := filepath.Join(t.TempDir(), "w.npz")
-		must.Do(t, nn.WriteNPZ(path, arrays))
+		must.Do(t, npz.WriteNPZ(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -178,8 +180,8 @@ func TestFromNPZShared(t *testing.T) {
 	m := must.Get(nn.New("m", []int{2}, nn.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: nn.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}}))(t)
 	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
 		path := filepath.Join(t.TempDir(), "w.npz")
-		arrays := []nn.Array{nn.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), nn.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
-		must.Do(t, nn.WriteNPZ(path, arrays))
+		arrays := []npz.Array{npz.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), npz.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
+		must.Do(t, npz.WriteNPZ(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -216,7 +218,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 	defer tr.Close()
 	kept, began := tr.Weights(), tr.Weights()[0].Float64s()
 	path := filepath.Join(t.TempDir(), "w.npz")
-	if err := nn.WriteNPZ(path, kept); err != nil {
+	if err := npz.WriteNPZ(path, kept); err != nil {
 		t.Fatal(err)
 	}
 	want := make([]float64, 64*30_011)
@@ -227,7 +229,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 			return nil, nil
 		},
 		"uniform": func() (Initialiser, error) {
-			nn.InitBetween(want, 0, 11, "fc1.weight", -0.5, 2)
+			random.InitBetween(want, 0, 11, "fc1.weight", -0.5, 2)
 			return Uniform(11, -0.5, 2), nil
 		},
 		"a file": func() (Initialiser, error) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 )
 
@@ -24,8 +24,8 @@ type hundredWatts struct{ begin time.Time }
 func (m *hundredWatts) Name(int) string       { return "stand-in" }
 func (m *hundredWatts) Update() time.Duration { return time.Microsecond }
 func (m *hundredWatts) Close() error          { return nil }
-func (m *hundredWatts) Counters() []energy.Counter {
-	return []energy.Counter{{Name: "stand-in", TDPWatts: 500}}
+func (m *hundredWatts) Counters() []meter.Counter {
+	return []meter.Counter{{Name: "stand-in", TDPWatts: 500}}
 }
 func (m *hundredWatts) Read(uj []uint64) error {
 	uj[0] = uint64(100 * time.Since(m.begin).Microseconds())
@@ -37,9 +37,9 @@ func TestMetersOfAnotherKind(t *testing.T) {
 	own := libraries[platform.NVML]
 	t.Cleanup(func() { libraries[platform.NVML] = own })
 	closed := 0
-	libraries[platform.NVML] = energy.Library{
-		Open: func() ([]energy.GPUMeters, error) {
-			return []energy.GPUMeters{{GPU: energy.GPU{Name: "A"}, Err: errors.New("denied")}, {GPU: energy.GPU{Name: "B"}, Power: &hundredWatts{time.Now()}}}, nil
+	libraries[platform.NVML] = meter.Library{
+		Open: func() ([]meter.GPUMeters, error) {
+			return []meter.GPUMeters{{GPU: meter.GPU{Name: "A"}, Err: errors.New("denied")}, {GPU: meter.GPU{Name: "B"}, Power: &hundredWatts{time.Now()}}}, nil
 		},
 		Close: func() error { closed++; return nil },
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule/layout"
@@ -67,7 +68,7 @@ func (w *Workload) afford(left budget.Limit) error {
 // half of what is left.
 func (d *Data) streams(left budget.Limit) bool {
 	bytes := int64(0)
-	for _, s := range []*nn.Dataset{d.Train, d.Test} {
+	for _, s := range []*data.Dataset{d.Train, d.Test} {
 		if s != nil {
 			bytes += s.Bytes()
 		}

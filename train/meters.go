@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/plan"
 	"dahl/platform"
@@ -19,27 +20,27 @@ import (
 type Meters struct {
 	States []DeviceState // of the devices that have meters, as they were at the start
 
-	recorder *energy.Recorder
+	recorder *meter.Recorder
 	gpus     GPUMeters
 }
 
 // DeviceState is what the driver of a device says of it while it is used.
 type DeviceState struct {
 	Device string `json:"device"`
-	energy.GPU
+	meter.GPU
 }
 
 // StartMeters opens the meters of this machine that may be read, of its processors and
 // of the platform's GPUs, and begins to read them.
-func StartMeters(p *platform.Platform) *Meters { return StartMetersAt(energy.PowercapRoot, p) }
+func StartMeters(p *platform.Platform) *Meters { return StartMetersAt(meter.PowercapRoot, p) }
 
 // StartMetersAt is [StartMeters] with the counters of processors that are under a directory.
 func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 	m := &Meters{gpus: OpenGPUs(p)}
-	var metered []energy.Metered
-	rapl, err := energy.OpenRAPL(powercap)
-	if !errors.Is(err, energy.ErrNoCounter) {
-		metered = append(metered, energy.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Err: err, Celsius: energy.PackageSensor(energy.ThermalRoot)})
+	var metered []meter.Metered
+	rapl, err := meter.OpenRAPL(powercap)
+	if !errors.Is(err, meter.ErrNoCounter) {
+		metered = append(metered, meter.Metered{Of: energy.ProcessorsMeter, Meter: rapl, Err: err, Celsius: meter.PackageSensor(meter.ThermalRoot)})
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
@@ -48,7 +49,7 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 		}
 		g := m.gpus.Of(d)
 		if g == nil {
-			metered = append(metered, energy.Metered{Of: d.Name, Err: errors.New("the management library shows no GPU at its bus address")})
+			metered = append(metered, meter.Metered{Of: d.Name, Err: errors.New("the management library shows no GPU at its bus address")})
 			continue
 		}
 		metered = append(metered, g.Metered(d.Name))
@@ -56,7 +57,7 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 			m.States = append(m.States, DeviceState{d.Name, g.GPU})
 		}
 	}
-	m.recorder = energy.Record(append(metered, m.gpus.unknown()...))
+	m.recorder = meter.Record(append(metered, m.gpus.unknown()...))
 	return m
 }
 
@@ -64,17 +65,17 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 func (m *Meters) Empty() bool { return m.recorder.Empty() }
 
 // Now is what the meters have counted so far. It may be called until Stop.
-func (m *Meters) Now() []energy.Counted { return m.recorder.Now() }
+func (m *Meters) Now() []meter.Counted { return m.recorder.Now() }
 
 // Stop ends the metering; with an error the readings are what still was counted.
-func (m *Meters) Stop() ([]energy.Reading, error) {
+func (m *Meters) Stop() ([]meter.Reading, error) {
 	readings, err := m.recorder.Stop()
 	m.gpus.Close()
 	return readings, err
 }
 
 // MeterStates says of every counter what became of it up to Stop.
-func (m *Meters) MeterStates() []energy.MeterState { return m.recorder.MeterStates() }
+func (m *Meters) MeterStates() []meter.MeterState { return m.recorder.MeterStates() }
 
 // AddGPUs adds the GPUs of this machine with the powers that their meters show. It fails
 // where there is none, and says why.
@@ -89,10 +90,10 @@ func AddGPUs(p *platform.Platform) error {
 }
 
 // libraries are those of meters, by platform.Kind.Meter.
-var libraries = map[string]energy.Library{platform.NVML: energy.NVML()}
+var libraries = map[string]meter.Library{platform.NVML: meter.NVML()}
 
 // MeterLibraries lists the libraries that meter devices, in the order of the kinds.
-func MeterLibraries() (all []energy.Library) {
+func MeterLibraries() (all []meter.Library) {
 	for _, k := range platform.Kinds() {
 		if l, ok := libraries[k.Meter]; ok {
 			all = append(all, l)
@@ -103,7 +104,7 @@ func MeterLibraries() (all []energy.Library) {
 
 // Boards are the meters of the GPUs of one kind.
 type Boards struct {
-	Meters []energy.GPUMeters
+	Meters []meter.GPUMeters
 	Shown  []execute.GPU // as their driver numbers them; nil where it does not say
 
 	unnumbered error // why the driver does not say
@@ -124,10 +125,10 @@ func CloseBoards(k platform.Kind) error { return libraries[k.Meter].Close() }
 
 // At finds the meters of the device with an ordinal: those at the address of the GPU to which its
 // driver gives that, since the two libraries may number GPUs differently; nil: none.
-func (b Boards) At(ordinal int) *energy.GPUMeters {
+func (b Boards) At(ordinal int) *meter.GPUMeters {
 	at := ordinal
 	if at < len(b.Shown) {
-		at = slices.IndexFunc(b.Meters, func(g energy.GPUMeters) bool { return g.GPU.PCIBus == b.Shown[ordinal].PCIBus })
+		at = slices.IndexFunc(b.Meters, func(g meter.GPUMeters) bool { return g.GPU.PCIBus == b.Shown[ordinal].PCIBus })
 	}
 	if at < 0 || at >= len(b.Meters) {
 		return nil
@@ -162,7 +163,7 @@ func OpenGPUs(p *platform.Platform) (m GPUMeters) {
 }
 
 // Of finds the meters of a device; nil: none.
-func (m GPUMeters) Of(d *platform.Device) *energy.GPUMeters { return m[d.Kind].At(d.Ordinal) }
+func (m GPUMeters) Of(d *platform.Device) *meter.GPUMeters { return m[d.Kind].At(d.Ordinal) }
 
 // eachKind yields the kinds that have meters, in the order of their table.
 func (m GPUMeters) eachKind(yield func(platform.Kind, Boards) bool) {
@@ -174,11 +175,11 @@ func (m GPUMeters) eachKind(yield func(platform.Kind, Boards) bool) {
 }
 
 // unknown are the boards that could not be opened and whose address, and so whose device, is not known.
-func (m GPUMeters) unknown() (boards []energy.Metered) {
+func (m GPUMeters) unknown() (boards []meter.Metered) {
 	for _, b := range m.eachKind {
 		for i := range b.Meters {
 			if g := &b.Meters[i]; g.Err != nil && g.GPU.PCIBus == "" && len(b.Shown) > 0 {
-				boards = append(boards, energy.Metered{Of: fmt.Sprint("GPU ", i), Err: g.Err, Unused: true})
+				boards = append(boards, meter.Metered{Of: fmt.Sprint("GPU ", i), Err: g.Err, Unused: true})
 			}
 		}
 	}
@@ -213,7 +214,7 @@ type CallEnergy func(ctx context.Context, device string, calls func() (int, erro
 // nil: none. Each takes about so long, which is many times the updates of the slowest meter if the
 // figure is to say much; the repeats on processors share the time. Nil: there are no meters, or no
 // time.
-func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors energy.Meter, target time.Duration) CallEnergy {
+func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter, target time.Duration) CallEnergy {
 	if gpus == nil && processors == nil || target == 0 {
 		return nil
 	}
@@ -222,19 +223,19 @@ func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors energy.Meter
 		if !ok {
 			return execute.CallEnergy{}, false, nil
 		}
-		var meter energy.Meter
-		var repeat energy.Repeat
+		var of meter.Meter
+		var repeat meter.Repeat
 		if d := &p.Devices[id]; d.IsProcessor() {
 			each := max(1, target/execute.PowerRepeats)
-			meter, repeat = processors, energy.Repeat{Busy: each, Idle: each}
+			of, repeat = processors, meter.Repeat{Busy: each, Idle: each}
 		} else if g := gpus.Of(d); g != nil && g.Err == nil {
-			meter, repeat = g.Metered(device).Meter, energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
+			of, repeat = g.Metered(device).Meter, meter.Repeat{Busy: target, Idle: target, Every: meter.GPUSampleInterval}
 		}
-		if meter == nil {
+		if of == nil {
 			return execute.CallEnergy{}, false, nil
 		}
-		e, err := energy.MeasureCalls(ctx, meter, repeat, calls)
-		if implausible := (*energy.ImplausibleError)(nil); errors.As(err, &implausible) {
+		e, err := meter.MeasureCalls(ctx, of, repeat, calls)
+		if implausible := (*meter.ImplausibleError)(nil); errors.As(err, &implausible) {
 			warn("the joules of "+device+" are not measured", implausible)
 			return execute.CallEnergy{}, false, nil
 		}

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/platform"
@@ -75,7 +75,7 @@ func TestMeasureProcessors(t *testing.T) {
 		c := &powercap{root: root, stop: make(chan struct{})}
 		c.run(t)
 		defer close(c.stop)
-		rapl := must.Get(energy.OpenRAPL(c.root))(t)
+		rapl := must.Get(meter.OpenRAPL(c.root))(t)
 		measure := MeasureEnergy(p, nil, rapl, 2*time.Second)
 		e, ok, err := measure(t.Context(), "cpu", func() (int, error) {
 			c.busy.Store(true)

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"testing"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/platform"
 )
@@ -13,8 +13,8 @@ import (
 // CUDA puts the fastest first, the management library goes by the bus: the meters of a
 // device are those at its address.
 func TestMetersOfDevice(t *testing.T) {
-	bus := func(address string) energy.GPUMeters { return energy.GPUMeters{GPU: energy.GPU{PCIBus: address}} }
-	boards := Boards{Meters: []energy.GPUMeters{bus("0000:17:00.0"), bus("0000:3d:00.0"), bus("0000:41:00.0")},
+	bus := func(address string) meter.GPUMeters { return meter.GPUMeters{GPU: meter.GPU{PCIBus: address}} }
+	boards := Boards{Meters: []meter.GPUMeters{bus("0000:17:00.0"), bus("0000:3d:00.0"), bus("0000:41:00.0")},
 		Shown: []execute.GPU{{PCIBus: "0000:41:00.0"}, {PCIBus: "0000:17:00.0"}, {PCIBus: "0000:99:00.0"}}}
 	m := GPUMeters{platform.CUDA: boards}
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestMetersOfDevice(t *testing.T) {
 // no device lacks its joules. Without addresses from CUDA it is the device of its number.
 func TestDeniedBoards(t *testing.T) {
 	denied := fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)
-	boards := Boards{Meters: []energy.GPUMeters{{Err: denied}, {GPU: energy.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
+	boards := Boards{Meters: []meter.GPUMeters{{Err: denied}, {GPU: meter.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
 	m := GPUMeters{platform.CUDA: boards}
 	unknown := m.unknown()
 	if len(unknown) != 1 || unknown[0].Of != "GPU 0" || !unknown[0].Unused || unknown[0].Err != denied {
@@ -65,7 +65,7 @@ func TestGPUPowers(t *testing.T) {
 		return platform.Device{Kind: "cuda", Ordinal: ordinal, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}
 	}
 	p := &platform.Platform{Devices: []platform.Device{{Kind: "cpu", IdleWatts: 3}, device(0), device(1)}}
-	m := GPUMeters{platform.CUDA: {Meters: []energy.GPUMeters{{GPU: energy.GPU{PowerWatts: 70, PowerLimitWatts: 700}}, {GPU: energy.GPU{PowerWatts: 70}}}}}
+	m := GPUMeters{platform.CUDA: {Meters: []meter.GPUMeters{{GPU: meter.GPU{PowerWatts: 70, PowerLimitWatts: 700}}, {GPU: meter.GPU{PowerWatts: 70}}}}}
 	m.putPowers(p)
 	if d := p.Devices[1]; d.IdleWatts != 70 || d.Busy.UnitWatts != 700 || d.PowerSource != platform.Guess {
 		t.Errorf("with both powers: %+v", d)

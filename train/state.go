@@ -5,12 +5,12 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/npz"
 )
 
 // stateOf lists the storages that a program carries from step to step, parameters and optimiser
 // state, without their contents.
-func stateOf(p *dag.Program) (state []nn.Array) {
+func stateOf(p *dag.Program) (state []npz.Array) {
 	listed := map[string]bool{}
 	for _, g := range p.Graphs {
 		for i := range g.Buffers {
@@ -18,7 +18,7 @@ func stateOf(p *dag.Program) (state []nn.Array) {
 			carried := (b.Role == dag.Parameter || b.Role == dag.State) && b.ViewOf == dag.None
 			if carried && !listed[b.Name] {
 				listed[b.Name] = true
-				state = append(state, nn.Array{Name: b.Name, Type: b.Type, Shape: b.Shape})
+				state = append(state, npz.Array{Name: b.Name, Type: b.Type, Shape: b.Shape})
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func stateIn(r *execute.Runner, name string) []byte {
 
 // stateCopy is a copy of what a training carries from step to step, in memory of its own:
 // a run that fails leaves that of the runner half done.
-type stateCopy []nn.Array
+type stateCopy []npz.Array
 
 // newStateCopy keeps the state that the training is in.
 func newStateCopy(t *Trainer) stateCopy {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/platform"
 )
 
@@ -39,7 +39,7 @@ func (d *Data) StreamedText(batch int) string {
 
 // stream reads the images of batches in their order, ahead of the steps that take them.
 type stream struct {
-	data  *nn.Dataset
+	data  *data.Dataset
 	order []int32
 	batch int
 	next  int // batch that take gives
@@ -54,7 +54,7 @@ type batchImages struct {
 }
 
 // newStream begins to read the batches of an order from one on.
-func newStream(d *nn.Dataset, order []int32, batch, from int) *stream {
+func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 	bytes := batch * d.ImageBytes()
 	n := ahead(bytes)
 	s := &stream{data: d, order: order, batch: batch, next: from,
@@ -75,7 +75,7 @@ func (s *stream) read(k int) {
 		case <-s.quit:
 			return
 		}
-		b.err = s.data.Read(b.images, nn.Batch(s.order, s.batch, k))
+		b.err = s.data.Read(b.images, data.Batch(s.order, s.batch, k))
 		s.ready <- b // never blocks: there is room for all
 		if b.err != nil {
 			return
@@ -101,7 +101,7 @@ func (s *stream) take(ctx context.Context, dst []byte) error {
 }
 
 // continues reports whether an order of batches is what the stream gives next.
-func (s *stream) continues(d *nn.Dataset, order []int32, batch int) bool {
+func (s *stream) continues(d *data.Dataset, order []int32, batch int) bool {
 	rest := s.order[min(len(s.order), s.next*s.batch):]
 	return s.data == d && s.batch == batch && len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]
 }

@@ -14,8 +14,11 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -29,14 +32,14 @@ type Trainer struct {
 
 	Epochs   []nn.EpochMetrics
 	Steps    []nn.StepMetrics
-	Losses   []DeviceLoss     // devices that it went on without
-	Later    []Leg            // once the training has ended: the legs after the first
-	Diverged *Divergence      // the first loss that is not finite; nil: none
-	Saving   Saving           // what checkpoints have cost
-	Load     execute.Load     // what others did on the cores, once the training has ended
-	Readings []energy.Reading // of meters, where [Workload.Train] has run it
+	Losses   []DeviceLoss    // devices that it went on without
+	Later    []Leg           // once the training has ended: the legs after the first
+	Diverged *Divergence     // the first loss that is not finite; nil: none
+	Saving   Saving          // what checkpoints have cost
+	Load     execute.Load    // what others did on the cores, once the training has ended
+	Readings []meter.Reading // of meters, where [Workload.Train] has run it
 	// MeterStates says what became of each of them.
-	MeterStates []energy.MeterState
+	MeterStates []meter.MeterState
 	Complete    bool
 
 	// What happens while the training goes on is told to these, where they are not nil: an
@@ -162,7 +165,7 @@ func (t *Trainer) SetWeights() error {
 	}
 	buffer := make([]float64, initElements)
 	for _, p := range t.Workload.Model.State() {
-		a := nn.Array{Name: p.Name, Type: p.Type(o.Type), Data: t.Runner.Bytes(p.Name)[:0]}
+		a := npz.Array{Name: p.Name, Type: p.Type(o.Type), Data: t.Runner.Bytes(p.Name)[:0]}
 		for from := 0; from < p.Elems(); from += len(buffer) {
 			values := buffer[:min(len(buffer), p.Elems()-from)]
 			if err := init(&p, from, values); err != nil {
@@ -178,10 +181,10 @@ func (t *Trainer) SetWeights() error {
 }
 
 // Weights are the parameters and running statistics as arrays of an .npz file.
-func (t *Trainer) Weights() []nn.Array {
-	var arrays []nn.Array
+func (t *Trainer) Weights() []npz.Array {
+	var arrays []npz.Array
 	for _, p := range t.Workload.Model.State() {
-		arrays = append(arrays, nn.Array{Name: p.Name, Type: p.Type(t.Workload.Options.Type), Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
+		arrays = append(arrays, npz.Array{Name: p.Name, Type: p.Type(t.Workload.Options.Type), Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
 	}
 	return arrays
 }
@@ -190,7 +193,7 @@ func (t *Trainer) Weights() []nn.Array {
 func (t *Trainer) WeightsHash() string { return HashOf(t.Weights()) }
 
 // HashOf is the SHA-256 of the bytes of arrays, one after another.
-func HashOf(arrays []nn.Array) string {
+func HashOf(arrays []npz.Array) string {
 	h := sha256.New()
 	for _, a := range arrays {
 		h.Write(a.Data)
@@ -215,9 +218,9 @@ func (t *Trainer) Run(ctx context.Context) error {
 	order := make([]int32, t.Workload.Data.Train.Len())
 	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {
-			nn.Shuffle(order, o.Seed, t.at.Epoch)
+			data.Shuffle(order, o.Seed, t.at.Epoch)
 		} else {
-			nn.InOrder(order)
+			data.InOrder(order)
 		}
 		m, err := t.epoch(ctx, order)
 		if err != nil {

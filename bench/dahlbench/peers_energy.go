@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -48,7 +48,7 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 		for i, c := range contestants {
 			steps := int(max(1, target/c.step))
 			readings, states, err := peer.Window(start, func() error { _, err := c.run(0, steps); return err })
-			if err = cmp.Or(err, energy.Doubt(states)); err != nil {
+			if err = cmp.Or(err, meter.Doubt(states)); err != nil {
 				return nil, fmt.Errorf("joules of %s: %w", c, err)
 			}
 			w, images := peer.Sum(readings), float64(steps*batch)

@@ -18,6 +18,7 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/naming"
@@ -146,9 +147,9 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	}
 	meters := train.OpenGPUs(p)
 	defer meters.Close()
-	processors, noMeter := energy.OpenRAPL(energy.PowercapRoot)
+	processors, noMeter := meter.OpenRAPL(meter.PowercapRoot)
 	if noMeter == nil {
-		if _, noMeter = inspect.Believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
+		if _, noMeter = inspect.Believed(meter.Metered{Of: energy.ProcessorsMeter, Meter: processors}); noMeter != nil {
 			processors = nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/grid"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir"
@@ -184,7 +185,7 @@ func fillJoules(row *experiment.Row, s *summary, p *platform.Platform, by *grid.
 }
 
 // fillMetered sets what only meters know, and returns the joules that all of them counted.
-func fillMetered(row *experiment.Row, readings []energy.Reading, by *grid.Manifest) (joules float64) {
+func fillMetered(row *experiment.Row, readings []meter.Reading, by *grid.Manifest) (joules float64) {
 	var sources []string
 	unsure, idle := 0.0, 0.0 // idle is NaN where some meter was not read while nothing ran
 	for _, of := range readings {

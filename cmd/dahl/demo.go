@@ -15,6 +15,7 @@ import (
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/rundir"
 	"dahl/train"
@@ -64,7 +65,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
 	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", d.Train.Len(), d.Test.Len())
 	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %s = %s\n", m.Name, o.DType, naming.Thousands(m.NumWeights()),
-		o.Batch, naming.Count(o.Epochs, "epoch"), naming.Count(o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch), "step"))
+		o.Batch, naming.Count(o.Epochs, "epoch"), naming.Count(o.Epochs*data.BatchCount(d.Train.Len(), o.Batch), "step"))
 
 	w, err := calibratedWorkload(ctx, stdout, o, m, d)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -35,7 +36,7 @@ func (w *workload) optionsOn(list string) *options {
 }
 
 // figures are those of a simulated or executed run, wherever they are shown.
-func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.StepFigures {
+func (w *workload) figures(o *plan.Totals, readings ...meter.Reading) plan.StepFigures {
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
 	if w.tiles != nil {

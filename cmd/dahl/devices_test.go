@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
@@ -116,9 +117,9 @@ func TestDevicesThatCannotRun(t *testing.T) {
 // Meters stand for a run only where each device that runs layers has one.
 func TestCovers(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}, {Name: "g0", Kind: "cuda"}, {Name: "g1", Kind: "cuda"}}}
-	of := func(names ...string) (r []energy.Reading) {
+	of := func(names ...string) (r []meter.Reading) {
 		for _, n := range names {
-			r = append(r, energy.Reading{Of: n})
+			r = append(r, meter.Reading{Of: n})
 		}
 		return r
 	}
@@ -145,7 +146,7 @@ func TestMeasuredFigures(t *testing.T) {
 		t.Errorf("modelled: %+v", f)
 	}
 	// 60 J in 4 s are 15 W.
-	reading := energy.Reading{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}
+	reading := meter.Reading{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}
 	if f := w.figures(result, reading); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
 		t.Errorf("measured: %+v", f)
 	}
@@ -157,9 +158,9 @@ func TestMeasuredFigures(t *testing.T) {
 }
 
 func TestReadingsText(t *testing.T) {
-	got := words.Readings([]energy.Reading{
+	got := words.Readings([]meter.Reading{
 		{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
-		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &energy.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
+		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &meter.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
 	})
 	want := []string{"12.3 ± 0.012 J of processors by RAPL", "560 ± 11 J of gpu0 by counter (500 J by power: +12.0 %)"}
 	if !slices.Equal(strings.Split(got, ", "), want) {

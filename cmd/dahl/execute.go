@@ -18,6 +18,7 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
@@ -232,7 +233,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	if f.save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }))
 	}
 	if err := k.commit(t, runErr); err != nil {
 		return err

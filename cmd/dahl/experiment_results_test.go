@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/grid"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/platform"
@@ -116,7 +117,7 @@ func TestExperimentMetered(t *testing.T) {
 func TestMeteredRow(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
 	s := &summary{EnergyJ: energySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
-		Readings: []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
+		Readings: []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
 	by := &grid.Manifest{Idle: []grid.IdlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}
 	check := func(want map[experiment.Column]float64, source string) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/rundir"
 	"dahl/train"
@@ -110,7 +111,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	if s.Steps != max(1, kept) { // the first step is written, since there is no other
 		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
 	}
-	arrays := must.Get(nn.ReadNPZ(filepath.Join(dir, weightsFile), nil))(t)
+	arrays := must.Get(npz.ReadNPZ(filepath.Join(dir, weightsFile), nil))(t)
 	for _, a := range arrays {
 		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !isFinite(v) }); i >= 0 {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
@@ -177,7 +178,7 @@ func TestUpdateNotFinite(t *testing.T) {
 			}
 		}
 		checkDiverged(t, "run", 1, 0)
-		if saved, err := nn.ReadNPZ("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
+		if saved, err := npz.ReadNPZ("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
 			t.Errorf("%s: the weights of --save are others: %v", data, err)
 		}
 		if s := rundir.Look("run"); s.Step > 0 {
@@ -195,12 +196,12 @@ func TestUpdateNotFinite(t *testing.T) {
 func TestInitRefusesNumbersNotFinite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.toml", divergingNetwork)
-	weights := func(bad float64) []nn.Array {
+	weights := func(bad float64) []npz.Array {
 		a := make([]float64, 7*64)
 		a[3*64+5] = bad
-		return []nn.Array{
-			nn.NewArray("a.weight", dag.Float64, []int{7, 64}, a), nn.NewArray("a.bias", dag.Float64, []int{7}, make([]float64, 7)),
-			nn.NewArray("b.weight", dag.Float64, []int{10, 7}, make([]float64, 70)), nn.NewArray("b.bias", dag.Float64, []int{10}, make([]float64, 10)),
+		return []npz.Array{
+			npz.NewArray("a.weight", dag.Float64, []int{7, 64}, a), npz.NewArray("a.bias", dag.Float64, []int{7}, make([]float64, 7)),
+			npz.NewArray("b.weight", dag.Float64, []int{10, 7}, make([]float64, 70)), npz.NewArray("b.bias", dag.Float64, []int{10}, make([]float64, 10)),
 		}
 	}
 	for _, c := range []struct {
@@ -213,7 +214,7 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 		{1e39, "float32", `array "a.weight" has 1e+39 at [3 5]`}, // beyond 3.4e38
 		{1e39, "float64", ""},
 	} {
-		must.Do(t, nn.WriteNPZ("w.npz", weights(c.value)))
+		must.Do(t, npz.WriteNPZ("w.npz", weights(c.value)))
 		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
 		if c.want == "" && r.code != cli.ExitOK || c.want != "" && (r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)

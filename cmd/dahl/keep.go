@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -181,7 +182,7 @@ func (k *keeper) outcome(t *trainer, m *manifest) error {
 	if err := k.tables(t.Trainer); err != nil {
 		return err
 	}
-	if err := k.dir.Write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
+	if err := k.dir.Write(weightsFile, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return err
 	}
 	ctx := context.WithoutCancel(k.ctx)

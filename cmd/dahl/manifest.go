@@ -12,7 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/rundir"
 	"dahl/train"
 	"dahl/train/peer"
@@ -136,9 +136,9 @@ func hashInputs(o *options) ([]cli.Identity, error) {
 }
 
 // hashData identifies images and labels of both splits; test may be nil.
-func hashData(ctx context.Context, train, test *nn.Dataset) (*cli.Identity, error) {
+func hashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, error) {
 	h := until{ctx, sha256.New()}
-	for _, d := range []*nn.Dataset{train, test} {
+	for _, d := range []*data.Dataset{train, test} {
 		if d == nil {
 			continue
 		}

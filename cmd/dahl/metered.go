@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -21,7 +22,7 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 
 // withReadings is the report of a run's schedule with what meters counted over the run, beside the
 // model where the run followed one plan on all that the meters cover.
-func (w *workload) withReadings(r *energy.Report, readings []energy.Reading, lost bool) *energy.Report {
+func (w *workload) withReadings(r *energy.Report, readings []meter.Reading, lost bool) *energy.Report {
 	var compared []string
 	if !lost {
 		compared = slices.Collect(maps.Keys(w.meteredWatts(r)))
@@ -42,9 +43,9 @@ func (t *trainer) metered() []plan.MeteredStep {
 
 // covers reports whether there is a reading for every device that runs layers, so that
 // their sum stands for the run.
-func covers(readings []energy.Reading, p *platform.Platform) bool {
+func covers(readings []meter.Reading, p *platform.Platform) bool {
 	missing := func(d platform.Device) bool {
-		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == energy.MeterOf(&d) })
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r meter.Reading) bool { return r.Of == energy.MeterOf(&d) })
 	}
 	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
 }

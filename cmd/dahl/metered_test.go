@@ -13,6 +13,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/rundir"
@@ -27,7 +28,7 @@ func TestMeteredSteps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "unlike.toml", unlikePlatform)
 	writeTestFile(t, "three.json", threeTasks)
-	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
+	readings := []meter.Reading{{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{
 		"":       "processors 375 uJ per step (predicted 125 uJ, -66.7 %), g0 155 uJ per step (predicted 155 uJ, +0.0 %)",
@@ -53,13 +54,13 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 		name           string
 		shows          func(us int64) int64
 		mirrored       bool
-		status         []energy.Status
+		status         []meter.Status
 		line, headline string
 	}{
-		{"counts", up, false, []energy.Status{energy.Counts}, "J of processors by RAPL (1 package); ", "(measured by meters)"},
-		{"mirrored", up, true, []energy.Status{energy.Counts, energy.Merged}, "meter     RAPL package-0 of processors merged: it shows the same as ", "(measured by meters)"},
-		{"falls", func(us int64) int64 { return 200e9 - us }, false, []energy.Status{energy.Unknown}, "more than 3 times 500 W (taken for a package that does not say it); so the joules of processors are not measured\n", "(modelled, "},
-		{"stuck", func(int64) int64 { return 17 }, false, []energy.Status{energy.Stuck}, "meter     RAPL package-0 of processors stuck: it shows 1.7e-05 J and has not moved in ", "(modelled, "},
+		{"counts", up, false, []meter.Status{meter.Counts}, "J of processors by RAPL (1 package); ", "(measured by meters)"},
+		{"mirrored", up, true, []meter.Status{meter.Counts, meter.Merged}, "meter     RAPL package-0 of processors merged: it shows the same as ", "(measured by meters)"},
+		{"falls", func(us int64) int64 { return 200e9 - us }, false, []meter.Status{meter.Unknown}, "more than 3 times 500 W (taken for a package that does not say it); so the joules of processors are not measured\n", "(modelled, "},
+		{"stuck", func(int64) int64 { return 17 }, false, []meter.Status{meter.Stuck}, "meter     RAPL package-0 of processors stuck: it shows 1.7e-05 J and has not moved in ", "(modelled, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -76,11 +77,11 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 			}
 			run := must.Get(loadRun("run"))(t)
 			report := must.Get(run.Energy())(t)
-			var status []energy.Status
+			var status []meter.Status
 			for _, m := range report.Meters {
 				status = append(status, m.Status)
 			}
-			if whole := c.status[0] == energy.Counts; !slices.Equal(status, c.status) || (len(report.Readings) == 1) != whole {
+			if whole := c.status[0] == meter.Counts; !slices.Equal(status, c.status) || (len(report.Readings) == 1) != whole {
 				t.Errorf("energy.json has %+v and %+v, want %v", report.Meters, report.Readings, c.status)
 			}
 			mustRun(t, "verify", "run")
@@ -102,7 +103,7 @@ func TestReadingsOfRun(t *testing.T) {
 	}
 	w := &workload{opts: new(options), Workload: train.Workload{Platform: run.Problem.Platform}}
 	report.Readings, report.Metered = nil, nil
-	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 8, Seconds: 2}, {Of: "g0", Meter: "NVML", Joules: 50, Seconds: 2}}
+	readings := []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 8, Seconds: 2}, {Of: "g0", Meter: "NVML", Joules: 50, Seconds: 2}}
 	if lost := w.withReadings(report, readings, true); len(lost.Readings) != 2 || len(lost.Metered) != 0 {
 		t.Errorf("after a loss: %+v", lost)
 	}

@@ -21,6 +21,7 @@ import (
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/platform"
 )
 
@@ -126,8 +127,8 @@ func (o *options) checkData() error {
 }
 
 // dataOptions are what the flags say of the training data.
-func (o *options) dataOptions() (opt nn.DataOptions, err error) {
-	opt = nn.DataOptions{Limit: o.Limit, Offset: o.Offset}
+func (o *options) dataOptions() (opt data.DataOptions, err error) {
+	opt = data.DataOptions{Limit: o.Limit, Offset: o.Offset}
 	if o.Resize == "" {
 		return opt, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
-	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/rundir/experiment"
 )
 
@@ -24,7 +24,7 @@ func readPaths() map[string]func(string) string {
 	}
 	isData := func(value string) bool {
 		kind, _, _ := strings.Cut(value, ":")
-		return slices.Contains(nn.DataNames(), kind)
+		return slices.Contains(data.DataNames(), kind)
 	}
 	return map[string]func(string) string{
 		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/platform"
 )
@@ -15,12 +15,12 @@ import (
 // manifest shows, and not after it. It runs with the test build of the management library alone,
 // since a real GPU is somebody's.
 func TestSetClocksOnCUDA(t *testing.T) {
-	shown := func() energy.GPU {
-		gpus, err := energy.NVML().Open()
+	shown := func() meter.GPU {
+		gpus, err := meter.NVML().Open()
 		if err != nil {
 			t.Skip(err)
 		}
-		defer energy.NVML().Close()
+		defer meter.NVML().Close()
 		return gpus[0].GPU
 	}
 	if _, err := execute.GPUs(); err != nil {

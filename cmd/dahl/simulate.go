@@ -16,6 +16,7 @@ import (
 	"dahl/dag"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
@@ -251,14 +252,14 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	if synthetic {
 		opt.Limit = 1
 	}
-	d, err := nn.OpenData(o.Data, opt)
+	d, err := data.OpenData(o.Data, opt)
 	if err != nil {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
 	warnOf(o.Data, d.Notes)
 	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
 	if synthetic {
-		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
+		s, err := data.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
 			return nil, train.Samples{}, cli.AsInput(err)
 		}
@@ -273,7 +274,7 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 
 // fitted is a network for data of which no image has been made or read yet. It gives the batch where there is none: the
 // model's, or all images where they are fewer. A batch that was asked for has to be there.
-func (o *options) fitted(m *nn.Model, d *nn.Dataset, images int) (*nn.Model, error) {
+func (o *options) fitted(m *nn.Model, d *data.Dataset, images int) (*nn.Model, error) {
 	if o.Batch == 0 {
 		o.Batch = min(m.Defaults.Batch, images)
 	}

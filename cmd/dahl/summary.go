@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -121,14 +122,14 @@ type energySummary struct {
 	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
 	Basis energy.Basis `json:"basis"`
 	// PerImage is of what is counted, by meters where they cover all devices.
-	PerImage      float64             `json:"per_image,omitempty"`
-	PerImageBasis energy.Basis        `json:"per_image_basis,omitempty"`
-	Grounds       string              `json:"grounds"`            // of the basis: where the watts are from
-	ByDevice      map[string]float64  `json:"by_device"`          // with the host
-	ByLink        map[string]float64  `json:"by_link,omitempty"`  // adds up to the total with ByDevice
-	Readings      []energy.Reading    `json:"readings,omitempty"` // of meters, over the run
-	Meters        []energy.MeterState `json:"meters,omitempty"`   // what became of each of their counters
-	Metered       []plan.MeteredStep  `json:"metered,omitempty"`  // a counted step by these meters, beside its prediction
+	PerImage      float64            `json:"per_image,omitempty"`
+	PerImageBasis energy.Basis       `json:"per_image_basis,omitempty"`
+	Grounds       string             `json:"grounds"`            // of the basis: where the watts are from
+	ByDevice      map[string]float64 `json:"by_device"`          // with the host
+	ByLink        map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
+	Readings      []meter.Reading    `json:"readings,omitempty"` // of meters, over the run
+	Meters        []meter.MeterState `json:"meters,omitempty"`   // what became of each of their counters
+	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
@@ -157,7 +158,7 @@ type savingSummary struct {
 
 // summarize fills what both worlds know, and what meters counted over the run, evaluations
 // and the time between segments included. The makespan is that of the whole program.
-func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
+func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,

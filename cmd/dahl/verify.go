@@ -12,7 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -130,7 +130,7 @@ func (v *verification) checkManifest() error {
 }
 
 func (v *verification) checkWeights() error {
-	arrays, err := nn.ReadNPZ(filepath.Join(v.dir, weightsFile), nil)
+	arrays, err := npz.ReadNPZ(filepath.Join(v.dir, weightsFile), nil)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 )
 
@@ -55,7 +55,7 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error)
 }
 
 // idleReadings reads the meters of a machine for a while; nil: it has none.
-func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]energy.Reading, error) {
+func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]meter.Reading, error) {
 	meters := by.Meters(p)
 	if meters.Empty() {
 		return meters.Stop()
@@ -69,7 +69,7 @@ func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]en
 }
 
 // IdleWatts is what a meter counted per second while nothing ran; NaN: it was not read then.
-func (m *Manifest) IdleWatts(of *energy.Reading) float64 {
+func (m *Manifest) IdleWatts(of *meter.Reading) float64 {
 	i := slices.IndexFunc(m.Idle, func(p IdlePower) bool { return p.Of == of.Of && p.Meter == of.Meter })
 	if i < 0 {
 		return math.NaN()

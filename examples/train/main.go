@@ -8,6 +8,7 @@ import (
 
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/train"
 )
 

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/train"
 )
 
@@ -93,7 +94,7 @@ func SameLosses(label string, want, got []float64, bound float64, bounds func() 
 // ours is what dahl has of a training before another program has it: the first weights, and the losses
 // of the first steps of whole batches in an order.
 type ours struct {
-	weights []nn.Array
+	weights []npz.Array
 	losses  []float64
 }
 

@@ -3,7 +3,7 @@ package peer
 import (
 	"errors"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -11,8 +11,8 @@ import (
 // Meters are what counts joules from their start on; [train.Meters] are those of this machine.
 type Meters interface {
 	Empty() bool // there are none
-	Stop() ([]energy.Reading, error)
-	MeterStates() []energy.MeterState // after Stop
+	Stop() ([]meter.Reading, error)
+	MeterStates() []meter.MeterState // after Stop
 }
 
 // StartMeters starts the meters of this machine.
@@ -21,7 +21,7 @@ func StartMeters(p *platform.Platform) func() Meters {
 }
 
 // Window reads meters while something runs, and says what became of each.
-func Window(start func() Meters, run func() error) ([]energy.Reading, []energy.MeterState, error) {
+func Window(start func() Meters, run func() error) ([]meter.Reading, []meter.MeterState, error) {
 	meters := start()
 	err := run()
 	readings, stopErr := meters.Stop()
@@ -29,7 +29,7 @@ func Window(start func() Meters, run func() error) ([]energy.Reading, []energy.M
 }
 
 // Sum is what several meters counted over the same time.
-func Sum(readings []energy.Reading) (sum energy.Reading) {
+func Sum(readings []meter.Reading) (sum meter.Reading) {
 	for _, r := range readings {
 		sum.Joules += r.Joules
 		sum.ErrorJoules += r.ErrorJoules
@@ -40,10 +40,10 @@ func Sum(readings []energy.Reading) (sum energy.Reading) {
 
 // Energy is what all meters of a machine counted while a program trained.
 type Energy struct {
-	Readings []energy.Reading    `json:"readings"`
-	Meters   []energy.MeterState `json:"meters,omitempty"` // what became of each
+	Readings []meter.Reading    `json:"readings"`
+	Meters   []meter.MeterState `json:"meters,omitempty"` // what became of each
 	// Idle are the readings of a window in which nothing ran; nil: there was none.
-	Idle []energy.Reading `json:"idle,omitempty"`
+	Idle []meter.Reading `json:"idle,omitempty"`
 	// Unavailable says why the readings are not those of all meters, or that there are none; "": they are.
 	Unavailable string `json:"unavailable,omitempty"`
 }
@@ -65,11 +65,11 @@ func (e *Energy) AboveIdle() (joules float64, ok bool) {
 }
 
 // whyUnavailable says why no meter was read, of which these are the states.
-func whyUnavailable(states []energy.MeterState) string {
-	if err := energy.Doubt(states); err != nil {
+func whyUnavailable(states []meter.MeterState) string {
+	if err := meter.Doubt(states); err != nil {
 		return err.Error()
 	}
-	meter, err := energy.OpenRAPL(energy.PowercapRoot)
+	meter, err := meter.OpenRAPL(meter.PowercapRoot)
 	if err != nil {
 		return err.Error()
 	}

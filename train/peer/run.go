@@ -7,9 +7,10 @@ import (
 	"os"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/train"
 )
 
@@ -180,7 +181,7 @@ func (r *Result) meter(ctx context.Context, j *Job, train func() error) error {
 		}
 	}
 	r.Energy.Readings, r.Energy.Meters, err = Window(j.Meters, train)
-	if doubt := energy.Doubt(r.Energy.Meters); doubt != nil {
+	if doubt := meter.Doubt(r.Energy.Meters); doubt != nil {
 		r.Energy.Unavailable = doubt.Error()
 	}
 	return err
@@ -220,7 +221,7 @@ func (r *Result) epochs(j *Job, w *Worker, format string) error {
 
 // ratesOf are the learning rates of the steps of an epoch, counted from 0.
 func ratesOf(w *train.Workload, epoch int) []float64 {
-	rates := make([]float64, nn.BatchCount(w.Data.Train.Len(), w.Options.Batch))
+	rates := make([]float64, data.BatchCount(w.Data.Train.Len(), w.Options.Batch))
 	method := w.Method()
 	rate := method.Schedule.Rates(method.Optimizer.Rate(), len(rates))
 	for i := range rates {

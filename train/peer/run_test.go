@@ -12,8 +12,11 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/train"
 )
 
@@ -37,7 +40,7 @@ func jobOf(t *testing.T, w *train.Workload) Job {
 	program := must.Get(ProgramByName("pytorch"))(t)
 	self := must.Get(os.Executable())(t)
 	return Job{Workload: w, Program: program, Python: self, Setting: Label(program.onCPU[0], Contiguous),
-		Meters: func() Meters { return energy.Record(nil) }}
+		Meters: func() Meters { return meter.Record(nil) }}
 }
 
 // idle counts 2 J more when it is stopped.
@@ -47,7 +50,7 @@ type idle struct {
 	t       *testing.T
 }
 
-func (i idle) Stop() ([]energy.Reading, error) {
+func (i idle) Stop() ([]meter.Reading, error) {
 	if err := raise(i.counter, 2); err != nil {
 		i.t.Error(err)
 	}
@@ -64,8 +67,8 @@ func TestRunCountsItsWindow(t *testing.T) {
 	j := jobOf(t, w)
 	windows := 0
 	j.Idle, j.Meters = time.Millisecond, func() Meters {
-		rapl := must.Get(energy.OpenRAPL(root))(t)
-		var m Meters = energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+		rapl := must.Get(meter.OpenRAPL(root))(t)
+		var m Meters = meter.Record([]meter.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 		if windows++; windows == 2 { // after the one that asks whether there are meters
 			m = idle{m, counter, t}
 		}
@@ -109,11 +112,11 @@ func TestRunWithStuckMeter(t *testing.T) {
 	fake{Losses: losses}.set(t)
 	j := jobOf(t, w)
 	j.Meters = func() Meters {
-		rapl := must.Get(energy.OpenRAPL(root))(t)
-		return energy.Record([]energy.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
+		rapl := must.Get(meter.OpenRAPL(root))(t)
+		return meter.Record([]meter.Metered{{Of: energy.ProcessorsMeter, Meter: rapl}})
 	}
 	r := must.Get(run(t.Context(), j))(t)
-	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != energy.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
+	if e := r.Energy; e.Readings != nil || len(e.Meters) != 1 || e.Meters[0].Status != meter.Stuck || !strings.HasPrefix(e.Unavailable, "RAPL package-0 of processors stuck: it shows 1.7e-05 J") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -187,10 +190,10 @@ func TestRunSearches(t *testing.T) {
 func TestExport(t *testing.T) {
 	w, _ := smallWork(t)
 	twin := must.Get(Describe(w))(t)
-	must.Do(t, twin.Export(t.TempDir(), []nn.Array{nn.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
-	read := func(path string) map[string]nn.Array {
-		all := must.Get(nn.ReadNPZ(path, func(*nn.Array) error { return nil }))(t)
-		byName := map[string]nn.Array{}
+	must.Do(t, twin.Export(t.TempDir(), []npz.Array{npz.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
+	read := func(path string) map[string]npz.Array {
+		all := must.Get(npz.ReadNPZ(path, func(*npz.Array) error { return nil }))(t)
+		byName := map[string]npz.Array{}
 		for _, a := range all {
 			byName[a.Name] = a
 		}
@@ -200,11 +203,11 @@ func TestExport(t *testing.T) {
 	if got := bias.Float64s(); !slices.Equal(got, []float64{3, 5}) {
 		t.Errorf("weights %v", got)
 	}
-	data := read(twin.Data)
-	order, images, labels := data["order"], data["images"], data["labels"]
+	arrays := read(twin.Data)
+	order, images, labels := arrays["order"], arrays["images"], arrays["labels"]
 	for epoch := range 2 {
 		want := make([]int32, 13)
-		nn.Shuffle(want, 7, epoch)
+		data.Shuffle(want, 7, epoch)
 		for i, at := range order.Float64s()[13*epoch:][:13] {
 			if at != float64(want[i]) {
 				t.Fatalf("epoch %d begins with %v, want %v", epoch, order.Float64s()[13*epoch:][:13], want)
@@ -214,7 +217,7 @@ func TestExport(t *testing.T) {
 	if !slices.Equal(images.Data, w.Data.Train.Images) || !slices.Equal(images.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
 		t.Errorf("images of shape %v, labels %v", images.Shape, labels.Float64s())
 	}
-	if test := data["test_images"]; test.Shape[0] != w.Data.Test.Len() {
+	if test := arrays["test_images"]; test.Shape[0] != w.Data.Test.Len() {
 		t.Errorf("test images of shape %v, want %d", test.Shape, w.Data.Test.Len())
 	}
 }

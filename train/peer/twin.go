@@ -10,6 +10,8 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -114,9 +116,9 @@ func Formats(m *nn.Model) []string {
 // Export writes the weights, the data and the order of the images in each epoch beside each other,
 // for a worker. Of the data at most so many images are written, in their order; 0: all in the order of
 // the training.
-func (t *Twin) Export(dir string, weights []nn.Array, w *train.Workload, most int) error {
+func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most int) error {
 	t.Weights, t.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, fmt.Sprintf("data%d.npz", most))
-	if err := nn.WriteNPZ(t.Weights, weights); err != nil {
+	if err := npz.WriteNPZ(t.Weights, weights); err != nil {
 		return err
 	}
 	n, epochs := w.Data.Train.Len(), w.Options.Epochs
@@ -134,33 +136,33 @@ func (t *Twin) Export(dir string, weights []nn.Array, w *train.Workload, most in
 		}
 		arrays = append(arrays, more...)
 	}
-	order := nn.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, n}}
+	order := npz.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, n}}
 	for epoch := range epochs {
 		order.Data = append(order.Data, bytesOf(orderOf(w, n, epoch))...)
 	}
-	return nn.WriteNPZ(t.Data, append(arrays, order))
+	return npz.WriteNPZ(t.Data, append(arrays, order))
 }
 
 // orderOf is the order of so many images in an epoch, counted from 0.
 func orderOf(w *train.Workload, n, epoch int) []int32 {
 	order := make([]int32, n)
 	if w.Options.Shuffle && n == w.Data.Train.Len() {
-		nn.Shuffle(order, w.Options.Seed, epoch)
+		data.Shuffle(order, w.Options.Seed, epoch)
 	} else {
-		nn.InOrder(order)
+		data.InOrder(order)
 	}
 	return order
 }
 
 // imagesOf are the first images of a split and their labels.
-func imagesOf(prefix string, d *nn.Dataset, n int) ([]nn.Array, error) {
+func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 	order := make([]int32, n)
-	nn.InOrder(order)
+	data.InOrder(order)
 	images := make([]byte, n*d.ImageBytes())
 	if err := d.Read(images, order); err != nil {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)
 	}
-	return []nn.Array{
+	return []npz.Array{
 		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: images},
 		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
 	}, nil

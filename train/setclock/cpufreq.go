@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 )
 
 // limits are the frequencies between which a CPU may run.
@@ -149,7 +149,7 @@ func (s *System) limit(want limits) error {
 // explain says how rights that are missing are given.
 func explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return &energy.DeniedError{Err: err, What: "clocks are", Allow: "sudo chmod a+w /sys/devices/system/cpu/cpu*/cpufreq/scaling_{min,max}_freq"}
+		return &meter.DeniedError{Err: err, What: "clocks are", Allow: "sudo chmod a+w /sys/devices/system/cpu/cpu*/cpufreq/scaling_{min,max}_freq"}
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -42,7 +42,7 @@ func (managed) find(d *platform.Device) (string, error) {
 }
 
 func (managed) span(uuid string) (least, most int, err error) {
-	err = byOne(func(l energy.Library) (err error) {
+	err = byOne(func(l meter.Library) (err error) {
 		least, most, err = l.ClockRange(uuid)
 		return err
 	})
@@ -50,15 +50,15 @@ func (managed) span(uuid string) (least, most int, err error) {
 }
 
 func (managed) lock(uuid string, mhz int) error {
-	return byOne(func(l energy.Library) error { return l.LockClock(uuid, mhz) })
+	return byOne(func(l meter.Library) error { return l.LockClock(uuid, mhz) })
 }
 
 func (managed) unlock(uuid string) error {
-	return byOne(func(l energy.Library) error { return l.UnlockClock(uuid) })
+	return byOne(func(l meter.Library) error { return l.UnlockClock(uuid) })
 }
 
 // byOne calls the libraries up to the first that has the board.
-func byOne(call func(energy.Library) error) (failed error) {
+func byOne(call func(meter.Library) error) (failed error) {
 	for _, l := range train.MeterLibraries() {
 		err := call(l)
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/kernels/simd"
@@ -76,7 +77,7 @@ func (all *Findings) add(of, text string, err error) {
 	if err != nil {
 		f.Text = cli.OneLine(err)
 	}
-	if denied, ok := errors.AsType[*energy.DeniedError](err); ok {
+	if denied, ok := errors.AsType[*meter.DeniedError](err); ok {
 		f.Command = denied.Allow
 	}
 	all.Findings = append(all.Findings, f)
@@ -85,11 +86,11 @@ func (all *Findings) add(of, text string, err error) {
 // examined is what doctor asks of a machine; a test has another one.
 type examined struct {
 	virtual   bool
-	processor func() (energy.Meter, error) // opens the counters of packages
-	celsius   func() (float64, error)      // of packages; nil: no sensor
+	processor func() (meter.Meter, error) // opens the counters of packages
+	celsius   func() (float64, error)     // of packages; nil: no sensor
 	gpus      func() ([]execute.GPU, error)
 	library   func(name string) (file string, err error)
-	meters    []energy.Library // of GPUs
+	meters    []meter.Library // of GPUs
 	clocks    func() (*setclock.System, error)
 }
 
@@ -98,8 +99,8 @@ func thisHost(clocks func() (*setclock.System, error)) *examined {
 	flags, _ := os.ReadFile("/proc/cpuinfo") // where there is none, nothing says so
 	return &examined{
 		virtual:   bytes.Contains(flags, []byte(" hypervisor")),
-		processor: func() (energy.Meter, error) { return energy.OpenRAPL(energy.PowercapRoot) },
-		celsius:   energy.PackageSensor(energy.ThermalRoot),
+		processor: func() (meter.Meter, error) { return meter.OpenRAPL(meter.PowercapRoot) },
+		celsius:   meter.PackageSensor(meter.ThermalRoot),
 		gpus:      execute.GPUs, library: execute.LibraryFile, meters: train.MeterLibraries(), clocks: clocks,
 	}
 }
@@ -156,32 +157,32 @@ func (h *examined) examineGPUs(all *Findings) {
 
 // processorMeter says how joules of processors are counted, or why they are not.
 func (h *examined) processorMeter() (string, error) {
-	meter, err := h.processor()
+	rapl, err := h.processor()
 	switch {
-	case errors.Is(err, energy.ErrNoCounter) && h.virtual:
+	case errors.Is(err, meter.ErrNoCounter) && h.virtual:
 		return "", errors.New("this is a virtual machine, and only its host counts joules; they are modelled by the platform's watts")
-	case errors.Is(err, energy.ErrNoCounter):
+	case errors.Is(err, meter.ErrNoCounter):
 		return "", fmt.Errorf("%w; load it with: sudo modprobe intel_rapl_msr", err)
 	case err != nil:
 		return "", err
 	}
-	text, err := Believed(energy.Metered{Of: energy.ProcessorsMeter, Meter: meter})
+	text, err := Believed(meter.Metered{Of: energy.ProcessorsMeter, Meter: rapl})
 	if err != nil {
 		return "", fmt.Errorf("%w; they are modelled by the platform's watts", err)
 	}
-	return "RAPL counts them" + text + "; calibrate measures their watts", meter.Close()
+	return "RAPL counts them" + text + "; calibrate measures their watts", rapl.Close()
 }
 
 // Believed looks at a meter. It says which of its counters are one, or which cannot be believed.
-func Believed(m energy.Metered) (string, error) {
-	states := energy.Look([]energy.Metered{m})
+func Believed(m meter.Metered) (string, error) {
+	states := meter.Look([]meter.Metered{m})
 	var merged []string
 	for i := range states {
-		if s := &states[i]; s.Status == energy.Merged {
+		if s := &states[i]; s.Status == meter.Merged {
 			merged = append(merged, s.String())
 		}
 	}
-	if err := energy.Doubt(states); err != nil || merged == nil {
+	if err := meter.Doubt(states); err != nil || merged == nil {
 		return "", err
 	}
 	return " (" + strings.Join(merged, "; ") + ")", nil
@@ -210,23 +211,23 @@ func (h *examined) examineGPUMeters(all *Findings) {
 	}
 }
 
-func examineMeters(meters []energy.GPUMeters, all *Findings) {
-	metered := make([]energy.Metered, len(meters))
+func examineMeters(meters []meter.GPUMeters, all *Findings) {
+	metered := make([]meter.Metered, len(meters))
 	for i := range meters {
 		metered[i] = meters[i].Metered(fmt.Sprint("GPU ", i))
 	}
-	states := energy.Look(metered)
+	states := meter.Look(metered)
 	for i := range meters {
 		of := metered[i].Of
-		text, err := gpuMeter(&meters[i].GPU, slices.DeleteFunc(slices.Clone(states), func(s energy.MeterState) bool { return s.Of != of }))
+		text, err := gpuMeter(&meters[i].GPU, slices.DeleteFunc(slices.Clone(states), func(s meter.MeterState) bool { return s.Of != of }))
 		all.add("joules of "+of, text, err)
 	}
 }
 
 // gpuMeter says by which of its meters the joules of a GPU are counted, or why by none.
-func gpuMeter(g *energy.GPU, states []energy.MeterState) (string, error) {
-	doubt := energy.Doubt(states)
-	i := slices.IndexFunc(states, func(s energy.MeterState) bool { return s.Status == energy.Counts })
+func gpuMeter(g *meter.GPU, states []meter.MeterState) (string, error) {
+	doubt := meter.Doubt(states)
+	i := slices.IndexFunc(states, func(s meter.MeterState) bool { return s.Status == meter.Counts })
 	if i < 0 {
 		return "", cmp.Or(doubt, errors.New(states[0].String()))
 	}

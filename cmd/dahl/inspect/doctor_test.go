@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/must"
@@ -21,17 +21,17 @@ import (
 // ofTree is a machine without GPUs and sensors, with a fake tree of RAPL.
 func ofTree(root string) *examined {
 	return &examined{
-		processor: func() (energy.Meter, error) { return energy.OpenRAPL(root) },
+		processor: func() (meter.Meter, error) { return meter.OpenRAPL(root) },
 		gpus:      func() ([]execute.GPU, error) { return nil, errors.New("no driver") },
 		library:   func(string) (string, error) { return "", errors.New("no driver") },
-		meters:    meteredBy(func() ([]energy.GPUMeters, error) { return nil, errors.New("no driver") }),
+		meters:    meteredBy(func() ([]meter.GPUMeters, error) { return nil, errors.New("no driver") }),
 		clocks:    func() (*setclock.System, error) { return nil, errors.New("no clocks") },
 	}
 }
 
 // meteredBy are libraries of meters of which one opens these.
-func meteredBy(open func() ([]energy.GPUMeters, error)) []energy.Library {
-	return []energy.Library{{Open: open, Close: func() error { return nil }}}
+func meteredBy(open func() ([]meter.GPUMeters, error)) []meter.Library {
+	return []meter.Library{{Open: open, Close: func() error { return nil }}}
 }
 
 // found is what doctor says of one thing.
@@ -69,8 +69,8 @@ func TestDoctorSaysWhyNot(t *testing.T) {
 		t.Errorf("with a counter that does not move: %+v", f)
 	}
 	const allow = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
-	bare.processor = func() (energy.Meter, error) {
-		return nil, &energy.DeniedError{Err: &fs.PathError{Op: "open", Path: filepath.Join(root, "intel-rapl:0", "energy_uj"), Err: fs.ErrPermission}, What: "the counters are", Allow: allow}
+	bare.processor = func() (meter.Meter, error) {
+		return nil, &meter.DeniedError{Err: &fs.PathError{Op: "open", Path: filepath.Join(root, "intel-rapl:0", "energy_uj"), Err: fs.ErrPermission}, What: "the counters are", Allow: allow}
 	}
 	if f := bare.found(t, of); f.Has || f.Command != allow || !strings.HasSuffix(f.Text, "for root only; run as root, or allow it until the next start with: "+allow) {
 		t.Errorf("without permission: %+v", f)
@@ -86,8 +86,8 @@ type packages struct {
 func (m *packages) Name(int) string       { return "RAPL package-0" }
 func (m *packages) Update() time.Duration { return time.Millisecond }
 func (m *packages) Close() error          { return nil }
-func (m *packages) Counters() []energy.Counter {
-	return slices.Repeat([]energy.Counter{{Name: "RAPL package-0", RangeUj: 1e12, TDPWatts: 500}}, m.count)
+func (m *packages) Counters() []meter.Counter {
+	return slices.Repeat([]meter.Counter{{Name: "RAPL package-0", RangeUj: 1e12, TDPWatts: 500}}, m.count)
 }
 func (m *packages) Read(uj []uint64) error {
 	now := uint64(20 * time.Since(m.begin).Microseconds())
@@ -99,13 +99,13 @@ func (m *packages) Read(uj []uint64) error {
 
 // TestDoctorCounts: one package, and the same one shown twice.
 func TestDoctorCounts(t *testing.T) {
-	h, meter := ofTree(t.TempDir()), &packages{1, time.Now()}
-	h.processor = func() (energy.Meter, error) { return meter, nil }
+	h, shown := ofTree(t.TempDir()), &packages{1, time.Now()}
+	h.processor = func() (meter.Meter, error) { return shown, nil }
 	want := Finding{Of: "joules of processors", Has: true, Text: "RAPL counts them; calibrate measures their watts"}
 	if f := h.found(t, want.Of); f != want {
 		t.Errorf("%+v, want %+v", f, want)
 	}
-	meter.count = 2
+	shown.count = 2
 	want.Text = "RAPL counts them (RAPL package-0 of processors merged: it shows the same as RAPL package-0, so that the two are one and count once); calibrate measures their watts"
 	if f := h.found(t, want.Of); f != want {
 		t.Errorf("%+v, want %+v", f, want)
@@ -118,8 +118,8 @@ type constantPower struct{ begin time.Time }
 func (m *constantPower) Name(int) string       { return "power" }
 func (m *constantPower) Update() time.Duration { return time.Millisecond }
 func (m *constantPower) Close() error          { return nil }
-func (m *constantPower) Counters() []energy.Counter {
-	return []energy.Counter{{Name: "power", TDPWatts: 700, Integral: true}}
+func (m *constantPower) Counters() []meter.Counter {
+	return []meter.Counter{{Name: "power", TDPWatts: 700, Integral: true}}
 }
 func (m *constantPower) Read(uj []uint64) error {
 	uj[0] = uint64(70 * time.Since(m.begin).Microseconds())
@@ -129,9 +129,9 @@ func (m *constantPower) Read(uj []uint64) error {
 // TestDoctorNamesDeniedGPU: of two GPUs one may not be opened.
 func TestDoctorNamesDeniedGPU(t *testing.T) {
 	h := ofTree(t.TempDir())
-	h.meters = meteredBy(func() ([]energy.GPUMeters, error) {
-		return []energy.GPUMeters{{Err: fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)},
-			{GPU: energy.GPU{Name: "H100", Driver: "570", PowerLimitWatts: 700}, Power: &constantPower{time.Now()}}}, nil
+	h.meters = meteredBy(func() ([]meter.GPUMeters, error) {
+		return []meter.GPUMeters{{Err: fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)},
+			{GPU: meter.GPU{Name: "H100", Driver: "570", PowerLimitWatts: 700}, Power: &constantPower{time.Now()}}}, nil
 	})
 	for _, want := range []Finding{
 		{Of: "joules of GPU 0", Text: "GPU 0 denied: GPU 0: open it: permission denied"},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/naming"
 	"dahl/train"
 )
@@ -19,7 +19,7 @@ import (
 type sample struct {
 	at      time.Time
 	live    train.Live
-	counted []energy.Counted
+	counted []meter.Counted
 }
 
 // history is what is kept of the samples of a training.
@@ -91,7 +91,7 @@ func (h *history) status() *status {
 	}
 	for _, c := range now.counted {
 		p := powerNow{of: c.Of, celsius: c.Celsius}
-		i := slices.IndexFunc(from.counted, func(b energy.Counted) bool { return b.Of == c.Of })
+		i := slices.IndexFunc(from.counted, func(b meter.Counted) bool { return b.Of == c.Of })
 		if i >= 0 && c.At.After(from.counted[i].At) {
 			p.watts = (c.Joules - from.counted[i].Joules) / c.At.Sub(from.counted[i].At).Seconds()
 		}

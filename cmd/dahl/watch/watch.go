@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/train"
 	"dahl/train/budget"
 )
@@ -29,7 +29,7 @@ where there is a meter, memory and the time that is left. Where the standard err
 // --watch as a line now and then.
 type Watcher struct {
 	live    func() train.Live
-	counted func() []energy.Counted
+	counted func() []meter.Counted
 	past    history
 	page    *cli.Page // nil: no terminal
 	whole   bool      // the page, not only a line of it

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/train"
 )
 
@@ -24,7 +24,7 @@ func TestStatus(t *testing.T) {
 		busy := time.Duration(i) * 1500 * time.Millisecond
 		h.add(sample{at, train.Live{Epoch: 2, Epochs: 5, Training: true, Step: 7 * i, Steps: 29, Loss: 3 - float64(i)/2, Images: images, Trained: time.Duration(i) * 500 * time.Millisecond, Done: 0.25 + 0.05*float64(i),
 			Devices: []train.LiveDevice{{Name: "cpu", Units: 2, Busy: busy}, {Name: "gpu", Units: 1}}},
-			[]energy.Counted{{Of: "processors", At: at, Joules: 7 * float64(i), Celsius: 61}}})
+			[]meter.Counted{{Of: "processors", At: at, Joules: 7 * float64(i), Celsius: 61}}})
 	}
 	h.reserved = 3_210_000
 	s := h.status()
@@ -73,7 +73,7 @@ func TestCourse(t *testing.T) {
 // TestPlainLines: without a terminal there is a line every ten seconds, and none at once.
 func TestPlainLines(t *testing.T) {
 	var out bytes.Buffer
-	w := &Watcher{plain: &out, live: func() train.Live { return train.Live{Epoch: 1, Epochs: 1, Step: 3, Steps: 7, Training: true} }, counted: func() []energy.Counted { return nil }}
+	w := &Watcher{plain: &out, live: func() train.Live { return train.Live{Epoch: 1, Epochs: 1, Step: 3, Steps: 7, Training: true} }, counted: func() []meter.Counted { return nil }}
 	begin := time.Now()
 	for i := range 93 { // 23 s
 		w.look(begin.Add(time.Duration(i) * watchEvery))

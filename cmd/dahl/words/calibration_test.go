@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/platform"
@@ -20,7 +20,7 @@ func TestPrintMeasuredPower(t *testing.T) {
 		Copies: execute.CopyCalibration{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, Together: 1.9, Strided: 1.25},
 		Energy: &execute.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
 	var b strings.Builder
-	meters := train.GPUMeters{platform.CUDA: {Meters: []energy.GPUMeters{{GPU: energy.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}}
+	meters := train.GPUMeters{platform.CUDA: {Meters: []meter.GPUMeters{{GPU: meter.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}}
 	PrintDevice(&b, p, d, meters)
 	for _, want := range []string{"gpu0: some GPU, 40 GB, 39 GB free", "4 B to 64 MB: in 9 us + bytes/25.1 GB/s (±3 %, at most 8 %)", "1.90 times as long: shared",
 		"rows of 4 KiB 1.25 times", "beside the other devices 1.70 times", "several in a row", "idle 41 W, largest product 330 W (0.5 ± 0.01 J) by counter", "clock 1410 MHz of 1980, limit 700 W, 43 °C, as found"} {

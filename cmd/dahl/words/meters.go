@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
-	"dahl/energy"
+	"dahl/energy/meter"
 	"dahl/plan"
 )
 
@@ -19,13 +19,13 @@ func Metered(steps []plan.MeteredStep) string {
 }
 
 // PrintMeters says of each meter that has not simply counted what became of it, and what that means.
-func PrintMeters(out io.Writer, states []energy.MeterState, readings []energy.Reading) {
+func PrintMeters(out io.Writer, states []meter.MeterState, readings []meter.Reading) {
 	for i := range states {
 		m := &states[i]
-		if m.Status == energy.Counts {
+		if m.Status == meter.Counts {
 			continue
 		}
-		measured := slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == m.Of })
+		measured := slices.ContainsFunc(readings, func(r meter.Reading) bool { return r.Of == m.Of })
 		switch text := m.String(); {
 		case m.Whole() || m.Unused || measured:
 			fmt.Fprintf(out, "meter     %s\n", text)
@@ -37,8 +37,8 @@ func PrintMeters(out io.Writer, states []energy.MeterState, readings []energy.Re
 
 // Readings prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
 // gpu0 by … (38 J by …: 5 % apart)".
-func Readings(readings []energy.Reading) string {
-	return strings.Join(cli.Texts(readings, func(r energy.Reading) string {
+func Readings(readings []meter.Reading) string {
+	return strings.Join(cli.Texts(readings, func(r meter.Reading) string {
 		text := fmt.Sprintf("%s ± %s J of %s by %s", cli.ThreeDigits(r.Joules), cli.ThreeDigits(r.ErrorJoules), r.Of, r.Meter)
 		if s := r.Second; s != nil {
 			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", cli.ThreeDigits(s.Joules), s.Meter, s.DisagreementPercent)

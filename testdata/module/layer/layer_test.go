@@ -11,7 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
-	"dahl/nn"
+	"dahl/nn/npz"
 	"dahl/train"
 )
 
@@ -94,7 +94,7 @@ func TestCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var of [2][]nn.Array
+	var of [2][]npz.Array
 	for i, adapt := range []func(*dag.Lowering, int){whole, cut} {
 		w, err := train.New(network(), data, must(execute.Detect()), train.Options{Batch: 32, Type: dag.Float64, Seed: 7, Adapt: adapt})
 		if err != nil {

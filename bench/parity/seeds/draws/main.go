@@ -16,6 +16,8 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/nn/npz"
 )
 
 func main() {
@@ -43,30 +45,30 @@ func run(args []string) error {
 	}
 	for seed := uint64(1); seed <= uint64(counts[0]); seed++ {
 		prefix := filepath.Join(args[0], fmt.Sprintf("dahl.%d.", seed))
-		if err := nn.WriteNPZ(prefix+"weights.npz", weights(m, seed)); err != nil {
+		if err := npz.WriteNPZ(prefix+"weights.npz", weights(m, seed)); err != nil {
 			return err
 		}
-		if err := nn.WriteNPZ(prefix+"order.npz", []nn.Array{orders(seed, counts[1], counts[2])}); err != nil {
+		if err := npz.WriteNPZ(prefix+"order.npz", []npz.Array{orders(seed, counts[1], counts[2])}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func weights(m *nn.Model, seed uint64) (arrays []nn.Array) {
+func weights(m *nn.Model, seed uint64) (arrays []npz.Array) {
 	for _, p := range m.Parameters() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 0, seed)
-		arrays = append(arrays, nn.NewArray(p.Name, dag.Float64, p.Shape, values))
+		arrays = append(arrays, npz.NewArray(p.Name, dag.Float64, p.Shape, values))
 	}
 	return arrays
 }
 
-func orders(seed uint64, epochs, images int) nn.Array {
-	a := nn.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, images}}
+func orders(seed uint64, epochs, images int) npz.Array {
+	a := npz.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, images}}
 	order := make([]int32, images)
 	for epoch := range epochs {
-		nn.Shuffle(order, seed, epoch)
+		data.Shuffle(order, seed, epoch)
 		for _, index := range order {
 			a.Data = binary.LittleEndian.AppendUint32(a.Data, uint32(index))
 		}

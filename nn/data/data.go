@@ -1,0 +1,263 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"dahl/naming"
+)
+
+// Dataset is labelled images as stored bytes. They are scaled when a batch is built.
+type Dataset struct {
+	Name    string
+	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1; nil: Read reads them
+	Labels  []int32 // N, each in [0, Classes)
+	Shape   [3]int  // C, H, W
+	Classes int
+	Divisor float64
+	Source  string   // origin of the bytes, for the manifest
+	Notes   []string // what somebody should know who trains on them
+
+	images source // where Images is nil
+}
+
+// Len is the number of samples.
+func (d *Dataset) Len() int { return len(d.Labels) }
+
+// DataOptions selects a part of a data set.
+type DataOptions struct {
+	Split  string // "train" or "test"; "" means "train"
+	Limit  int    // at most so many samples; 0: all
+	Offset int    // number of samples to skip
+	Later  bool   // leaves the images where they are, for [Dataset.Read]
+
+	// Of pictures: the rows and columns to which they are scaled, 0 for none, and whether all have three channels.
+	Resize [2]int
+	Colour bool
+}
+
+// The splits.
+const (
+	Train = "train"
+	Test  = "test"
+)
+
+// MaxDataBytes bounds the pixels that OpenData loads, so that a damaged or
+// hostile header is refused rather than allocated.
+const MaxDataBytes = 16 << 30
+
+// MaxSamples bounds the samples of a data set, whose labels are always in memory.
+const MaxSamples = 1 << 26
+
+// OpenData opens a data set and loads its images, unless they are for later. The name has one of
+// these forms:
+//
+//	digits                        optical digits 1×8×8, embedded in the program
+//	synthetic[:CxHxW[:N[:K]]]     N random images of K classes that can be learned
+//	DIR                           IDX files as MNIST names them, plain or gzip
+//	DIR                           CIFAR-10, binary version
+//	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
+//	                              or CLASS/*.png, of which every fifth is for the test
+//	DIR                           train/images/*.png with train/labels.csv and the same of
+//	                              test, or images and labels.csv (or .txt), of lines
+//	                              "file,label", of which every fifth is for the test
+//
+// Pictures below directories of a class are of the class, too. Grey pictures among others get three equal channels.
+// What is transparent lies over black, and a JPEG's orientation (EXIF) is not looked at.
+//
+// The names in a directory tell its format. A directory that fits none or several of the formats
+// is an error.
+func OpenData(name string, opt DataOptions) (*Dataset, error) {
+	d, err := openData(name, opt)
+	if err == nil && !opt.Later {
+		err = d.hold()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// DataNames are the data that need no directory.
+func DataNames() []string { return []string{"digits", "synthetic"} }
+
+func openData(name string, opt DataOptions) (*Dataset, error) {
+	opt, err := opt.check()
+	if err != nil {
+		return nil, err
+	}
+	kind, spec, _ := strings.Cut(name, ":")
+	if slices.Contains(DataNames(), kind) {
+		if err := opt.checkResize(false, kind); err != nil {
+			return nil, err
+		}
+	}
+	switch kind {
+	case "digits":
+		if spec != "" {
+			return nil, errors.New("digits takes no shape; write digits")
+		}
+		return openDigits(opt)
+	case "synthetic":
+		s, err := ParseSynthetic(spec)
+		if err != nil {
+			return nil, err
+		}
+		return s.open(opt)
+	}
+	return openDir(name, opt)
+}
+
+// A dirFormat is a way to keep a data set in a directory.
+type dirFormat struct {
+	name string
+	fits func(dir string, entries []os.DirEntry) bool
+	open func(dir string, opt DataOptions) (*Dataset, error)
+
+	pictures bool // of any size
+}
+
+var dirFormats = [...]dirFormat{
+	{"IDX files", fitsIDX, openIDX, false},
+	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR, false},
+	{"directories of images", fitsImages, openImages, true},
+	{"images with a labels file", fitsLabelled, openLabelled, true},
+}
+
+func openDir(dir string, opt DataOptions) (*Dataset, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data" + naming.DidYouMean(dir, DataNames()))
+	}
+	if err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return nil, errors.New("this is a file; give the directory that holds it")
+		}
+		return nil, err
+	}
+	var found *dirFormat
+	for i := range dirFormats {
+		f := &dirFormats[i]
+		if !f.fits(dir, entries) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("holds both %s and %s; keep one kind in a directory", found.name, f.name)
+		}
+		found = f
+	}
+	if found == nil && fitsNested(dir, entries) {
+		found = &dirFormat{"directories of images", fitsNested, openImages, true}
+	}
+	if found == nil {
+		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
+			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or images in images with labels.csv beside it")
+	}
+	if err := opt.checkResize(found.pictures, found.name); err != nil {
+		return nil, err
+	}
+	return found.open(dir, opt)
+}
+
+// ErrNoSplit says that the data exist, but not the requested split.
+var ErrNoSplit = errors.New("the split is missing")
+
+// check fills in the default split and refuses others.
+func (opt DataOptions) check() (DataOptions, error) {
+	switch opt.Split {
+	case "":
+		opt.Split = Train
+	case Train, Test:
+	default:
+		return opt, fmt.Errorf("there is no split %q; write train or test", opt.Split)
+	}
+	if opt.Limit < 0 || opt.Offset < 0 {
+		return opt, fmt.Errorf("limit %d, offset %d: neither can be negative", opt.Limit, opt.Offset)
+	}
+	return opt, nil
+}
+
+// checkResize refuses extents that pictures cannot have, and any for data that are not pictures.
+func (opt DataOptions) checkResize(pictures bool, what string) error {
+	h, w := opt.Resize[0], opt.Resize[1]
+	switch {
+	case opt.Resize == [2]int{}:
+	case min(h, w) < 1 || max(h, w) > maxImageExtent:
+		return fmt.Errorf("resize to %d×%d; want 1 to %d rows and columns", h, w, maxImageExtent)
+	case !pictures:
+		return fmt.Errorf("%s cannot be resized; that is for PNG and JPEG files", what)
+	}
+	return nil
+}
+
+// window returns the samples lo to hi of n that the options select.
+func (opt DataOptions) window(n int) (lo, hi int, err error) {
+	if opt.Offset >= n {
+		return 0, 0, fmt.Errorf("offset %d leaves none of the %d %s images", opt.Offset, n, opt.Split)
+	}
+	lo, hi = opt.Offset, n
+	if opt.Limit > 0 && opt.Limit < hi-lo {
+		hi = lo + opt.Limit
+	}
+	return lo, hi, nil
+}
+
+// imageBytes is the size of n images of a shape. It refuses absurd sizes.
+func imageBytes(n int, shape [3]int) (int64, error) {
+	bytes := int64(n)
+	for _, e := range shape {
+		if e < 1 || n < 1 {
+			return 0, fmt.Errorf("%d images of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
+		}
+		if bytes > math.MaxInt64/int64(e) {
+			return 0, tooLarge(n, shape)
+		}
+		bytes *= int64(e)
+	}
+	if n > MaxSamples {
+		return 0, fmt.Errorf("%d images; at most %d are taken: use a limit", n, MaxSamples)
+	}
+	return bytes, nil
+}
+
+func tooLarge(n int, shape [3]int) error {
+	return fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
+}
+
+// ReadBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
+// some times as much memory as what the file holds, of which most is never touched.
+func ReadBytes(r io.Reader, n int64) ([]byte, error) {
+	const first, growth = 1 << 16, 8
+	var buf []byte
+	for int64(len(buf)) < n {
+		more := make([]byte, min(n, max(first, growth*int64(len(buf)))))
+		had := copy(more, buf)
+		got, err := io.ReadFull(r, more[had:])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, truncated(int64(had+got), n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		buf = more
+	}
+	return buf, nil
+}
+
+// AtEnd reports an error if the reader holds more bytes.
+func AtEnd(r io.Reader) error {
+	var b [1]byte
+	_, err := io.ReadFull(r, b[:])
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errMore
+}

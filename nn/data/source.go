@@ -1,0 +1,194 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"dahl/parallel"
+)
+
+// A source is where the images of a data set are until they are read.
+type source interface {
+	open() (imageReader, error)
+}
+
+// An imageReader reads any images at any time, for several goroutines at once.
+type imageReader interface {
+	// readImages fills dst with the images that follow each other from one on.
+	readImages(dst []byte, first int) error
+	io.Closer
+}
+
+// A filler reads all images in their order faster than any in any order.
+type filler interface {
+	fill(dst []byte) error
+}
+
+// ImageBytes is the size of one image.
+func (d *Dataset) ImageBytes() int { return d.Shape[0] * d.Shape[1] * d.Shape[2] }
+
+// Bytes is the size of all images.
+func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.ImageBytes()) }
+
+// UnzippedBytes is the size of the temporary file that Read needs beside a compressed file; 0: it
+// needs none.
+func (d *Dataset) UnzippedBytes() int64 {
+	if x, ok := d.images.(*idxImages); ok && x.zipped {
+		return d.Bytes()
+	}
+	return 0
+}
+
+// Read fills dst with the images of some samples, one after the other. What follows each other in
+// the data set is read at once. Several goroutines may call it.
+func (d *Dataset) Read(dst []byte, samples []int32) error {
+	size := d.ImageBytes()
+	if len(dst) != len(samples)*size {
+		panic(fmt.Sprintf("data: %d bytes for %d images of %d", len(dst), len(samples), size))
+	}
+	images := d.images
+	if d.Images != nil {
+		images = held{d.Images, size}
+	}
+	r, err := images.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close() // nothing was written
+	return inParts(len(samples), func(lo, hi int) error {
+		for lo < hi {
+			end := lo + 1
+			for end < hi && samples[end] == samples[end-1]+1 {
+				end++
+			}
+			if err := r.readImages(dst[lo*size:end*size], int(samples[lo])); err != nil {
+				return err
+			}
+			lo = end
+		}
+		return nil
+	})
+}
+
+// inParts calls do for equal parts of 0 to n-1 at once, as many as there are processors. It
+// returns the error of the first part that has one.
+func inParts(n int, do func(lo, hi int) error) error {
+	parts := min(n, runtime.GOMAXPROCS(0))
+	return parallel.Do(context.Background(), parts, func(p int) error { return do(n*p/parts, n*(p+1)/parts) })
+}
+
+// Fill fills dst with all images.
+func (d *Dataset) Fill(dst []byte) error {
+	if f, ok := d.images.(filler); ok && d.Images == nil {
+		return f.fill(dst)
+	}
+	all := make([]int32, d.Len())
+	InOrder(all)
+	return d.Read(dst, all)
+}
+
+// Keep makes a copy of all images the data set's own.
+func (d *Dataset) Keep(images []byte) { d.Images, d.images = images, nil }
+
+// hold loads the images.
+func (d *Dataset) hold() error {
+	if d.Images != nil {
+		return nil
+	}
+	if d.Bytes() > MaxDataBytes {
+		return tooLarge(d.Len(), d.Shape)
+	}
+	images := make([]byte, d.Bytes())
+	err := d.Fill(images)
+	d.Keep(images)
+	return err
+}
+
+// writeChunkBytes is about how much WriteTo reads at a time.
+const writeChunkBytes = 4 << 20
+
+// WriteTo writes all images in their order, a few at a time.
+func (d *Dataset) WriteTo(w io.Writer) (written int64, err error) {
+	size := d.ImageBytes()
+	samples := make([]int32, min(d.Len(), max(1, writeChunkBytes/size)))
+	chunk := make([]byte, len(samples)*size)
+	for first := 0; first < d.Len(); first += len(samples) {
+		samples = samples[:min(len(samples), d.Len()-first)]
+		for i := range samples {
+			samples[i] = int32(first + i)
+		}
+		chunk = chunk[:len(samples)*size]
+		if err := d.Read(chunk, samples); err != nil {
+			return written, err
+		}
+		n, err := w.Write(chunk)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// held is images in memory.
+type held struct {
+	images []byte
+	size   int // of one
+}
+
+func (h held) open() (imageReader, error) { return h, nil }
+func (h held) Close() error               { return nil }
+
+func (h held) readImages(dst []byte, first int) error {
+	copy(dst, h.images[first*h.size:])
+	return nil
+}
+
+// openSized opens a file that must have the size that it had before.
+func openSized(path string, size int64) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("%s: %d bytes, and %d when the data were opened; leave the data alone while they are trained on", path, info.Size(), size)
+	}
+	if err != nil {
+		f.Close() // nothing was written
+		return nil, err
+	}
+	return f, nil
+}
+
+// imageFile is a file of images, one after the other from an offset on.
+type imageFile struct {
+	f      *os.File
+	offset int64
+	size   int // of one image
+	keep   bool
+}
+
+func (r *imageFile) Close() error {
+	if r.keep {
+		return nil
+	}
+	return r.f.Close()
+}
+
+func (r *imageFile) readImages(dst []byte, first int) error {
+	return readAt(r.f, dst, r.offset+int64(first)*int64(r.size))
+}
+
+// readAt fills dst from an offset of a file on.
+func readAt(f *os.File, dst []byte, offset int64) error {
+	_, err := f.ReadAt(dst, offset)
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: truncated while it was read; leave the data alone while they are trained on", f.Name())
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+)
+
+func TestParseSynthetic(t *testing.T) {
+	for spec, want := range map[string]Synthetic{
+		"":                  {Shape: [3]int{1, 28, 28}, Samples: 1000, Classes: 10},
+		"3x32x31":           {Shape: [3]int{3, 32, 31}, Samples: 1000, Classes: 10},
+		"3x32x31:17":        {Shape: [3]int{3, 32, 31}, Samples: 17, Classes: 10},
+		"3x360x270:17:7":    {Shape: [3]int{3, 360, 270}, Samples: 17, Classes: 7},
+		"1x1x1:1:1":         {Shape: [3]int{1, 1, 1}, Samples: 1, Classes: 1},
+		"3x512x512:1000000": {Shape: [3]int{3, 512, 512}, Samples: 1_000_000, Classes: 10},
+	} {
+		if got, err := ParseSynthetic(spec); err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", spec, got, err, want)
+		}
+	}
+	for _, spec := range []string{"3", "3x32", "3x32x32x2", "0x3x5", "-1x3x5", "3x3x99999999999", "axbxc", "3x3x5:", "3x3x5:0", "3x3x5:2:0", "3x3x5:2:3:4", "3X3X5", "3x3x5.5"} {
+		wantError(t, "synthetic:"+spec, DataOptions{}, spec, "write synthetic:3x32x32:1000:10")
+	}
+	// 10^6 images of 3·512·512 bytes are 732 GiB, 2·10^9 more than are taken; ten of them are few.
+	wantError(t, "synthetic:3x512x512:1000000", DataOptions{}, "more than 16 GiB")
+	wantError(t, "synthetic:3x5x7:2000000000", DataOptions{Later: true}, "2000000000 images; at most 67108864")
+	if _, err := OpenData("synthetic:3x5x7:2000000000", DataOptions{Limit: 10, Offset: 1_999_999_000}); err != nil {
+		t.Error(err)
+	}
+	wantError(t, "digits:8x8", DataOptions{}, "write digits")
+}
+
+// A class's images share a pattern, so the mean distance to an image of the same
+// class, |noise−noise'|/2, is near 255/6 = 42.5; another class's pattern adds as
+// much noise again: |x−x'|/2 with x the sum of two uniform numbers, 255·(7/15)/2
+// = 59.5. The nearest-neighbour rule must therefore know the class.
+func TestSyntheticCanBeLearned(t *testing.T) {
+	train, err := OpenData("synthetic:3x11x13:101:7", DataOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := OpenData("synthetic:3x11x13:101:7", DataOptions{Split: Test})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDataset(t, train)
+	checkDataset(t, test)
+	if bytes.Equal(train.Images, test.Images) || slices.Equal(train.Labels, test.Labels) {
+		t.Error("the splits are equal")
+	}
+	const size = 3 * 11 * 13
+	for i, label := range test.Labels {
+		nearest, least := int32(-1), 1<<30
+		for k, other := range train.Labels {
+			if d := distance(test.Images[i*size:(i+1)*size], train.Images[k*size:(k+1)*size]); d < least {
+				nearest, least = other, d
+			}
+		}
+		if nearest != label {
+			t.Errorf("test image %d of class %d is nearest to class %d", i, label, nearest)
+		}
+	}
+}
+
+func distance(a, b []byte) int {
+	sum := 0
+	for i := range a {
+		d := int(a[i]) - int(b[i])
+		sum += max(d, -d)
+	}
+	return sum
+}
+
+func TestSyntheticDependsOnSeed(t *testing.T) {
+	s := Synthetic{Shape: [3]int{2, 3, 5}, Samples: 13, Classes: 7}
+	a, errA := s.Open(DataOptions{Split: Train})
+	s.Seed = 1
+	b, errB := s.Open(DataOptions{Split: Train})
+	if errA != nil || errB != nil || bytes.Equal(a.Images, b.Images) {
+		t.Errorf("errors %v, %v; equal images of two seeds", errA, errB)
+	}
+}

@@ -1,0 +1,152 @@
+package random
+
+import (
+	"math"
+	"testing"
+)
+
+// The known answers that the authors publish with Random123 (kat_vectors,
+// philox4x32 with 10 rounds): counter and key of zeros, of ones, and of the
+// digits of π.
+func TestPhiloxKnownAnswers(t *testing.T) {
+	const ones = 0xffffffff
+	tests := []struct {
+		counter [4]uint32
+		key     [2]uint32
+		want    [4]uint32
+	}{
+		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{[4]uint32{ones, ones, ones, ones}, [2]uint32{ones, ones},
+			[4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	}
+	for _, test := range tests {
+		if got := philox4x32(test.counter, test.key); got != test.want {
+			t.Errorf("philox4x32(%x, %x) = %x, want %x", test.counter, test.key, got, test.want)
+		}
+	}
+}
+
+// Numbers 2b and 2b+1 are the two halves of block b, whose counter is b and the
+// name's hash: FNV-1a of nothing is its offset basis, 14695981039346656037.
+func TestStreamReadsPhiloxBlocks(t *testing.T) {
+	const seed, basis = 0x0123456789abcdef, uint64(14695981039346656037)
+	s := NewStream(seed, "")
+	for _, b := range []uint64{0, 1, 1 << 33} {
+		lo, hi := uint32(basis&math.MaxUint32), uint32(basis>>32)
+		block := philox4x32([4]uint32{uint32(b), uint32(b >> 32), lo, hi}, [2]uint32{0x89abcdef, 0x01234567})
+		for half := range uint64(2) {
+			want := uint64(block[2*half]) + uint64(block[2*half+1])<<32
+			if got := s.Uint64(2*b + half); got != want {
+				t.Errorf("block %d half %d: %x, want %x", b, half, got, want)
+			}
+		}
+	}
+}
+
+func TestStreamsDiffer(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, name := range []string{"", "a", "b", "ab", "conv1.weight", "conv1.bias"} {
+		for seed := range uint64(7) {
+			for i := range uint64(101) {
+				v := NewStream(seed, name).Uint64(i)
+				if other, ok := seen[v]; ok {
+					t.Fatalf("seed %d, %q, %d gives the value of stream %q", seed, name, i, other)
+				}
+				seen[v] = name
+			}
+		}
+	}
+}
+
+// For n uniform numbers in [0,1) the mean has standard deviation 1/√(12n), the
+// mean of squares √(4/45)/√n. A product of neighbours has variance 1/9-1/16 =
+// 7/144 and covariance 1/4·1/3-1/16 = 3/144 with the next one, so their mean has
+// the standard deviation √((7+2·3)/144)/√n. Six standard deviations are passed by chance once in 5·10^8 runs;
+// the draws are fixed, so the test passes always or never.
+func TestUniformMoments(t *testing.T) {
+	const n = 100_000
+	root := math.Sqrt(n)
+	for seed := range uint64(3) {
+		s := NewStream(seed, "moments")
+		var sum, squares, products float64
+		for i := range uint64(n) {
+			u, v := s.Float64(i), s.Float64(i+1)
+			if u < 0 || u >= 1 {
+				t.Fatalf("Float64 = %v", u)
+			}
+			sum += u
+			squares += u * u
+			products += u * v
+		}
+		for _, m := range []struct {
+			what             string
+			got, want, sigma float64
+		}{
+			{"mean", sum / n, 1. / 2, 1 / math.Sqrt(12) / root},
+			{"mean square", squares / n, 1. / 3, math.Sqrt(4./45) / root},
+			{"mean product of neighbours", products / n, 1. / 4, math.Sqrt(13) / 12 / root},
+		} {
+			if math.Abs(m.got-m.want) > 6*m.sigma {
+				t.Errorf("seed %d: %s %v, want %v ± %v", seed, m.what, m.got, m.want, 6*m.sigma)
+			}
+		}
+	}
+}
+
+// The largest distance between the empirical and the true distribution function
+// exceeds ε with probability at most 2·exp(-2nε²) (Dvoretzky, Kiefer, Wolfowitz;
+// Massart 1990). ε = √(ln(2·10^9)/2n) makes that 10^-9; at 1000 grid points the
+// distance is at most the largest.
+func TestUniformDistribution(t *testing.T) {
+	const n, cells = 100_000, 1000
+	const lo, hi = -3.0, 5.0
+	eps := math.Sqrt(math.Log(2e9) / (2 * n))
+	var count [cells]int
+	s := NewStream(11, "distribution")
+	for i := range uint64(n) {
+		v := s.Uniform(i, lo, hi)
+		if v < lo || v > hi {
+			t.Fatalf("Uniform(%v, %v) = %v", lo, hi, v)
+		}
+		count[min(int((v-lo)/(hi-lo)*cells), cells-1)]++
+	}
+	below := 0
+	for c := range cells {
+		below += count[c]
+		if d := math.Abs(float64(below)/n - float64(c+1)/cells); d > eps {
+			t.Fatalf("distribution function is off by %v at cell %d, more than %v", d, c, eps)
+		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	s := NewStream(5, "below")
+	var count [7]int
+	const n = 70_000
+	for i := range uint64(n) {
+		count[s.Below(i, 7)]++
+	}
+	// A count is binomial(n, 1/7): mean 10,000, standard deviation √(n·1/7·6/7) = 92.6.
+	for v, c := range count {
+		if math.Abs(float64(c)-10_000) > 6*92.6 {
+			t.Errorf("value %d came %d times, want 10,000 ± 556", v, c)
+		}
+	}
+}
+
+// The stream's bytes are those of its numbers, wherever the reading starts.
+func TestStreamFill(t *testing.T) {
+	s := NewStream(3, "fill")
+	for from := range uint64(11) {
+		got := make([]byte, 23)
+		s.Fill(got, from)
+		for k, b := range got {
+			i := from + uint64(k)
+			if want := byte(s.Uint64(i/8) >> (i % 8 * 8)); b != want {
+				t.Fatalf("byte %d read from %d is %d, want %d", i, from, b, want)
+			}
+		}
+	}
+}
