@@ -155,48 +155,6 @@ func onGPUs(t *testing.T, r run, gpus int, split string) {
 	}
 }
 
-// TestDevicesMoveWhatTheEngineMoves compares what an executed step moves with what the
-// Engine moves where workers follow the same lists and nothing limits it, atom by atom. The
-// Engine brings what a task lacks when it is its turn, the plan what a task has written at
-// once, so that the two move the same atoms in other pieces. With one GPU, since between two
-// the executor stages in the host memory what the Engine moves at once.
-func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
-	const steps = 3
-	n := newNetwork(t, "digits-cnn", dag.Float32, 1)
-	for split := range deviceSplits {
-		if split == 1 {
-			n.lower(t, n.mixedLowering()) // from here on
-		}
-		name, plans := deviceSplits[split].name, n.splitPlans(3, split)
-		executed, d := n.steps(t, how{platform: emulatedNode(t, 1), plans: plans}, steps)
-		byEngine := simulated(t, onEngine(t, d, plans[0]), 0, steps)
-		got, want := movedAtoms(executed, n.prog.Graphs[0], 1), movedAtoms(byEngine, n.prog.Graphs[0], 1)
-		if len(want) == 0 || len(got) != len(want) {
-			t.Errorf("%s: parts of %d storages moved, by the Engine of %d", name, len(got), len(want))
-		}
-		for what, atoms := range want {
-			if got[what] != atoms {
-				t.Errorf("%s: %v: moved %s, by the Engine %s", name, what, got[what], atoms)
-			}
-		}
-	}
-}
-
-// onEngine is the first graph of a decision as a policy that follows the plan, so that the
-// Engine moves what the tasks need, on a machine with any number of copies at once.
-func onEngine(t *testing.T, d *schedule.Decision, plan *schedule.Plan) *schedule.Decision {
-	t.Helper()
-	problem := d.Problem(0, 1, false)
-	problem.Platform = emulatedNode(t, 1)
-	gpu := &problem.Platform.Devices[1]
-	gpu.CopyEnginesIn, gpu.CopyEnginesOut = 0, 0
-	if err := problem.Platform.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	info := schedule.PolicyInfo{Name: "replayed", Dynamic: func(*schedule.Problem) schedule.Policy { return replay(plan) }}
-	return &schedule.Decision{Priced: d.Priced, Policy: info, Graphs: []schedule.Decided{{Problem: *problem, Timed: problem.Costs}}}
-}
-
 // TestPredictionMovesWhatIsMoved compares every transfer of executed steps with those that the
 // simulator predicts for the same plan: with two GPUs, too, between which contents go
 // through the host memory, which is two transfers in both worlds.
@@ -280,22 +238,6 @@ func movedBytes(s *schedule.Schedule, g *dag.Graph, step int32) map[movement]int
 		if tr.Step == step {
 			moved[movement{g.Buffers[tr.Buffer].Name, tr.From, tr.To}] += tr.Bytes
 		}
-	}
-	return moved
-}
-
-// movedAtoms is the atoms and bytes that moved for a step, by storage and memories.
-func movedAtoms(s *schedule.Schedule, g *dag.Graph, step int32) map[movement]string {
-	atoms, moved := map[movement][]int32{}, map[movement]string{}
-	for _, tr := range s.Transfers {
-		if tr.Step == step {
-			way := movement{g.Buffers[tr.Buffer].Name, tr.From, tr.To}
-			atoms[way] = append(atoms[way], tr.Atoms...)
-		}
-	}
-	for way, bytes := range movedBytes(s, g, step) {
-		slices.Sort(atoms[way])
-		moved[way] = fmt.Sprint(bytes, " bytes, atoms ", atoms[way])
 	}
 	return moved
 }

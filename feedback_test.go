@@ -87,7 +87,7 @@ func TestFeedbackReproducesAPolicy(t *testing.T) {
 	for _, policy := range []string{"eager", "dmda"} {
 		d := decided(t, program(g), how{platform: p, policy: policy})
 		q := perturbed(d.Problem(0, 1, false), 11)
-		measured, err := nullRun(q, d.Policy.Dynamic(q))
+		measured, err := nullRun(q, d.Policy.(schedule.Online).Start(q))
 		if err != nil {
 			t.Fatal(err)
 		}

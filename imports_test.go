@@ -79,7 +79,7 @@ func pathOf(spec *ast.ImportSpec) string {
 
 // namedIn are the selectors of a file that are on a list such as "schedule.Price", for a
 // package of dahl by whatever name it is imported, ".Decide" for a method of anything, or
-// "schedule/layout.On*".
+// "schedule/layout.Pro*".
 func namedIn(f *ast.File, list []string) (found []*ast.SelectorExpr) {
 	packages := map[string]string{} // path in dahl by name
 	for _, spec := range f.Imports {
@@ -114,12 +114,12 @@ func namedIn(f *ast.File, list []string) (found []*ast.SelectorExpr) {
 // TestNamedIn: the rule finds what it is for under any name, and lets pass what only looks
 // like it.
 func TestNamedIn(t *testing.T) {
-	list := []string{"schedule.Price", "schedule/layout.On*", ".Decide", "simulate.Run"}
+	list := []string{"schedule.Price", "schedule/layout.Pro*", ".Decide", "simulate.Run"}
 	for _, c := range []struct{ imports, body, want string }{
 		{`"dahl/schedule"`, `schedule.Price(nil, nil, nil)`, "Price"},
 		{`s "dahl/schedule"`, `price := s.Price; price(nil, nil, nil)`, "Price"},
-		{`"dahl/schedule/layout"`, `layout.OnDemand(nil, nil, nil, nil)`, "OnDemand"},
-		{`"dahl/layout"`, `layout.OnDemand(nil, nil, nil, nil)`, ""},
+		{`"dahl/schedule/layout"`, `layout.Program(nil, nil)`, "Program"},
+		{`"dahl/layout"`, `layout.Program(nil, nil)`, ""},
 		{`"dahl/schedule"`, `if _, err := priced().Decide(schedule.Choice{}); err != nil { return }`, "Decide"},
 		{`"dahl/plan"`, `w.priced.Decide(choice)`, "Decide"},
 		{`("dahl/simulate"; "dahl/plan")`, `plan.Decide(simulate.Run(plan.Predict))`, "Run"},

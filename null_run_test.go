@@ -21,7 +21,7 @@ import (
 //
 // Ends at the same moment are reported in the order of the ranks of the tasks' names, then
 // of their steps.
-func nullRun(p *schedule.Problem, policy schedule.Policy) (*schedule.Schedule, error) {
+func nullRun(p *schedule.Problem, policy schedule.Scheduler) (*schedule.Schedule, error) {
 	if n := len(p.Platform.Memories); n != 1 {
 		return nil, fmt.Errorf("null run of graph %q: platform %q has %d memories; one is supported", p.Graph.Name, p.Platform.Name, n)
 	}
@@ -68,9 +68,6 @@ func (c *nullClock) begin(cmds []schedule.Command) error {
 		return err
 	}
 	for _, cmd := range cmds {
-		if cmd.Kind != schedule.RunTask {
-			return errors.New("the engine moves something on a machine of one memory")
-		}
 		device := c.p.Platform.Workers[cmd.Worker].Device
 		if _, ok := c.p.Costs.Of(cmd.Instance.Task, device); !ok {
 			return errors.New("the engine put a task where it cannot run")
@@ -113,7 +110,7 @@ type replayed struct {
 	ready  map[dag.Instance]bool
 }
 
-func replay(plan *schedule.Plan) schedule.Policy {
+func replay(plan *schedule.Plan) schedule.Scheduler {
 	r := &replayed{order: plan.Order, worker: map[dag.TaskID]platform.WorkerID{}, begun: make([]int, len(plan.Order)), ready: map[dag.Instance]bool{}}
 	for w, list := range plan.Order {
 		for _, t := range list {
@@ -160,7 +157,7 @@ func TestNullRunOfAFork(t *testing.T) {
 		p.Devices[0].Dispatch = 100
 		d := decided(t, program(fork(t)), how{platform: p, policy: "eager"})
 		problem := d.Problem(0, 1, false)
-		s, err := nullRun(problem, d.Policy.Dynamic(problem))
+		s, err := nullRun(problem, d.Policy.(schedule.Online).Start(problem))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,11 +79,11 @@ func dependingOnCaches(c *schedule.Costs) *schedule.Costs {
 func compareWorlds(t *testing.T, d *schedule.Decision, graph, steps int) {
 	t.Helper()
 	problem := d.Problem(graph, steps, false)
-	var policy schedule.Policy
+	var policy schedule.Scheduler
 	if plan := d.Graphs[graph].Plan; plan != nil {
 		policy = replay(plan)
 	} else {
-		policy = d.Policy.Dynamic(problem)
+		policy = d.Policy.(schedule.Online).Start(problem)
 	}
 	got, err := nullRun(problem, policy)
 	if err != nil {

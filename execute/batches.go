@@ -1,7 +1,5 @@
 package execute
 
-import "math"
-
 // A batch is a run of neighbouring tasks on a device's lane that works like one task: only its
 // first task waits for other lanes, and other lanes wait only for its last. (It has nothing to do
 // with the samples of a training batch.) Where tasks are not timed one by one, a batch is issued
@@ -75,9 +73,6 @@ func (s *batches) needed(tasks int64) int64 {
 	step, i := (tasks-1)/size, (tasks-1)%size
 	return step*int64(len(s.list)) + int64(s.of[i]) + 1
 }
-
-// endless is the total of a lane that gets its tasks from a policy.
-const endless = math.MaxInt64
 
 // capturer is a driver that can capture the calls on a stream and repeat them by one call.
 type capturer interface {

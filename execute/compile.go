@@ -21,7 +21,7 @@ type compiledGraph struct {
 	kernels *kernels.Table
 	layout  *layout.Layout   // of the host memory
 	layouts []*layout.Layout // by memory
-	placed  *place.Graph     // of a plan; nil: a policy decides
+	placed  *place.Graph     // of a plan; nil: a policy decides while the graph runs
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil: there are no devices
 	// For a plan, by lane; nil where the lane is no device's. batches are for runs without a
@@ -32,11 +32,6 @@ type compiledGraph struct {
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
 
 	enter, leave []*boundMove
-
-	// Of a policy on several memories:
-	launches [][]launchID // by lane and task
-	planes   [][]plane    // by memory and storage
-	rows     [][]atomRows // by atom
 }
 
 func (r *Runner) prepare() error {
@@ -163,9 +158,6 @@ func (r *Runner) compile(c *compiledGraph) error {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
 	if c.placed == nil {
-		if r.spread {
-			return r.bindOnDemand(c)
-		}
 		return nil
 	}
 	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes)); err != nil {

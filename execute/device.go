@@ -40,7 +40,6 @@ type device struct {
 	bases      [2]eventID
 	times      deviceTimes   // of the last recorded run
 	rebase     time.Duration // rebasePeriod
-	orders     orderBox      // what a policy commanded
 }
 
 // deviceLane is a list of tasks on a stream.
@@ -54,13 +53,12 @@ type deviceLane struct {
 	starts, ends [inFlight]eventID
 	issuedAt     [inFlight]time.Duration
 
-	list          []item // of a plan
+	list          []item
 	batches       *batches
-	queue         *orderQueue // of a policy, for which every order is a batch
-	issued, ended int64       // number of batches
-	total         int64       // number of batches in all steps
-	within        int32       // position in the list of the task being issued; -1: all of the batch is issued
-	begun         bool        // issuing of the next batch has begun
+	issued, ended int64 // number of batches
+	total         int64 // number of batches in all steps
+	within        int32 // position in the list of the task being issued; -1: all of the batch is issued
+	begun         bool  // issuing of the next batch has begun
 	spans         []deviceSpan
 	progress      progress
 	busy          taskTime // of recorded tasks
@@ -152,10 +150,6 @@ func (d *device) run(j *job) {
 	issue := issueLoop{device: d, job: j, clock: &d.times}
 	for _, l := range d.lanes {
 		l.issued, l.ended = 0, 0
-		if j.dynamic != nil {
-			l.total = endless // until the run is stopped
-			continue
-		}
 		l.list, l.batches = j.replay.lists[l.id], j.graph.batches[l.id]
 		if j.record {
 			l.batches = j.graph.singles[l.id]
@@ -240,9 +234,6 @@ func (u *issueLoop) finished() bool {
 
 // turn collects finished batches once and issues those that can be.
 func (u *issueLoop) turn() (busy bool, err error) {
-	if u.job.dynamic != nil {
-		busy = u.receive()
-	}
 	for _, l := range u.lanes {
 		some, err := u.collect(l)
 		if err != nil {
@@ -294,11 +285,7 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 			}
 		}
 	}
-	if u.job.dynamic != nil {
-		u.report(l, before)
-	} else {
-		u.job.team.publish(l.id, l.batches.ended(l.ended))
-	}
+	u.job.team.publish(l.id, l.batches.ended(l.ended))
 	return true, nil
 }
 
@@ -318,10 +305,6 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 
 // at is the first task of the batch with count n, and its step.
 func (l *deviceLane) at(n int64) (task, step int32) {
-	if l.queue != nil {
-		i := l.queue.issued[n%inFlight].instance
-		return int32(i.Task), i.Step
-	}
 	s, in := l.batches.at(n)
 	return l.list[s.first].task, int32(in)
 }
@@ -329,9 +312,6 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 // mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
 // issued on this device. Where the batch is of a step that will not begin, the lane is done.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
-	if l.queue != nil {
-		return len(l.queue.waiting) > 0
-	}
 	s, step := l.batches.at(l.issued)
 	if u.job.gate.over(int32(step)) {
 		l.total = l.issued
@@ -357,9 +337,6 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 func (u *issueLoop) issue(l *deviceLane) error {
 	slot := l.issued % inFlight
 	l.begun, l.within = false, 0
-	if l.queue != nil {
-		l.queue.take(slot)
-	}
 	if err := u.follow(l); err != nil {
 		return err
 	}
@@ -386,9 +363,6 @@ func (u *issueLoop) issue(l *deviceLane) error {
 
 // follow makes a lane's stream wait for the predecessors of its next batch on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
-	if l.queue != nil {
-		return nil // an order waits for nothing any more
-	}
 	s, step := l.batches.at(l.issued)
 	it := &l.list[s.first]
 	l.within = s.first
@@ -411,9 +385,6 @@ func (u *issueLoop) follow(l *deviceLane) error {
 
 // startBatch issues the tasks of a lane's next batch.
 func (u *issueLoop) startBatch(l *deviceLane) error {
-	if l.queue != nil {
-		return u.startOrder(l)
-	}
 	s, step := l.batches.at(l.issued)
 	if s.captured != nil {
 		return u.driver.(capturer).replay(l.stream, s.captured[step%int64(len(s.captured))])
@@ -457,11 +428,8 @@ func (u *issueLoop) blame(err error) error {
 		task, step = l.at(l.issued)
 		state = issued
 	default:
-		task, step = l.at(l.issued)
-		state = notIssued
-		if l.queue == nil {
-			task = l.list[l.within].task
-		}
+		_, step = l.at(l.issued)
+		task, state = l.list[l.within].task, notIssued
 	}
 	e := u.job.taskError(task, step, err)
 	e.Device, e.State = u.name, state

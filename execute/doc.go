@@ -44,29 +44,6 @@
 // are the same to the last bit wherever tasks run. The race detector sees its streams as
 // goroutines, and so finds a missing order.
 //
-// # Policies on devices
-//
-// A policy may decide at run time on several memories (dynamic.go, orders.go, demand.go). Then
-// every storage has a place in every memory that may want it. All tasks are bound to these places
-// for all workers before the run, so a step binds and reserves nothing. In a memory that cannot
-// hold all storages, some share bytes ([schedule.Decided].Layouts). So its greatest occupancy is
-// known before the run, and no gap between storages can make a run fail. The Engine lets only one
-// of the storages that share bytes be there at a time. Contents in the way go home first, where
-// no other memory has them.
-//
-// The Engine hears of an end when the host has seen it. It commands a task only when the task
-// waits for nothing but the previous one on its worker's stream. So the operands of a kernel have
-// come before it is issued, they are not freed before it ends, and streams wait for no events.
-//
-// A copy can outlive the Engine's knowledge: its contents may be written again, or have their
-// last use, while they move. Nobody needs them then, but the bytes still arrive. Until such a
-// copy has ended, no task starts to write its atoms in any memory, nor storages that share bytes
-// with them where it reads or writes. This also holds in the host's memory, where storages share
-// bytes by their order alone.
-//
-// Before the first step, storages that no task writes are copied to the devices. After the last
-// step, storages that keep their contents are copied home if only a device has them.
-//
 // # Clocks
 //
 // Each device times its tasks by its own clock, with events before and after them. deviceclock.go

@@ -63,12 +63,7 @@ func (u *issueLoop) prepare(l *deviceLane) error {
 		return nil
 	}
 	task, _ := l.at(l.issued)
-	launch := launchID(-1)
-	if l.queue != nil {
-		launch = u.job.graph.launches[l.id][task]
-	} else {
-		launch = u.job.graph.issues[task].launch
-	}
+	launch := u.job.graph.issues[task].launch
 	if launch < 0 {
 		return nil
 	}

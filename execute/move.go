@@ -163,9 +163,6 @@ func (r *Runner) leave(j *job) error {
 	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
 		return nil
 	}
-	if j.dynamic != nil && r.spread {
-		return r.leaveOnDemand(j)
-	}
 	for _, m := range j.graph.leave {
 		if _, err := m.do(j.now); err != nil {
 			return &deviceError{m.device.name, fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}

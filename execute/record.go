@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,10 +13,9 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// logs collects the spans of all lanes, the transfers that a policy has made, and the changes of
-// clocks and of sleep. Those of devices
+// logs collects the spans of all lanes and the changes of clocks and of sleep. Those of devices
 // are put on the clock of the run.
-func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer, changes []schedule.Change) {
+func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
 	for _, w := range r.workers {
 		lanes = append(lanes, w.spans)
 	}
@@ -34,17 +32,10 @@ func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer,
 			for i, s := range l.spans {
 				spans[i] = schedule.Span{Task: dag.TaskID(s.task), Step: s.step, Worker: platform.WorkerID(l.id), Start: clock.at(s.start), End: clock.at(s.end)}
 			}
-			if l.queue == nil || l.Worker >= 0 {
-				lanes = append(lanes, spans)
-				continue
-			}
-			for i, t := range l.queue.moved { // this lane has no tasks
-				t.Start, t.End = spans[i].Start, spans[i].End
-				transfers = append(transfers, t)
-			}
+			lanes = append(lanes, spans)
 		}
 	}
-	return lanes, transfers, changes
+	return lanes, changes
 }
 
 // collect turns the notes of the lanes into a schedule. The schedule of a run cut short has as
@@ -55,7 +46,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 		s.Makespan, s.Period = j.ended, r.period(j)
 		return s, nil
 	}
-	lanes, transfers, changes := r.logs()
+	lanes, changes := r.logs()
 	s.Changes = changes
 	s.Spans, s.Steps = mergeSpans(lanes), 1
 	for i := range s.Spans {
@@ -67,10 +58,6 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 		s, err = s.ToOrigin(p, c.placed, j.entered)
 	} else {
 		noteReady(s, p.Graph, [][]dag.Edge{p.Reuse, p.ReuseNext})
-		if j.dynamic != nil && r.spread {
-			s.Transfers, s.Evictions = transfers, inTime(s, p.Graph, j.dynamic.evictions)
-			noteArrivals(s, p)
-		}
 		err = s.Complete(p)
 	}
 	if err != nil {
@@ -115,78 +102,4 @@ func noteReady(s *schedule.Schedule, g *dag.Graph, orders [][]dag.Edge) {
 			}
 		})
 	}
-}
-
-// noteArrivals moves the ready time of spans to the arrival of their last operand.
-func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
-	type place struct {
-		atom   int32
-		memory platform.MemoryID
-	}
-	arrived := map[place]time.Duration{}
-	byEnd := slices.SortedFunc(slices.Values(s.Transfers), func(a, b schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
-	next := 0
-	for i := range s.Spans {
-		sp := &s.Spans[i]
-		for ; next < len(byEnd) && byEnd[next].End <= sp.Start; next++ {
-			for _, a := range byEnd[next].Atoms {
-				arrived[place{a, byEnd[next].To}] = byEnd[next].End
-			}
-		}
-		memory := p.Platform.MemoryOf(sp.Worker)
-		for k, access := range p.Graph.Tasks[sp.Task].Accesses {
-			if !access.Mode.Reads() {
-				continue
-			}
-			for _, a := range p.Graph.Atoms(sp.Task, k) {
-				sp.Ready = max(sp.Ready, arrived[place{a, memory}])
-			}
-		}
-	}
-}
-
-// inTime drops evictions of contents that had their last use. The measured end of a task lies a
-// little before the moment at which the Engine hears of it. Contents that leave in between are no
-// evictions.
-func inTime(s *schedule.Schedule, g *dag.Graph, evictions []schedule.Eviction) []schedule.Eviction {
-	type life struct{ from, to time.Duration }
-	lives := map[int32][]life{} // by evicted atom that lives within a step, and step
-	written := g.WrittenStorages()
-	for i := range evictions {
-		for _, a := range evictions[i].Atoms {
-			if b := evictions[i].Buffer; written[b] && !g.Carried(b) {
-				lives[a] = make([]life, s.Steps)
-			}
-		}
-	}
-	for i := range s.Spans {
-		sp := &s.Spans[i]
-		for k := range g.Tasks[sp.Task].Accesses {
-			for _, a := range g.Atoms(sp.Task, k) {
-				if steps, ok := lives[a]; ok {
-					l := &steps[sp.Step]
-					if l.to == 0 {
-						l.from = sp.Start // spans are by start
-					}
-					l.to = max(l.to, sp.End)
-				}
-			}
-		}
-	}
-	late := func(a int32, at time.Duration) bool {
-		steps, within := lives[a]
-		return within && !slices.ContainsFunc(steps, func(l life) bool { return l.from <= at && at <= l.to })
-	}
-	kept := evictions[:0]
-	for _, e := range evictions {
-		e.Atoms = slices.DeleteFunc(e.Atoms, func(a int32) bool { return late(a, e.At) })
-		e.Bytes = 0
-		for _, a := range e.Atoms {
-			e.Bytes += g.AtomBytes(dag.AtomID(a))
-		}
-		if len(e.Atoms) > 0 {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }

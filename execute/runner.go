@@ -166,11 +166,10 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	j.base = time.Now()
 	if j.graph.placed == nil {
 		var err error
-		if j.dynamic, err = newDispatcher(p, r.decision.Policy.Dynamic(p), r.devices); err != nil {
+		if j.dynamic, err = newDispatcher(p, r.decision.Policy.(schedule.Online).Start(p)); err != nil {
 			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 		}
 		j.starter = r.workers[0].id
-		r.forgetOrders()
 	}
 	r.reserveSpans(j)
 	if ctx.Err() != nil {

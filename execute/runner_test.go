@@ -79,11 +79,8 @@ func TestBitsAreEqual(t *testing.T) {
 			}
 		}
 		for _, info := range schedule.Policies() {
-			if info.Static == nil && info.Dynamic == nil {
-				continue
-			}
-			if got, other := train(how{Platform: machine(t, workers), Policy: info.Name}); got != want || !slices.Equal(other, losses) {
-				t.Errorf("%s on %d workers: other bits", info.Name, workers)
+			if got, other := train(how{Platform: machine(t, workers), Policy: info.Doc().Name}); got != want || !slices.Equal(other, losses) {
+				t.Errorf("%s on %d workers: other bits", info.Doc().Name, workers)
 			}
 		}
 	}
@@ -376,7 +373,6 @@ func TestNewRefuses(t *testing.T) {
 		{"no hook", func(o *how) { o.Hooks = nil }},
 		{`kind "cuda"`, func(o *how) { o.Platform = cuda }},
 		{`policy "chance"`, func(o *how) { o.Policy = "chance" }},
-		{"needs a plan", func(o *how) { o.Policy = "replay" }},
 		{`no variant "abacus"`, func(o *how) { o.Plans = []*schedule.Plan{abacus} }},
 		{"000000000000…", func(o *how) { o.Plans = []*schedule.Plan{other} }},
 		{`memory "ram" of 1000 bytes`, func(o *how) { o.Platform = small }},

@@ -164,16 +164,14 @@ func (v *Evaluator) Plan(priced *schedule.Priced, plan *schedule.Plan) (*Evaluat
 	return e, err
 }
 
-// dynamicSteps is how many steady steps of a policy that decides while it runs are simulated: [schedule.PlanFrom] takes the one in the middle.
-const dynamicSteps = 5
+// onlineSteps is how many steady steps of a policy that decides while it runs are simulated: [schedule.PlanFrom] takes the one in the middle.
+const onlineSteps = 5
 
 // Policy evaluates the plan that a policy makes of the first graph of a program; nil: it makes none. Of a policy that decides
 // while it runs that is what it did in a run.
-func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy schedule.PolicyInfo, steady bool) (*Evaluated, error) {
-	if policy.Static == nil && policy.Dynamic == nil {
-		return nil, nil
-	}
-	key := evaluation{priced: priced, policy: policy.Name, steady: steady}
+func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy schedule.Policy, steady bool) (*Evaluated, error) {
+	name := policy.Doc().Name
+	key := evaluation{priced: priced, policy: name, steady: steady}
 	if e := v.get(key); e != nil {
 		return e, nil
 	}
@@ -184,13 +182,13 @@ func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy 
 	if e.Plan() == nil {
 		steps := 1
 		if steady {
-			steps = dynamicSteps
+			steps = onlineSteps
 		}
 		ran, err := simulate.Run(ctx, e.Decision, 0, steps, simulate.Options{})
 		if err != nil {
 			return nil, ctx.Err()
 		}
-		made := schedule.PlanFrom(ran, policy.Name, e.Decision.Graphs[0].Problem.Graph)
+		made := schedule.PlanFrom(ran, name, e.Decision.Graphs[0].Problem.Graph)
 		if e, err = Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}); err != nil {
 			return nil, err
 		}

@@ -55,20 +55,20 @@ func TestEvaluator(t *testing.T) {
 	for _, policy := range schedule.Policies() {
 		first, err := v.Policy(t.Context(), one, policy, true)
 		if err != nil {
-			t.Fatal(policy.Name, err)
+			t.Fatal(policy.Doc().Name, err)
 		}
 		if first == nil {
 			continue // it replays the plan of a file
 		}
 		again, err := v.Policy(t.Context(), one, policy, true)
 		if err != nil || again != first {
-			t.Errorf("%s is evaluated twice, %v", policy.Name, err)
+			t.Errorf("%s is evaluated twice, %v", policy.Doc().Name, err)
 		}
 		if e, err := v.Plan(one, first.Plan()); err != nil || e != first {
-			t.Errorf("the plan of %s is evaluated again, %v", policy.Name, err)
+			t.Errorf("the plan of %s is evaluated again, %v", policy.Doc().Name, err)
 		}
 		if other, err := v.Policy(t.Context(), two, policy, true); err != nil || other == first {
-			t.Errorf("two programs have one plan of %s, %v", policy.Name, err)
+			t.Errorf("two programs have one plan of %s, %v", policy.Doc().Name, err)
 		}
 	}
 }

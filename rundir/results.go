@@ -85,7 +85,7 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 		return nil, err
 	}
 	l := &Loaded{dir: dir}
-	if err := l.decide(g, p, target, schedule.PolicyInfo{}); err != nil {
+	if err := l.decide(g, p, target); err != nil {
 		return nil, err
 	}
 	l.Problem = l.Decision.Problem(0, 1, true)
@@ -96,18 +96,14 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 	return l, nil
 }
 
-// decide reads the plan and decides by it. Of a policy that decides at run time a plan only says what it did: on several
-// memories the policy itself decides, and on one the plan holds the places of buffers, which were there before.
-func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target, policy schedule.PolicyInfo) (err error) {
+// decide reads the plan and decides by it. Of a policy that decides while a program runs a plan only says what it did, and
+// holds the places of buffers, which were there before.
+func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target) (err error) {
 	if l.Plan, err = ReadPlan(filepath.Join(l.dir, PlanFile), g, p); err != nil {
 		return err
 	}
 	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	choice := schedule.Choice{Plans: []*schedule.Plan{l.Plan}}
-	if policy.Dynamic != nil && p.Spread() {
-		choice = schedule.Choice{Policy: policy}
-	}
-	l.Decision, err = plan.Decide(prog, p, target, choice)
+	l.Decision, err = plan.Decide(prog, p, target, schedule.Choice{Plans: []*schedule.Plan{l.Plan}})
 	return err
 }
 

@@ -87,7 +87,7 @@ type Claims struct {
 	PlatformSHA256, GraphSHA256 string
 
 	Target schedule.Target
-	Policy schedule.PolicyInfo // one that plans, or none: the run followed its plan
+	Policy schedule.Policy // nil: the run followed its plan
 }
 
 // Unchecked is the error of a check that is left out, and says why.
@@ -106,7 +106,7 @@ func VerifyResults(dir string, c *Claims, check func(what string, err error) boo
 	if !check(GraphFile, err) || !soundPlatform {
 		return
 	}
-	if !check(PlanFile, v.decide(g, p, c.Target, c.Policy)) {
+	if !check(PlanFile, v.decide(g, p, c.Target)) {
 		return
 	}
 	v.checkLayout()
@@ -160,7 +160,7 @@ const maxLayoutTasks = 20_000
 // checkLayout verifies the places that the plan lists.
 func (v *verification) checkLayout() {
 	origin, pg := &v.Decision.Graphs[0].Problem, v.Decision.Graphs[0].Placed
-	if v.Plan.Places == nil || pg == nil { // a policy at run time places nothing beforehand on several memories
+	if v.Plan.Places == nil || pg == nil {
 		return
 	}
 	g, err := pg.Graph()
@@ -186,7 +186,7 @@ func (v *verification) checkLayout() {
 // checkFollowed verifies that a schedule is what the plan says, where the plan was made
 // before it.
 func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) error {
-	if v.Policy.Dynamic != nil {
+	if v.Decision.Priced.DecidesLater(v.Policy) {
 		return nil
 	}
 	if err := s.Follows(p, v.Plan); err != nil {

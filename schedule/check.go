@@ -26,7 +26,7 @@ import (
 // Check shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
-	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.places, c.copyEngines, c.states} {
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.copyEngines, c.states} {
 		if err := verify(); err != nil {
 			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
 		}
@@ -41,9 +41,8 @@ type audit struct {
 	n      int
 	spanOf []int32 // by step and task
 
-	uses     [][]use    // by atom, in program order
-	balance  []balance  // changes of the live bytes
-	presence []presence // versions of atoms in memories
+	uses    [][]use   // by atom, in program order
+	balance []balance // changes of the live bytes
 }
 
 func (c *audit) span(t, step int) *Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }

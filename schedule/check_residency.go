@@ -288,7 +288,6 @@ func (a *atomAudit) drop(i int32, gone time.Duration) error {
 		return nil
 	}
 	bytes := a.p.Graph.AtomBytes(a.id)
-	a.leftAt(e.Memory, e.At)
 	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
 	if gone != never {
 		a.balance = append(a.balance, balance{gone, int(e.Memory), bytes}) // takeRoom gives the bytes back then
@@ -322,7 +321,6 @@ func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
 		return
 	}
 	bytes, to := a.p.Graph.AtomBytes(a.id), min(to, a.open[memory].to)
-	a.presence = append(a.presence, presence{a.id, stay{platform.MemoryID(memory), from, to}})
 	a.balance = append(a.balance, balance{from, memory, bytes})
 	if to != never {
 		a.balance = append(a.balance, balance{to, memory, -bytes})

@@ -8,8 +8,15 @@ import (
 	"dahl/platform"
 )
 
-// DataParallel plans as [HEFT] does, but tasks on one part of the data stay in one memory: of the batch, or of the channels,
-// rows or columns of a layer.
+// DataParallel plans as [HEFT] does and keeps parts of the data in one memory.
+var DataParallel = NewPolicy(Doc{
+	Name:     "data-parallel",
+	Sentence: "as heft, but tasks on one part of a batch, or of the channels, rows or columns of a layer, stay in one memory",
+	Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
+}, func(p *Problem) (*Plan, error) { return p.heft(p.memoriesOfParts()) })
+
+// memoriesOfParts are the memories to which tasks go because of their parts, by task: tasks on one part of the data stay in
+// one memory, a part of the batch or of the channels, rows or columns of a layer.
 //
 // HEFT puts a task where it ends first, and does not see that those after it will have to fetch what it wrote.
 // Here each memory has a share of the data, which is greater the faster its workers do the tasks on parts. Such a
@@ -19,20 +26,6 @@ import (
 // move. Without parts, or with workers in one memory only, the plan is HEFT's.
 //
 // Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014.
-func DataParallel(p *Problem) (*Plan, error) {
-	plan, err := p.heft(p.memoriesOfParts())
-	if err == nil {
-		plan.Policy = dataParallel
-	}
-	return plan, err
-}
-
-const (
-	dataParallel = "data-parallel"
-	anywhere     = platform.MemoryID(-1)
-)
-
-// memoriesOfParts are the memories to which tasks go because of their parts, by task.
 func (p *Problem) memoriesOfParts() []platform.MemoryID {
 	middles := make([]float64, len(p.Graph.Tasks))
 	memories := len(p.Platform.Memories)
@@ -74,6 +67,9 @@ func (p *Problem) memoriesOfParts() []platform.MemoryID {
 	}
 	return goes
 }
+
+// anywhere is where a task without a part goes.
+const anywhere = platform.MemoryID(-1)
 
 // middleOfPart is where the middle of a task's part lies in the first dimension of which the task has some only, between 0 and 1,
 // or -1: it has no part. The part is that of the largest operand that the task has not all of. Weights count for nothing, since

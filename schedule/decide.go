@@ -13,11 +13,10 @@ import (
 
 // Choice says what a [Decision] is to rest on.
 type Choice struct {
-	// Policy plans the graphs for which Plans has nothing, or decides while they run. The
-	// zero value is HEFT.
-	Policy PolicyInfo
-	// Plans are by graph; nil, or a nil entry: the policy decides. Beside the plans of some
-	// graphs the others are planned too, by HEFT where the policy does not plan.
+	// Policy plans the graphs for which Plans has nothing. An [Online] one decides while they run, where all
+	// tasks run in the host's memory and Plans has nothing at all. Nil means [HEFT].
+	Policy Policy
+	// Plans are by graph; nil, or a nil entry: the policy decides.
 	Plans []*Plan
 	// Seed is for policies that draw random numbers; they find it in [Problem.Seed].
 	Seed uint64
@@ -28,7 +27,7 @@ type Choice struct {
 // simulate.Run and execute.New take it, and decide nothing themselves. It is immutable.
 type Decision struct {
 	Priced *Priced // with the variants of the plans, and their copies of buffers
-	Policy PolicyInfo
+	Policy Policy
 	Graphs []Decided // by graph of the program
 
 	// Placed is the program with the copies between memories as tasks, where all graphs
@@ -43,10 +42,10 @@ type Decided struct {
 	// placed graph.
 	Problem Problem
 	Timed   *Costs       // of steps whose tasks are timed
-	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides
+	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides while it runs
 	Placed  *place.Graph // of the plan
 
-	onDemand []*layout.Layout // by memory, where the policy decides
+	atHost []*layout.Layout // by memory, where the policy decides while the graph runs
 }
 
 // passes make a decision, each from what those before it have left.
@@ -55,23 +54,18 @@ var passes = []struct {
 	run  func(*Decision, *Choice) error
 }{
 	{"check", checkProblems},
-	{"fix the variants, clocks and copies of plans of", fixPlans},
 	{"plan", planGraphs},
+	{"fix the variants, clocks and copies of plans of", fixPlans},
+	{"check the plans of", checkPlans},
 	{"place", placePlans},
-	{"lay out", layOutDemand},
+	{"lay out", layOutHost},
 }
 
 // Decide makes the decisions of a choice.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
 	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
-	if choice.Policy.Static == nil && choice.Policy.Dynamic == nil {
-		if choice.Policy.Name != "" && slices.Contains(choice.Plans, nil) {
-			return nil, fmt.Errorf("policy %s needs a plan", choice.Policy.Name)
-		}
-		choice.Policy = planner
-	}
-	if choice.Policy.Static == nil && slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
-		choice.Policy = planner
+	if choice.Policy == nil {
+		choice.Policy = HEFT
 	}
 	d := &Decision{Priced: c, Policy: choice.Policy}
 	for _, pass := range passes {
@@ -81,9 +75,6 @@ func (c *Priced) Decide(choice Choice) (*Decision, error) {
 	}
 	return d, nil
 }
-
-// planner plans what nobody else does.
-var planner = PolicyInfo{Name: "heft", Static: HEFT}
 
 // forGraphs calls do for every graph, whose name it adds to errors.
 func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
@@ -111,50 +102,73 @@ func checkProblems(d *Decision, choice *Choice) error {
 	})
 }
 
+// planGraphs takes the plans that are given. The policy makes the others, unless it decides while the graphs run.
+func planGraphs(d *Decision, choice *Choice) error {
+	if d.Priced.DecidesLater(choice.Policy) && !slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
+		return nil
+	}
+	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
+		if d.Graphs[i].Plan = choice.Plans[i]; d.Graphs[i].Plan == nil {
+			if d.Graphs[i].Plan, err = choice.Policy.Plan(d.problem(i, choice.Seed)); err != nil {
+				return fmt.Errorf("policy %s: %w", choice.Policy.Doc().Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// problem is one step of a graph for a policy.
+func (d *Decision) problem(graph int, seed uint64) *Problem {
+	problem := d.Priced.Problem(graph, 1)
+	problem.Seed, problem.eligible = seed, d.Priced.graphs[graph].eligible
+	return problem
+}
+
+// DecidesLater reports whether a policy decides while the program runs, and makes no plan before. All tasks then run in the
+// host's memory, and all buffers are at home there.
+func (c *Priced) DecidesLater(policy Policy) bool {
+	host := c.Platform.HostMemory()
+	if _, online := policy.(Online); !online {
+		return false
+	}
+	if slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
+		return false
+	}
+	return !slices.ContainsFunc(c.Program.Graphs, func(g *dag.Graph) bool {
+		return slices.ContainsFunc(g.Buffers, func(b dag.Buffer) bool {
+			home, err := place.Home(c.Platform, &b)
+			return err != nil || home != host
+		})
+	})
+}
+
 // fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their copies of buffers.
 func fixPlans(d *Decision, choice *Choice) (err error) {
-	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
+	plans := make([]*Plan, len(d.Graphs))
+	for i := range d.Graphs {
+		plans[i] = d.Graphs[i].Plan
+	}
+	if d.Priced, err = d.Priced.fixing(plans); err != nil {
 		return err
 	}
-	for i := range d.Graphs {
-		problem := d.Priced.Problem(i, 1)
-		if plan := choice.Plans[i]; plan != nil {
+	for i, plan := range plans {
+		problem := d.problem(i, choice.Seed)
+		if plan != nil {
 			problem.States = plan.States
 		}
-		problem.Seed, problem.eligible = choice.Seed, d.Priced.graphs[i].eligible
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}
 	return nil
 }
 
-// planGraphs takes the plans that are given and makes the others, where the policy plans. It
-// checks both, since a policy may be somebody else's.
-func planGraphs(d *Decision, choice *Choice) error {
-	made := make([]*Plan, len(d.Graphs)) // what policies say of copies of buffers
-	err := d.forGraphs(func(i int, _ *dag.Graph) (err error) {
-		decided := &d.Graphs[i]
-		if decided.Plan = choice.Plans[i]; decided.Plan == nil && choice.Policy.Static != nil {
-			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
-				return fmt.Errorf("policy %s: %w", choice.Policy.Name, err)
-			}
-			made[i] = &Plan{Written: place.Written{Copies: decided.Plan.Copies}}
-		}
-		if decided.Plan == nil {
+// checkPlans refuses plans that do not fit, of files and of policies, which may be somebody else's.
+func checkPlans(d *Decision, _ *Choice) error {
+	return d.forGraphs(func(i int, _ *dag.Graph) error {
+		if d.Graphs[i].Plan == nil {
 			return nil
 		}
-		return decided.Plan.Check(&decided.Problem)
+		return d.Graphs[i].Plan.Check(&d.Graphs[i].Problem)
 	})
-	if err != nil {
-		return err
-	}
-	if d.Priced, err = d.Priced.fixing(made); err != nil {
-		return err
-	}
-	for i := range d.Graphs {
-		with := d.Priced.Problem(i, 1)
-		d.Graphs[i].Problem.Graph, d.Graphs[i].Problem.Copies = with.Graph, with.Copies
-	}
-	return nil
 }
 
 // placePlans makes the copies of plans between memories tasks, and lays out every memory.
@@ -180,42 +194,22 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 	return nil
 }
 
-// layOutDemand places all buffers in every memory that may want them, for a policy that
-// decides at run time what is there.
-func layOutDemand(d *Decision, _ *Choice) error {
+// layOutHost places all buffers in the host's memory, for a policy that decides while the graphs run.
+func layOutHost(d *Decision, _ *Choice) error {
 	if d.Placed != nil {
 		return nil
-	}
-	host := d.Priced.Platform.HostMemory()
-	atHost := !slices.ContainsFunc(d.Priced.Platform.Devices, func(device platform.Device) bool { return device.Memory != host })
-	for _, g := range d.Priced.Program.Graphs {
-		for b, n := range g.AllCopies() {
-			if n > 1 && !atHost {
-				return fmt.Errorf("graph %q: buffer %q has %d copies, and policy %s decides while it runs and knows one version of a buffer in several memories; take heft or a plan, or leave copies out",
-					g.Name, g.Buffers[b].Name, n, d.Policy.Name)
-			}
-		}
 	}
 	home, err := d.Priced.HostLayouts()
 	if err != nil {
 		return err
 	}
-	canRun := func(graph int, t dag.TaskID, on platform.DeviceID) bool {
-		_, ok := d.Priced.Costs(graph).Of(t, on)
-		return ok
-	}
-	layouts, err := layout.OnDemand(d.Priced.Program, d.Priced.Platform, canRun, d.Priced.scratchBytes())
-	if err != nil {
-		return err
-	}
 	for i := range d.Graphs {
 		decided := &d.Graphs[i]
-		layouts[i][host] = home[i]
-		decided.onDemand = layouts[i]
+		buffers := len(decided.Problem.Graph.Buffers)
+		empty := &layout.Layout{Arena: make([]layout.Arena, buffers), Offset: slices.Repeat([]int64{layout.Elsewhere}, buffers)}
+		decided.atHost = slices.Repeat([]*layout.Layout{empty}, len(d.Priced.Platform.Memories))
+		decided.atHost[d.Priced.Platform.HostMemory()] = home[i]
 		decided.Problem.Reuse, decided.Problem.ReuseNext = home[i].Reuse, home[i].ReuseNext
-		if d.Priced.Platform.Spread() {
-			decided.Problem.Layouts = layouts[i]
-		}
 	}
 	return nil
 }
@@ -264,7 +258,7 @@ func (d *Decision) PolicyName(graph int) string {
 	if plan := d.Graphs[graph].Plan; plan != nil {
 		return cmp.Or(plan.Policy, "replay")
 	}
-	return d.Policy.Name
+	return d.Policy.Doc().Name
 }
 
 // Layouts are those of a graph by memory: of the buffers of the placed graph where there is a
@@ -273,13 +267,13 @@ func (d *Decision) Layouts(graph int) []*layout.Layout {
 	if d.Placed != nil {
 		return d.Placed.Layouts()[graph]
 	}
-	return d.Graphs[graph].onDemand
+	return d.Graphs[graph].atHost
 }
 
 // PlanOf is the plan of a graph with all that was decided for it ([place.Program.Written]), or what its
-// policy did in a run, written down. In a single memory that has the places of the buffers too.
+// policy did in a run, written down with the places of the buffers.
 func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
-	decided, p := &d.Graphs[graph], d.Priced.Platform
+	decided := &d.Graphs[graph]
 	if d.Placed != nil {
 		plan := *decided.Plan
 		plan.Written = d.Placed.Written(graph)
@@ -287,9 +281,7 @@ func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	}
 	g := decided.Problem.Graph
 	plan := PlanFrom(s, s.Policy, g)
-	if !p.Spread() {
-		plan.Written = place.OnHost(g, p, decided.onDemand)
-	}
+	plan.Written = place.OnHost(g, d.Priced.Platform, decided.atHost)
 	return plan
 }
 

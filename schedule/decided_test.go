@@ -41,15 +41,39 @@ func TestDecideAgain(t *testing.T) {
 	}
 	for _, order := range [][][]dag.TaskID{{{0, 1}}, {nil, {0, 1}}, {{0}, {1}}, {nil, nil, {0, 1}}} {
 		plan := &Plan{Order: order}
-		own := PolicyInfo{Name: "own", Static: func(*Problem) (*Plan, error) { return plan, nil }}
+		own := NewPolicy(Doc{Name: "own"}, func(*Problem) (*Plan, error) { return plan, nil })
 		for _, choice := range []Choice{{Plans: []*Plan{plan}}, {Policy: own}} {
 			_, err := priced.Decide(choice)
 			if apart := len(order[0]) == 1; (err != nil) != apart {
-				t.Errorf("%v by policy %q: %v", order, choice.Policy.Name, err)
+				t.Errorf("%v by own policy %v: %v", order, choice.Policy != nil, err)
 			}
 		}
 		if _, err := priced.Decide(Choice{}); err != nil {
 			t.Errorf("after %v: %v", order, err)
+		}
+	}
+}
+
+// TestDecidesLater: an online policy decides while the program runs if all devices and all homes are in the host's memory, whether
+// buffers name it, say "host" or nothing.
+func TestDecidesLater(t *testing.T) {
+	memories := []platform.Memory{{Name: "ram"}, {Name: "hbm"}}
+	cores := &platform.Platform{Memories: memories, Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}}}
+	both := &platform.Platform{Memories: memories, Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}, {Name: "gpu", Kind: "emulated", Memory: 1}}}
+	for _, c := range []struct {
+		p      *platform.Platform
+		home   string
+		policy Policy
+		later  bool
+	}{
+		{cores, "", Eager, true}, {cores, dag.HostHome, DMDA, true}, {cores, "ram", DMDAR, true},
+		{cores, "hbm", Eager, false}, {cores, "attic", Eager, false},
+		{cores, dag.HostHome, HEFT, false}, {both, dag.HostHome, Eager, false},
+	} {
+		g := &dag.Graph{Buffers: []dag.Buffer{{Name: "x", Home: c.home}}}
+		priced := &Priced{Platform: c.p, Program: &dag.Program{Graphs: []*dag.Graph{g}}}
+		if got := priced.DecidesLater(c.policy); got != c.later {
+			t.Errorf("%s on %d devices with a home %q: %v", c.policy.Doc().Name, len(c.p.Devices), c.home, got)
 		}
 	}
 }

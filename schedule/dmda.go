@@ -8,14 +8,20 @@ import (
 	"dahl/schedule/ready"
 )
 
+// DMDA places every task where it is expected to end first.
+var DMDA = NewOnline(Doc{
+	Name:     "dmda",
+	Sentence: "a task that becomes ready goes where it is expected to end first, transfers included",
+	Paper:    "C. Augonnet, S. Thibault, R. Namyst, P.-A. Wacrenier, StarPU, Concurrency and Computation: Practice and Experience 23(2), 2011",
+}, func(p *Problem) Scheduler { return newDMDA(p) })
+
 // dmda gives every task, when it becomes ready, to the worker that is expected to end it first.
-// The worker first ends the tasks it was given. The operands arrive, after contents in their way
-// have left ([Arrival]). Then the kernel runs. Each worker runs its tasks in the order in which
+// The worker first ends the tasks it was given, and the operands arrive. Then the kernel runs. Each worker runs its tasks in the order in which
 // it got them. Ties go to the worker with the lower index.
 type dmda struct {
-	queues  []queue        // by worker
-	behind  []dag.Instance // by slot of an instance that waits in a queue: the next instance of the queue
-	arrival []Arrival      // by memory, for the task at hand
+	queues  []queue         // by worker
+	behind  []dag.Instance  // by slot of an instance that waits in a queue: the next instance of the queue
+	arrival []time.Duration // by memory, for the task at hand
 	known   []bool
 }
 
@@ -29,7 +35,7 @@ type queue struct {
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
 	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks)),
-		arrival: make([]Arrival, memories), known: make([]bool, memories)}
+		arrival: make([]time.Duration, memories), known: make([]bool, memories)}
 }
 
 func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
@@ -41,7 +47,7 @@ func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
 		if !q.known[m] {
 			q.arrival[m], q.known[m] = v.Arrival(i, m), true
 		}
-		end := v.StartsAt(w, q.arrival[m]) + v.Occupies(i.Task, w)
+		end := max(v.FreeAt(w), q.arrival[m]) + v.Occupies(i.Task, w)
 		if best == Undecided || end < bestEnd {
 			best, bestEnd = w, end
 		}

@@ -5,10 +5,16 @@ import (
 	"dahl/platform"
 )
 
+// DMDAR is DMDA with workers that take the task with the fewest missing bytes.
+var DMDAR = NewOnline(Doc{
+	Name:     "dmdar",
+	Sentence: "places as dmda does; a worker takes the waiting task with the fewest bytes missing in its memory",
+	Paper:    "C. Augonnet, J. Clet-Ortega, S. Thibault, R. Namyst, Data-aware task scheduling on multi-accelerator based platforms, ICPADS 2010; StarPU handbook, scheduling policy dmdar",
+}, func(p *Problem) Scheduler { return &dmdar{newDMDA(p)} })
+
 // dmdar gives tasks to workers as [dmda] does. A worker then takes the waiting task with the
 // fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes
-// on with operands that are there while others come. Where the memory cannot hold everything, the
-// worker uses its contents before they leave.
+// on with operands that are there while others come.
 //
 // No task waits for ever: a step ends when all its tasks have ended, only so many steps are in
 // progress at once, and a worker rests only when nothing waits for it.

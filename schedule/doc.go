@@ -9,8 +9,8 @@
 //
 //   - With a [Plan] for every graph, one pass places the copies between memories as tasks and
 //     lays out every memory (package place). [Lists] then replays the lists of the placed graph.
-//   - Without plans a [Policy] decides while the graph runs. The [Engine] serves it: it knows
-//     which tasks are ready and where every byte is valid.
+//   - In one memory an [Online] policy decides while the graph runs. The [Engine] serves it: it knows
+//     which tasks are ready.
 //
 // A run leaves a [Schedule]. [Schedule.Check] derives it again from the graph and the platform
 // alone.
@@ -20,15 +20,11 @@
 //   - A task starts only when its predecessors have ended: those of its own step, those of the
 //     previous step for storages that keep their contents, and those of the step that used the
 //     same bytes for all other storages.
-//   - A worker away from the host's memory holds at most one task beside the one that it runs.
 //   - Steps overlap as far as these dependences allow; at most eight are in progress. A graph or a
 //     plan may have several copies of a buffer, which steps use in turn ([dag.Buffer.Copies]): then
 //     the step that used the same bytes is as many steps back.
 //   - A region moves once to each memory that needs it and does not have it. A write makes all
 //     other copies invalid.
-//   - Under a policy, a memory that is too small first evicts what none of its tasks names, the
-//     least recently used before the rest. Evicted contents move again when they are needed. A
-//     run ends if its largest task fits the memory.
 //   - Nobody writes where a copy that has started still reads or writes.
 //   - A task that has a clock in its plan runs at it. The clock changes only while nothing runs in its
 //     domain, and the tasks that ask for one drain the domain in the order in which they ask.

@@ -6,10 +6,16 @@ import (
 	"dahl/schedule/ready"
 )
 
+// Eager is list scheduling by one queue.
+var Eager = NewOnline(Doc{
+	Name:     "eager",
+	Sentence: "one central queue by priority, then name; an idle worker takes the first task it can run",
+	Paper:    "R. L. Graham, Bounds for certain multiprocessing anomalies, Bell System Technical Journal 45(9), 1966",
+}, func(*Problem) Scheduler { return &eager{} })
+
 // eager is list scheduling. Ready tasks wait in one queue: earlier steps first, then higher
 // priorities, then by name. A worker that becomes idle takes the first task it can run. No worker
-// rests while there is one. A worker away from the host's memory takes the next task while it
-// runs, so that its operands can come.
+// rests while there is one.
 //
 // Graham showed that in one memory and on equal workers any such schedule is
 // at most 2 - 1/m times as long as the best one on m workers.

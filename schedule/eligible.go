@@ -75,7 +75,7 @@ func newEligibility(p *Problem) (*eligibility, error) {
 // eligibility checks a problem and finds who may run its tasks, for one use. What [Priced] has
 // found already is not looked for again.
 func (p *Problem) eligibility() (*eligibility, error) {
-	if p.eligible == nil || p.Layouts != nil {
+	if p.eligible == nil {
 		if err := p.check(); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -11,18 +12,20 @@ import (
 	"dahl/schedule/ready"
 )
 
-// Engine is the state machine that serves policies in both worlds. It knows which instances are
-// ready, where every region is valid and what is moving; the policy decides the rest. The caller
-// passes events in (Start, Done, Copied) and gets commands back.
+// Engine is the state machine that serves the scheduler of an [Online] policy in both worlds, where all tasks run
+// in one memory. It knows which instances are ready; the scheduler decides the rest. The caller passes
+// events in (Start, Done) and gets commands back.
+//
+// For several memories the Engine serves [Online.Plan] alone, over the times that [heftCopies] expects of transfers.
 //
 // The Engine has no clock and no threads. It reads now once per event, for [Engine.ReadyAt] and
-// for the estimates that it gives the policy. Equal events at equal times in equal order give
+// for the estimates that it gives the scheduler. Equal events at equal times in equal order give
 // equal commands.
 //
 // A caller with several threads holds one lock around each call.
 type Engine struct {
 	p        *Problem
-	policy   Policy
+	policy   Scheduler
 	view     View
 	now      func() time.Duration
 	at       time.Duration // of the event in progress
@@ -34,16 +37,18 @@ type Engine struct {
 	steps     *ready.Steps
 	instances []instance // by slot of steps
 	workers   []workerState
-	idle      []uint64 // set of workers that run nothing and have taken nothing
-	ahead     []uint64 // set of workers that run a task, have taken none, and may take one
+	idle      []uint64 // set of workers that have been given nothing to run
+	ahead     []uint64 // set of workers that run a task and may be given another
 	eligible  *eligibility
 
-	// Nil where the only memory can hold everything: then all contents are valid there.
-	resident  *residency
-	copies    *copies
-	foresight *foresight            // nil where some task may run at several memories
-	evictions []Eviction            // of the event in progress
-	workersAt [][]platform.WorkerID // by memory
+	resident *residency  // nil where the memory can hold everything, and in a plan for several memories
+	moves    *heftCopies // of a plan for several memories; nil: in one memory
+}
+
+// Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
+type Command struct {
+	Instance dag.Instance
+	Worker   platform.WorkerID
 }
 
 // instance is what the Engine knows of one execution of a task.
@@ -61,36 +66,40 @@ const (
 	taken
 )
 
-// workerState holds what a worker was given: the task that it runs, and the task that it has
-// taken to run next.
-//
-// A worker away from the host's memory takes its next task while one runs. The operands of the
-// next task then move meanwhile, and the device goes on without waiting until the host has seen
-// the end and answered. A core takes one task at a time: it asks by itself when its task ends,
-// and by then more is known about which task to give it.
+// workerState holds the instances that a worker was told to run. A core is told one at a time: it asks by
+// itself when its task ends, and by then more is known about which task to give it. A worker away from the
+// host's memory is told the next one while it runs one, so that operands move meanwhile.
 type workerState struct {
-	runs   dag.Instance
-	busy   bool // runs it
-	takes  dag.Instance
-	phase  workerPhase   // of the task in takes
-	ahead  bool          // may take a task while it is busy
-	until  time.Duration // when the commanded tasks should end
-	queued time.Duration // sum of the times of tasks that were assigned and not yet commanded
-	ends   time.Duration // when the last assigned task should end
+	runs   []dag.Instance // the first of them now
+	most   int            // how many it may be told at once
+	until  time.Duration  // when they should end
+	queued time.Duration  // sum of the times of tasks that were assigned and not yet commanded
+	ends   time.Duration  // when the last assigned task should end
 }
 
-type workerPhase uint8
-
-const (
-	resting    workerPhase = iota // the worker has taken nothing
-	unadmitted                    // its task waits to be admitted to a memory
-	fetching                      // its task waits for operands
-	behind                        // its task is commanded and runs when the one before it has ended
-)
-
-// NewEngine prepares a run. It fails when the problem is not complete, when a task can run
+// NewEngine prepares a run in one memory. It fails when the problem is not complete, when a task can run
 // nowhere, or when the home of a buffer does not exist.
-func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, error) {
+func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
+	e, err := newEngine(p, policy, now)
+	if err != nil {
+		return nil, err
+	}
+	resident, err := newResidency(p)
+	if err != nil {
+		return nil, err
+	}
+	for m := range p.Platform.Memories {
+		if err := resident.overfull(platform.MemoryID(m)); err != nil {
+			return nil, fmt.Errorf("before the first task: %w", err)
+		}
+	}
+	if p.mayOverflow() {
+		e.resident = resident
+	}
+	return e, nil
+}
+
+func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -105,31 +114,20 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	e.workers = make([]workerState, workers)
 	e.idle, e.ahead = make([]uint64, (workers+63)/64), make([]uint64, (workers+63)/64)
 	for w := range workers {
+		e.workers[w].most = 1
+		if p.Platform.MemoryOf(platform.WorkerID(w)) != p.Platform.HostMemory() {
+			e.workers[w].most = 2
+		}
+		e.workers[w].runs = make([]dag.Instance, 0, e.workers[w].most)
 		e.asks(platform.WorkerID(w))
 	}
-	resident, err := newResidency(p)
-	if err != nil {
-		return nil, err
-	}
-	for m := range p.Platform.Memories {
-		if err := resident.overfull(platform.MemoryID(m)); err != nil {
-			return nil, fmt.Errorf("before the first task: %w", err)
-		}
-	}
-	if len(p.Platform.Memories) > 1 || p.mayOverflow() {
-		e.resident = resident
-		resident.wanted, resident.arriving = make([]uint64, p.Graph.NumAtoms()), make([]uint64, p.Graph.NumAtoms())
-	}
-	if len(p.Platform.Memories) > 1 {
-		e.prepareCopies()
-	}
-	e.view = View{Problem: p, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, eligible: e.eligible, order: e.steps}
+	e.view = View{Problem: p, Fit: Fit{p, e.eligible}, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, order: e.steps}
 	return e, nil
 }
 
-// mayOverflow reports whether the storages together exceed the only memory.
+// mayOverflow reports whether the storages together exceed the memory in which all tasks run.
 func (p *Problem) mayOverflow() bool {
-	total, limit := int64(0), p.Platform.Memories[0].CapacityBytes
+	total, limit := int64(0), p.Platform.Memories[p.Platform.HostMemory()].CapacityBytes
 	for i := range p.Graph.Buffers {
 		if p.Graph.Buffers[i].ViewOf == dag.None {
 			total += p.Graph.Buffers[i].Bytes() * int64(p.Graph.Copies(dag.BufferID(i)))
@@ -181,57 +179,49 @@ func (p *Problem) check() error {
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
 	e.steps.Begin(nil)
-	return e.settle(dag.Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))}, cmds)
+	return e.settle(cmds)
 }
 
 // Done reports that a worker ended the task that was commanded first and had not ended.
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
-	if !state.busy {
+	if len(state.runs) == 0 {
 		panic("schedule: Done of a worker that runs nothing")
 	}
 	e.at = e.now()
-	i := state.runs
-	if state.busy = state.phase == behind; state.busy {
-		state.runs, state.phase = state.takes, resting
-	}
+	i := state.runs[0]
+	state.runs = slices.Delete(state.runs, 0, 1)
 	e.asks(w)
 	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.release(i, w)
+		e.resident.end(i)
 	}
+	e.moves.wrote(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	e.steps.End(i)
-	if state.phase == fetching {
-		cmds = e.runFetched(e.p.Platform.MemoryOf(w), cmds)
-	}
-	return e.settle(i, cmds)
+	return e.settle(cmds)
 }
 
 // Finished reports whether every task of every step has ended.
 func (e *Engine) Finished() bool { return e.steps.Finished() }
 
 // Err returns the error that stopped the run: a memory that is too small, a route that is
-// missing, or a policy that broke the rules. No commands follow an error.
+// missing, or a scheduler that broke the rules. No commands follow an error.
 func (e *Engine) Err() error { return e.err }
 
-// ReadyAt is when the last predecessor of an instance had ended and its operands had arrived. The
-// value holds until the instance's task ends.
+// ReadyAt is when the last predecessor of an instance had ended. The value holds until the
+// instance's task ends.
 func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.Slot(i)].readyAt }
 
-// settle shows the policy the instances that became ready when one had ended, gives tasks to idle
-// workers, and starts the copies that these tasks and later ones need. One past the last task
-// stands for the beginning of the run.
-func (e *Engine) settle(ended dag.Instance, cmds []Command) []Command {
+// settle shows the scheduler the instances that became ready and gives tasks to workers, first to idle ones.
+func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.TakeReleased(e.released)
 	for _, i := range e.released {
 		e.makeReady(i)
 	}
-	e.foresee(ended)
-	cmds = e.offer(e.idle, cmds)
-	return e.move(e.offer(e.ahead, cmds))
+	return e.offer(e.ahead, e.offer(e.idle, cmds))
 }
 
-// offer has the policy choose tasks for a set of workers.
+// offer has the scheduler choose tasks for a set of workers.
 func (e *Engine) offer(to []uint64, cmds []Command) []Command {
 	for word, set := range to {
 		for ; set != 0 && e.ready > 0 && e.err == nil; set &= set - 1 {
@@ -280,11 +270,10 @@ func (e *Engine) asks(w platform.WorkerID) {
 	state, bit := &e.workers[w], uint64(1)<<(w%64)
 	e.idle[w/64] &^= bit
 	e.ahead[w/64] &^= bit
-	switch {
-	case state.phase != resting:
-	case !state.busy:
+	switch n := len(state.runs); {
+	case n == 0:
 		e.idle[w/64] |= bit
-	case state.ahead:
+	case n < state.most:
 		e.ahead[w/64] |= bit
 	}
 }
@@ -295,14 +284,9 @@ func (e *Engine) makeReady(i dag.Instance) {
 	if e.err != nil {
 		return
 	}
-	w := e.policy.Ready(&e.view, i)
-	if w == Undecided || !e.allows(w, i) {
-		return
+	if w := e.policy.Ready(&e.view, i); w != Undecided && e.allows(w, i) {
+		e.assign(w, i)
 	}
-	if e.copies != nil {
-		e.expect(w, i)
-	}
-	e.assign(w, i)
 }
 
 // allows reports whether a worker exists that may run an instance.
@@ -318,21 +302,23 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 	return true
 }
 
-// assign gives an instance to a worker that may run it.
+// assign gives an instance to a worker that may run it. In a plan for several memories its operands are sent there.
 func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
 	}
-	if e.copies != nil {
-		e.name(i.Task, x.worker, w)
-	}
 	x.worker = w
+	arrives, routed := e.moves.fetch(i.Task, e.p.Platform.MemoryOf(w), e.at)
+	if !routed {
+		e.err = fmt.Errorf("the policy put task %q on worker %q, to which no route brings its operands", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name)
+	}
+	e.workers[w].ends = max(e.freeAt(w), arrives) + e.p.occupies(i.Task, w)
 	e.workers[w].queued += e.p.occupies(i.Task, w)
 	e.eligible.bind(i.Task, w)
 }
 
-// handOut gives a worker the instance that the policy chose for it.
+// handOut gives a worker the instance that the scheduler chose for it.
 func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []Command {
 	if !e.exists(i) || e.instances[e.steps.Slot(i)].phase != untaken {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
@@ -343,55 +329,60 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 		if !e.allows(w, i) {
 			return cmds
 		}
-		if e.copies != nil && x.worker != Undecided && e.p.Platform.MemoryOf(x.worker) != e.p.Platform.MemoryOf(w) {
-			e.copies.callOff(i, e.p.Platform.MemoryOf(x.worker))
+		if e.assign(w, i); e.err != nil {
+			return cmds
 		}
-		e.assign(w, i)
 	}
 	x.phase = taken
 	e.ready--
 	e.begun = max(e.begun, i.Step)
-	e.workers[w].takes, e.workers[w].phase = i, fetching
-	e.asks(w)
-	if e.copies == nil { // one memory
-		return e.run(w, cmds)
-	}
-	return e.admit(w, cmds)
-}
-
-// run commands the task that a worker has taken. Its operands are there.
-func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
-	state := &e.workers[w]
-	i := state.takes
 	if e.resident != nil {
 		if err := e.resident.begin(i, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}
 	}
-	if e.copies != nil {
-		x := &e.instances[e.steps.Slot(i)]
-		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.Platform.MemoryOf(w)))
-	}
-	takes := e.p.occupies(i.Task, w)
+	state, takes := &e.workers[w], e.p.occupies(i.Task, w)
 	state.queued -= takes
-	if state.busy {
-		state.phase, state.until = behind, max(e.at, state.until)+takes
-	} else {
-		state.runs, state.busy, state.phase, state.until = i, true, resting, e.at+takes
-	}
+	state.until = e.startsAt(w, i) + takes
+	state.runs = append(state.runs, i)
 	e.asks(w)
-	return append(cmds, Command{Kind: RunTask, Instance: i, Worker: w})
+	return append(cmds, Command{i, w})
+}
+
+// startsAt is when a worker is expected to start an instance that it is told to run now: after those that it was told
+// before, when the operands have come.
+func (e *Engine) startsAt(w platform.WorkerID, i dag.Instance) time.Duration {
+	at := e.at
+	if len(e.workers[w].runs) > 0 {
+		at = max(at, e.workers[w].until)
+	}
+	return max(at, e.arrival(i, e.p.Platform.MemoryOf(w)))
 }
 
 // freeAt estimates when a worker has done the tasks it was given.
 func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 	at, s := e.at, &e.workers[w]
-	if s.busy {
+	if len(s.runs) > 0 {
 		at = max(at, s.until)
 	}
 	if s.queued > 0 {
 		at = max(at+s.queued, s.ends)
 	}
 	return at
+}
+
+// Never is later than any time of a run.
+const Never = 2 * LongestRun
+
+func (e *Engine) arrival(i dag.Instance, m platform.MemoryID) time.Duration {
+	at, routed := e.moves.arrive(i.Task, m, e.at)
+	if !routed {
+		return Never
+	}
+	return at
+}
+
+func (e *Engine) missingBytes(i dag.Instance, m platform.MemoryID) int64 {
+	return e.moves.missing(i.Task, m, e.at)
 }

@@ -92,11 +92,11 @@ func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, boo
 }
 
 // A policy of one's own is a value like those of the table, in the simulator and in the
-// executor.
-func ExamplePolicy() {
-	own := schedule.PolicyInfo{Name: "last", Dynamic: func(*schedule.Problem) schedule.Policy {
+// executor. Where tasks run in several memories its decisions are taken beforehand.
+func ExampleNewOnline() {
+	own := schedule.NewOnline(schedule.Doc{Name: "last"}, func(*schedule.Problem) schedule.Scheduler {
 		return &lastFit{given: map[platform.WorkerID][]dag.Instance{}}
-	}}
+	})
 	d, err := priced().Decide(schedule.Choice{Policy: own})
 	if err != nil {
 		fmt.Println(err)

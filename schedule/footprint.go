@@ -8,20 +8,11 @@ import (
 	"dahl/schedule/layout"
 )
 
-// footprint is what a task needs in one memory while it runs. Without places that is the bytes of
-// all its operands, each counted once, except inputs that are everywhere. With places it is a
-// place for each operand.
+// footprint is what a task needs in one memory while it runs: the bytes of all its operands, each counted once, except
+// inputs that are everywhere.
 type footprint struct {
 	p     *Problem
 	bytes []int64 // by task; nil where every memory can hold everything
-}
-
-// layoutOf is where the storages lie in a memory; nil: anywhere.
-func (p *Problem) layoutOf(m platform.MemoryID) *layout.Layout {
-	if int(m) >= len(p.Layouts) {
-		return nil
-	}
-	return p.Layouts[m]
 }
 
 func newFootprint(p *Problem) *footprint {
@@ -36,6 +27,10 @@ func newFootprint(p *Problem) *footprint {
 		return f
 	}
 	f.bytes = make([]int64, len(g.Tasks))
+	if p.whole {
+		f.countWhole(counts)
+		return f
+	}
 	seen := make([]int32, g.NumAtoms()) // 1 + the task that named the atom last
 	for t := range g.Tasks {
 		for i, a := range g.Tasks[t].Accesses {
@@ -53,7 +48,31 @@ func newFootprint(p *Problem) *footprint {
 	return f
 }
 
-// limits reports whether all storages that count exceed some memory without places.
+// countWhole counts the whole storages that tasks name, and what keeps its contents beside them.
+func (f *footprint) countWhole(counts func(storage dag.BufferID) bool) {
+	g, kept := f.p.Graph, int64(0)
+	keeps := func(storage dag.BufferID) bool {
+		role := g.Buffers[storage].Role
+		return role == dag.Parameter || role == dag.State
+	}
+	for b := range g.Buffers {
+		if g.Buffers[b].ViewOf == dag.None && keeps(dag.BufferID(b)) {
+			kept += layout.Align(g.Buffers[b].Bytes())
+		}
+	}
+	seen := make([]int32, len(g.Buffers)) // 1 + the task that named the storage last
+	for t := range g.Tasks {
+		f.bytes[t] = kept
+		for _, a := range g.Tasks[t].Accesses {
+			if s := g.Storage(a.Buffer); counts(s) && !keeps(s) && seen[s] != int32(t)+1 {
+				seen[s] = int32(t) + 1
+				f.bytes[t] += layout.Align(g.Buffers[s].Bytes()) * int64(g.Copies(s))
+			}
+		}
+	}
+}
+
+// limits reports whether all storages that count exceed some memory.
 func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 	total := int64(0)
 	for b := range p.Graph.Buffers {
@@ -62,7 +81,7 @@ func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 		}
 	}
 	for m := range p.Platform.Memories {
-		if limit := p.Platform.Memories[m].CapacityBytes; limit > 0 && limit < total && p.layoutOf(platform.MemoryID(m)) == nil {
+		if limit := p.Platform.Memories[m].CapacityBytes; limit > 0 && limit < total {
 			return true
 		}
 	}
@@ -72,29 +91,15 @@ func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 // tooSmall is the set of memories that are too small for a task.
 func (f *footprint) tooSmall(t dag.TaskID) uint64 {
 	set := uint64(0)
-	if f.bytes == nil && f.p.Layouts == nil {
+	if f.bytes == nil {
 		return set
 	}
 	for m := range f.p.Platform.Memories {
-		if f.p.layoutOf(platform.MemoryID(m)) != nil {
-			if f.unplaced(t, platform.MemoryID(m)) != dag.None {
-				set |= 1 << m
-			}
-		} else if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes != nil && f.bytes[t] > limit {
+		if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes[t] > limit {
 			set |= 1 << m
 		}
 	}
 	return set
-}
-
-// unplaced is the first storage of a task without a place in a memory; dag.None if all have one.
-func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
-	for _, a := range f.p.Graph.Tasks[t].Accesses {
-		if f.p.layoutOf(m).Offset[a.Buffer] == layout.Elsewhere {
-			return f.p.Graph.Storage(a.Buffer)
-		}
-	}
-	return dag.None
 }
 
 // refusal says why a worker cannot run a task, as the end of a sentence that names both.
@@ -104,9 +109,5 @@ func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
 		return "which cannot run it"
 	}
 	mem := &f.p.Platform.Memories[m]
-	if f.p.layoutOf(m) != nil {
-		b := &f.p.Graph.Buffers[f.unplaced(t, m)]
-		return fmt.Sprintf("where memory %q has no place for buffer %q of %s beside what is used with it", mem.Name, b.Name, platform.ShortBytes(b.Bytes()))
-	}
 	return fmt.Sprintf("where it needs %s at once and memory %q has %s", platform.ShortBytes(f.bytes[t]), mem.Name, platform.ShortBytes(mem.CapacityBytes))
 }

@@ -11,7 +11,14 @@ import (
 	"dahl/schedule/ready"
 )
 
-// HEFT plans one step with the heterogeneous earliest finish time heuristic.
+// HEFT plans where each task ends first, by upward rank. It is what plans where no policy is asked for.
+var HEFT = NewPolicy(Doc{
+	Name:     "heft",
+	Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
+	Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",
+}, func(p *Problem) (*Plan, error) { return p.heft(nil) })
+
+// heft plans one step with the heterogeneous earliest finish time heuristic.
 //
 // Theory. Let w(t) be the mean duration of t over the workers that can run it. Let c(s,t) be
 // the mean time to move the bytes that s writes and t reads, over all ordered pairs of distinct
@@ -35,9 +42,8 @@ import (
 //
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
-func HEFT(p *Problem) (*Plan, error) { return p.heft(nil) }
-
-// heft plans so, where tasks go to given memories, if they can run there; nil: none does.
+//
+// Tasks go to the given memories, if they can run there. Nil means anywhere.
 func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 	eligible, err := p.eligibility()
 	if err != nil {
@@ -172,7 +178,7 @@ func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 
 // readyAt is when a task's predecessors have ended and a memory has its operands.
 func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
-	at, ok := h.copies.arrive(t, m)
+	at, ok := h.copies.arrive(t, m, 0)
 	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.Row(int32(t))} {
 		for _, s := range preds {
 			at = max(at, h.end[s])
@@ -182,7 +188,7 @@ func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 }
 
 func (h *heft) plan() *Plan {
-	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
+	plan := &Plan{GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
 	for w := range h.timelines {
 		for _, c := range h.timelines[w].chunks {
 			for _, s := range c.slots {

@@ -83,8 +83,9 @@ func newHEFTCopies(p *Problem) *heftCopies {
 	return c
 }
 
-// arrive is when a memory has everything that a task reads; ok is false where no route brings it.
-func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration, ok bool) {
+// arrive is when a memory has everything that a task reads, if nothing moves for it before a moment; ok is false where
+// no route brings it.
+func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	if c == nil {
 		return 0, true
 	}
@@ -104,7 +105,7 @@ func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration
 				if _, routed := c.p.Platform.Route(c.source[a], m); !routed {
 					return 0, false
 				}
-				c.want(a, g.Storage(access.Buffer))
+				c.want(a, g.Storage(access.Buffer), from)
 			}
 		}
 	}
@@ -119,7 +120,7 @@ func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration
 func (c *heftCopies) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
 
 // want adds an atom to the copies. A copy starts when its last atom has been written.
-func (c *heftCopies) want(a int32, storage dag.BufferID) {
+func (c *heftCopies) want(a int32, storage dag.BufferID, from time.Duration) {
 	if c.inquired[a] == c.inquiry {
 		return
 	}
@@ -127,7 +128,7 @@ func (c *heftCopies) want(a int32, storage dag.BufferID) {
 	k := slices.IndexFunc(c.wanted, func(w heftCopy) bool { return w.storage == storage && w.writer == c.writer[a] })
 	if k < 0 {
 		k = len(c.wanted)
-		c.wanted = append(c.wanted, heftCopy{storage: storage, writer: c.writer[a], from: c.source[a]})
+		c.wanted = append(c.wanted, heftCopy{storage: storage, writer: c.writer[a], from: c.source[a], start: from})
 	}
 	w := &c.wanted[k]
 	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
@@ -173,10 +174,16 @@ func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Durati
 
 // place settles where a task runs, and with it the copies for the task.
 func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
-	if c == nil {
-		return
+	c.fetch(t, m, 0)
+	c.wrote(t, m, end)
+}
+
+// fetch settles the copies that bring a memory what a task reads, as [heftCopies.arrive] has them.
+func (c *heftCopies) fetch(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
+	at, ok = c.arrive(t, m, from)
+	if c == nil || !ok {
+		return at, ok
 	}
-	c.arrive(t, m)
 	for k := range c.wanted {
 		w := &c.wanted[k]
 		for _, e := range w.engines {
@@ -188,6 +195,14 @@ func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration)
 			c.at[c.entry(a, m)] = w.end
 		}
 	}
+	return at, true
+}
+
+// wrote notes that what a task writes is in a memory from a moment on, and nowhere else.
+func (c *heftCopies) wrote(t dag.TaskID, m platform.MemoryID, end time.Duration) {
+	if c == nil {
+		return
+	}
 	g := c.p.Graph
 	for k, access := range g.Tasks[t].Accesses {
 		if !access.Mode.Writes() {
@@ -198,4 +213,23 @@ func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration)
 			c.at[c.entry(a, m)] = end
 		}
 	}
+}
+
+// missing is how many bytes that a task reads a memory does not have at a moment.
+func (c *heftCopies) missing(t dag.TaskID, m platform.MemoryID, now time.Duration) (bytes int64) {
+	if c == nil {
+		return 0
+	}
+	g := c.p.Graph
+	for k, access := range g.Tasks[t].Accesses {
+		if !access.Mode.Reads() {
+			continue
+		}
+		for _, a := range g.Atoms(t, k) {
+			if c.valid[a]&(1<<m) == 0 || c.valid[a] != everywhere && c.at[c.entry(a, m)] > now {
+				bytes += g.AtomBytes(dag.AtomID(a))
+			}
+		}
+	}
+	return bytes
 }

@@ -44,6 +44,12 @@ type entry struct {
 	readers [][]dag.TaskID // by move: the tasks that wait for it in the first step
 }
 
+// delivery is an atom in a memory to which it is brought.
+type delivery struct {
+	atom int32
+	to   platform.MemoryID
+}
+
 // ListItem is something that starts on a lane, or on none where Lane is negative: a task, a
 // copy, or a move before the first step.
 type ListItem struct {

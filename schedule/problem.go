@@ -6,7 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule/layout"
 )
 
 // Problem is one graph to be run on one platform a number of times.
@@ -27,17 +26,15 @@ type Problem struct {
 
 	Seed uint64 // for policies that draw random numbers
 
-	// Layouts, by memory, say where the storages lie in the whole run. The host's memory apart,
-	// only one of the storages that share bytes is there at a time, and a storage without a place
-	// is never there. A memory without a layout holds any storages up to its capacity. Nil: no
-	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
-	Layouts []*layout.Layout
-
 	// Copies is how many times each storage exists in a memory, by memory and buffer, where a plan says
 	// so; nil: as the graph says.
 	Copies [][]int32
 
-	eligible func() (*eligibility, error) // of a problem that was checked, without Layouts; nil: found when asked for
+	// whole counts what a task needs in a memory by whole storages, beside all parameters and optimiser state. A memory
+	// then has room for any tasks that it runs, one at a time, whatever part of a storage they use.
+	whole bool
+
+	eligible func() (*eligibility, error) // of a problem that was checked; nil: found when asked for
 }
 
 // orders are those that let buffers share bytes, by the number of steps between the two tasks.

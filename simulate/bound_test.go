@@ -46,9 +46,6 @@ func TestBoundKnowsNoLayout(t *testing.T) {
 	}
 	const steps = 4
 	for _, info := range schedule.Policies() {
-		if info.Static == nil && info.Dynamic == nil {
-			continue
-		}
 		d, err := priced.Decide(schedule.Choice{Policy: info})
 		if err != nil {
 			t.Fatal(err)
@@ -57,14 +54,15 @@ func TestBoundKnowsNoLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Static != nil && s.Makespan != 3*34+34+10+20 {
-			t.Errorf("%s takes %d, want 166", info.Name, s.Makespan)
+		_, online := info.(schedule.Online)
+		if !d.Priced.DecidesLater(info) && !online && s.Makespan != 3*34+34+10+20 {
+			t.Errorf("%s takes %d, want 166", info.Doc().Name, s.Makespan)
 		}
-		if info.Dynamic != nil && s.Makespan < 4*50 {
-			t.Errorf("%s takes %d, less than the orders of its layout: 200", info.Name, s.Makespan)
+		if d.Priced.DecidesLater(info) && s.Makespan < 4*50 {
+			t.Errorf("%s takes %d, less than the orders of its layout: 200", info.Doc().Name, s.Makespan)
 		}
 		if bound := d.Priced.LowerBound(0, steps); bound != 4*30 {
-			t.Errorf("%s: the bound is %d, want 120", info.Name, bound)
+			t.Errorf("%s: the bound is %d, want 120", info.Doc().Name, bound)
 		}
 	}
 }
@@ -124,25 +122,24 @@ type boundCase struct {
 
 // on decides in every way, or in some, on the machine or on a part of it, and simulates.
 func (c *boundCase) on(part *schedule.Priced, some float64) {
-	chance := schedule.PolicyInfo{Name: "chance", Dynamic: func(*schedule.Problem) schedule.Policy { return &byChance{r: c.r} }}
-	for _, info := range append(schedule.Policies(), chance) {
-		if c.r.Float64() >= some {
-			continue
-		}
-		choice := schedule.Choice{Policy: info}
-		if info.Static == nil && info.Dynamic == nil {
-			plan := c.planByChance(part, chance)
-			if plan == nil {
-				continue
-			}
-			choice.Plans = []*schedule.Plan{plan}
-		}
-		if d, err := part.Decide(choice); err != nil {
+	chance := schedule.NewOnline(schedule.Doc{Name: "chance"}, func(*schedule.Problem) schedule.Scheduler { return &byChance{r: c.r} })
+	if plan := c.planByChance(part, chance); plan != nil && c.r.Float64() < some {
+		if d, err := part.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err != nil {
 			c.refused++
 		} else {
 			c.run(part, d)
 		}
-		if info.Dynamic != nil { // and with nothing laid out
+	}
+	for _, info := range append(schedule.Policies(), chance) {
+		if c.r.Float64() >= some {
+			continue
+		}
+		if d, err := part.Decide(schedule.Choice{Policy: info}); err != nil {
+			c.refused++
+		} else {
+			c.run(part, d)
+		}
+		if part.DecidesLater(info) { // and with nothing laid out
 			p := part.Problem(0, c.steps)
 			c.run(part, &schedule.Decision{Priced: part, Policy: info, Graphs: []schedule.Decided{{Problem: *p, Timed: part.Timed(0)}}})
 		}
@@ -176,7 +173,7 @@ func (c *boundCase) run(part *schedule.Priced, d *schedule.Decision) {
 
 // planByChance is a plan for a part of the machine that draws workers, orders and variants; nil
 // where its memories are too small.
-func (c *boundCase) planByChance(part *schedule.Priced, chance schedule.PolicyInfo) *schedule.Plan {
+func (c *boundCase) planByChance(part *schedule.Priced, chance schedule.Policy) *schedule.Plan {
 	d, err := part.Decide(schedule.Choice{Policy: chance})
 	if err != nil {
 		return nil

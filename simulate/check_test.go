@@ -54,7 +54,7 @@ func pingPong(t testing.TB) *dag.Graph {
 // waits for c, and w moves again, as c wrote it.
 func TestPingPong(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 2)
-	plan, err := schedule.HEFT(p)
+	plan, err := schedule.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestPingPong(t *testing.T) {
 // TestCheckRefuses breaks a sound schedule in every way that Check knows.
 func TestCheckRefuses(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 3)
-	plan, err := schedule.HEFT(p)
+	plan, err := schedule.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestStealing(t *testing.T) {
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
-		s, err := run(p, how{policy: &thief{}})
+		s, err := run(p, how{policy: by(&thief{})})
 		if err != nil {
 			t.Fatal(err)
 		}

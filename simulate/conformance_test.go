@@ -9,25 +9,22 @@ import (
 	"dahl/schedule"
 )
 
-// runPolicy runs one policy of the table; replay replays what eager did.
-func runPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) *schedule.Schedule {
+// runPolicy runs one policy of the table.
+func runPolicy(t *testing.T, p *schedule.Problem, info schedule.Policy) *schedule.Schedule {
 	t.Helper()
 	s, err := run(p, byPolicy(t, p, info))
 	if err != nil {
-		t.Fatalf("%s: %v", info.Name, err)
+		t.Fatalf("%s: %v", info.Doc().Name, err)
 	}
 	return s
 }
 
-func byPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) how {
+func byPolicy(t *testing.T, p *schedule.Problem, info schedule.Policy) how {
 	t.Helper()
-	switch {
-	case info.Dynamic != nil:
-		return how{policy: info.Dynamic(p)}
-	case info.Static == nil:
-		return how{plan: planOf(t, p)}
+	if online, ok := info.(schedule.Online); ok {
+		return how{policy: online}
 	}
-	plan, err := info.Static(p)
+	plan, err := info.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,17 +73,17 @@ func TestPolicies(t *testing.T) {
 		for _, info := range schedule.Policies() {
 			s := runPolicy(t, p, info)
 			if err := s.Check(p); err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, info.Name, err)
+				t.Fatalf("seed %d, %s: %v", seed, info.Doc().Name, err)
 			}
 			if bound := lowerBound(t, p); s.Makespan < bound {
-				t.Fatalf("seed %d, %s: makespan %v is below the bound %v", seed, info.Name, s.Makespan, bound)
+				t.Fatalf("seed %d, %s: makespan %v is below the bound %v", seed, info.Doc().Name, s.Makespan, bound)
 			}
 			first := byName(p, s)
 			if again := byName(p, runPolicy(t, p, info)); again != first {
-				t.Fatalf("seed %d, %s: a second run differs", seed, info.Name)
+				t.Fatalf("seed %d, %s: a second run differs", seed, info.Doc().Name)
 			}
 			if other := byName(shuffled, runPolicy(t, shuffled, info)); other != first {
-				t.Fatalf("seed %d, %s: built in another order it differs:\n%s\n%s", seed, info.Name, first, other)
+				t.Fatalf("seed %d, %s: built in another order it differs:\n%s\n%s", seed, info.Doc().Name, first, other)
 			}
 		}
 	}

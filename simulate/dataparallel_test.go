@@ -64,7 +64,7 @@ func TestDataParallel(t *testing.T) {
 	} {
 		g := layers(t, c.layer, both(10, 5000), c.placed)
 		p := problem(t, g, twoMemories(t), 1)
-		plan, err := schedule.DataParallel(p)
+		plan, err := schedule.DataParallel.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +106,10 @@ func TestDataParallelAlongOutputs(t *testing.T) {
 	}
 	p := problem(t, g, twoMemories(t), 1)
 	for _, c := range []struct {
-		plan  func(*schedule.Problem) (*schedule.Plan, error)
+		by    schedule.Policy
 		onGPU int
 	}{{schedule.HEFT, 0}, {schedule.DataParallel, 2}} {
-		plan, err := c.plan(p)
+		plan, err := c.by.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +126,11 @@ func TestDataParallelOfOneMemory(t *testing.T) {
 		pl := oneMemory(t, 3)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1)
-		heft, err := schedule.HEFT(p)
+		heft, err := schedule.HEFT.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := schedule.DataParallel(p)
+		plan, err := schedule.DataParallel.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}

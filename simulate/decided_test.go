@@ -13,7 +13,7 @@ import (
 // how says by what a problem of a test is decided, and what differs from its costs. One of
 // the first two is set.
 type how struct {
-	policy schedule.Policy
+	policy schedule.Online
 	plan   *schedule.Plan
 	Options
 }
@@ -38,8 +38,10 @@ func decided(p *schedule.Problem, h how) (*schedule.Decision, error) {
 		return nil, err
 	}
 	if h.policy != nil {
-		info := schedule.PolicyInfo{Name: "test", Dynamic: func(*schedule.Problem) schedule.Policy { return h.policy }}
-		return &schedule.Decision{Priced: priced, Policy: info, Graphs: []schedule.Decided{{Problem: *p, Timed: p.Costs}}}, nil
+		if !priced.DecidesLater(h.policy) {
+			return priced.Decide(schedule.Choice{Policy: h.policy})
+		}
+		return &schedule.Decision{Priced: priced, Policy: h.policy, Graphs: []schedule.Decided{{Problem: *p, Timed: p.Costs}}}, nil
 	}
 	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{h.plan}})
 	if err == nil && d.Graphs[0].Placed.Links == p.Graph.Links {
@@ -82,11 +84,16 @@ func lowerBound(t testing.TB, p *schedule.Problem) time.Duration {
 }
 
 // dynamic is a policy of the table that decides at run time.
-func dynamic(t testing.TB, p *schedule.Problem, name string) schedule.Policy {
+func dynamic(t testing.TB, name string) schedule.Online {
 	t.Helper()
-	info, err := schedule.PolicyByName(name)
+	policy, err := schedule.PolicyByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return info.Dynamic(p)
+	return policy.(schedule.Online)
+}
+
+// by is the policy of a scheduler, for one run.
+func by(s schedule.Scheduler) schedule.Online {
+	return schedule.NewOnline(schedule.Doc{Name: "test"}, func(*schedule.Problem) schedule.Scheduler { return s })
 }

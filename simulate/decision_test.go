@@ -145,7 +145,7 @@ func TestOneDecision(t *testing.T) {
 		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{unevenGraph(t, r, p)}}
 		steps := 1 + r.IntN(6)
 		list := someDevices(r, p)
-		decide := func(policy schedule.PolicyInfo) (*schedule.Decision, error) {
+		decide := func(policy schedule.Policy) (*schedule.Decision, error) {
 			whole, err := schedule.Price(prog, p, schedule.Unbound)
 			if err != nil {
 				t.Fatal(err)
@@ -167,19 +167,16 @@ func TestOneDecision(t *testing.T) {
 		parts++
 		tighten(t, r, p, roomy)
 		for _, info := range schedule.Policies() {
-			if info.Static == nil && info.Dynamic == nil {
-				continue
-			}
 			d, err := decide(info)
 			if err != nil {
 				continue // too little memory
 			}
 			want := scheduleBytes(t, d, steps)
 			if got := scheduleBytes(t, d, steps); !bytes.Equal(got, want) {
-				t.Fatalf("seed %d, %s: another schedule the second time", seed, info.Name)
+				t.Fatalf("seed %d, %s: another schedule the second time", seed, info.Doc().Name)
 			}
 			evictions += bytes.Count(want, []byte(`"evict"`))
-			if info.Static == nil {
+			if d.Placed == nil {
 				continue
 			}
 			replayed, err := d.Priced.Decide(schedule.Choice{Plans: []*schedule.Plan{d.PlanOf(0, nil)}})
@@ -219,7 +216,7 @@ func TestKindsChangeNoTime(t *testing.T) {
 			}
 		}
 		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{tasks.build(t, inOrder(len(tasks.tasks)))}}
-		of := func(policy schedule.PolicyInfo) []byte {
+		of := func(policy schedule.Policy) []byte {
 			complete(t, p)
 			priced, err := schedule.Price(prog, p, schedule.Unbound)
 			if err != nil {
@@ -232,9 +229,6 @@ func TestKindsChangeNoTime(t *testing.T) {
 			return scheduleBytes(t, d, 4)
 		}
 		for _, info := range schedule.Policies() {
-			if info.Static == nil && info.Dynamic == nil {
-				continue
-			}
 			want := of(info)
 			for _, kind := range platform.Kinds() {
 				for i := range p.Devices[1:] {
@@ -244,7 +238,7 @@ func TestKindsChangeNoTime(t *testing.T) {
 					}
 				}
 				if !bytes.Equal(of(info), want) {
-					t.Fatalf("seed %d, %s: as %s the schedule is another", seed, info.Name, kind.Name)
+					t.Fatalf("seed %d, %s: as %s the schedule is another", seed, info.Doc().Name, kind.Name)
 				}
 			}
 		}

@@ -11,36 +11,21 @@ import (
 	"dahl/schedule/explain"
 )
 
-// TestOneEngine: dmda asks at once for the operands of two tasks on the gpu. A copy
+// TestOneEngine: two tasks on the gpu read what enters before the first step. A copy
 // takes 50 ns. With one engine the second starts when the first has ended, and b, which
-// would have its operand at 90 if both shared the link, has it at 100. By then it is no
-// early copy any more: the gpu has taken b when a began to run.
+// would have its operand at 90 if both shared the link, has it at 100.
 func TestOneEngine(t *testing.T) {
 	pl := twoMemories(t)
 	p := problem(t, onGPU(t, "x", "y"), pl, 1)
 	for engines, want := range map[int]string{
-		0: "x fetch 0-90, y prefetch 0-90",
-		1: "x fetch 0-50, y fetch 50-100",
-		2: "x fetch 0-90, y prefetch 0-90",
+		0: "x enter 0-90, y enter 0-90",
+		1: "x enter 0-50, y enter 50-100",
+		2: "x enter 0-90, y enter 0-90",
 	} {
 		pl.Devices[1].CopyEnginesIn = engines
-		if got := moves(p, runChecked(t, p, dynamic(t, p, "dmda"))); got != want {
+		if got := moves(p, runChecked(t, p, dynamic(t, "dmda"))); got != want {
 			t.Errorf("%d engines: %s, want %s", engines, got, want)
 		}
-	}
-}
-
-// TestDemandFirst: the worker of the gpu takes the last of three tasks first. What it
-// waits for comes before what is early. When z is there, at 50, and c runs, x would come for
-// a, which is before b in the order of tasks; but b is taken next, so that y comes before
-// it. b runs at 100, and a is taken.
-func TestDemandFirst(t *testing.T) {
-	pl := twoMemories(t)
-	pl.Devices[1].CopyEnginesIn = 1
-	p := problem(t, onGPU(t, "x", "y", "z"), pl, 1)
-	want := "z fetch 0-50, y fetch 50-100, x fetch 100-150"
-	if got := moves(p, runChecked(t, p, &lastFirst{})); got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -63,8 +48,8 @@ func TestEnginesByDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	want := "y prefetch 0-50, v fetch 10-60, w fetch 60-110"
-	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
+	want := "y enter 0-50, v prefetch 10-60, w prefetch 60-110"
+	if got := moves(p, runChecked(t, p, dynamic(t, "eager"))); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -88,10 +73,10 @@ func twoGPUs() *platform.Platform {
 // engine out of the first too, for which the two copies wait in turn.
 func TestPeerCopies(t *testing.T) {
 	for _, direct := range []bool{true, false} {
-		pl, want := twoGPUs(), "x fetch 0-50, x fetch 50-110" // the second over two links of 10 ns latency
+		pl, want := twoGPUs(), "x enter 0-50, x enter 50-100"
 		if direct {
 			pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
-			want = "x fetch 0-50, x fetch 0-50"
+			want = "x enter 0-50, x enter 0-50"
 		}
 		complete(t, pl)
 		b := dag.NewBuilder("peers")
@@ -103,7 +88,7 @@ func TestPeerCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem(t, g, pl, 1)
-		if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
+		if got := moves(p, runChecked(t, p, dynamic(t, "eager"))); got != want {
 			t.Errorf("direct %v: %s, want %s", direct, got, want)
 		}
 	}
@@ -135,7 +120,7 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, p, "eager"))} {
+	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, "eager"))} {
 		if err := s.Check(p); err != nil || s.Makespan != 10+2*50+10 {
 			t.Errorf("%s in %v, want 120ns (%v)", moves(p, s), s.Makespan, err)
 		}
@@ -189,9 +174,9 @@ func TestManyEngines(t *testing.T) {
 				for d := range pl.Devices {
 					pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = engines, engines
 				}
-				return runChecked(t, p, dynamic(t, p, name))
+				return runChecked(t, p, dynamic(t, name))
 			}
-			unlimited, many := byName(p, with(0)), byName(p, with(1<<20))
+			unlimited, many := byName(p, with(0)), byName(p, with(256))
 			if unlimited != many {
 				t.Fatalf("seed %d, %s: with many engines it differs:\n%s\n%s", seed, name, unlimited, many)
 			}
@@ -207,24 +192,24 @@ func TestManyEngines(t *testing.T) {
 // copies just have engines enough.
 func TestCheckRefusesEvictions(t *testing.T) {
 	pl := twoMemories(t)
-	pl.Memories[1].CapacityBytes = 90
+	pl.Memories[1].CapacityBytes = 128
 	pl.Devices[1].CopyEnginesIn, pl.Devices[1].CopyEnginesOut = 1, 1
-	// w comes 0-50, a to 60; x comes 60-110 and w goes home, to leave at 110; y comes
-	// 110-160, b to 170; x leaves at 170, w comes again to 220, c to 230.
+	// There are two places of 64 bytes. w comes 0-50, a to 60; y comes 50-100 and w goes home, to leave at 110; x comes to its
+	// place 110-160, b to 170; x leaves at 170, w comes again to 220, c to 230.
 	p := problem(t, onGPU(t, "W", "xy", "w"), pl, 1)
 	for want, spoil := range map[string]func(s *schedule.Schedule){
 		"a second time":            func(s *schedule.Schedule) { s.Evictions = s.Evictions[1:] },
 		"no other memory has it":   func(s *schedule.Schedule) { s.Evictions[0].At-- },
 		"where it is not":          func(s *schedule.Schedule) { s.Evictions[1].At = 169 },
 		"of 41 bytes":              func(s *schedule.Schedule) { s.Evictions[0].Bytes = 41 },
-		"not of buffer":            func(s *schedule.Schedule) { s.Evictions[0].Atoms = s.Transfers[2].Atoms },
+		"not of buffer":            func(s *schedule.Schedule) { s.Evictions[0].Atoms = s.Transfers[3].Atoms },
 		"from memory 7":            func(s *schedule.Schedule) { s.Evictions[0].Memory = 7 },
 		"has room for everything":  func(s *schedule.Schedule) { s.Evictions[0].Memory = 0 },
-		"2 copies into memory":     func(s *schedule.Schedule) { s.Transfers[2].End++ },
+		"2 copies into memory":     func(s *schedule.Schedule) { s.Transfers[1].End = 111 },
 		"peaks of":                 func(s *schedule.Schedule) { s.Evictions[0].At = 111 },
 		"eviction 0 drops it at 0": func(s *schedule.Schedule) { s.Evictions[0].At = 0 },
 	} {
-		s, err := run(p, how{policy: dynamic(t, p, "eager")})
+		s, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{nil, {0, 1, 2}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,8 +239,8 @@ func TestPathThroughAnEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	s := runChecked(t, p, dynamic(t, p, "eager"))
-	if got, want := moves(p, s), "x fetch 0-50, y fetch 50-100"; got != want {
+	s := runChecked(t, p, dynamic(t, "eager"))
+	if got, want := moves(p, s), "x enter 0-50, y enter 50-100"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	path := explain.CriticalPath(p, s)

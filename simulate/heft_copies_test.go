@@ -12,7 +12,7 @@ import (
 func plannedOn(t *testing.T, pl *platform.Platform, g *dag.Graph, task string) string {
 	t.Helper()
 	p := problem(t, g, pl, 1)
-	plan, err := schedule.HEFT(p)
+	plan, err := schedule.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,4 +53,44 @@ func TestHEFTWaitsForEngines(t *testing.T) {
 			}
 		}
 	}
+}
+
+// reader is a task that reads buffers of the host's memory, with its costs by device.
+type reader struct {
+	name  string
+	reads []string
+	ns    map[string]int64
+}
+
+// readers builds tasks that are ready at the start, over buffers of so many bytes; the home
+// of one is the host's memory if it has no other.
+func readers(t *testing.T, bytes map[string]int, homes map[string]string, tasks ...reader) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("readers")
+	buffers := map[string]dag.BufferID{}
+	for _, task := range tasks {
+		var accesses []dag.Access
+		for _, name := range task.reads {
+			if _, ok := buffers[name]; !ok {
+				home := "host"
+				if homes[name] != "" {
+					home = homes[name]
+				}
+				buffers[name] = b.Buffer(dag.Buffer{Name: name, Shape: []int{bytes[name]}, Type: dag.Uint8, Role: dag.Input, Home: home})
+			}
+			accesses = append(accesses, whole(buffers[name], dag.Read))
+		}
+		var costs []dag.Cost
+		for _, device := range []string{"cpu", "gpu", "g1", "g2"} {
+			if ns, ok := task.ns[device]; ok {
+				costs = append(costs, dag.Cost{Key: device, Ns: ns})
+			}
+		}
+		b.Task(dag.Task{Name: task.name, Costs: costs, Accesses: accesses})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }

@@ -105,7 +105,7 @@ func complete(t testing.TB, p *platform.Platform) {
 // the placement given there (and in the last lines of the data file).
 func TestHEFTPaper(t *testing.T) {
 	p := paperProblem(t)
-	plan, err := schedule.HEFT(p)
+	plan, err := schedule.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}

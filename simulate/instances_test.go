@@ -100,17 +100,17 @@ func TestCopiesOfABuffer(t *testing.T) {
 			beside := *p
 			beside.Platform = withMemoryBeside(t, p.Platform)
 			if s := runPolicy(t, &beside, info); s.Period != c.period || s.Check(&beside) != nil {
-				t.Errorf("%+v: %s: period %v beside a memory without devices: %v", c, info.Name, s.Period, s.Check(&beside))
+				t.Errorf("%+v: %s: period %v beside a memory without devices: %v", c, info.Doc().Name, s.Period, s.Check(&beside))
 			}
 			s := runPolicy(t, p, info)
 			if err := s.Check(p); err != nil {
-				t.Fatalf("%+v: %s: %v", c, info.Name, err)
+				t.Fatalf("%+v: %s: %v", c, info.Doc().Name, err)
 			}
 			if s.Period != c.period || lowerBound(t, p) > s.Makespan {
-				t.Errorf("%+v: %s: period %v; makespan %v, bound %v", c, info.Name, s.Period, s.Makespan, lowerBound(t, p))
+				t.Errorf("%+v: %s: period %v; makespan %v, bound %v", c, info.Doc().Name, s.Period, s.Makespan, lowerBound(t, p))
 			}
 			if c.peak > 0 && s.PeakBytes[0] != 64*c.peak {
-				t.Errorf("%+v: %s: %d bytes live", c, info.Name, s.PeakBytes[0])
+				t.Errorf("%+v: %s: %d bytes live", c, info.Doc().Name, s.PeakBytes[0])
 			}
 		}
 	}
@@ -129,16 +129,13 @@ func TestCopiesCount(t *testing.T) {
 		free := *p
 		free.Platform = oneMemory(t, 2)
 		for _, info := range schedule.Policies() {
-			h := how{plan: planOf(t, &free)}
-			if info.Dynamic != nil {
-				h = how{policy: info.Dynamic(p)}
-			}
+			h := byPolicy(t, &free, info)
 			s, err := run(p, h)
 			if capacity == 128 && err == nil {
 				err = s.Check(p)
 			}
 			if capacity == 128 && err != nil || capacity == 127 && (err == nil || !strings.Contains(err.Error(), "128")) {
-				t.Errorf("%s in %d bytes: %v", info.Name, capacity, err)
+				t.Errorf("%s in %d bytes: %v", info.Doc().Name, capacity, err)
 			}
 		}
 	}
@@ -210,7 +207,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 			each = 97 * ms
 		}
 		p := problem(t, stages(t, c.stages, each, c.copies, 3), twoMemoriesOf(t, c.stages), steps)
-		plan, err := schedule.HEFT(p)
+		plan, err := schedule.HEFT.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +221,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		if i%2 == 1 { // a policy that plans so
-			d, err = priced.Decide(schedule.Choice{Policy: schedule.PolicyInfo{Name: "planner", Static: func(*schedule.Problem) (*schedule.Plan, error) { return plan, nil }}})
+			d, err = priced.Decide(schedule.Choice{Policy: schedule.NewPolicy(schedule.Doc{Name: "planner"}, func(*schedule.Problem) (*schedule.Plan, error) { return plan, nil })})
 			if err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}

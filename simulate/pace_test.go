@@ -41,7 +41,7 @@ func TestHandOffs(t *testing.T) {
 		2: {{100, 106}, {216, 226}, {326, 1526}, {2626, 2640}},
 	} {
 		prob := problem(t, g, p, 1)
-		s, err := run(prob, how{policy: dynamic(t, prob, "eager"),
+		s, err := run(prob, how{policy: dynamic(t, "eager"),
 			Options: Options{Scale: func(dag.Instance, platform.WorkerID) float64 { return scale }}})
 		if err != nil {
 			t.Fatal(err)

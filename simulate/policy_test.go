@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -24,7 +23,7 @@ func TestDMDAWeighsTransfers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem(t, g, twoMemories(t), 1)
-		s, err := run(p, how{policy: dynamic(t, p, "dmda")})
+		s, err := run(p, how{policy: dynamic(t, "dmda")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +46,7 @@ func TestDMDAQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 2), 1)
-	s, err := run(p, how{policy: dynamic(t, p, "dmda")})
+	s, err := run(p, how{policy: dynamic(t, "dmda")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func TestEagerOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 1), 2)
-	s, err := run(p, how{policy: dynamic(t, p, "eager")})
+	s, err := run(p, how{policy: dynamic(t, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +102,7 @@ func TestDispatch(t *testing.T) {
 		s := runPolicy(t, p, info)
 		a, b := s.Spans[0], s.Spans[1]
 		if got, want := [6]time.Duration{a.Ready, a.Start, a.End, b.Ready, b.Start, b.End}, [6]time.Duration{0, 2, 7, 7, 9, 16}; got != want {
-			t.Errorf("%s: %d, want %d", info.Name, got, want)
+			t.Errorf("%s: %d, want %d", info.Doc().Name, got, want)
 		}
 	}
 }
@@ -125,32 +124,7 @@ func TestSharedCopies(t *testing.T) {
 	for _, info := range schedule.Policies() {
 		s := runPolicy(t, p, info)
 		if len(s.Transfers) != 1 || s.Transfers[0].Bytes != 40 || g.Tasks[s.Transfers[0].For].Name != "a" {
-			t.Errorf("%s: transfers %+v, want one of 40 bytes for a", info.Name, s.Transfers)
+			t.Errorf("%s: transfers %+v, want one of 40 bytes for a", info.Doc().Name, s.Transfers)
 		}
-	}
-}
-
-// TestNearestSource: an operand that is in ram and in the first gpu moves to the
-// second gpu from where the route is faster.
-func TestNearestSource(t *testing.T) {
-	pl := line(t, platform.Shared, 1e9, 4e9)
-	pl.Devices = append(pl.Devices, platform.Device{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess},
-		platform.Device{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, PowerSource: platform.Guess})
-	complete(t, pl)
-	b := dag.NewBuilder("nearest")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m0"})
-	first := b.Task(dag.Task{Name: "a", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "g1", Ns: 10}}})
-	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "g2", Ns: 10}}, After: []dag.TaskID{first}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problem(t, g, pl, 1)
-	s, err := run(p, how{policy: dynamic(t, p, "eager")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(s.Transfers) != 2 || s.Transfers[1].From != 1 || s.Transfers[1].End-s.Transfers[1].Start != 10 {
-		t.Errorf("transfers %+v; the second comes from m1 and takes 40 B at 4 B/ns", s.Transfers)
 	}
 }

@@ -273,7 +273,7 @@ func TestRandomStates(t *testing.T) {
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		prob := problem(t, g, pl, 1+r.IntN(4))
-		plan, err := schedule.HEFT(prob)
+		plan, err := schedule.HEFT.Plan(prob)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 	if d.Graphs[graph].Placed != nil {
 		s.driver = newListRun(s, d, graph)
 	} else {
-		s.driver, err = newPolicyRun(s, d.Policy.Dynamic(p))
+		s.driver, err = newPolicyRun(s, d.Policy.(schedule.Online).Start(p))
 	}
 	if err == nil {
 		if err = s.run(ctx); err != nil {

@@ -89,7 +89,7 @@ func TestResume(t *testing.T) {
 	emulated := load(t, "emulated")
 	cores := load(t, "emulated")
 	cores = must.Get(cores.Select("cpu"))(t)
-	policy := func(name string) schedule.PolicyInfo {
+	policy := func(name string) schedule.Policy {
 		return must.Get(schedule.PolicyByName(name))(t)
 	}
 	adam := must.Get(nn.OptimizerByName("adam"))(t)

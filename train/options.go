@@ -21,7 +21,7 @@ type Options struct {
 
 	Lowering *dag.Lowering                    // nil: the default of the model and the platform
 	Adapt    func(l *dag.Lowering, batch int) // changes the default lowering; nil: it stays
-	Policy   schedule.PolicyInfo              // the zero value is HEFT
+	Policy   schedule.Policy                  // nil means HEFT
 	Plan     *schedule.Plan                   // of the training step; nil: by the policy
 	Variant  string                           // of kernels, where they have it; "": the fastest known
 	// Precision is that of products, one of [dahl/kernels.Precisions]; "": the finest.

@@ -12,7 +12,6 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 // node is a core and a GPU, to which dispatching takes no time.
@@ -88,7 +87,6 @@ func TestNewRefuses(t *testing.T) {
 		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
 		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
 		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
-		"needs a plan":                           func() error { return newError(m, d, core, Options{Policy: schedule.PolicyInfo{Name: "replay"}}) },
 		"is not this machine": func() error {
 			w, err := New(m, d, server, Options{Elsewhere: true})
 			if err != nil {

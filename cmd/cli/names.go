@@ -23,10 +23,8 @@ func Texts[T any](list []T, text func(T) string) (texts []string) {
 
 // PolicyNames are the schedulers to choose from. A plan is replayed with --plan.
 func PolicyNames() (names []string) {
-	for _, info := range schedule.Policies() {
-		if info.Dynamic != nil || info.Static != nil {
-			names = append(names, info.Name)
-		}
+	for _, policy := range schedule.Policies() {
+		names = append(names, policy.Doc().Name)
 	}
 	return names
 }

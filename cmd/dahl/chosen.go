@@ -34,10 +34,7 @@ processor. Of a machine that is detected, whose rates are guesses, none are:
 const bestPolicy = "best"
 
 // listPolicy is the one that plans for a given set of devices in the place of bestPolicy.
-const listPolicy = "heft"
-
-// dataParallel is the one whose plans give each of several GPUs a part of the batch, which needs least room.
-const dataParallel = "data-parallel"
+var listPolicy = schedule.HEFT.Doc().Name
 
 const (
 	// bestNodes bounds its search: a step of a shipped network takes it less than a second.
@@ -50,9 +47,9 @@ const (
 func policyNames() []string { return append([]string{bestPolicy}, cli.PolicyNames()...) }
 
 // policy is the scheduler for a given set of devices.
-func (o *options) policy() (schedule.PolicyInfo, error) {
+func (o *options) policy() (schedule.Policy, error) {
 	if o.Policy == bestPolicy {
-		return schedule.PolicyByName(listPolicy)
+		return schedule.HEFT, nil
 	}
 	return schedule.PolicyByName(o.Policy)
 }

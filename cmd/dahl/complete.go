@@ -67,11 +67,11 @@ func dataNames(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, 
 func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var found []cobra.Completion
 	for _, name := range cli.BeginWith(begin, policyNames()) {
-		info, err := schedule.PolicyByName(name)
-		if err != nil { // best is this program's
-			info.Sentence = "the fastest plan that it finds on sets of the devices"
+		sentence := "the fastest plan that it finds on sets of the devices" // best is this program's
+		if policy, err := schedule.PolicyByName(name); err == nil {
+			sentence = policy.Doc().Sentence
 		}
-		found = append(found, cobra.CompletionWithDesc(name, info.Sentence))
+		found = append(found, cobra.CompletionWithDesc(name, sentence))
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
 }

@@ -58,7 +58,7 @@ func newExecute(args []string) *cobra.Command {
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
 		Short: "train a network on this machine and measure its tasks",
 		Long: `execute trains a network on the cores of this machine, following a plan to the
-letter or asking a policy at run time, and writes what ran beside what the
+letter or, where all tasks run in one memory, asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
 that dahl calibrate wrote for predictions that mean something.
 
@@ -400,9 +400,6 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {
 			each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
-		}
-		if w.Decision.Placed == nil { // a policy that decides at run time uses some of it
-			each[len(each)-1] += " at most"
 		}
 		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
 	}

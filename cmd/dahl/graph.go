@@ -25,7 +25,7 @@ type graphFlags struct {
 }
 
 func newGraph([]string) *cobra.Command {
-	o := options{Policy: "heft"}
+	o := options{Policy: listPolicy}
 	var f graphFlags
 	cmd := &cobra.Command{
 		Use:   "graph (--model NAME|FILE | --graph FILE | --list)",

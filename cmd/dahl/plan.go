@@ -29,9 +29,10 @@ writes the decisions as plan.json into a run directory, beside the schedule that
 the simulator predicts for them. With several memories they are also what every copy
 engine moves in which order, what leaves a memory and comes back, and where everything
 lies. simulate and execute replay the file with --plan, to the letter; they refuse one
-that contradicts itself or the graph. Of a policy that decides at run time the file has the
-order that it came to, and the schedule beside it is the policy's own: a replay on several memories
-copies at other moments, so that it may take a little less or more time.
+that contradicts itself or the graph. eager, dmda and dmdar decide at run time where all
+tasks run in one memory; the file then has the order that they came to. For several
+memories they plan before the run, over expected times, and the plan is replayed. For the
+shortest step, --policy best compares plans of all policies.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 

@@ -17,6 +17,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/schedule"
 )
 
 func newRerun([]string) *cobra.Command {
@@ -231,13 +232,14 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 	return rows, nil
 }
 
-// planned tells whether the plan was made before the run.
+// planned tells whether the plan was surely made before the run.
 func (o *options) planned() (bool, error) {
 	if o.Plan != "" {
 		return true, nil
 	}
-	info, err := o.policy()
-	return info.Static != nil, cli.AsInput(err)
+	policy, err := o.policy()
+	_, online := policy.(schedule.Online)
+	return !online, cli.AsInput(err)
 }
 
 // compareFiles compares one file of both directories byte by byte.

@@ -379,11 +379,11 @@ func (w *workload) hintRoom(err error) error {
 	if !errors.As(err, &room) || w.opts.Plan != "" {
 		return err
 	}
-	if train.Accelerators(w.Platform) > 1 && w.Options.Policy.Name != dataParallel {
+	if train.Accelerators(w.Platform) > 1 && w.Options.Policy != schedule.DataParallel {
 		other := w.Workload
-		other.Options.Policy, _ = schedule.PolicyByName(dataParallel)
+		other.Options.Policy = schedule.DataParallel
 		if other.Choose() == nil {
-			return fmt.Errorf("%w; it fits with --policy %s", err, dataParallel)
+			return fmt.Errorf("%w; it fits with --policy %s", err, schedule.DataParallel.Doc().Name)
 		}
 	}
 	if layers := w.Recomputable(w.samples); layers != nil {
@@ -392,7 +392,7 @@ func (w *workload) hintRoom(err error) error {
 	if room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
 		return err
 	}
-	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)
+	return fmt.Errorf("%w; take a smaller --batch", err)
 }
 
 // variants lists what the costs fix for the main graph, as "device op type

@@ -1,60 +1,55 @@
-// Policy simulates a training step under a scheduler of its own: every task goes to the
-// worker that has got the fewest so far.
+// Policy simulates a training step under a policy of its own: every task goes to the worker, of
+// those that can run it, that has the least to do.
 package main
 
 import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
 	"dahl/train"
 )
 
-// fewest keeps a queue for each worker, and how many tasks it has got.
-type fewest struct {
-	queues [][]dag.Instance
-	got    []int
-}
+// leastWork is the policy.
+type leastWork struct{}
 
-func (f *fewest) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
-	best := v.Workers(i.Task)[0]
-	for _, w := range v.Workers(i.Task) {
-		if f.got[w] < f.got[best] {
-			best = w
+func (leastWork) Doc() schedule.Doc { return schedule.Doc{Name: "least-work"} }
+
+// Plan goes through the tasks in the order of the program, in which each comes after all that it depends on.
+func (leastWork) Plan(p *schedule.Problem) (*schedule.Plan, error) {
+	fit, err := schedule.NewFit(p)
+	if err != nil {
+		return nil, err
+	}
+	work := make([]time.Duration, len(p.Platform.Workers))
+	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(work))}
+	for t := range dag.TaskID(p.Graph.NumTasks()) {
+		best := fit.Workers(t)[0]
+		for _, w := range fit.Workers(t) {
+			if work[w]+fit.Occupies(t, w) < work[best]+fit.Occupies(t, best) {
+				best = w
+			}
 		}
+		fit.Give(t, best)
+		work[best] += fit.Occupies(t, best)
+		plan.Order[best] = append(plan.Order[best], t)
 	}
-	f.got[best]++
-	f.queues[best] = append(f.queues[best], i)
-	return best
-}
-
-func (f *fewest) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance, ok bool) {
-	if ok = len(f.queues[w]) > 0; ok {
-		next, f.queues[w] = f.queues[w][0], f.queues[w][1:]
-	}
-	return next, ok
+	return plan, nil
 }
 
 func main() {
 	model := must(nn.ModelByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(platforms.Load("laptop"))
-	own := schedule.PolicyInfo{Name: "fewest", Dynamic: func(p *schedule.Problem) schedule.Policy {
-		n := len(p.Platform.Workers)
-		return &fewest{make([][]dag.Instance, n), make([]int, n)}
-	}}
-	for _, policy := range append(schedule.Policies(), own) {
-		if policy.Static == nil && policy.Dynamic == nil {
-			continue // replay, which needs a plan
-		}
+	for _, policy := range append(schedule.Policies(), schedule.Policy(leastWork{})) {
 		w := must(train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true}))
 		predicted := must(w.Predict(context.Background()))
-		fmt.Printf("%-13s a step takes %v\n", policy.Name, predicted.Counted.PerStep())
+		fmt.Printf("%-13s a step takes %v\n", policy.Doc().Name, predicted.Counted.PerStep())
 	}
 }
 

@@ -83,8 +83,8 @@ type Options struct {
 	// Plain, with Quick, plans once for every choice of the space, by few policies.
 	Plain bool
 	// Policy, with Quick, is the only one that plans: for every choice, and then for five times as many tasks in the neighbourhoods
-	// of the best. The zero value stands for all policies.
-	Policy schedule.PolicyInfo
+	// of the best. Nil stands for all policies.
+	Policy schedule.Policy
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
@@ -195,7 +195,7 @@ type pass struct {
 }
 
 func (f *finder) passes() []pass {
-	if f.Policy.Name != "" {
+	if f.Policy != nil {
 		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.goOn, 1}}
 	}
 	if f.Plain {

@@ -20,13 +20,12 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	if !f.Quick {
 		return c.planAll(ctx, f)
 	}
-	if f.Policy.Name != "" {
-		_, err := c.try(ctx, f.Options, f.Policy, nil)
-		return err
+	if f.Policy != nil {
+		return c.tryBy(ctx, f, f.Policy)
 	}
-	policies := []string{"heft"}
+	policies := []schedule.Policy{schedule.HEFT}
 	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
-		if policies = append(policies, "data-parallel"); f.Plain {
+		if policies = append(policies, schedule.DataParallel); f.Plain {
 			slices.Reverse(policies)
 		}
 	}
@@ -64,12 +63,8 @@ func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 }
 
 // tryBy keeps the best of what is known and what a policy plans.
-func (c *candidate) tryBy(ctx context.Context, f *finder, name string) error {
-	policy, err := schedule.PolicyByName(name)
-	if err != nil {
-		panic("best: " + err.Error())
-	}
-	_, err = c.try(ctx, f.Options, policy, nil)
+func (c *candidate) tryBy(ctx context.Context, f *finder, policy schedule.Policy) error {
+	_, err := c.try(ctx, f.Options, policy, nil)
 	return err
 }
 
@@ -119,7 +114,7 @@ const (
 
 // try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
 // an order that is known.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyInfo, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
+func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
 	if made == nil && err == nil {
 		return nil, nil
@@ -131,7 +126,7 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.PolicyI
 		if slices.ContainsFunc(known, func(other [][]dag.TaskID) bool { return slices.EqualFunc(other, order, slices.Equal) }) {
 			return nil, nil
 		}
-		c.Policy = policy.Name
+		c.Policy = policy.Doc().Name
 		err = c.take(ctx, o, made, shortRun)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func (f *finder) cutLayers(ctx context.Context) error {
 		most = 1
 	}
 	for i := range f.space.Near {
-		if i > 0 && f.Policy.Name == "" {
+		if i > 0 && f.Policy == nil {
 			least = max(least, f.left-f.left/10)
 		}
 		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })

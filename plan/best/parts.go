@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
+	"dahl/schedule"
 )
 
 // planParts plans for the choices with layers in parts. How many parts are best depends on how many GPUs there are, and
@@ -29,7 +30,9 @@ func (f *finder) planParts(ctx context.Context) error {
 			nodes = max(nodes, c.nodesOfPlan())
 		}
 		some = spread(some, of.nodes/nodes)
-		err := f.planTogether(ctx, some, func(c *candidate, ctx context.Context, f *finder) error { return c.tryBy(ctx, f, "data-parallel") })
+		err := f.planTogether(ctx, some, func(c *candidate, ctx context.Context, f *finder) error {
+			return c.tryBy(ctx, f, schedule.DataParallel)
+		})
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (s *search) tryHEFT() {
 		s.refused = err
 		return
 	}
-	plan := &schedule.Plan{Policy: "heft", GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order}
+	plan := &schedule.Plan{Policy: d.PolicyName(0), GraphHash: s.graph.Hash(), Order: d.Graphs[0].Plan.Order}
 	for w, list := range plan.Order {
 		id := s.platform.Workers[w].Device
 		clock := s.platform.Devices[id].AtClock

@@ -1,7 +1,7 @@
 // Package layout says where every buffer lies in the arenas of a memory, before anything runs.
 //
 // Read first: [Layout], then [Program] for one memory. [Memories] places a program whose buffers
-// are in several memories and follow a plan. [OnDemand] places what a policy may want somewhere.
+// are in several memories and follow a plan.
 //
 // # Invariants (checked by [Layout.Check])
 //
@@ -11,9 +11,6 @@
 //     arena, share nothing.
 //   - Parameters, optimiser state and inputs lie at the same place in all graphs of a program.
 //   - Offsets are multiples of [Alignment].
-//
-// In a layout of [OnDemand] any storages of the step arena may share bytes that no task names
-// together; whoever decides at run time has to keep them apart.
 //
 // # Units
 //

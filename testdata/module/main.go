@@ -39,10 +39,10 @@ func (r *random) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance,
 func main() {
 	ctx := context.Background()
 	model, data := must(nn.ModelByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
-	own := schedule.PolicyInfo{Name: "random", Dynamic: func(p *schedule.Problem) schedule.Policy {
+	own := schedule.NewOnline(schedule.Doc{Name: "random"}, func(p *schedule.Problem) schedule.Scheduler {
 		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]dag.Instance{}}
-	}}
-	for _, policy := range []schedule.PolicyInfo{{}, own} { // the zero value is HEFT
+	})
+	for _, policy := range []schedule.Policy{nil, own} { // nil means HEFT
 		w := must(train.New(model, data, must(execute.Detect()), train.Options{Policy: policy, Seed: 7}))
 		predicted, run := must(w.Predict(ctx)), must(w.Train(ctx))
 		c := must(plan.Compare(ctx, w.Decision, predicted.Main, run.Measured.Main))

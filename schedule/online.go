@@ -1,0 +1,93 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/ready"
+)
+
+// plannedSteps is how many steps a plan is taken from. Each begins when the one before has ended, with what
+// that has left in each memory. The last is written down: what keeps its contents is by then where it is used.
+const plannedSteps = 3
+
+// Plan runs a few steps over expected times and writes down which tasks each worker was told to run, in which order.
+// A task takes what it occupies a worker, and a transfer what [heftCopies] expects. A task runs where the whole storages
+// that it names fit, if it can; room for what else is there is not looked at.
+func (o *online) Plan(p *Problem) (*Plan, error) {
+	several := *p
+	several.Steps, several.whole = 1, true
+	if _, err := newEligibility(&several); err != nil {
+		several.whole = false
+	}
+	r := &onlineRun{p: &several, free: make([]time.Duration, len(p.Platform.Workers))}
+	moves := newHEFTCopies(&several)
+	for range plannedSteps {
+		var err error
+		if r.engine, err = newEngine(&several, o.start(&several), func() time.Duration { return r.now }); err != nil {
+			return nil, err
+		}
+		r.engine.moves, r.order = moves, make([][]dag.TaskID, len(p.Platform.Workers))
+		if err := r.run(); err != nil {
+			return nil, fmt.Errorf("at %v: %w", r.now, err)
+		}
+	}
+	return &Plan{Policy: o.doc.Name, GraphHash: p.Graph.Hash(), Order: r.order}, nil
+}
+
+// onlineRun drives the Engine over expected times.
+type onlineRun struct {
+	p      *Problem
+	engine *Engine
+	now    time.Duration
+	free   []time.Duration // by worker: when the tasks that it was told to run end
+	ends   ready.Heap[taskEnd]
+	order  [][]dag.TaskID // by worker, of the step that runs
+}
+
+// taskEnd is the end of the task that a worker runs.
+type taskEnd struct {
+	at     time.Duration
+	rank   int32 // of the name of the task
+	worker platform.WorkerID
+}
+
+// Before is the order of events; nothing else decides.
+func (a taskEnd) Before(b taskEnd) bool {
+	switch {
+	case a.at != b.at:
+		return a.at < b.at
+	case a.rank != b.rank:
+		return a.rank < b.rank
+	}
+	return a.worker < b.worker
+}
+
+func (r *onlineRun) run() error {
+	cmds := r.obey(r.engine.Start(nil))
+	for len(r.ends) > 0 && r.engine.Err() == nil {
+		end := r.ends.Pop()
+		r.now = end.at
+		cmds = r.obey(r.engine.Done(end.worker, cmds[:0]))
+	}
+	if err := r.engine.Err(); err != nil {
+		return err
+	}
+	if !r.engine.Finished() {
+		return fmt.Errorf("the policy left tasks of graph %q waiting and every worker idle", r.p.Graph.Name)
+	}
+	return nil
+}
+
+func (r *onlineRun) obey(cmds []Command) []Command {
+	for _, c := range cmds {
+		t := c.Instance.Task
+		start := max(r.now, r.free[c.Worker], r.engine.arrival(c.Instance, r.p.Platform.MemoryOf(c.Worker)))
+		r.free[c.Worker] = start + r.p.occupies(t, c.Worker)
+		r.ends.Push(taskEnd{r.free[c.Worker], r.p.Graph.Rank(t), c.Worker})
+		r.order[c.Worker] = append(r.order[c.Worker], t)
+	}
+	return cmds
+}
