@@ -8,7 +8,6 @@ import (
 
 	"dahl/execute"
 	"dahl/nn"
-	"dahl/nn/npz"
 	"dahl/train"
 )
 
@@ -21,7 +20,7 @@ func main() {
 	for _, e := range run.Epochs {
 		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec())
 	}
-	for _, a := range run.Weights() { // as PyTorch names and orders them, for nn.WriteNPZ
+	for _, a := range run.Weights() { // as PyTorch names and orders them, for npz.WriteNPZ
 		fmt.Println(a.Name, a.Shape)
 	}
 }
