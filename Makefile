@@ -27,7 +27,6 @@ FORCE:
 demo: bin/dahl
 	./bin/dahl demo
 
-# Long tests try fewer cases here.
 test:
 	go build ./...
 	go test -short -timeout 10m ./...
