@@ -27,9 +27,12 @@ FORCE:
 demo: bin/dahl
 	./bin/dahl demo
 
+# Long tests try fewer cases here; SHORT= tries all.
+SHORT := -short
+
 test:
 	go build ./...
-	go test -short -timeout 10m ./...
+	go test $(SHORT) -timeout 40m ./...
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -198,9 +201,9 @@ levels:
 # Long tests that start no goroutine: the race detector would find nothing in minutes of them.
 ONE_GOROUTINE = ^(TestNoScheduleBeatsTheBound|TestOneDecision|TestEveryOrderOfEnds)$$
 
-check: asm-check reproducible
-	go build ./...
-	go test -timeout 40m ./...
+check:
+	@$(MAKE) test SHORT=
+	@$(MAKE) asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
