@@ -16,7 +16,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/words"
-	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/kernels"
@@ -302,26 +301,21 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	adapted := func(tiles string, adapt func(*dag.Lowering, int)) error {
+	with := func(tiles tiling.Tiling, name string) error {
 		c := *o
-		c.adapt = adapt
-		return add(title+", "+tiles, c)
+		c.tiles = tiles
+		return add(title+", "+name, c)
 	}
 	for _, b := range t.Scaled() {
-		if err := adapted(fmt.Sprintf("%s of %s", b, t.Layer), t.Adapt(b)); err != nil {
+		if err := with(tiling.Of(b), fmt.Sprintf("%s of %s", b, t.Layer)); err != nil {
 			return err
 		}
 	}
 	for _, tiles := range t.All() {
-		if tiles.Kind != tiling.Parts {
-			continue
-		}
-		l, err := t.Lowering(tiles)
-		if err != nil {
-			return err
-		}
-		if err := adapted(tiles.String(), func(of *dag.Lowering, _ int) { *of = l }); err != nil {
-			return err
+		if tiles.Kind == tiling.Parts {
+			if err := with(tiles, tiles.String()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -200,11 +200,7 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	var tiles []tiling.Tiling // those that were found
-	if w.opts.adapt == nil {
-		tiles = []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}
-	}
-	s, err := first.Space(w.samples, w.Platform, "", tiles...)
+	s, err := first.Space(w.samples, w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
 	if err != nil {
 		return nil, err
 	}

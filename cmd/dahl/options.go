@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
-	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
@@ -106,8 +106,7 @@ type options struct {
 
 	anyClock bool // the clocks of processors and GPUs are set, or not asked for
 
-	// adapt changes the default lowering, for other tiles; nil: it stays.
-	adapt func(l *dag.Lowering, batch int)
+	tiles tiling.Tiling // that a calibration measures; the zero value: by the flags
 }
 
 // checkRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.

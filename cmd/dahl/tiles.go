@@ -108,24 +108,6 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	return w.Lower(w.samples)
 }
 
-// setTile sets the options so that the tasks of the busiest layer have so many samples as asked for.
-func (w *workload) setTile() error {
-	o := w.opts
-	dtype, err := cli.RealType(o.DType)
-	if err != nil {
-		return err
-	}
-	t, err := train.Tilings(w.Model, w.Platform, o.Batch, dtype)
-	if err != nil {
-		return err
-	}
-	if o.Tile > o.Batch {
-		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
-	}
-	o.adapt = t.Adapt(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
-	return nil
-}
-
 func printTiles(out io.Writer, s *tileSearch) {
 	chosen, standard := s.of(s.Chosen), s.of(tiling.Of(tiling.Base{Kind: tiling.Default}))
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}

@@ -17,6 +17,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan/best"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/schedule"
@@ -231,10 +232,8 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 			return err
 		}
 	}
-	if w.opts.Tile > 0 {
-		if err = w.setTile(); err != nil {
-			return err
-		}
+	if o := w.opts; o.Tile > o.Batch {
+		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
 	}
 	if err := w.buildProgram(n); err != nil || w.opts.Lowering != bestTiles {
 		return err
@@ -284,7 +283,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 
 // training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training() (t train.Options, err error) {
-	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
+	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Tiles: o.tiles, Variant: o.Variant, Precision: o.Precision,
 		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.anyClock}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
@@ -298,6 +297,9 @@ func (o *options) training() (t train.Options, err error) {
 	}
 	if t.Type, err = cli.RealType(o.DType); err != nil {
 		return t, err
+	}
+	if o.Tile > 0 {
+		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
