@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/nn"
@@ -27,26 +28,26 @@ func newExperiment([]string) *cobra.Command {
 
 // cellProgram says how cells run by the commands of this program.
 func cellProgram() *grid.Program {
-	return &grid.Program{Commands: cellCommands(), PeerCommand: peerCommand, AddPeerFlags: func(cmd *cobra.Command) { addPeerFlags(cmd, &options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
+	return &grid.Program{Commands: cellCommands(), PeerCommand: peerCommand, AddPeerFlags: func(cmd *cobra.Command) { flags.AddPeerFlags(cmd, &flags.Options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
 }
 
 // cellCommands are the commands of which cells can be.
 func cellCommands() []grid.Command {
 	return []grid.Command{
 		{Name: "simulate", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
-			addSimulateFlags(cmd, o, &output{}, "")
-			addSamplesFlag(cmd, o)
+			o := &flags.Options{}
+			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+			flags.AddSamplesFlag(cmd, o)
 			return &cellOptions{o, checkSimulation}
 		}},
 		{Name: "plan", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
-			addSimulateFlags(cmd, o, &output{}, "")
-			addObjectiveFlags(cmd, o)
+			o := &flags.Options{}
+			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+			flags.AddObjectiveFlags(cmd, o)
 			return &cellOptions{o, checkSimulation}
 		}},
 		{Name: "execute", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
+			o := &flags.Options{}
 			addExecuteFlags(cmd, o, &executeFlags{})
 			return &cellOptions{o, checkTraining}
 		}},
@@ -55,12 +56,12 @@ func cellCommands() []grid.Command {
 
 // cellOptions are the options of a cell, as its command reads them.
 type cellOptions struct {
-	*options
-	check func(*options) error // what they name; nothing is planned or run
+	*flags.Options
+	check func(*flags.Options) error // what they name; nothing is planned or run
 }
 
-func (o *cellOptions) Check() error                         { return o.check(o.options) }
-func (o *cellOptions) Machine() (*platform.Platform, error) { return thisMachine(o.options) }
+func (o *cellOptions) Check() error                         { return o.check(o.Options) }
+func (o *cellOptions) Machine() (*platform.Platform, error) { return flags.ThisMachine(o.Options) }
 
 // idleWindow is how long the machine is left alone, where it has meters. Tests have a shorter one.
 var idleWindow = 3 * time.Second
@@ -69,12 +70,12 @@ var idleWindow = 3 * time.Second
 var startMeters = train.StartMeters
 
 // checkSimulation checks what simulate and plan read.
-func checkSimulation(o *options) error {
-	_, _, err := o.machine()
+func checkSimulation(o *flags.Options) error {
+	_, _, err := o.Machine()
 	if err == nil && o.Model != "" {
 		var m *nn.Model
-		if m, _, err = fittedModel(o); err == nil {
-			_, err = o.trained(m)
+		if m, _, err = flags.FittedModel(o); err == nil {
+			_, err = o.Trained(m)
 		}
 	}
 	if err == nil {
@@ -84,13 +85,13 @@ func checkSimulation(o *options) error {
 }
 
 // checkTraining checks what execute reads.
-func checkTraining(o *options) error {
-	m, _, err := trainingData(o)
+func checkTraining(o *flags.Options) error {
+	m, _, err := flags.TrainingData(o)
 	if err == nil {
-		_, err = o.trained(m)
+		_, err = o.Trained(m)
 	}
 	if err == nil {
-		_, err = thisMachine(o)
+		_, err = flags.ThisMachine(o)
 	}
 	if err == nil {
 		_, err = hashInputs(o)

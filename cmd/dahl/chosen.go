@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/naming"
 	"dahl/plan"
@@ -17,45 +18,11 @@ import (
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
-	"dahl/schedule"
 	"dahl/train"
 )
 
-// bestPolicyHelp is the paragraph about it in the help of the commands that have it.
-var bestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of those of --devices, on which a step is predicted
-to be fastest, and one line says which and how much faster than all. Each set of devices
-has the lowering that it has by default, so weights may differ in their last bits from those
-on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
-%d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
-processor. Of a machine that is detected, whose rates are guesses, none are:
---policy %s plans for all.`, bestTasks, listPolicy)
-
-// bestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
-const bestPolicy = "best"
-
-// listPolicy is the one that plans for a given set of devices in the place of bestPolicy.
-const listPolicy = "heft"
-
 // dataParallel is the one whose plans give each of several GPUs a part of the batch, which needs least room.
 const dataParallel = "data-parallel"
-
-const (
-	// bestNodes bounds its search: a step of a shipped network takes it less than a second.
-	bestNodes = 20_000
-	// bestTasks is the number of tasks of a step above which list scheduling on plain sets of devices has to do.
-	bestTasks = 5_000
-)
-
-// policyNames are the values of --policy.
-func policyNames() []string { return append([]string{bestPolicy}, cli.PolicyNames()...) }
-
-// policy is the scheduler for a given set of devices.
-func (o *options) policy() (schedule.PolicyInfo, error) {
-	if o.Policy == bestPolicy {
-		return schedule.PolicyByName(listPolicy)
-	}
-	return schedule.PolicyByName(o.Policy)
-}
 
 // chosenDevices are what the policy best chose.
 type chosenDevices struct {
@@ -75,7 +42,7 @@ func (c *chosenDevices) print(out io.Writer) {
 	case c == nil:
 		return
 	case c.Skipped != "":
-		fmt.Fprintf(out, "devices   all, by %s: %s\n", listPolicy, c.Skipped)
+		fmt.Fprintf(out, "devices   all, by %s: %s\n", flags.ListPolicy, c.Skipped)
 		return
 	}
 	faster := ""
@@ -101,13 +68,10 @@ func (c *chosenDevices) print(out io.Writer) {
 	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
 }
 
-// asksBest reports whether the policy best is to plan.
-func (o *options) asksBest() bool { return o.Policy == bestPolicy && o.Plan == "" && o.Objective == "" }
-
 // policyText is the policy of a run, and for best which one made its plan.
 func (w *workload) policyText(made string) string {
-	if w.opts.asksBest() {
-		return fmt.Sprintf("%s (%s)", bestPolicy, made)
+	if w.opts.AsksBest() {
+		return fmt.Sprintf("%s (%s)", flags.BestPolicy, made)
 	}
 	return made
 }
@@ -146,8 +110,8 @@ func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Spac
 	if err != nil {
 		return nil, nil, err
 	}
-	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: bestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
-	if w.tasks() > bestTasks {
+	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: flags.BestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
+	if w.tasks() > flags.BestTasks {
 		o.Plain = true
 		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {
 			some, err := w.Platform.Select(set)
@@ -213,7 +177,7 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 // choiceOf says what was chosen from the devices that there were, by the time of its step; nil where it is all of them.
 func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
 	c := &chosenDevices{Devices: devices}
-	if w.tasks() > bestTasks {
+	if w.tasks() > flags.BestTasks {
 		c.Plain = w.tasks()
 	}
 	if devices == "" || devices == w.opts.Devices {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
@@ -25,7 +26,7 @@ import (
 )
 
 func newCompare([]string) *cobra.Command {
-	var out output
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "compare DIR…",
 		Short: "lay a predicted run beside a measured one, or any runs beside each other",
@@ -46,13 +47,13 @@ then what each gave, with its ratio to the first run.`,
 			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
 	}
-	cmd.Flags().StringVar(&out.dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
-	cmd.Flags().BoolVar(&out.json, "json", false, "print one JSON object instead of text")
+	cmd.Flags().StringVar(&out.Dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
+	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
-func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *output) error {
-	if err := out.checkPicture(); err != nil {
+func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *flags.Output) error {
+	if err := checkPicture(out); err != nil {
 		return err
 	}
 	var runs []*loadedRun
@@ -91,18 +92,18 @@ func paired(runs []*loadedRun) (predicted, measured *loadedRun) {
 }
 
 // comparePair lays a measured run beside its prediction: that of another run, or nil for its own.
-func comparePair(ctx context.Context, stdout io.Writer, other, measured *loadedRun, out *output) error {
+func comparePair(ctx context.Context, stdout io.Writer, other, measured *loadedRun, out *flags.Output) error {
 	c, problem, err := measured.beside(ctx, other, plan.Compare)
 	if err != nil {
 		return err
 	}
-	err = out.drawPicture(func(w io.Writer) error {
+	err = drawPicture(out, func(w io.Writer) error {
 		return drawComparison(w, c, problem, measured.Schedule, measured.summary)
 	})
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, c)
 	}
 	printComparison(stdout, c, measured.summary)
@@ -162,24 +163,24 @@ func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
 }
 
 // picture is where a comparison is drawn, and whether in a finished run; "": nowhere.
-func (out *output) picture() (path string, inRun bool) {
-	if out.dir == "" {
+func picture(out *flags.Output) (path string, inRun bool) {
+	if out.Dir == "" {
 		return "", false
 	}
-	return filepath.Join(out.dir, compareFile), rundir.Open(out.dir, new(manifest)) == nil
+	return filepath.Join(out.Dir, compareFile), rundir.Open(out.Dir, new(manifest)) == nil
 }
 
-func (out *output) checkPicture() error {
-	if path, inRun := out.picture(); !inRun {
+func checkPicture(out *flags.Output) error {
+	if path, inRun := picture(out); !inRun {
 		return cli.CheckWritable(path)
 	}
 	return nil
 }
 
-func (out *output) drawPicture(draw func(io.Writer) error) error {
-	switch path, inRun := out.picture(); {
+func drawPicture(out *flags.Output, draw func(io.Writer) error) error {
+	switch path, inRun := picture(out); {
 	case inRun:
-		return extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
+		return extendRun(out.Dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
 	case path != "":
 		return durable.Write(path, draw)
 	}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/plots"
 	"dahl/schedule/explain"
 )
@@ -38,12 +39,12 @@ type figure struct {
 }
 
 // compareAny lays runs beside each other, which may be of different graphs and machines.
-func compareAny(stdout io.Writer, dirs []string, runs []*loadedRun, out *output) error {
-	if err := out.drawPicture(func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
+func compareAny(stdout io.Writer, dirs []string, runs []*loadedRun, out *flags.Output) error {
+	if err := drawPicture(out, func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
 		return err
 	}
 	c := &runsComparison{Runs: dirs, Differ: differingInputs(runs), Figures: figuresOf(runs)}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, c)
 	}
 	return c.print(stdout)
@@ -65,7 +66,7 @@ func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
 func (m *manifest) inputs() map[string]string {
 	given := struct {
 		Command  string        `json:"command"`
-		Options  options       `json:"options"`
+		Options  flags.Options `json:"options"`
 		Platform cli.Identity  `json:"platform"`
 		Lowering any           `json:"lowering"`
 		Chosen   string        `json:"chosen_devices,omitempty"`

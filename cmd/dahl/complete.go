@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/plan/exact"
@@ -28,12 +29,12 @@ func completions() map[string]cobra.CompletionFunc {
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
 		"data": dataNames, "deadline": cli.Anything, "devices": devices, "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
-		"init": cli.NamesOrFiles([]string{uniformInit}, ".npz"), "joules": cli.Anything,
-		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(lossNames()...), "lowering": cli.NamesOrFiles([]string{bestTiles}, ".toml"),
+		"init": cli.NamesOrFiles([]string{flags.UniformInit}, ".npz"), "joules": cli.Anything,
+		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles}, ".toml"),
 		"lr": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "objective": cli.Values(exact.Objectives()...), "offset": cli.Anything,
-		"optimizer": cli.Values(optimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
+		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(kernels.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
-		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, ".npz"), "schedule": cli.Values(scheduleNames()...),
+		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, ".npz"), "schedule": cli.Values(flags.ScheduleNames()...),
 		"seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...),
 		"weight-decay": cli.Anything, "workers": cli.Anything,
 
@@ -66,7 +67,7 @@ func dataNames(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, 
 // policies offers the schedulers with what they do.
 func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var found []cobra.Completion
-	for _, name := range cli.BeginWith(begin, policyNames()) {
+	for _, name := range cli.BeginWith(begin, flags.PolicyNames()) {
 		info, err := schedule.PolicyByName(name)
 		if err != nil { // best is this program's
 			info.Sentence = "the fastest plan that it finds on sets of the devices"

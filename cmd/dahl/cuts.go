@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
@@ -22,17 +20,6 @@ import (
 
 // cutsFile is the table of what cuts of layers cost.
 const cutsFile = "cuts.csv"
-
-// addCutsFlag adds the flag that asks for the table.
-func addCutsFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().BoolVar(&o.Cuts, "cuts", false, "also print what it costs to split each layer of a network in two")
-	before(cmd, func() error {
-		if o.Cuts && o.Model == "" {
-			return fmt.Errorf("--cuts is of the layers of a network; name one with --model")
-		}
-		return nil
-	})
-}
 
 // writeCuts writes the table.
 func writeCuts(out io.Writer, cuts []plan.CutCost) error {

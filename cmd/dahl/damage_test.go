@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/must"
 	"dahl/rundir"
 	"dahl/train"
@@ -112,7 +113,7 @@ func loaded(t *testing.T) *interrupted {
 	t.Helper()
 	cmd := newExecute(nil)
 	must.Do(t, cmd.ParseFlags([]string{"--resume", "cut"}))
-	in, err := openInterrupted(cmd, "cut", new(options))
+	in, err := openInterrupted(cmd, "cut", new(flags.Options))
 	if err != nil {
 		if text := err.Error(); !errors.As(err, new(train.InputError)) || strings.Contains(text, "\n") || !strings.Contains(text, "cut") {
 			t.Errorf("it is refused by %q", text)
@@ -215,7 +216,7 @@ func TestDamagedManifest(t *testing.T) {
 func TestRecipeHasEveryOption(t *testing.T) {
 	base := (&manifest{}).recipe()
 	left := undecided()
-	of := reflect.TypeFor[options]()
+	of := reflect.TypeFor[flags.Options]()
 	for i := range of.NumField() {
 		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 		if key == "" {
@@ -261,8 +262,8 @@ func TestRecipeHasEveryOption(t *testing.T) {
 	}
 	for what, m := range map[string]*manifest{
 		"data":  {Data: &cli.Identity{Name: "d", SHA256: "1"}},
-		"model": {Options: options{Model: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
-		"init":  {Options: options{Init: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
+		"model": {Options: flags.Options{Model: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
+		"init":  {Options: flags.Options{Init: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
 	} {
 		was := m.recipe()
 		if what == "data" {

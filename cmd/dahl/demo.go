@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn"
@@ -23,10 +24,10 @@ import (
 // demoRun is what the demo does: small enough to end in about 10 seconds, real enough to learn.
 // Tests shorten it.
 var demoRun = struct {
-	options
-	calibrate func(context.Context, *options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
+	flags.Options
+	calibrate func(context.Context, *flags.Options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
 }{
-	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: bestPolicy, DType: "float32", Seed: 1, Shuffle: true},
+	flags.Options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: flags.BestPolicy, DType: "float32", Seed: 1, Shuffle: true},
 	calibrate,
 }
 
@@ -49,15 +50,15 @@ network for real, and shows both side by side. It opens no socket.`,
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
 	recoverClocks()
-	of := demoRun.options
+	of := demoRun.Options
 	o := &of
-	o.args = args
+	o.Args = args
 	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	m, d, err := trainingData(o)
+	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 
 // calibratedWorkload measures this machine for the demo's network, prints the
 // machine's line, and plans.
-func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn.Model, d train.Data) (*workload, error) {
+func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options, m *nn.Model, d train.Data) (*workload, error) {
 	p, err := execute.Detect()
 	if err != nil {
 		return nil, err

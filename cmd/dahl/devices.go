@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/plan"
@@ -84,7 +85,7 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 // bestOn is the workload of the same options on devices of one kind. Where another search would take as long as the first, it is
 // that of the best plan on them that the first has come by.
 func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
-	if w.search == nil || w.opts.Objective == "" && w.tasks() <= bestTasks {
+	if w.search == nil || w.opts.Objective == "" && w.tasks() <= flags.BestTasks {
 		return w.on(ctx, set)
 	}
 	some, err := w.all.Select(set)
@@ -128,14 +129,14 @@ func (w *workload) on(ctx context.Context, list string) (*workload, error) {
 	other.opts, other.all, other.search, other.chosen = &o, nil, nil, nil
 	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
 	if w.Model != nil {
-		if o.Lowering == bestTiles {
+		if o.Lowering == flags.BestTiles {
 			other.Options.Lowering = nil
 		}
 		if err := other.Lower(w.samples); err != nil {
 			return nil, err
 		}
 	}
-	if o.Lowering == bestTiles {
+	if o.Lowering == flags.BestTiles {
 		if err := other.searchTiles(ctx); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/must"
@@ -141,7 +142,7 @@ func TestCovers(t *testing.T) {
 // The joules of a step are the meters' mean power times the step, and only theirs.
 func TestMeasuredFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
+	o := flags.Options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
 	w := must.Get(simulatedWorkload(t.Context(), &o))(t)
 	result := must.Get(w.Predict(t.Context()))(t)
 	step := result.Counted.StepS()

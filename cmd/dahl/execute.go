@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
@@ -29,7 +29,7 @@ import (
 
 // executeFlags are the flags of execute that do not decide what is computed.
 type executeFlags struct {
-	out            output
+	out            flags.Output
 	save           string
 	clocks         clockFlags
 	compareDevices bool
@@ -51,7 +51,7 @@ power of the recorded ones. Predictions are of the same steps: the timing of a d
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
 func newExecute(args []string) *cobra.Command {
-	o := options{args: args}
+	o := flags.Options{Args: args}
 	var f executeFlags
 	cmd := &cobra.Command{
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
@@ -65,7 +65,7 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
 How it is trained is the model's, in [train] of a model file, or what flags of the same names
 say, as PyTorch defines it: the optimiser, a schedule of its rate, the loss, label smoothing and
@@ -73,7 +73,7 @@ clipping of gradients. The rate of a schedule depends on the step alone. So a tr
 with more epochs has the rates that it would have had from the begin, and a cosine rises again
 once the periods of over have passed.
 
-` + dataHelp + `
+` + flags.DataHelp + `
 
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
@@ -115,7 +115,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 ` + recordHelp + `
 
-` + bestTilesHelp,
+` + flags.BestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json
@@ -123,7 +123,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := cmd.OutOrStdout()
-			if f.out.json {
+			if f.out.JSON {
 				progress = io.Discard
 			}
 			if f.resume != "" {
@@ -132,7 +132,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 					return err
 				}
 				defer f.from.dir.Close()
-				f.out.dir = f.resume
+				f.out.Dir = f.resume
 			}
 			if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
 				progress = f.page.Above(progress)
@@ -146,13 +146,13 @@ starts again. What came after a loss is a run directory of its own in that of th
 	return cmd
 }
 
-func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
-	addWorkFlags(cmd, o)
-	addTrainFlags(cmd, o)
-	exclude(cmd, "devices", "workers")
-	before(cmd, func() error {
+func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
+	flags.AddWorkFlags(cmd, o)
+	flags.AddTrainFlags(cmd, o)
+	flags.Exclude(cmd, "devices", "workers")
+	flags.Before(cmd, func() error {
 		if f.compareDevices && !cmd.Flags().Changed("policy") {
-			o.Policy = listPolicy // so that the run on all devices uses them
+			o.Policy = flags.ListPolicy // so that the run on all devices uses them
 		}
 		return nil
 	})
@@ -162,13 +162,13 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
 	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
-	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+listPolicy+" where no --policy is given")
+	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+flags.ListPolicy+" where no --policy is given")
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	f.clocks.add(cmd)
-	addOutputFlags(cmd, &f.out, "dahl-execute")
+	flags.AddOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
 // savingTraining is what a training says to a signal.
@@ -176,7 +176,7 @@ const savingTraining = "the training ends after this step, and its files are wri
 
 // runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
-func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
+func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Options, f *executeFlags) error {
 	recoverClocks()
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
@@ -237,7 +237,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
-	if f.out.json {
+	if f.out.JSON {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printOutcome(progress, k.dir)
@@ -258,61 +258,24 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
-	if f.save != "" && cli.LiesIn(f.save, f.out.dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.dir, weightsFile))
+	if f.save != "" && cli.LiesIn(f.save, f.out.Dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, weightsFile))
 	}
 	return cli.CheckWritable(f.save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
 // for this machine.
-func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
-	m, d, err := trainingData(o)
+func trainingWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
+	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := thisMachine(o)
+	p, err := flags.ThisMachine(o)
 	if err != nil {
 		return nil, err
 	}
 	return newWorkload(ctx, o, m, p, d)
-}
-
-// trainingData opens the data and fits the model to it.
-func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
-	if o.Model == "" {
-		return nil, d, cli.InputErrorf("name a network with --model; a graph file has no kernels to execute")
-	}
-	if o.ContinueOnLoss < 0 {
-		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
-	}
-	err = cmp.Or(checkRounds("epochs", o.Epochs, 1), cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), o.checkData())
-	if err != nil {
-		return nil, d, err
-	}
-	if m, err = o.model(); err != nil {
-		return nil, d, err
-	}
-	if o.Data == "" {
-		o.Data = train.DefaultData(m)
-	}
-	opt, err := o.dataOptions()
-	if err != nil {
-		return nil, d, err
-	}
-	batch := cmp.Or(o.Batch, m.Defaults.Batch)
-	if o.Steps > 0 && batch > 0 && o.Steps <= math.MaxInt/batch && (opt.Limit == 0 || opt.Limit > o.Steps*batch) { // no data have more than the greatest int
-		opt.Limit = o.Steps * batch
-	}
-	if d, err = train.OpenDataAs(o.Data, opt); err != nil {
-		return nil, d, err
-	}
-	warnOf(o.Data, d.Train.Notes)
-	if d.Test != nil {
-		warnOf(o.Data, d.Test.Notes)
-	}
-	m, err = o.fitted(m, d.Train, d.Train.Len())
-	return m, d, err
 }
 
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the

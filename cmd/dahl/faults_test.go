@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/grid"
 	"dahl/execute"
 	"dahl/must"
@@ -186,7 +187,7 @@ func shortenDemo() func() {
 	whole := demoRun
 	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed = "tiny.toml", 1, 64, 8
 	var first *execute.Calibration
-	demoRun.calibrate = func(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+	demoRun.calibrate = func(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
 		var err error
 		if first == nil {
 			first, err = whole.calibrate(ctx, o, m, d, c)

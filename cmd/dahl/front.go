@@ -8,12 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
 	"dahl/cmd/cli"
 	"dahl/naming"
 	"dahl/plan/best"
-	"dahl/platform"
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/tables"
@@ -24,33 +21,6 @@ const (
 	frontFile   = "front.csv"
 	frontFigure = "front.svg"
 )
-
-// addPowerCapFlag adds the flag that caps the power of the machine.
-func addPowerCapFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().Func("power-cap", "cap the power of the whole machine at every instant of the simulation at so many `watts`, such as 400W (default: the platform file's power_cap)", func(text string) (err error) {
-		if o.PowerCap, err = platform.ParseWatts(text); err == nil && o.PowerCap == 0 {
-			err = fmt.Errorf("write more than 0 W")
-		}
-		return err
-	})
-}
-
-// addDeadlineFlag adds the flag that bounds the time of a step.
-func addDeadlineFlag(cmd *cobra.Command, o *options) {
-	f := cmd.Flags()
-	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
-		if o.Deadline, err = platform.ParseTime(text); err != nil || o.Deadline <= 0 {
-			err = fmt.Errorf("write a time above 0, such as \"12 ms\"")
-		}
-		return err
-	})
-	before(cmd, func() error {
-		if f.Changed("deadline") && o.Objective == "" {
-			return fmt.Errorf("--deadline is kept by the search for an --objective; name one")
-		}
-		return nil
-	})
-}
 
 // checkDeadline verifies that the step that a search has found keeps the deadline.
 func (v *verification) checkDeadline() error {

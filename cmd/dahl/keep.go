@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
@@ -209,9 +210,9 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 			err = k.dir.Restate(m)
 		}
 	} else {
-		k.dir, err = createRun(f.out.dir, m)
+		k.dir, err = createRun(f.out.Dir, m)
 	}
-	if err == nil && t.w.opts.Checkpoint != neverCheckpoint {
+	if err == nil && t.w.opts.Checkpoint != flags.NeverCheckpoint {
 		t.OnCheckpoint = func(c *train.Checkpoint) error { return k.checkpoint(t.Trainer, c) }
 	}
 	k.kept.Recipe = m.recipe()

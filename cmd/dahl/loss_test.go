@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -39,7 +40,7 @@ var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:
 // training on node.toml: a GPU launches once for each task that its plan lists.
 func launchesBefore(t *testing.T, devices, worker string, segment, step int) int {
 	t.Helper()
-	o := options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
+	o := flags.Options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName(worker)
 	launches := 0
@@ -182,7 +183,7 @@ func TestLossEndsTheRun(t *testing.T) {
 	line := strings.Fields("execute --platform node.toml --model digits-cnn --batch 32 --shuffle=false --devices g0 --json")
 	mustRun(t, append(line, "--limit", "64", "--out", "two")...)
 	two := must.Get(readManifest("two"))(t)
-	o := options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
+	o := flags.Options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])

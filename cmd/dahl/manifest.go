@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
@@ -29,7 +30,7 @@ type manifest struct {
 	Args    []string  `json:"args"`    // command line without the program and --out
 	Host    cli.Host  `json:"host"`
 
-	Options  options             `json:"options"`
+	Options  flags.Options       `json:"options"`
 	Model    string              `json:"model,omitempty"`
 	Platform cli.Identity        `json:"platform"`
 	Graphs   []cli.Identity      `json:"graphs"`
@@ -111,7 +112,7 @@ func argsWithout(args []string, flags ...string) []string {
 
 // hashInputs identifies the files that the options name, so that rerun can tell that one
 // changed: except the platform, of which a run directory keeps a copy, and the data.
-func hashInputs(o *options) ([]cli.Identity, error) {
+func hashInputs(o *flags.Options) ([]cli.Identity, error) {
 	var ids []cli.Identity
 	paths := readPaths()
 	for _, in := range []struct {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/must"
@@ -33,7 +34,7 @@ func TestMeteredSteps(t *testing.T) {
 		"":       "processors 375 uJ per step (predicted 125 uJ, -66.7 %), g0 155 uJ per step (predicted 155 uJ, +0.0 %)",
 		"cpu,g0": "g0 155 uJ per step (predicted 155 uJ, +0.0 %)", // units may have been left out
 	} {
-		w := must.Get(simulatedWorkload(t.Context(), &options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1}))(t)
+		w := must.Get(simulatedWorkload(t.Context(), &flags.Options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1}))(t)
 		result := must.Get(w.Predict(t.Context()))(t)
 		predicted, measured := w.figures(result), w.figures(result, readings...)
 		steps := plan.MeteredSteps(&predicted, &measured)
@@ -100,7 +101,7 @@ func TestReadingsOfRun(t *testing.T) {
 	if len(report.Readings) != 0 && len(report.Metered) == 0 {
 		t.Errorf("the readings of this machine are not compared: %+v", report.Readings)
 	}
-	w := &workload{opts: new(options), Workload: train.Workload{Platform: run.Problem.Platform}}
+	w := &workload{opts: new(flags.Options), Workload: train.Workload{Platform: run.Problem.Platform}}
 	report.Readings, report.Metered = nil, nil
 	readings := []energy.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 8, Seconds: 2}, {Of: "g0", Meter: "NVML", Joules: 50, Seconds: 2}}
 	if lost := w.withReadings(report, readings, true); len(lost.Readings) != 2 || len(lost.Metered) != 0 {

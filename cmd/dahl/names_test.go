@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/naming"
 )
 
@@ -26,7 +27,7 @@ func TestNamesAreTaken(t *testing.T) {
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
 	help := mustRun(t, "execute", "--help")
-	for _, names := range [][]string{cli.PolicyNames(), optimizerNames()} {
+	for _, names := range [][]string{cli.PolicyNames(), flags.OptimizerNames()} {
 		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}

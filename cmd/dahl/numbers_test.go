@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/grid"
 	"dahl/must"
 	"dahl/platform"
@@ -64,8 +65,8 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 	if !c.stream {
 		return mustRun(t, c.args(epochs)...)
 	}
-	o := options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
-		Seed: c.seed, Policy: listPolicy, DType: "float32", Record: c.record, Stream: true}
+	o := flags.Options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
+		Seed: c.seed, Policy: flags.ListPolicy, DType: "float32", Record: c.record, Stream: true}
 	if c.kind == "lost" {
 		o.ContinueOnLoss = 1
 	}
@@ -73,7 +74,7 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 		o.Checkpoint = "every=2steps"
 	}
 	var out bytes.Buffer
-	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: output{dir: "run"}, stderr: io.Discard}); err != nil {
+	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: flags.Output{Dir: "run"}, stderr: io.Discard}); err != nil {
 		t.Fatalf("%s: %v", c, err)
 	}
 	return out.String()

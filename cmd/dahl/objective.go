@@ -8,58 +8,20 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
-	"dahl/platform"
 	"dahl/rundir"
 	"dahl/train"
 )
 
 // machineFile is the machine among whose devices a search has chosen.
 const machineFile = "machine.toml"
-
-// defaultBudget is how many parts of plans a search looks at.
-const defaultBudget = 200_000
-
-// addObjectiveFlags adds the flags of a search for the best plan.
-func addObjectiveFlags(cmd *cobra.Command, o *options) {
-	f := cmd.Flags()
-	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
-		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
-		o.BudgetTime = 0
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
-			o.BudgetTime, err = platform.ParseTime(text)
-		}
-		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
-			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
-		}
-		return nil
-	})
-	addDeadlineFlag(cmd, o)
-	exclude(cmd, "objective", "plan")
-	exclude(cmd, "objective", "policy")
-	before(cmd, func() error {
-		switch {
-		case f.Changed("budget") && o.Objective == "":
-			return fmt.Errorf("--budget bounds the search for an --objective; name one")
-		case o.Objective == "":
-			return nil
-		case o.Budget == 0 && o.BudgetTime == 0:
-			o.Budget = defaultBudget
-		}
-		return cli.CheckName("objective", o.Objective, exact.Objectives())
-	})
-}
 
 // optimize takes the best plan for the objective. When ctx ends it is the best so far.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
@@ -68,17 +30,17 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err := cmp.Or(ctx.Err(), cli.AsInput(err)); err != nil {
 		return nil, err
 	}
-	if small := o.Budget < bestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.announce != nil && (!small || o.BudgetTime > 0) {
-		o.announce()
+	if small := o.Budget < flags.BestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.Announce != nil && (!small || o.BudgetTime > 0) {
+		o.Announce()
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.begun}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.Begun}
 	if _, known, err := w.quick(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
 		of.Known = known
 	}
-	if o.bar != nil {
-		defer o.bar.Done()
+	if o.Bar != nil {
+		defer o.Bar.Done()
 		of.Progress = func(passes, all int, value float64) {
-			o.bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.objectiveUnit()))
+			o.Bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
 		}
 	}
 	found, err := best.Find(ctx, &s.Space, of)
@@ -91,14 +53,6 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	}
 	w.all, w.search, w.Workload = w.Platform, &searched{s, found}, *next
 	return found, nil
-}
-
-// searchText says how long a search may take.
-func (o *options) searchText() string {
-	if o.BudgetTime > 0 {
-		return fmt.Sprintf("the search may take %v", o.BudgetTime)
-	}
-	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", naming.Thousands(o.Budget))
 }
 
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
@@ -163,7 +117,7 @@ type ObjectiveSummary struct {
 }
 
 // addObjective says how far a run is from the least.
-func (s *summary) addObjective(ctx context.Context, o *options, found *best.Result) error {
+func (s *summary) addObjective(ctx context.Context, o *flags.Options, found *best.Result) error {
 	if found == nil {
 		return nil
 	}
@@ -188,18 +142,9 @@ func (s *summary) addObjective(ctx context.Context, o *options, found *best.Resu
 	return err
 }
 
-// objectiveUnit is what the objective counts in.
-func (o *options) objectiveUnit() string {
-	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
-	if o.Steps > 1 {
-		unit += " per step"
-	}
-	return unit
-}
-
 // printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *best.Result) {
-	unit := o.objectiveUnit()
+func printOptimum(out io.Writer, o *flags.Options, found *best.Result) {
+	unit := o.ObjectiveUnit()
 	looked := naming.Count(found.Nodes, "node")
 	if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))

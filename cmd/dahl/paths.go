@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/nn"
 	"dahl/rundir/experiment"
 )
@@ -28,8 +29,8 @@ func readPaths() map[string]func(string) string {
 	}
 	return map[string]func(string) string{
 		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,
-		"init":     unless(func(value string) bool { return strings.HasPrefix(value, uniformInit) }),
-		"lowering": unless(func(value string) bool { return value == bestTiles }),
+		"init":     unless(func(value string) bool { return strings.HasPrefix(value, flags.UniformInit) }),
+		"lowering": unless(func(value string) bool { return value == flags.BestTiles }),
 		"model":    unless(func(value string) bool { return !cli.IsModelFile(value) }),
 		"python":   unless(func(value string) bool { return !strings.ContainsRune(value, os.PathSeparator) }), // which is looked for where programs are
 		"experiment run.data": func(value string) string {

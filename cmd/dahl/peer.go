@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
@@ -29,8 +30,8 @@ import (
 const peerCommand = "peer"
 
 func newPeer(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	var programs []string
 	for _, p := range peer.Programs() {
 		programs = append(programs, fmt.Sprintf("  %-16s %s", p.Name, p.Doc))
@@ -61,14 +62,14 @@ steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Program = args[0]
 			progress := cmd.OutOrStdout()
-			if out.json {
+			if out.JSON {
 				progress = io.Discard
 			}
 			return runPeer(cmd.Context(), cmd.OutOrStdout(), progress, &o, &out)
 		},
 	}
-	addPeerFlags(cmd, &o)
-	addOutputFlags(cmd, &out, "dahl-peer")
+	flags.AddPeerFlags(cmd, &o)
+	flags.AddOutputFlags(cmd, &out, "dahl-peer")
 	return cmd
 }
 
@@ -95,33 +96,8 @@ func peerSettings() (names []string) {
 	return slices.Compact(names)
 }
 
-// ofDahlAlone are flags of trainings that no other program has.
-var ofDahlAlone = []string{"graph", "lowering", "policy", "plan", "variant", "clock"}
-
-// addPeerFlags adds the flags that say what is trained, and how.
-func addPeerFlags(cmd *cobra.Command, o *options) {
-	addWorkFlags(cmd, o)
-	addTrainFlags(cmd, o)
-	exclude(cmd, "devices", "workers")
-	f := cmd.Flags()
-	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	cli.AddPythonFlag(cmd, &o.Python, "the program")
-	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
-	for _, name := range ofDahlAlone {
-		cli.Must(f.MarkHidden(name))
-	}
-	before(cmd, func() error {
-		for _, name := range ofDahlAlone {
-			if f.Changed(name) {
-				return fmt.Errorf("--%s is of dahl alone; leave it out", name)
-			}
-		}
-		return nil
-	})
-}
-
 // runPeer runs one training from options to files.
-func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *output) error {
+func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, out *flags.Output) error {
 	program, err := peer.ProgramByName(o.Program)
 	if err != nil {
 		return cli.AsInput(err)
@@ -130,7 +106,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if err != nil {
 		return err
 	}
-	if w.Options.Init, err = newInitialiser(o, w.Model, w.Options.Type); err != nil {
+	if w.Options.Init, err = flags.NewInitialiser(o, w.Model, w.Options.Type); err != nil {
 		return err
 	}
 	defer cli.Saving(ctx, "the other program is ended")()
@@ -150,7 +126,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if m.Data, err = hashData(ctx, w.Data.Train, w.Data.Test); err != nil {
 		return err
 	}
-	dir, err := createRun(out.dir, m)
+	dir, err := createRun(out.Dir, m)
 	if err != nil {
 		return err
 	}
@@ -164,7 +140,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if err := w.writePeer(dir, &t.Result, s, m); err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, s)
 	}
 	r := &t.Result

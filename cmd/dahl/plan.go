@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
@@ -48,7 +49,7 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
 With --objective it looks for the plan of a step that takes the least time, joules or
 joules times seconds, and says whether that is proven, or how far the value may be above
@@ -88,11 +89,11 @@ and energy, and which of them no other beats in both.
 dahl experiment run plans for several machines, graphs or networks: command = "plan" in [run], and
 lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].
 
-` + bestTilesHelp
+` + flags.BestTilesHelp
 
 func newPlan(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
 		Short: "decide where and in which order tasks run, and write it down",
@@ -103,21 +104,21 @@ func newPlan(args []string) *cobra.Command {
   dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.bar, o.begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
-			if !o.bar.Shown() {
-				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
+			o.Bar, o.Begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
+			if !o.Bar.Shown() {
+				o.Announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.SearchText()) })
 			}
 			return runPlan(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addSimulateFlags(cmd, &o, &out, "dahl-plan")
-	addObjectiveFlags(cmd, &o)
-	addCutsFlag(cmd, &o)
+	flags.AddSimulateFlags(cmd, &o, &out, "dahl-plan")
+	flags.AddObjectiveFlags(cmd, &o)
+	flags.AddCutsFlag(cmd, &o)
 	return cmd
 }
 
 // runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends.
-func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -150,13 +151,13 @@ func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) err
 	m := w.newManifest("plan")
 	var interrupted error
 	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
-		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.dir, ctx.Err())
+		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.Dir, ctx.Err())
 	}
-	path, err := r.write(m, out.dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
+	path, err := r.write(m, out.Dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
 	}
 	r.print(stdout, out)
@@ -176,7 +177,7 @@ func (w *workload) printFound(stdout io.Writer, s *summary, found *best.Result) 
 	e.PrintChosen()
 	printOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {
-		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
 	}
 	e.Print()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/must"
@@ -84,7 +85,7 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	training := append(slices.Clone(recordedTraining), "--continue-on-loss=2", "--record", "1", "--json")
 	var whole, cut summary
 	decodeObject(t, mustRun(t, append(training, "--out", "whole")...), &whole)
-	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
+	o := flags.Options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/durable"
@@ -132,7 +133,7 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 		return nil
 	}
 	o := m.Options
-	_, d, err := trainingData(&o)
+	_, d, err := flags.TrainingData(&o)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (m *manifest) changedInput() error {
 // an execution on the platform that it calibrated.
 func (m *manifest) repeat(ctx context.Context, dir, out, python string) error {
 	o := m.Options
-	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
+	o.Args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
 	if m.Lists(machineFile) {
 		o.Platform = filepath.Join(dir, machineFile)
 	}
@@ -173,14 +174,14 @@ func (m *manifest) repeat(ctx context.Context, dir, out, python string) error {
 	}
 	switch m.Command {
 	case "simulate":
-		return runSimulate(ctx, io.Discard, &o, &output{dir: out})
+		return runSimulate(ctx, io.Discard, &o, &flags.Output{Dir: out})
 	case "plan":
-		return runPlan(ctx, io.Discard, &o, &output{dir: out})
+		return runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
 	case peerCommand:
 		o.Python = python
-		return runPeer(ctx, io.Discard, io.Discard, &o, &output{dir: out})
+		return runPeer(ctx, io.Discard, io.Discard, &o, &flags.Output{Dir: out})
 	}
-	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}, clocks: clockFlags{ignore: true}})
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: flags.Output{Dir: out}, clocks: clockFlags{ignore: true}})
 }
 
 // repeatRow is one thing that must come out equal.
@@ -210,7 +211,7 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 		if len(old.Resumed) == 0 { // else the prediction is of what came last
 			files = append(files, rundir.PredictedFile)
 		}
-		if static, err := old.Options.planned(); err != nil {
+		if static, err := old.Options.Planned(); err != nil {
 			return nil, err
 		} else if static {
 			files = append(files, rundir.PlanFile)
@@ -229,15 +230,6 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// planned tells whether the plan was made before the run.
-func (o *options) planned() (bool, error) {
-	if o.Plan != "" {
-		return true, nil
-	}
-	info, err := o.policy()
-	return info.Static != nil, cli.AsInput(err)
 }
 
 // compareFiles compares one file of both directories byte by byte.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
@@ -42,7 +43,7 @@ var resumeFlags = []string{"resume", "platform", "devices", "clock", "workers", 
 
 // openInterrupted opens the directory of an interrupted training. The options of that training
 // become those of the command, but for the flags that are given.
-func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, error) {
+func openInterrupted(cmd *cobra.Command, dir string, o *flags.Options) (*interrupted, error) {
 	given := map[string]string{}
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -65,10 +66,10 @@ func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, 
 	return in, nil
 }
 
-func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]string) error {
+func (in *interrupted) load(o *flags.Options, cmd *cobra.Command, given map[string]string) error {
 	asked := *o
 	*o = in.manifest.Options
-	o.args = in.manifest.Args
+	o.Args = in.manifest.Args
 	for name, value := range given {
 		switch name {
 		case "devices": // whose value is a list that only grows

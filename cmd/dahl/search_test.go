@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/rundir"
 )
 
@@ -53,9 +54,9 @@ func TestPlanEnded(t *testing.T) {
 	writeTestFile(t, "chain.dot", `digraph { a [weight=2]; b [weight=3.5]; a -> b [weight=1] }`)
 	whole, cut := 0, 0
 	for n, ended := 1, true; ended; n += 1 + n/8 {
-		o := options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: bestPolicy, Steps: 2}
+		o := flags.Options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: flags.BestPolicy, Steps: 2}
 		ctx, out := newEndsAtLook(t, n), fmt.Sprint("plan", n)
-		err := runPlan(ctx, io.Discard, &o, &output{dir: out})
+		err := runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
 		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
 			t.Errorf("after %d looks: %v", n, err)
 		}

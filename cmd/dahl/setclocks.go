@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/train/setclock"
@@ -24,7 +25,7 @@ type clockFlags struct{ set, ignore bool }
 func (f *clockFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.set, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, and give them back at the end (needs root)")
 	cmd.Flags().BoolVar(&f.ignore, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
-	exclude(cmd, "set-clocks", "ignore-clocks")
+	flags.Exclude(cmd, "set-clocks", "ignore-clocks")
 }
 
 var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
@@ -56,8 +57,8 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 			others = append(others, s.Name(w.Platform))
 		}
 	}
-	w.opts.anyClock = f.set || f.ignore
-	w.Options.AnyClock = w.opts.anyClock
+	w.opts.AnyClock = f.set || f.ignore
+	w.Options.AnyClock = w.opts.AnyClock
 	switch {
 	case f.set && wanted == nil:
 		return nil, errNoFrequency
@@ -120,7 +121,7 @@ func recoverClocks() {
 
 // measureAtClocks is measure with the devices that are measured set to their own clocks. Then it
 // measures the watts of processors at their further ones.
-func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *options) error {
+func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *flags.Options) error {
 	p := f.sum.Platform
 	measured := func(s setclock.Setting) bool { return f.units[p.Devices[s.Device].Name] > 0 }
 	own := slices.DeleteFunc(setclock.InForce(p), func(s setclock.Setting) bool { return !measured(s) })

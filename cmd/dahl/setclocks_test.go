@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/platform"
@@ -226,7 +227,7 @@ func TestCalibrateClocks(t *testing.T) {
 		_, err := calls()
 		return execute.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
 	}
-	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
+	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &flags.Options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
 	wantClock(t, dir, "after the calibration", "800000", "3000000")
 	p = must.Get(platform.Load("c.toml"))(t)
 	d := &p.Devices[0]

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/naming"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
@@ -26,21 +26,9 @@ import (
 	"dahl/train"
 )
 
-// output says where results go.
-type output struct {
-	dir     string
-	json    bool
-	verbose bool
-}
-
-func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
-	cmd.Flags().StringVar(&o.dir, "out", dir, "`directory` for schedule, energy, figures and manifest")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
-}
-
 func newSimulate(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "simulate --platform FILE (--model NAME|FILE | --graph FILE)",
 		Short: "predict a training step on a machine described in TOML",
@@ -52,9 +40,9 @@ from the distributions that calibrate kept, and prints where the run's time and
 energy lie; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
-` + bestTilesHelp,
+` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: noArgs,
@@ -62,17 +50,13 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 			return runSimulate(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
-	addSamplesFlag(cmd, &o)
+	flags.AddSimulateFlags(cmd, &o, &out, "dahl-simulate")
+	flags.AddSamplesFlag(cmd, &o)
 	return cmd
 }
 
-func addSamplesFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
-}
-
 // runSimulate predicts a run, and writes its directory.
-func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+func runSimulate(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
 	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -86,11 +70,11 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output)
 			return err
 		}
 	}
-	path, err := r.write(w.newManifest("simulate"), out.dir, func(*rundir.Dir) error { return nil })
+	path, err := r.write(w.newManifest("simulate"), out.Dir, func(*rundir.Dir) error { return nil })
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, r.summary)
 	}
 	r.print(stdout, out)
@@ -117,7 +101,7 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 	if err != nil && (ctx.Err() != nil || trials.Err() == nil) {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	if w.opts.asksBest() {
+	if w.opts.AsksBest() {
 		result = w.takeFaster(sets, alone, result)
 	}
 	s := w.summarize(result)
@@ -126,11 +110,11 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 }
 
 // print prints what a run is and what it consists of.
-func (r *prediction) print(stdout io.Writer, out *output) {
+func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
 	r.w.chosen.print(stdout)
 	words.PrintStates(stdout, r.summary.States)
-	if out.verbose {
+	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
 	r.summary.print(stdout)
@@ -174,7 +158,7 @@ func (s *summary) print(out io.Writer) {
 }
 
 // simulatedWorkload is a workload with the decisions of its options.
-func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
+func simulatedWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
 		return nil, err
@@ -184,14 +168,14 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 }
 
 // undecidedWorkload loads what simulate and plan work on: one graph, some steps.
-func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
+func undecidedWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if err := cmp.Or(checkRounds("steps", o.Steps, 1), checkRounds("samples", o.Samples, 0)); err != nil {
+	if err := cmp.Or(flags.CheckRounds("steps", o.Steps, 1), flags.CheckRounds("samples", o.Samples, 0)); err != nil {
 		return nil, err
 	}
-	whole, p, err := o.machine()
+	whole, p, err := o.Machine()
 	if err != nil {
 		return nil, err
 	}
@@ -206,15 +190,15 @@ func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 
 // mainGraph builds the program of the first graph alone, for one step on some devices of a
 // platform. It refuses costs for devices that the whole platform does not have.
-func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*workload, error) {
-	err := o.checkData()
+func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platform) (*workload, error) {
+	err := o.CheckData()
 	if err != nil {
 		return nil, err
 	}
 	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
 	var n train.Samples
 	if o.Model != "" {
-		if w.Model, n, err = fittedModel(o); err != nil {
+		if w.Model, n, err = flags.FittedModel(o); err != nil {
 			return nil, err
 		}
 	}
@@ -230,57 +214,6 @@ func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*w
 	w.Program.Graphs = w.Program.Graphs[:1]
 	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
 	return w, nil
-}
-
-// fittedModel fits the network to its data as execute does, so that both worlds
-// run one graph. Of synthetic data only size and shape are looked at.
-func fittedModel(o *options) (*nn.Model, train.Samples, error) {
-	m, err := o.model()
-	if err != nil {
-		return nil, train.Samples{}, err
-	}
-	if o.Data == "" {
-		o.Data = train.DefaultData(m)
-	}
-	opt, err := o.dataOptions()
-	if err != nil {
-		return nil, train.Samples{}, err
-	}
-	opt.Later = true // no image is looked at
-	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
-	if synthetic {
-		opt.Limit = 1
-	}
-	d, err := nn.OpenData(o.Data, opt)
-	if err != nil {
-		return nil, train.Samples{}, cli.AsInput(err)
-	}
-	warnOf(o.Data, d.Notes)
-	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
-	if synthetic {
-		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
-		if err != nil {
-			return nil, train.Samples{}, cli.AsInput(err)
-		}
-		n.Train = s.Samples - o.Offset
-		if o.Limit > 0 {
-			n.Train = min(n.Train, o.Limit)
-		}
-	}
-	m, err = o.fitted(m, d, n.Train)
-	return m, n, err
-}
-
-// fitted is a network for data of which no image has been made or read yet. It gives the batch where there is none: the
-// model's, or all images where they are fewer. A batch that was asked for has to be there.
-func (o *options) fitted(m *nn.Model, d *nn.Dataset, images int) (*nn.Model, error) {
-	if o.Batch == 0 {
-		o.Batch = min(m.Defaults.Batch, images)
-	}
-	if o.Batch > images {
-		return nil, cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
-	}
-	return train.Fit(m, d)
 }
 
 // printRun says in a line what was simulated.
@@ -351,7 +284,7 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 // newManifest fills what every run knows of itself.
 func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
+		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.Args, "out"), // where a run is kept is not part of what it is
 		Host:    cli.ThisHost(),
 		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
 		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,

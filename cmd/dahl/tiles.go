@@ -14,24 +14,8 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
-	"dahl/platform"
 	"dahl/train"
 )
-
-// bestTiles is the --lowering that asks for the fastest tiles in simulation.
-const bestTiles = "best"
-
-// bestTilesHelp is the paragraph about it in the help of the commands that have it.
-const bestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
-two, a step is simulated with each, and the run has the fastest; the plan and the
-manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
-with its weight gradient split like them and with it whole. With several GPUs all layers
-are also cut in parts along one dimension: samples, outputs, inputs, rows or columns. From
-the fastest it goes on to cut single layers otherwise along any dimension, as far as tiles
-are measured as well. Those of all layers that the platform file
-has not measured are predicted from others, within the error bars that simulate prints:
-to choose by measured times, calibrate with --lowering best first. Weights depend on the
-lowering, so with best they may differ between machines and numbers of workers.`
 
 // tileSearch is what a search for the best tiles found.
 type tileSearch struct {
@@ -59,24 +43,13 @@ func (s *tileSearch) of(tiles tiling.Tiling) *tileTry {
 	return &s.Tries[i]
 }
 
-// checkBestTiles refuses a search for tiles of what is no network on a machine, or has tiles.
-func (o *options) checkBestTiles(p *platform.Platform) error {
-	if o.Model == "" || len(p.Devices) == 0 {
-		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
-	}
-	if o.Plan != "" {
-		return cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
-	}
-	return nil
-}
-
 // searchTiles lowers the network with the tiles that are fastest in simulation, on the devices of the run and by its policy.
 func (w *workload) searchTiles(ctx context.Context) error {
 	t, err := train.Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 	if err != nil {
 		return err
 	}
-	policy, err := w.opts.policy()
+	policy, err := w.opts.Scheduler()
 	if err != nil {
 		return cli.AsInput(err)
 	}

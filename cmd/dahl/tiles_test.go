@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
@@ -28,7 +29,7 @@ func TestLoweringBest(t *testing.T) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--steps", "10", "--json", "--out", dir}, network, more)...), &s)
 		return s
 	}
-	best, standard := simulate("best", "--lowering", bestTiles), simulate("standard", "--policy", "heft")
+	best, standard := simulate("best", "--lowering", flags.BestTiles), simulate("standard", "--policy", "heft")
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
@@ -60,7 +61,7 @@ func TestLoweringBest(t *testing.T) {
 // 3 of them have two kinds of gradients: split like the layers, or whole. Only the
 // latter leave the descent of dense weights to the task that has their gradient.
 func TestTilings(t *testing.T) {
-	o := options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
+	o := flags.Options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
 	m := must.Get(cli.LoadModel(o.Model))(t)
 	p := must.Get(cli.LoadPlatform("emulated"))(t)
 	p = must.Get(p.Select("gpu"))(t)
@@ -130,7 +131,7 @@ func TestExecuteBestTiles(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "small.toml", smallNetwork)
-	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
+	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", flags.BestTiles, "--workers", "1"}
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
 	s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
 	tried := []tiling.Tiling(nil)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/plan"
@@ -50,7 +51,7 @@ func TestTimedStepsAreCompared(t *testing.T) {
 // step, and returns how many there are in a step.
 func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	t.Helper()
-	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:77:10", Batch: 7, Epochs: 1, Policy: "heft", DType: "float32", Devices: "g0"}
+	o := flags.Options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:77:10", Batch: 7, Epochs: 1, Policy: "heft", DType: "float32", Devices: "g0"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	p := must.Get(platform.Parse([]byte(emulatedNode), "node.toml"))(t)
 	p.Devices[1].Timing = 2 * time.Microsecond

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -35,7 +36,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 	t := &trainer{w: w}
 	done := 0 // epochs, before it goes on
 	if from == nil {
-		if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
+		if w.Options.Init, err = flags.NewInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 			return nil, err
 		}
 		t.Trainer, err = w.Start()
@@ -80,8 +81,8 @@ func (w *workload) of(l *train.Workload) *workload {
 	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
 		next.chosen = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
-		if o.Policy == bestPolicy {
-			o.Policy = listPolicy // by which it went on
+		if o.Policy == flags.BestPolicy {
+			o.Policy = flags.ListPolicy // by which it went on
 		}
 	}
 	next.opts = &o

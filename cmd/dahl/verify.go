@@ -107,7 +107,7 @@ func (v *verification) run(ctx context.Context) {
 	}
 	if m.Options.Plan == "" {
 		var err error
-		if claims.Policy, err = m.Options.policy(); err != nil {
+		if claims.Policy, err = m.Options.Scheduler(); err != nil {
 			v.check("policy", err)
 			return
 		}

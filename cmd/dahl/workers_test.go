@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/must"
@@ -17,7 +18,7 @@ func contrary(t *testing.T) string {
 	t.Helper()
 	machine := "name = \"contrary\"\n[[memory]]\nname = \"ram\"\nbandwidth = \"10 GB/s\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\ncount = 3\nmemory = \"ram\"\nspeed = { float32 = \"20 GF/s\" }\n"
 	writeTestFile(t, "bare.toml", machine)
-	w := must.Get(trainingWorkload(t.Context(), &options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}))(t)
+	w := must.Get(trainingWorkload(t.Context(), &flags.Options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}))(t)
 	var b strings.Builder
 	b.WriteString(machine)
 	known := map[string]bool{}
