@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/nn"
@@ -28,7 +29,7 @@ func newExperiment([]string) *cobra.Command {
 
 // cellProgram says how cells run by the commands of this program.
 func cellProgram() *grid.Program {
-	return &grid.Program{Commands: cellCommands(), PeerCommand: peerCommand, AddPeerFlags: func(cmd *cobra.Command) { flags.AddPeerFlags(cmd, &flags.Options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
+	return &grid.Program{Commands: cellCommands(), PeerCommand: record.PeerCommand, AddPeerFlags: func(cmd *cobra.Command) { flags.AddPeerFlags(cmd, &flags.Options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
 }
 
 // cellCommands are the commands of which cells can be.
@@ -79,7 +80,7 @@ func checkSimulation(o *flags.Options) error {
 		}
 	}
 	if err == nil {
-		_, err = hashInputs(o)
+		_, err = record.HashInputs(o)
 	}
 	return err
 }
@@ -94,7 +95,7 @@ func checkTraining(o *flags.Options) error {
 		_, err = flags.ThisMachine(o)
 	}
 	if err == nil {
-		_, err = hashInputs(o)
+		_, err = record.HashInputs(o)
 	}
 	return err
 }
@@ -102,18 +103,18 @@ func checkTraining(o *flags.Options) error {
 // cellRow reads the run of a cell of an experiment, whose command line it has to have.
 func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) experiment.Row {
 	missing := experiment.NewRow(c, experiment.Missing, "")
-	m := new(manifest)
-	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, args) {
+	m := new(record.Manifest)
+	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.Ended() || !slices.Equal(m.Args, args) {
 		return missing
 	}
-	if m.ended() {
+	if m.Ended() {
 		return experiment.NewRow(c, experiment.Failed, m.Diverged.What())
 	}
-	summaryPath, platformPath := filepath.Join(dir, summaryFile), filepath.Join(dir, rundir.PlatformFile)
+	summaryPath, platformPath := filepath.Join(dir, record.SummaryFile), filepath.Join(dir, rundir.PlatformFile)
 	if changed, err := rundir.Changed(dir, m); err != nil || slices.Contains(changed, summaryPath) || slices.Contains(changed, platformPath) {
 		return missing
 	}
-	s, err := cli.ReadJSON[summary](summaryPath)
+	s, err := cli.ReadJSON[record.Summary](summaryPath)
 	if err != nil {
 		return missing
 	}
@@ -138,7 +139,7 @@ func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) e
 }
 
 // fillTimes sets times, losses and accuracies.
-func fillTimes(row *experiment.Row, s *summary) {
+func fillTimes(row *experiment.Row, s *record.Summary) {
 	if s.StepS > 0 {
 		row.Set(experiment.StepTime, s.StepS)
 	}
@@ -162,7 +163,7 @@ func fillTimes(row *experiment.Row, s *summary) {
 
 // fillJoules sets the joules and says what they rest on: on meters where they cover all devices, else
 // on the powers of the platform file.
-func fillJoules(row *experiment.Row, s *summary, p *platform.Platform, by *grid.Manifest) {
+func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by *grid.Manifest) {
 	e := &s.EnergyJ
 	measured := covers(e.Readings, p)
 	if row.JoulesSource = e.Grounds; !measured && e.Basis == energy.Unavailable {
@@ -200,7 +201,7 @@ func fillMetered(row *experiment.Row, readings []energy.Reading, by *grid.Manife
 }
 
 // fillUse sets how busy the machine was, and the memory.
-func fillUse(row *experiment.Row, s *summary, p *platform.Platform) {
+func fillUse(row *experiment.Row, s *record.Summary, p *platform.Platform) {
 	processors, others := share{}, share{}
 	for i := range p.Devices {
 		d := &p.Devices[i]

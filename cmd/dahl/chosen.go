@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
-	"dahl/naming"
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -23,50 +21,6 @@ import (
 
 // dataParallel is the one whose plans give each of several GPUs a part of the batch, which needs least room.
 const dataParallel = "data-parallel"
-
-// chosenDevices are what the policy best chose.
-type chosenDevices struct {
-	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
-	Of          string  `json:"of,omitempty"`            // likewise
-	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
-	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
-	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where they are so many that plain sets alone were compared
-}
-
-// some reports whether there are devices that the run does without.
-func (c *chosenDevices) some() bool { return c != nil && c.Devices != "" }
-
-// print says it in a line.
-func (c *chosenDevices) print(out io.Writer) {
-	switch {
-	case c == nil:
-		return
-	case c.Skipped != "":
-		fmt.Fprintf(out, "devices   all, by %s: %s\n", flags.ListPolicy, c.Skipped)
-		return
-	}
-	faster := ""
-	switch {
-	case c.TimesAsFast >= 1.005:
-		faster = fmt.Sprintf(": %s times as fast as all", cli.ThreeDigits(c.TimesAsFast))
-	case c.TimesAsFast > 0:
-		faster = ": as fast as all"
-	}
-	if c.Plain > 0 {
-		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", naming.Thousands(c.Plain))
-		if c.Devices == "" {
-			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
-			return
-		}
-		faster += "; " + compared
-	}
-	of := strings.Split(c.Of, ",")
-	text := strings.Join(of[:min(len(of), 3)], ", ")
-	if len(of) > 3 {
-		text += "…"
-	}
-	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
-}
 
 // policyText is the policy of a run, and for best which one made its plan.
 func (w *workload) policyText(made string) string {
@@ -83,7 +37,7 @@ func (w *workload) chooseDevices(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	w.chosen = &chosenDevices{Skipped: cli.OneLine(err)}
+	w.chosen = &record.ChosenDevices{Skipped: cli.OneLine(err)}
 	return w.decide()
 }
 
@@ -175,8 +129,8 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 }
 
 // choiceOf says what was chosen from the devices that there were, by the time of its step; nil where it is all of them.
-func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
-	c := &chosenDevices{Devices: devices}
+func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDevices {
+	c := &record.ChosenDevices{Devices: devices}
 	if w.tasks() > flags.BestTasks {
 		c.Plain = w.tasks()
 	}

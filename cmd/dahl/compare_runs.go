@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/plots"
 	"dahl/schedule/explain"
 )
@@ -39,7 +39,7 @@ type figure struct {
 }
 
 // compareAny lays runs beside each other, which may be of different graphs and machines.
-func compareAny(stdout io.Writer, dirs []string, runs []*loadedRun, out *flags.Output) error {
+func compareAny(stdout io.Writer, dirs []string, runs []*record.LoadedRun, out *flags.Output) error {
 	if err := drawPicture(out, func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
 		return err
 	}
@@ -50,10 +50,10 @@ func compareAny(stdout io.Writer, dirs []string, runs []*loadedRun, out *flags.O
 	return c.print(stdout)
 }
 
-func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
+func drawStack(w io.Writer, names []string, runs []*record.LoadedRun) error {
 	var all []*plots.Run
 	for _, r := range runs {
-		p, err := newPlotRun(r.Problem, r.Schedule, r.summary)
+		p, err := record.NewPlotRun(r.Problem, r.Schedule, r.Summary)
 		if err != nil {
 			return err
 		}
@@ -62,59 +62,14 @@ func drawStack(w io.Writer, names []string, runs []*loadedRun) error {
 	return plots.Stack(w, "svg", names, all...)
 }
 
-// inputs are what the run was given, by the names of the manifest in JSON. Results are left out.
-func (m *manifest) inputs() map[string]string {
-	given := struct {
-		Command  string        `json:"command"`
-		Options  flags.Options `json:"options"`
-		Platform cli.Identity  `json:"platform"`
-		Lowering any           `json:"lowering"`
-		Chosen   string        `json:"chosen_devices,omitempty"`
-		Inputs   []string      `json:"inputs"`
-		Data     *cli.Identity `json:"data"`
-		Build    cli.Build     `json:"build"`
-		Host     cli.Host      `json:"host"`
-	}{Command: m.Command, Options: m.Options, Platform: m.Platform, Lowering: m.Lowering, Data: m.Data, Build: m.Build, Host: m.Host}
-	if m.Chosen != nil {
-		given.Chosen = m.Chosen.Devices
-	}
-	for _, in := range m.Inputs {
-		given.Inputs = append(given.Inputs, in.SHA256)
-	}
-	text, err := json.Marshal(given)
-	cli.Must(err)
-	var tree any
-	cli.Must(json.Unmarshal(text, &tree))
-	leaves := map[string]string{}
-	addLeaves(leaves, "", tree)
-	return leaves
-}
-
-// addLeaves flattens a JSON value: its numbers and texts by the names on the way to them.
-func addLeaves(leaves map[string]string, path string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, of := range v {
-			addLeaves(leaves, strings.TrimPrefix(path+"."+name, "."), of)
-		}
-	case []any:
-		for i, of := range v {
-			addLeaves(leaves, fmt.Sprintf("%s[%d]", path, i), of)
-		}
-	case nil:
-	default:
-		leaves[path] = fmt.Sprint(v)
-	}
-}
-
 // differingInputs lists the inputs that are not the same in all runs: the options first, by name, and tiles last. The hash of
 // an input is left out where its name differs already.
-func differingInputs(runs []*loadedRun) []inputRow {
+func differingInputs(runs []*record.LoadedRun) []inputRow {
 	var all []map[string]string
 	names := map[string]bool{}
 	for _, r := range runs {
-		in := r.manifest.inputs()
-		in["source of joules"] = r.summary.EnergyJ.Grounds
+		in := r.Manifest.Given()
+		in["source of joules"] = r.Summary.EnergyJ.Grounds
 		all = append(all, in)
 		for name := range in {
 			names[name] = true
@@ -148,12 +103,12 @@ func differingInputs(runs []*loadedRun) []inputRow {
 }
 
 // figuresOf lists what any of the runs has.
-func figuresOf(runs []*loadedRun) []figure {
+func figuresOf(runs []*record.LoadedRun) []figure {
 	var all []figure
-	add := func(name, unit string, show func(float64) string, of func(s *summary) (v float64, has bool)) {
+	add := func(name, unit string, show func(float64) string, of func(s *record.Summary) (v float64, has bool)) {
 		f, any := figure{Name: name, Unit: unit, show: show}, false
 		for _, r := range runs {
-			if v, has := of(r.summary); has {
+			if v, has := of(r.Summary); has {
 				f.Values, any = append(f.Values, &v), true
 			} else {
 				f.Values = append(f.Values, nil)
@@ -163,25 +118,25 @@ func figuresOf(runs []*loadedRun) []figure {
 			all = append(all, f)
 		}
 	}
-	always := func(of func(s *summary) float64) func(*summary) (float64, bool) {
-		return func(s *summary) (float64, bool) { return of(s), true }
+	always := func(of func(s *record.Summary) float64) func(*record.Summary) (float64, bool) {
+		return func(s *record.Summary) (float64, bool) { return of(s), true }
 	}
 
 	size := func(v float64) string { return cli.ShortBytes(int64(v)) }
 
-	add("step", "s", cli.ShowTime, always(func(s *summary) float64 { return s.StepS }))
-	add("images per second", "1/s", cli.WholeNumber, func(s *summary) (float64, bool) { return deref(s.ImagesPerS) })
-	add("energy per image", "J", cli.ShortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
-	add("steps", "", cli.WholeNumber, always(func(s *summary) float64 { return float64(s.Steps) }))
-	add("run", "s", cli.ShowTime, always(func(s *summary) float64 { return s.MakespanS }))
-	add("energy of the run, modelled", "J", cli.ShortJoules, func(s *summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
-	add("tasks", "", cli.WholeNumber, always(func(s *summary) float64 { return float64(s.Tasks) }))
-	add("moved", "bytes", size, always(func(s *summary) float64 { return float64(s.BytesMoved) }))
+	add("step", "s", cli.ShowTime, always(func(s *record.Summary) float64 { return s.StepS }))
+	add("images per second", "1/s", cli.WholeNumber, func(s *record.Summary) (float64, bool) { return deref(s.ImagesPerS) })
+	add("energy per image", "J", cli.ShortJoules, func(s *record.Summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
+	add("steps", "", cli.WholeNumber, always(func(s *record.Summary) float64 { return float64(s.Steps) }))
+	add("run", "s", cli.ShowTime, always(func(s *record.Summary) float64 { return s.MakespanS }))
+	add("energy of the run, modelled", "J", cli.ShortJoules, func(s *record.Summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })
+	add("tasks", "", cli.WholeNumber, always(func(s *record.Summary) float64 { return float64(s.Tasks) }))
+	add("moved", "bytes", size, always(func(s *record.Summary) float64 { return float64(s.BytesMoved) }))
 	for _, memory := range memoriesOf(runs) {
-		add("live peak "+memory, "bytes", size, func(s *summary) (float64, bool) { b, has := s.LivePeakBytes[memory]; return float64(b), has })
+		add("live peak "+memory, "bytes", size, func(s *record.Summary) (float64, bool) { b, has := s.LivePeakBytes[memory]; return float64(b), has })
 	}
 	for cause := range explain.NumIdleCauses {
-		add("idle per step: "+cause.String(), "s", cli.ShowTime, func(s *summary) (float64, bool) {
+		add("idle per step: "+cause.String(), "s", cli.ShowTime, func(s *record.Summary) (float64, bool) {
 			if s.Waits == nil {
 				return 0, false
 			}
@@ -189,8 +144,8 @@ func figuresOf(runs []*loadedRun) []figure {
 			return v, v > 0
 		})
 	}
-	add("training loss", "", cli.ThreeDigits, func(s *summary) (float64, bool) { return deref((*float64)(s.TrainingLoss)) })
-	add("test accuracy", "", cli.ShowShare, func(s *summary) (float64, bool) { return deref(s.TestAccuracy) })
+	add("training loss", "", cli.ThreeDigits, func(s *record.Summary) (float64, bool) { return deref((*float64)(s.TrainingLoss)) })
+	add("test accuracy", "", cli.ShowShare, func(s *record.Summary) (float64, bool) { return deref(s.TestAccuracy) })
 	return all
 }
 
@@ -201,10 +156,10 @@ func deref(v *float64) (float64, bool) {
 	return *v, true
 }
 
-func memoriesOf(runs []*loadedRun) []string {
+func memoriesOf(runs []*record.LoadedRun) []string {
 	names := map[string]bool{}
 	for _, r := range runs {
-		for name := range r.summary.LivePeakBytes {
+		for name := range r.Summary.LivePeakBytes {
 			names[name] = true
 		}
 	}

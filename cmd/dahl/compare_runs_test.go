@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 )
 
@@ -42,7 +43,7 @@ func TestCompareAnyRuns(t *testing.T) {
 			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)
 		}
 	}
-	picture := must.Get(os.ReadFile(compareFile))(t)
+	picture := must.Get(os.ReadFile(record.CompareFile))(t)
 	for _, name := range c.Runs {
 		if !strings.Contains(string(picture), name+": ") {
 			t.Errorf("the picture does not name %s", name)

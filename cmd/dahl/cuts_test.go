@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/dahl/record"
 	"dahl/plan"
 )
 
@@ -51,7 +52,7 @@ func TestPlanHasCuts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"plan", "--cuts", "--platform", "emulated", "--model", "digits-cnn", "--batch", "7", "--out", "p"}
 	out := mustRun(t, args...)
-	s := decoded[summary](t, mustRun(t, append(args, "--json")...))
+	s := decoded[record.Summary](t, mustRun(t, append(args, "--json")...))
 	file, err := os.ReadFile(filepath.Join("p", cutsFile))
 	if lines := strings.Count(string(file), "\n"); err != nil || len(s.Cuts) == 0 || lines != 1+len(s.Cuts) {
 		t.Errorf("%v: %d lines, and %d cuts in the summary", err, lines, len(s.Cuts))

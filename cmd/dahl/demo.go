@@ -13,6 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn"
@@ -53,7 +54,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	of := demoRun.Options
 	o := &of
 	o.Args = args
-	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
+	dir, err := record.CreateRun(out, &record.Manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options,
 	slices.Sort(names)
 	fmt.Fprintf(stdout, "machine   %s, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
 		naming.Count(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
-	w.chosen.print(stdout)
+	w.chosen.Print(stdout)
 	return w, nil
 }
 
@@ -167,11 +168,11 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 // writeTrace writes the trace of what was predicted and of what ran into the run.
 func (t *trainer) writeTrace(dir *rundir.Dir) error {
 	problem, summary := t.w.mainProblem(t.Measured.Main.Steps), t.summarize()
-	run, err := newPlotRun(problem, t.Measured.Main, summary)
+	run, err := record.NewPlotRun(problem, t.Measured.Main, summary)
 	if err != nil {
 		return err
 	}
-	predicted, err := newPlotRun(problem, t.Predicted.Main, summary)
+	predicted, err := record.NewPlotRun(problem, t.Predicted.Main, summary)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/must"
@@ -55,7 +56,7 @@ func TestCompareDevices(t *testing.T) {
 	writeTestFile(t, "unlike.toml", unlikePlatform)
 	writeTestFile(t, "three.json", threeTasks)
 	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
-	s := decoded[summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
+	s := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 {
 		t.Fatalf("comparison %+v, want three rows", s.Devices)
 	}
@@ -76,7 +77,7 @@ func TestCompareDevices(t *testing.T) {
 		t.Errorf("the table does not say which is best:\n%s", out)
 	}
 	for _, devices := range []string{"", "cpu", "gpu"} {
-		alone := decoded[summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
+		alone := decoded[record.Summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
 		if alone.Devices != nil {
 			t.Errorf("--devices %q compares %+v", devices, alone.Devices)
 		}
@@ -211,7 +212,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	line := []string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--out", "e", "--json"}
-	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
+	s := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 || s.Devices.Basis != "measured" {
 		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
 	}
@@ -234,12 +235,12 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	}
 	wantVerified(t, "e")
 	wantRepeated(t, "e")
-	if m, err := readManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
+	if m, err := record.ReadManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
 		t.Errorf("a step is issued as %+v, %v", m.Issue, err)
 	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
-	decided := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
+	decided := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
@@ -259,7 +260,7 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
 	if f.save != "" && cli.LiesIn(f.save, f.out.Dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, weightsFile))
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, record.WeightsFile))
 	}
 	return cli.CheckWritable(f.save)
 }
@@ -280,7 +281,7 @@ func trainingWorkload(ctx context.Context, o *flags.Options) (*workload, error) 
 
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s *summary) error {
+func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s *record.Summary) error {
 	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
@@ -292,7 +293,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 	if err := d.WritePredicted(c.Predicted, p.Graph, p.Platform); err != nil {
 		return err
 	}
-	err = d.Write(compareFile, func(out io.Writer) error { return drawComparison(out, c, p, l.Measured.Main, s) })
+	err = d.Write(record.CompareFile, func(out io.Writer) error { return drawComparison(out, c, p, l.Measured.Main, s) })
 	if errors.Is(err, plots.ErrNoData) {
 		return nil
 	}
@@ -300,14 +301,14 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 }
 
 // summarize adds what only a training knows.
-func (t *trainer) summarize() *summary {
+func (t *trainer) summarize() *record.Summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered, s.EnergyJ.Meters = t.devices, t.Losses, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
-		s.addLast(&t.Epochs[n-1])
+		s.AddLast(&t.Epochs[n-1])
 	}
 	images := 0
 	for _, step := range t.Steps {
@@ -315,12 +316,12 @@ func (t *trainer) summarize() *summary {
 	}
 	if n := len(t.Steps); n > 0 {
 		s.Steps, s.Shown.Of = n, n // with those before the training went on
-		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
+		s.Trained = &record.TrainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: record.Number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
 			s.Trained.PredictedStepS = t.Predicted.Counted.StepS()
 		}
 		if c := t.Saving; c.Count > 0 {
-			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
+			s.Trained.Checkpoints = &record.SavingSummary{Count: c.Count, DrainS: c.Drain.Seconds(), WriteS: c.Write.Seconds()}
 		}
 	}
 	return s
@@ -335,16 +336,6 @@ func printData(out io.Writer, data *train.Data) {
 	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
-// addLast adds what the last epoch came to.
-func (s *summary) addLast(e *nn.EpochMetrics) {
-	loss := number(e.Loss)
-	s.TrainingLoss, s.LossOf = &loss, "training"
-	if e.Tested {
-		tested := number(e.TestLoss)
-		s.TestLoss, s.TestAccuracy, s.AccuracyOf = &tested, &e.TestAccuracy, "test"
-	}
-}
-
 // printTraining says what is about to run.
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
@@ -355,7 +346,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
-	w.chosen.print(out)
+	w.chosen.Print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
@@ -387,14 +378,14 @@ func (t *trainer) printMeasured(out io.Writer) {
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}
-	if r := recording(m); r != nil {
+	if r := record.Recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
 }
 
 // beside is the prediction of the step, and why it is far off, for the end of a line. A training that went on has none
 // where it had only evaluations left.
-func (t *trainer) beside(s *summary) string {
+func (t *trainer) beside(s *record.Summary) string {
 	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
 	if p == 0 {
 		return ""

@@ -6,9 +6,9 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plots"
@@ -16,15 +16,9 @@ import (
 	"dahl/rundir/tables"
 )
 
-// The files of a front of time against energy.
-const (
-	frontFile   = "front.csv"
-	frontFigure = "front.svg"
-)
-
 // checkDeadline verifies that the step that a search has found keeps the deadline.
 func (v *verification) checkDeadline() error {
-	s, err := cli.ReadJSON[summary](filepath.Join(v.dir, summaryFile))
+	s, err := cli.ReadJSON[record.Summary](filepath.Join(v.dir, record.SummaryFile))
 	if err != nil {
 		return err
 	}
@@ -41,10 +35,10 @@ func (v *verification) checkDeadline() error {
 // writeFront writes the plans that a search has simulated by time and energy, as a table and as a figure.
 func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	points := frontPoints(found)
-	err := dir.Write(frontFile, func(out io.Writer) error {
-		lines := [][]string{frontColumns}
+	err := dir.Write(record.FrontFile, func(out io.Writer) error {
+		lines := [][]string{record.FrontColumns}
 		for _, p := range points {
-			lines = append(lines, []string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles.String(), p.Policy, yesNo(p.front), yesNo(p.chosen)})
+			lines = append(lines, []string{record.Number(p.Makespan.Seconds()).CSV(), record.Number(p.Joules).CSV(), p.Devices, p.Tiles.String(), p.Policy, record.YesNo(p.front), record.YesNo(p.chosen)})
 		}
 		return tables.WriteCSV(out, lines)
 	})
@@ -52,19 +46,14 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 		return err
 	}
 	figure := w.frontFigure(found, points)
-	return dir.Write(frontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
+	return dir.Write(record.FrontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
 }
-
-// frontColumns are those of the table of a front.
-var frontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
 
 // frontPoint is a plan that a search has simulated.
 type frontPoint struct {
 	best.Try
 	front, chosen bool
 }
-
-func yesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 
 // frontPoints are the plans with what is said of them.
 func frontPoints(found *best.Result) (points []frontPoint) {
@@ -92,12 +81,4 @@ func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.F
 	of.Summary = fmt.Sprintf("%d that no other beats in both; chosen by %s: %s, %s, %s J", on, w.opts.Objective, found.Choice,
 		cli.ShortTime(found.Makespan), cli.ThreeDigits(found.Joules))
 	return of
-}
-
-// csv is a number in a table; empty where there is none.
-func (n number) csv() string {
-	if !isFinite(float64(n)) {
-		return ""
-	}
-	return strconv.FormatFloat(float64(n), 'g', -1, 64)
 }

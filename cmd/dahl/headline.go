@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
@@ -26,7 +29,7 @@ type headline struct {
 	bound   time.Duration // of the run
 }
 
-func (w *workload) headline(o *plan.Totals, s *summary) *headline {
+func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.bounded(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
@@ -119,4 +122,35 @@ func printSources(out io.Writer, m *explain.ModelError) {
 		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
 	}
 	fmt.Fprintln(out)
+}
+
+// energyText prints the joules of all of a training and what they rest on.
+func (t *trainer) energyText() string {
+	o := t.Measured
+	modelled := fmt.Sprintf("%s (%s)", cli.ShortJoules(o.Joules), o.Report.Grounds())
+	if o.Basis == energy.Unavailable {
+		modelled = "energy unavailable: the platform names no powers"
+	}
+	if len(t.Readings) > 0 {
+		return fmt.Sprintf("measured %s; %s", words.Readings(t.Readings), modelled)
+	}
+	return modelled
+}
+
+// hostBytes is what the layouts reserve in the host's memory.
+func (w *workload) hostBytes() int64 {
+	return w.Decision.ReservedBytes()[w.Platform.HostMemory()]
+}
+
+// memoryText says what every memory came to hold and what was reserved, and why the two differ.
+func (w *workload) memoryText(o *plan.Totals) string {
+	var each []string
+	for m, reserved := range w.Decision.ReservedBytes() {
+		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
+		if reserved > 0 {
+			text += ", reserved " + cli.ShortBytes(reserved)
+		}
+		each = append(each, text)
+	}
+	return strings.Join(each, "; ") + " (live: values still to be read; reserved: places for the buffers of all graphs, and workspace)"
 }

@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
+	"dahl/cmd/dahl/record"
 )
 
 func main() { cli.Main(newRoot) }
@@ -56,7 +57,7 @@ var commands = []func([]string) *cobra.Command{
 	newPeer,
 	newGraph,
 	newImport,
-	func([]string) *cobra.Command { return inspect.NewKernels(loadResults) },
+	func([]string) *cobra.Command { return inspect.NewKernels(record.LoadResults) },
 	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
 	newVerify,
 	newRerun,

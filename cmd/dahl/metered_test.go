@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/must"
@@ -75,7 +76,7 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 			if !strings.Contains(text, c.line) || !strings.Contains(text, c.headline) {
 				t.Errorf("lacks %q or %q:\n%s", c.line, c.headline, text)
 			}
-			run := must.Get(loadRun("run"))(t)
+			run := must.Get(record.LoadRun("run"))(t)
 			report := must.Get(run.Energy())(t)
 			var status []energy.Status
 			for _, m := range report.Meters {
@@ -96,7 +97,7 @@ func TestReadingsOfRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	mustRun(t, append(slices.Clone(recordedTraining), "--out", "run")...)
-	run := must.Get(loadRun("run"))(t)
+	run := must.Get(record.LoadRun("run"))(t)
 	report := must.Get(run.Energy())(t)
 	if len(report.Readings) != 0 && len(report.Metered) == 0 {
 		t.Errorf("the readings of this machine are not compared: %+v", report.Readings)
@@ -113,7 +114,7 @@ func TestReadingsOfRun(t *testing.T) {
 	}
 	put := func(r *energy.Report) {
 		t.Helper()
-		must.Do(t, extendRun("run", func(d *rundir.Dir) error {
+		must.Do(t, record.ExtendRun("run", func(d *rundir.Dir) error {
 			return d.Write(rundir.EnergyFile, func(out io.Writer) error { return json.NewEncoder(out).Encode(r) })
 		}))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestNamesAreTaken(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, strings.Fields("execute --model digits-cnn --limit 64 --policy DMDA --out e")...)
-	if m, err := readManifest("e"); err != nil || m.Options.Policy != "dmda" {
+	if m, err := record.ReadManifest("e"); err != nil || m.Options.Policy != "dmda" {
 		t.Errorf("policy %q (%v), want dmda", m.Options.Policy, err)
 	}
 	mustRun(t, strings.Fields("plot e gantt --color phase")...)

@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan/best"
@@ -19,9 +20,6 @@ import (
 	"dahl/rundir"
 	"dahl/train"
 )
-
-// machineFile is the machine among whose devices a search has chosen.
-const machineFile = "machine.toml"
 
 // optimize takes the best plan for the objective. When ctx ends it is the best so far.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
@@ -57,7 +55,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
 func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
-	if err := cmp.Or(dir.Write(machineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
+	if err := cmp.Or(dir.Write(record.MachineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
 		return err
 	}
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
@@ -69,11 +67,11 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if changed := v.manifest.changedInput(); changed != nil {
+	if changed := v.manifest.ChangedInput(); changed != nil {
 		return rundir.Unchecked(changed.Error())
 	}
 	o := v.manifest.Options
-	o.Platform = filepath.Join(v.dir, machineFile)
+	o.Platform = filepath.Join(v.dir, record.MachineFile)
 	w, err := undecidedWorkload(ctx, &o)
 	if err != nil {
 		return err
@@ -100,34 +98,18 @@ func (w *workload) space() (*train.Space, error) {
 	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
 }
 
-// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
-type ObjectiveSummary struct {
-	Objective    string   `json:"objective"`
-	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
-	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
-	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
-	Gap          number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
-	Proven       bool     `json:"proven"`
-	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
-	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
-	Nodes        int      `json:"nodes"`
-	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
-
-	*best.Explanation
-}
-
 // addObjective says how far a run is from the least.
-func (s *summary) addObjective(ctx context.Context, o *flags.Options, found *best.Result) error {
+func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, found *best.Result) error {
 	if found == nil {
 		return nil
 	}
-	of := &ObjectiveSummary{Objective: o.Objective, LowerBoundOf: coveredText(found.Covered)}
+	of := &record.ObjectiveSummary{Objective: o.Objective, LowerBoundOf: coveredText(found.Covered)}
 	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
 		of.SteadyStepS, of.SteadyStepJ = &seconds, &found.Joules
 	}
-	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
+	of.Gap, of.Proven, of.Nodes = record.Number(found.Gap()), found.Proven, found.Nodes
 	of.DeadlineS = o.Deadline.Seconds()
 	switch exact.Objective(o.Objective) {
 	case exact.Time:

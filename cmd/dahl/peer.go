@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
@@ -25,9 +26,6 @@ import (
 	"dahl/train"
 	"dahl/train/peer"
 )
-
-// peerCommand is the command in the manifest of a training by another program.
-const peerCommand = "peer"
 
 func newPeer(args []string) *cobra.Command {
 	o := flags.Options{Args: args}
@@ -121,12 +119,12 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 		return err
 	}
 	defer t.Close()
-	m := w.newManifest(peerCommand)
+	m := w.newManifest(record.PeerCommand)
 	m.Program = &t.Result.Versions
-	if m.Data, err = hashData(ctx, w.Data.Train, w.Data.Test); err != nil {
+	if m.Data, err = record.HashData(ctx, w.Data.Train, w.Data.Test); err != nil {
 		return err
 	}
-	dir, err := createRun(out.Dir, m)
+	dir, err := record.CreateRun(out.Dir, m)
 	if err != nil {
 		return err
 	}
@@ -150,14 +148,14 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 }
 
 // writePeer writes the files of the run and commits it.
-func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *manifest) error {
-	m.Complete, m.FinalLoss = true, number(r.Steps[len(r.Steps)-1].Loss)
+func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *record.Summary, m *record.Manifest) error {
+	m.Complete, m.FinalLoss = true, record.Number(r.Steps[len(r.Steps)-1].Loss)
 	var steps, epochs keptTable
 	err := cmp.Or(
-		addRows(dir, stepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(dir, epochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
+		addRows(dir, record.StepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(dir, record.EpochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
 		dir.Write(rundir.PlatformFile, w.Platform.WriteTOML),
-		dir.Write(summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
+		dir.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
 	if err != nil {
 		return err
 	}
@@ -166,19 +164,19 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *man
 }
 
 // summarizePeer is what --json prints of a training by another program.
-func (w *workload) summarizePeer(r *peer.Result) *summary {
+func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 	b, c := cli.ThisBuild(), train.Counted(r.Epochs)
 	rate := float64(c.Images) / c.Time.Seconds()
-	s := &summary{
+	s := &record.Summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Images: c.Images, Seconds: c.Time.Seconds()}, EpochImages: w.samples.Train,
 		ImagesPerS: &rate, Provenance: &b,
-		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
-		Load:    newLoadSummary(r.Load, r.Threads),
-		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
+		EnergyJ: record.EnergySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
+		Load:    record.NewLoadSummary(r.Load, r.Threads),
+		Trained: &record.TrainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: record.Number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
 	}
 	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
-	s.addLast(&r.Epochs[len(r.Epochs)-1])
+	s.AddLast(&r.Epochs[len(r.Epochs)-1])
 	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 && r.Energy.Unavailable == "" {
 		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
 		s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Images), energy.Measured
@@ -222,12 +220,12 @@ func peerEnergyText(e *peer.Energy) string {
 
 // comparePeers compares two trainings by another program. Programs that round differently from run to run
 // leave each other's curve after some hundred steps, so that the last losses are shown and not compared.
-func comparePeers(old, now *manifest, dir, out string) ([]repeatRow, error) {
-	then, err := rundir.ReadAs(filepath.Join(dir, stepsFile), readSteps)
+func comparePeers(old, now *record.Manifest, dir, out string) ([]repeatRow, error) {
+	then, err := rundir.ReadAs(filepath.Join(dir, record.StepsFile), readSteps)
 	if err != nil {
 		return nil, err
 	}
-	again, err := rundir.ReadAs(filepath.Join(out, stepsFile), readSteps)
+	again, err := rundir.ReadAs(filepath.Join(out, record.StepsFile), readSteps)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
@@ -145,7 +146,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 		return err
 	}
 	r.summary.Cuts = cuts
-	if err := r.summary.addObjective(ctx, o, found); err != nil {
+	if err := addObjective(ctx, r.summary, o, found); err != nil {
 		return err
 	}
 	m := w.newManifest("plan")
@@ -171,9 +172,9 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 }
 
 // printFound prints what a search has found, and why.
-func (w *workload) printFound(stdout io.Writer, s *summary, found *best.Result) {
+func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: summaryFile}
+	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
 	printOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/rundir"
 )
 
@@ -81,7 +82,7 @@ func TestPlanEnded(t *testing.T) {
 // of four. All devices together, with which the search begins, take twice that.
 func TestPlanIsNoWorseThanSimulate(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var planned, usual summary
+	var planned, usual record.Summary
 	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1node --json --out p")...), &planned)
 	decodeObject(t, mustRun(t, strings.Fields("simulate --platform nvlink --model lenet5 --json --out s")...), &usual)
 	if planned.StepS > 1.001*usual.StepS {

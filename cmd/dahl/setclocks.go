@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/train/setclock"
@@ -30,23 +31,6 @@ func (f *clockFlags) add(cmd *cobra.Command) {
 
 var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
 
-// machineClocks is what became of the clocks of processors and GPUs that a run wanted.
-type machineClocks struct {
-	Set     []string `json:"set,omitempty"`     // "cpu=slow at 1.2 GHz"
-	Ignored []string `json:"ignored,omitempty"` // "cpu=slow": it ran at whatever clock the machine had
-}
-
-func (c *machineClocks) String() string {
-	switch {
-	case c == nil:
-		return ""
-	case c.Set != nil:
-		return " (set: " + strings.Join(c.Set, ", ") + ")"
-	default:
-		return " (not set: " + strings.Join(c.Ignored, ", ") + ")"
-	}
-}
-
 // hold sets the clocks that a run wants of this machine until release, or records that they are
 // not set. Without either flag it refuses clocks that are not the first of their device.
 func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(), err error) {
@@ -63,12 +47,12 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 	case f.set && wanted == nil:
 		return nil, errNoFrequency
 	case f.set:
-		w.clocks = &machineClocks{Set: set}
+		w.clocks = &record.MachineClocks{Set: set}
 		return setClocks(w.Platform, wanted)
 	case others == nil:
 		return func() {}, nil
 	case f.ignore:
-		w.clocks = &machineClocks{Ignored: others}
+		w.clocks = &record.MachineClocks{Ignored: others}
 		slog.Warn("clocks are not set: times are of whatever clocks the machine has, and modelled joules of the powers of those that were asked for", "clocks", strings.Join(others, ", "))
 		return func() {}, nil
 	}

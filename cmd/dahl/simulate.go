@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,12 +14,15 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
+	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/plots"
 	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -86,7 +90,7 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *flags.Options, out *f
 type prediction struct {
 	w       *workload
 	result  *plan.Totals
-	summary *summary
+	summary *record.Summary
 	head    *headline
 }
 
@@ -112,17 +116,17 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 // print prints what a run is and what it consists of.
 func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
-	r.w.chosen.print(stdout)
+	r.w.chosen.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
 	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
-	r.summary.print(stdout)
+	printCompared(stdout, r.summary)
 }
 
 // write writes the directory of a run, with what more it has. It returns where that is.
-func (r *prediction) write(m *manifest, path string, more func(*rundir.Dir) error) (string, error) {
-	dir, err := createRun(path, m)
+func (r *prediction) write(m *record.Manifest, path string, more func(*rundir.Dir) error) (string, error) {
+	dir, err := record.CreateRun(path, m)
 	if err != nil {
 		return "", err
 	}
@@ -144,8 +148,8 @@ func (r *prediction) printEnd(stdout io.Writer, path string) {
 	r.head.print(stdout, "")
 }
 
-// print prints what was compared and drawn.
-func (s *summary) print(out io.Writer) {
+// printCompared prints what was compared and drawn.
+func printCompared(out io.Writer, s *record.Summary) {
 	if s.Tiles != nil {
 		printTiles(out, s.Tiles)
 	}
@@ -217,7 +221,7 @@ func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platfor
 }
 
 // printRun says in a line what was simulated.
-func (w *workload) printRun(out io.Writer, s *summary) {
+func (w *workload) printRun(out io.Writer, s *record.Summary) {
 	g := w.Program.Graphs[0]
 	name, work := cmp.Or(g.Name, "without a name"), ""
 	if w.Model != nil {
@@ -239,7 +243,7 @@ func clocksText(p *platform.Platform) string {
 }
 
 // printDetails prints what a simulated run consists of.
-func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
+func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *record.Summary) {
 	fmt.Fprintf(out, "time      first step %s", cli.ShortTime(o.Main.FirstStep))
 	if s.Steps > 1 {
 		fmt.Fprintf(out, ", then %s per step", cli.ShortTime(o.Counted.PerStep()))
@@ -282,9 +286,9 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 }
 
 // newManifest fills what every run knows of itself.
-func (w *workload) newManifest(command string) *manifest {
-	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.Args, "out"), // where a run is kept is not part of what it is
+func (w *workload) newManifest(command string) *record.Manifest {
+	m := &record.Manifest{
+		Build: cli.ThisBuild(), Command: command, Args: record.ArgsWithout(w.opts.Args, "out"), // where a run is kept is not part of what it is
 		Host:    cli.ThisHost(),
 		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
 		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
@@ -296,4 +300,83 @@ func (w *workload) newManifest(command string) *manifest {
 		m.Graphs = append(m.Graphs, cli.Identity{Name: g.Name, SHA256: g.Hash()})
 	}
 	return m
+}
+
+// summarize fills what both worlds know, and what meters counted over the run, evaluations
+// and the time between segments included. The makespan is that of the whole program.
+func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *record.Summary {
+	problem := w.mainProblem(o.Main.Steps)
+	s := &record.Summary{
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
+		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Images: o.Counted.Images, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
+		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochImages: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		States: plan.StatesOf(problem, o.Main, o.Report),
+	}
+	if w.Model != nil {
+		s.Method = w.Model.Defaults.String()
+	}
+	f := w.figures(o, readings...)
+	if s.StepS = f.StepS; f.ImagesPerS > 0 {
+		s.ImagesPerS, s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = &f.ImagesPerS, f.JoulesPerImage, f.Basis
+	}
+	if o.Evicted.Count > 0 {
+		s.Evictions = &o.Evicted
+	}
+	for m, b := range w.Decision.ReservedBytes() {
+		name := w.Platform.Memories[m].Name
+		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b
+	}
+	for _, seg := range w.Program.Order {
+		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
+	}
+	return s
+}
+
+// shown says which steps the main schedule of some totals is of.
+func (w *workload) shown(o *plan.Totals) *record.ShownSteps {
+	s := &record.ShownSteps{Steps: o.Main.Steps, Of: o.Steps, Epoch: o.Epoch, First: o.First, FirstStepS: o.Main.FirstStep.Seconds(), SteadyStepS: o.Main.Period.Seconds(),
+		LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
+	if s.Epoch > 0 {
+		s.Epochs = w.opts.Epochs
+	}
+	return s
+}
+
+// writeOutcome writes what both worlds have: inputs, decisions, schedule, energy, summary
+// and figures of the program's main graph.
+func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *record.Summary) error {
+	p := w.mainProblem(o.Main.Steps)
+	recorded := *w.Decision.PlanOf(0, o.Main)
+	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
+	recorded.On = w.Options.Devices
+	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
+	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
+	report.Epoch, report.FirstStep, report.Meters = o.Epoch, o.First, s.EnergyJ.Meters
+	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
+	if err == nil && w.chosen.Some() {
+		err = d.Write(record.MachineFile, w.all.WriteTOML)
+	}
+	if err == nil {
+		err = d.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) })
+	}
+	if err != nil {
+		return err
+	}
+	run, err := record.NewPlotRun(p, o.Main, s)
+	if err != nil {
+		return err
+	}
+	for _, f := range plots.Figures() {
+		if err := record.Draw(d, f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mainProblem is the program's first graph for a number of steps.
+func (w *workload) mainProblem(steps int) *schedule.Problem {
+	return w.Decision.Problem(0, steps, false)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -16,32 +16,6 @@ import (
 	"dahl/plan/tiling"
 	"dahl/train"
 )
-
-// tileSearch is what a search for the best tiles found.
-type tileSearch struct {
-	Layer   string        `json:"layer"`   // whose samples per task the names say
-	Default int           `json:"default"` // samples per task that the caches suggest
-	Chosen  tiling.Tiling `json:"chosen"`
-	Tries   []tileTry     `json:"tries"` // the fastest first, and then those that do not run
-}
-
-// tileTry is one lowering. StepS is the predicted time of a steady step in seconds, 0 where Error
-// says why there is none.
-type tileTry struct {
-	Tiles tiling.Tiling `json:"tiles"`
-	Tasks int           `json:"tasks,omitempty"`
-	StepS float64       `json:"step_s,omitempty"`
-	Error string        `json:"error,omitempty"`
-}
-
-// of is the try of a tiling; nil: there is none.
-func (s *tileSearch) of(tiles tiling.Tiling) *tileTry {
-	i := slices.IndexFunc(s.Tries, func(t tileTry) bool { return t.Tiles == tiles })
-	if i < 0 {
-		return nil
-	}
-	return &s.Tries[i]
-}
 
 // searchTiles lowers the network with the tiles that are fastest in simulation, on the devices of the run and by its policy.
 func (w *workload) searchTiles(ctx context.Context) error {
@@ -66,12 +40,12 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	w.tiles = &tileSearch{Layer: t.Layer, Default: t.Default.Layers[t.Layer].Forward.Samples, Chosen: found.Tiles}
+	w.tiles = &record.TileSearch{Layer: t.Layer, Default: t.Default.Layers[t.Layer].Forward.Samples, Chosen: found.Tiles}
 	for _, f := range found.Tried {
-		w.tiles.Tries = append(w.tiles.Tries, tileTry{Tiles: f.Tiles, Tasks: f.Tasks, StepS: f.Makespan.Seconds()})
+		w.tiles.Tries = append(w.tiles.Tries, record.TileTry{Tiles: f.Tiles, Tasks: f.Tasks, StepS: f.Makespan.Seconds()})
 	}
 	for _, r := range found.Refused {
-		w.tiles.Tries = append(w.tiles.Tries, tileTry{Tiles: r.Tiles, Error: cli.OneLine(r.Err)})
+		w.tiles.Tries = append(w.tiles.Tries, record.TileTry{Tiles: r.Tiles, Error: cli.OneLine(r.Err)})
 	}
 	at, err := s.At(found.Choice)
 	if err != nil {
@@ -81,8 +55,8 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	return w.Lower(w.samples)
 }
 
-func printTiles(out io.Writer, s *tileSearch) {
-	chosen, standard := s.of(s.Chosen), s.of(tiling.Of(tiling.Base{Kind: tiling.Default}))
+func printTiles(out io.Writer, s *record.TileSearch) {
+	chosen, standard := s.Of(s.Chosen), s.Of(tiling.Of(tiling.Base{Kind: tiling.Default}))
 	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
 	if standard != nil && chosen != standard {
 		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), tiling.Base{Kind: tiling.Samples, Number: s.Default}, s.Layer))

@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
@@ -25,7 +26,7 @@ import (
 func TestLoweringBest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--platform", "laptop", "--model", "lenet5", "--batch", "13"}
-	simulate := func(dir string, more ...string) (s summary) {
+	simulate := func(dir string, more ...string) (s record.Summary) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--steps", "10", "--json", "--out", dir}, network, more)...), &s)
 		return s
 	}
@@ -33,10 +34,10 @@ func TestLoweringBest(t *testing.T) {
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.of(tiling.Of(tiling.Base{Kind: tiling.Default})).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
+	if got := best.Tiles.Of(tiling.Of(tiling.Base{Kind: tiling.Default})).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
 		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.Shown.SteadyStepS)
 	}
-	chosen := best.Tiles.of(best.Tiles.Chosen).StepS
+	chosen := best.Tiles.Of(best.Tiles.Chosen).StepS
 	for _, try := range best.Tiles.Tries {
 		if try.StepS < chosen {
 			t.Errorf("%s would take %v s, the chosen %s take %v s", try.Tiles, try.StepS, best.Tiles.Chosen, chosen)
@@ -133,7 +134,7 @@ func TestExecuteBestTiles(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", flags.BestTiles, "--workers", "1"}
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
-	s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
+	s := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
 	tried := []tiling.Tiling(nil)
 	for _, try := range s.Tiles.Tries {
 		tried = append(tried, try.Tiles)
@@ -142,7 +143,7 @@ func TestExecuteBestTiles(t *testing.T) {
 		t.Fatalf("tiles %+v, want three sizes at least: 1, 2 and 4", s.Tiles)
 	}
 	wantRepeated(t, "run")
-	p := decoded[summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
+	p := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
 	if p.Models.Fitted+p.Models.Roofline > 0 {
 		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 	"dahl/plots"
 	"dahl/rundir"
@@ -54,23 +55,23 @@ func traceRun(stdout io.Writer, path, format string) error {
 		return err
 	}
 	f := traceFormats[format]
-	r, err := loadRun(path)
+	r, err := record.LoadRun(path)
 	if err != nil {
 		return err
 	}
-	run, err := newPlotRun(r.Problem, r.Schedule, r.summary)
+	run, err := record.NewPlotRun(r.Problem, r.Schedule, r.Summary)
 	if err != nil {
 		return err
 	}
 	var before *plots.Run
 	predicted, err := r.Predicted()
 	if err == nil && predicted != nil {
-		before, err = newPlotRun(r.Problem, predicted, r.summary)
+		before, err = record.NewPlotRun(r.Problem, predicted, r.Summary)
 	}
 	if err != nil {
 		return err
 	}
-	err = extendRun(path, func(d *rundir.Dir) error {
+	err = record.ExtendRun(path, func(d *rundir.Dir) error {
 		return d.Write(f.file, func(w io.Writer) error { return f.write(w, before, run) })
 	})
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -22,7 +23,7 @@ import (
 type trainer struct {
 	*train.Trainer
 	w       *workload // of the leg that runs; after run of the first one
-	load    *loadSummary
+	load    *record.LoadSummary
 	gpus    []train.DeviceState // as they were when the run began
 	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
 
@@ -68,7 +69,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 func (t *trainer) run(ctx context.Context) error {
 	err := t.Run(ctx)
 	t.w = t.w.of(t.Workload)
-	t.load = newLoadSummary(t.Load, len(t.w.Platform.Workers))
+	t.load = record.NewLoadSummary(t.Load, len(t.w.Platform.Workers))
 	if diverged := (*train.Divergence)(nil); errors.As(err, &diverged) {
 		err = fmt.Errorf("%w; try a smaller --lr, or go on with --continue-on-nan", err)
 	}

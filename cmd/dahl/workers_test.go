@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/must"
@@ -58,10 +59,10 @@ func TestOneSeedOneHash(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	machine := contrary(t)
 	writeTestFile(t, "contrary.toml", machine)
-	run := func(how string) *manifest {
+	run := func(how string) *record.Manifest {
 		t.Helper()
 		mustRun(t, strings.Fields("execute --model small.toml --data digits --limit 100 --batch 32 --epochs 2 --out run --platform "+how)...)
-		return must.Get(readManifest("run"))(t)
+		return must.Get(record.ReadManifest("run"))(t)
 	}
 	whole := run("contrary.toml")
 	for _, how := range []string{"--workers 3", "--workers 2", "--workers 4", "--devices cpu:2", "--workers 2 --policy eager", "--workers 3 --policy dmda", "--workers 1 --policy dmdar", "--workers 1"} {

@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
@@ -26,14 +27,14 @@ type workload struct {
 	train.Workload
 	opts *flags.Options
 
-	whole   *platform.Platform // of which --devices select; nil: not kept
-	all     *platform.Platform // from whose devices a search chose; nil: there was none
-	search  *searched          // nil: there was none
-	chosen  *chosenDevices     // by the policy best; nil: it has left out none
+	whole   *platform.Platform    // of which --devices select; nil: not kept
+	all     *platform.Platform    // from whose devices a search chose; nil: there was none
+	search  *searched             // nil: there was none
+	chosen  *record.ChosenDevices // by the policy best; nil: it has left out none
 	samples train.Samples
-	clocks  *machineClocks // of a training; nil: none were asked for
-	tiles   *tileSearch    // what --lowering best found; nil: it was not asked for
-	inputs  []cli.Identity // files that the options name, for the manifest
+	clocks  *record.MachineClocks // of a training; nil: none were asked for
+	tiles   *record.TileSearch    // what --lowering best found; nil: it was not asked for
+	inputs  []cli.Identity        // files that the options name, for the manifest
 }
 
 // searched is a search for a plan, and what it has found.
@@ -64,7 +65,7 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 
 // build makes the program, with the tiles that are best where these are asked for.
 func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
-	if w.inputs, err = hashInputs(w.opts); err != nil {
+	if w.inputs, err = record.HashInputs(w.opts); err != nil {
 		return err
 	}
 	if w.opts.Lowering == flags.BestTiles {
