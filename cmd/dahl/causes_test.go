@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan"
@@ -53,7 +54,7 @@ func TestErrorCauses(t *testing.T) {
 		// Steps without a device are faster or slower than those that were predicted with it.
 		{+40, schedule.FromMeasured, steady, &record.Summary{Steps: 20, Counted: record.CountedSummary{Steps: 19}, Losses: []train.DeviceLoss{{Device: "gpu", AfterStep: 8}}}, "; cause: gpu was lost after step 8 of 20"},
 	} {
-		if got := causesText(errorCauses(c.percent, problem(c.source), c.measured, c.of)); got != c.want {
+		if got := runs.CausesText(runs.ErrorCauses(c.percent, problem(c.source), c.measured, c.of)); got != c.want {
 			t.Errorf("%+v %% by %s: %q, want %q", c.percent, c.source, got, c.want)
 		}
 	}

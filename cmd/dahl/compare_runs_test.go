@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/must"
 )
 
@@ -20,7 +21,7 @@ func TestCompareAnyRuns(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "5", "--out", "five")
 	mustRun(t, "simulate", "--platform", "manycore", "--graph", "long.json", "--steps", "1", "--out", "long")
 
-	c := decoded[runsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
+	c := decoded[runs.RunsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
 	inputs := map[string][]string{}
 	for _, in := range c.Differ {
 		inputs[in.Name] = in.Values
@@ -37,7 +38,7 @@ func TestCompareAnyRuns(t *testing.T) {
 			t.Errorf("%s is said to differ: %v", same, v)
 		}
 	}
-	step := c.Figures[slices.IndexFunc(c.Figures, func(f figure) bool { return f.Name == "step" })]
+	step := c.Figures[slices.IndexFunc(c.Figures, func(f runs.Figure) bool { return f.Name == "step" })]
 	for i, want := range []float64{7e-3, 7e-3, 14e-3} {
 		if got := *step.Values[i]; got < want || got > 1.02*want {
 			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)

@@ -9,6 +9,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/plan/exact"
@@ -40,15 +41,15 @@ func completions() map[string]cobra.CompletionFunc {
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
-		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(traceFormatNames()...),
+		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}
 }
 
 // arguments say what a shell offers as the arguments of each command that has some.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"compare": runs, "report": runs, "trace": cli.One(runs), "verify": cli.One(runs), "rerun": cli.One(runs), "plot": runAndFigures,
-		"kernels": cli.One(runs), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json")),
+		"compare": runDirectories, "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
+		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),
 	}
@@ -120,8 +121,8 @@ func clocks(cmd *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	return cli.Offered(cli.BeginWith(begin, found))
 }
 
-// runs offers directories that hold a run, and those that hold such directories.
-func runs(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// runDirectories offers directories that hold a run, and those that hold such directories.
+func runDirectories(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return cli.DirectoriesOf(begin, rundir.ManifestName)
 }
 
@@ -138,8 +139,8 @@ func experiments(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion
 // runAndFigures offers a run, and then the figures that are not yet named.
 func runAndFigures(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return runs(cmd, args, begin)
+		return runDirectories(cmd, args, begin)
 	}
-	left := slices.DeleteFunc(figureNames(), func(n string) bool { return slices.Contains(args[1:], n) })
+	left := slices.DeleteFunc(runs.FigureNames(), func(n string) bool { return slices.Contains(args[1:], n) })
 	return cli.Offered(cli.BeginWith(begin, left))
 }

@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn"
@@ -159,7 +160,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	off := plan.ErrorPercent(predicted.Counted.StepS(), t.Measured.Counted.StepS())
 	fmt.Fprintf(stdout, "error     step %+.1f %%%s; %+.1f %% in %s (of which kernels %+.1f, scheduling %+.1f); reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		off, causesText(errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), c.Step.ErrorPercent, t.w.shown(t.Measured), c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
+		off, runs.CausesText(runs.ErrorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), c.Step.ErrorPercent, t.w.shown(t.Measured), c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil
@@ -176,6 +177,6 @@ func (t *trainer) writeTrace(dir *rundir.Dir) error {
 	if err != nil {
 		return err
 	}
-	f := traceFormats["chrome"]
-	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, predicted, run) })
+	f := runs.TraceFormats["chrome"]
+	return dir.Write(f.File, func(w io.Writer) error { return f.Write(w, predicted, run) })
 }

@@ -15,6 +15,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
@@ -293,7 +294,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 	if err := d.WritePredicted(c.Predicted, p.Graph, p.Platform); err != nil {
 		return err
 	}
-	err = d.Write(record.CompareFile, func(out io.Writer) error { return drawComparison(out, c, p, l.Measured.Main, s) })
+	err = d.Write(record.CompareFile, func(out io.Writer) error { return runs.DrawComparison(out, c, p, l.Measured.Main, s) })
 	if errors.Is(err, plots.ErrNoData) {
 		return nil
 	}
@@ -391,6 +392,6 @@ func (t *trainer) beside(s *record.Summary) string {
 		return ""
 	}
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
-	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, s)
-	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
+	causes := runs.ErrorCauses(off, t.w.mainProblem(1), t.Measured.Main, s)
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, runs.CausesText(causes))
 }

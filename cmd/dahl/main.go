@@ -11,6 +11,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 )
 
 func main() { cli.Main(newRoot) }
@@ -49,10 +50,10 @@ var commands = []func([]string) *cobra.Command{
 	newPlan,
 	newExecute,
 	newCalibrate,
-	newCompare,
-	newPlot,
-	newTrace,
-	newReport,
+	runs.NewCompare,
+	runs.NewPlot,
+	runs.NewTrace,
+	runs.NewReport,
 	newExperiment,
 	newPeer,
 	newGraph,

@@ -18,6 +18,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/dahl/words"
 	"dahl/must"
 )
@@ -152,7 +153,7 @@ func (c *numbersCase) beside(t *testing.T, s *record.Summary, random *rand.Rand)
 		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
 	}
 	mustRun(t, "report", "sim", "run", "--out", "both.html")
-	runs := decoded[runsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
+	runs := decoded[runs.RunsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
 	for i, of := range []*record.Summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 	"dahl/rundir/durable"
 )
 
-func newReport([]string) *cobra.Command {
+func NewReport([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "report DIR…",

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 	"dahl/simulate"
 )
 
-func newCompare([]string) *cobra.Command {
+func NewCompare([]string) *cobra.Command {
 	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "compare DIR…",
@@ -99,7 +99,7 @@ func comparePair(ctx context.Context, stdout io.Writer, other, measured *record.
 		return err
 	}
 	err = drawPicture(out, func(w io.Writer) error {
-		return drawComparison(w, c, problem, measured.Schedule, measured.Summary)
+		return DrawComparison(w, c, problem, measured.Schedule, measured.Summary)
 	})
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func addFromFiles(r *record.LoadedRun, c *plan.Comparison, problem *schedule.Pro
 	if c.RunStep != nil {
 		off = *c.RunStep
 	}
-	c.Causes = errorCauses(off.ErrorPercent, problem, r.Schedule, r.Summary)
+	c.Causes = ErrorCauses(off.ErrorPercent, problem, r.Schedule, r.Summary)
 	return nil
 }
 
@@ -198,8 +198,8 @@ func recordedSteps(ctx context.Context, r *record.LoadedRun) (*schedule.Schedule
 	return plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
 }
 
-// drawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
-func drawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) error {
+// DrawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
+func DrawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) error {
 	one, err := record.NewPlotRun(p, c.Predicted, of)
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
 	if c.RunStep != nil {
-		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), causesText(c.Causes))
+		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), CausesText(c.Causes))
 	}
 	row(naming.Count(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)

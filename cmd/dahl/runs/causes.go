@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"fmt"
@@ -23,10 +23,10 @@ const (
 	unknownShare      = 0.05 // of the predicted time, by roofline
 )
 
-// errorCauses says why a prediction is far off, as far as was measured; nil where it is not.
+// ErrorCauses says why a prediction is far off, as far as was measured; nil where it is not.
 // What holds a run up explains only one that is slower than predicted. A prediction is of the devices with which
 // the run began, so that it is off either way where one was lost.
-func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) []string {
+func ErrorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) []string {
 	if math.Abs(errorPercent) < largeErrorPercent {
 		return nil
 	}
@@ -59,8 +59,8 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 	return causes
 }
 
-// causesText writes causes for the end of a line.
-func causesText(causes []string) string {
+// CausesText writes causes for the end of a line.
+func CausesText(causes []string) string {
 	if len(causes) == 0 {
 		return ""
 	}

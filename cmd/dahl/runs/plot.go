@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"dahl/rundir"
 )
 
-func newPlot([]string) *cobra.Command {
+func NewPlot([]string) *cobra.Command {
 	var format, colour, steps string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
@@ -45,7 +45,7 @@ func newPlot([]string) *cobra.Command {
 	return cmd
 }
 
-func figureNames() []string {
+func FigureNames() []string {
 	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 

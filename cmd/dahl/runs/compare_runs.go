@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"cmp"
@@ -16,11 +16,11 @@ import (
 	"dahl/schedule/explain"
 )
 
-// runsComparison is several runs beside each other: the inputs in which they differ, then their results.
-type runsComparison struct {
+// RunsComparison is several runs beside each other: the inputs in which they differ, then their results.
+type RunsComparison struct {
 	Runs    []string   `json:"runs"`
 	Differ  []inputRow `json:"inputs"`
-	Figures []figure   `json:"figures"`
+	Figures []Figure   `json:"figures"`
 }
 
 // inputRow is an input, and what it is in each run; "": the run has none.
@@ -29,8 +29,8 @@ type inputRow struct {
 	Values []string `json:"values"`
 }
 
-// figure is something that runs gave; a number is nil where a run has none.
-type figure struct {
+// Figure is something that runs gave; a number is nil where a run has none.
+type Figure struct {
 	Name   string     `json:"name"`
 	Unit   string     `json:"unit,omitempty"`
 	Values []*float64 `json:"values"`
@@ -43,7 +43,7 @@ func compareAny(stdout io.Writer, dirs []string, runs []*record.LoadedRun, out *
 	if err := drawPicture(out, func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
 		return err
 	}
-	c := &runsComparison{Runs: dirs, Differ: differingInputs(runs), Figures: figuresOf(runs)}
+	c := &RunsComparison{Runs: dirs, Differ: differingInputs(runs), Figures: figuresOf(runs)}
 	if out.JSON {
 		return cli.PrintJSON(stdout, c)
 	}
@@ -103,10 +103,10 @@ func differingInputs(runs []*record.LoadedRun) []inputRow {
 }
 
 // figuresOf lists what any of the runs has.
-func figuresOf(runs []*record.LoadedRun) []figure {
-	var all []figure
+func figuresOf(runs []*record.LoadedRun) []Figure {
+	var all []Figure
 	add := func(name, unit string, show func(float64) string, of func(s *record.Summary) (v float64, has bool)) {
-		f, any := figure{Name: name, Unit: unit, show: show}, false
+		f, any := Figure{Name: name, Unit: unit, show: show}, false
 		for _, r := range runs {
 			if v, has := of(r.Summary); has {
 				f.Values, any = append(f.Values, &v), true
@@ -170,7 +170,7 @@ func memoriesOf(runs []*record.LoadedRun) []string {
 const maxInputRows = 16
 
 // print writes a column for each run. Behind a figure stands its ratio to that of the first run.
-func (c *runsComparison) print(out io.Writer) error {
+func (c *RunsComparison) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 	row(append([]string{""}, c.Runs...)...)
