@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
-	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
@@ -202,58 +200,6 @@ func (w *workload) measureOn(ctx context.Context, list string) (plan.StepFigures
 		return plan.StepFigures{}, err
 	}
 	return alone.figures(t.Measured, readings...), nil
-}
-
-// printSets writes two lines per set, one per world, and which set is best.
-func printSets(out io.Writer, c *plan.SetComparison) {
-	width := len("devices used")
-	for i := range c.Rows {
-		width = max(width, len(c.Rows[i].Used()))
-	}
-	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices used", "", "step", "error", "images/s", "per step", "per image", "energy")
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if r.Error != "" {
-			fmt.Fprintf(out, "%-*s cannot run: %s\n", width, r.Devices, r.Error)
-			continue
-		}
-		of := ""
-		if r.Used() != r.Devices {
-			of = ", of " + r.Devices
-		}
-		printFigures(out, &r.Predicted, width, r.Used(), "predicted", "", of)
-		if r.Measured != nil {
-			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent), "")
-		}
-		if len(r.Metered) > 0 {
-			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", words.Metered(r.Metered))
-		}
-	}
-	if c.By != "" {
-		fmt.Fprintf(out, "each row is the plan of least %s that one search for all devices came by; with --devices of one kind it looks further there\n", c.By)
-	}
-	switch c.FrugalBasis {
-	case "":
-		fmt.Fprintf(out, "fastest on %s (as %s); joules are unknown: the platform names no powers for some device\n\n", c.Fastest, c.Basis)
-	case c.Basis:
-		fmt.Fprintf(out, "fastest on %s, fewest joules on %s (as %s)\n\n", c.Fastest, c.Frugal, c.Basis)
-	default:
-		fmt.Fprintf(out, "fastest on %s (as %s), fewest joules on %s (as %s, since not all sets have meters)\n\n", c.Fastest, c.Basis, c.Frugal, c.FrugalBasis)
-	}
-}
-
-func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off, of string) {
-	images, perStep, perImage := "-", "-", "-"
-	if f.ImagesPerS > 0 {
-		images = cli.WholeNumber(f.ImagesPerS)
-	}
-	if f.Basis != energy.Unavailable {
-		perStep = cli.ShortJoules(f.JoulesPerStep)
-		if f.JoulesPerImage > 0 {
-			perImage = cli.ShortJoules(f.JoulesPerImage)
-		}
-	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)
 }
 
 // The kinds of sets of devices that are compared.

@@ -97,12 +97,12 @@ func TestSetsText(t *testing.T) {
 	c := &plan.SetComparison{Fastest: "c", Basis: "measured", Frugal: "a", FrugalBasis: "predicted",
 		Rows: []plan.SetRow{{Devices: "a", Predicted: plan.StepFigures{StepS: 3e-3, JoulesPerStep: 5, Basis: energy.Modelled}}}}
 	var out strings.Builder
-	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
+	if words.PrintSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
 		t.Errorf("joules of two sources:\n%s", &out)
 	}
 	out.Reset()
 	c.Frugal, c.FrugalBasis = "", ""
-	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
+	if words.PrintSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
 		t.Errorf("joules are unknown:\n%s", &out)
 	}
 }

@@ -251,7 +251,7 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 	t.printMeasured(out)
 	t.printLosses(out, dir)
 	if t.devices != nil {
-		printSets(out, t.devices)
+		words.PrintSets(out, t.devices)
 	}
 	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
 	s := t.summarize()
@@ -328,24 +328,15 @@ func (t *trainer) summarize() *record.Summary {
 	return s
 }
 
-// printData says what is trained on, and what is held out of it.
-func printData(out io.Writer, data *train.Data) {
-	d, held := data.Train, ""
-	if out := d.HeldOut(); out != "" && data.Test != nil {
-		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
-	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
-}
-
 // printTraining says what is about to run.
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
-	printData(out, &w.Data)
+	words.PrintData(out, &w.Data)
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosen.Print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
@@ -361,7 +352,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
 	}
 	if w.tiles != nil {
-		printTiles(out, w.tiles)
+		words.PrintTiles(out, w.tiles)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
-	"dahl/schedule/explain"
 )
 
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
@@ -44,7 +43,7 @@ func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 		}
 	}
 	if s.Models != nil {
-		h.known = known(s.Models)
+		h.known = words.ErrorBar(s.Models)
 	}
 	return h
 }
@@ -91,37 +90,6 @@ func (w *workload) bounded() string {
 		of = "lowering"
 	}
 	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
-}
-
-// known says how far the durations of the tasks are known, for the end of a line.
-func known(m *explain.ModelError) string {
-	text, but := "", ""
-	if m.Unknown > 0 {
-		but = " but those estimated"
-	}
-	if m.Measured+m.Fitted > 0 {
-		text = fmt.Sprintf(", ±%.1f %% (the kernels' times%s)", knownPercent(m), but)
-	}
-	if m.Unknown > 0 {
-		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
-	}
-	return text
-}
-
-// knownPercent is the error of the part of a step whose durations have error bars. Of the whole it is less, as if the rest were
-// exact.
-func knownPercent(m *explain.ModelError) float64 { return 100 * cli.Ratio(m.RelError, 1-m.Unknown) }
-
-// printSources says where the durations of a step come from.
-func printSources(out io.Writer, m *explain.ModelError) {
-	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
-	if m.Measured+m.Fitted > 0 {
-		fmt.Fprintf(out, "; the sum of those measured or fitted ±%.1f %%", knownPercent(m))
-	}
-	if m.Unknown > 0 {
-		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
-	}
-	fmt.Fprintln(out)
 }
 
 // energyText prints the joules of all of a training and what they rest on.

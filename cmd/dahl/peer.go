@@ -142,7 +142,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 		return cli.PrintJSON(stdout, s)
 	}
 	r := &t.Result
-	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), naming.Count(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
+	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), words.PeerEnergyText(&r.Energy), 100*r.CPUShare(), naming.Count(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
 	fmt.Fprintf(progress, "files     %s\n", dir.Path())
 	return nil
 }
@@ -186,7 +186,7 @@ func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
-	printData(out, &w.Data)
+	words.PrintData(out, &w.Data)
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.Options.Batch, naming.Count(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %s\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
 		r.Setting, r.Format, r.Device, naming.Count(r.Threads, "thread"))
@@ -201,21 +201,6 @@ func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.D
 		test = fmt.Sprintf("  test %5.2f %%", 100*m.TestAccuracy)
 	}
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec(), left.Round(100*time.Millisecond))
-}
-
-// peerEnergyText prints the joules of a training by another program.
-func peerEnergyText(e *peer.Energy) string {
-	if e.Unavailable != "" && len(e.Readings) == 0 {
-		return "energy unavailable: " + e.Unavailable
-	}
-	text := "measured " + words.Readings(e.Readings)
-	if e.Unavailable != "" {
-		return text + ", and not of all: " + e.Unavailable
-	}
-	if above, ok := e.AboveIdle(); ok {
-		text += fmt.Sprintf(", %s J above idle", cli.ThreeDigits(above))
-	}
-	return text
 }
 
 // comparePeers compares two trainings by another program. Programs that round differently from run to run

@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +69,7 @@ tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
 with each of the tiles of all layers, the plan's own tiles, and any number of copies of
-buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering and --clock
+buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering, --tile and --clock
 are fences. Devices that the plan gives no task leave the set that is chosen.
 It says in words what it chose and why; what the next best plan, spare devices and
 leaving out chosen ones would cost, if local search has looked there as well; and where the
@@ -162,7 +159,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
 	}
 	r.print(stdout, out)
-	printCuts(stdout, cuts)
+	words.PrintCuts(stdout, cuts)
 	w.printAssignment(stdout, w.Decision.PlanOf(0, r.result.Main), r.result)
 	if found != nil {
 		w.printFound(stdout, r.summary, found)
@@ -176,7 +173,7 @@ func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.R
 	o := w.opts
 	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
-	printOptimum(stdout, o, found)
+	words.PrintOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {
 		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
 	}
@@ -193,7 +190,7 @@ func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.Cu
 	if len(cuts) == 0 {
 		return nil
 	}
-	return dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
+	return dir.Write(words.CutsFile, func(out io.Writer) error { return words.WriteCuts(out, cuts) })
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
@@ -217,9 +214,9 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 				states["then asleep in "+device.Sleeps[decided.Sleeps[t]-1].Name]++
 			}
 		}
-		text := mostFrequent(count, 4)
+		text := words.MostFrequent(count, 4)
 		if len(states) > 0 {
-			text += "; " + mostFrequent(states, len(states))
+			text += "; " + words.MostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
 			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i], o.Counted.StepS()), text)
@@ -227,37 +224,6 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 	if unused > 0 {
 		fmt.Fprintf(out, "without a task: %s of %s\n", naming.Thousands(unused), naming.Count(len(w.Platform.Workers), "worker"))
 	}
-	printEngines(out, decided)
+	words.PrintEngines(out, decided)
 	fmt.Fprintln(out)
-}
-
-// printEngines prints what a plan gives to each copy engine.
-func printEngines(out io.Writer, plan *schedule.Plan) {
-	for i, engine := range plan.Transfers {
-		if i == 0 {
-			fmt.Fprintf(out, "\n%-12s %7s %12s  %s\n", "engine", "copies", "bytes/step", "reasons")
-		}
-		var bytes int64
-		count := map[string]int{}
-		for _, c := range engine.Copies {
-			bytes += c.Bytes
-			count[string(c.Reason)]++
-		}
-		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), cli.ShortBytes(bytes), mostFrequent(count, len(count)))
-	}
-}
-
-// mostFrequent names the n most frequent operations and how often each occurs.
-func mostFrequent(count map[string]int, n int) string {
-	ops := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
-	})
-	var parts []string
-	for _, op := range ops {
-		parts = append(parts, fmt.Sprintf("%d %s", count[op], op))
-	}
-	if len(parts) > n {
-		parts = append(parts[:n], "…")
-	}
-	return strings.Join(parts, ", ")
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +24,6 @@ import (
 	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
-	"dahl/schedule/place"
 	"dahl/train"
 )
 
@@ -121,7 +118,7 @@ func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
-	printCompared(stdout, r.summary)
+	words.PrintCompared(stdout, r.summary)
 }
 
 // write writes the directory of a run, with what more it has. It returns where that is.
@@ -146,19 +143,6 @@ func (r *prediction) write(m *record.Manifest, path string, more func(*rundir.Di
 func (r *prediction) printEnd(stdout io.Writer, path string) {
 	fmt.Fprintf(stdout, "files     %s\n", path)
 	r.head.print(stdout, "")
-}
-
-// printCompared prints what was compared and drawn.
-func printCompared(out io.Writer, s *record.Summary) {
-	if s.Tiles != nil {
-		printTiles(out, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(out, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(out, s.Devices)
-	}
 }
 
 // simulatedWorkload is a workload with the decisions of its options.
@@ -231,15 +215,7 @@ func (w *workload) printRun(out io.Writer, s *record.Summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
-		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
-}
-
-// clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
-func clocksText(p *platform.Platform) string {
-	if clocks := p.ClocksInForce(); clocks != nil {
-		return ", clock " + strings.Join(clocks, ", ")
-	}
-	return ""
+		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // printDetails prints what a simulated run consists of.
@@ -250,39 +226,13 @@ func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *record.Summary
 	}
 	fmt.Fprintln(out)
 	words.PrintWaits(out, s.Waits)
-	printSources(out, s.Models)
+	words.PrintSources(out, s.Models)
 	fmt.Fprintf(out, "joules    %s in all (%s)\n", cli.ShortJoules(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), words.ReasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %s of %s for lack of it\n", naming.Count(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
 	}
-}
-
-// printSamples says where a run lies whose durations are drawn.
-func printSamples(out io.Writer, s *plan.Samples) {
-	if s.Missing != "" {
-		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
-		return
-	}
-	run, step, joules := &s.Makespan, &s.Step, &s.Energy
-	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s, %s to %s\n", s.Count, s.Seed,
-		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
-		cli.ShortJoules(joules.Median), cli.ShortJoules(joules.Low), cli.ShortJoules(joules.High))
-}
-
-// reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
-func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
-	var parts []string
-	for _, reason := range slices.Sorted(maps.Keys(totals)) {
-		if reason != "" {
-			parts = append(parts, fmt.Sprintf("%s %s", reason, cli.ShortBytes(totals[reason].Bytes)))
-		}
-	}
-	if parts == nil {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // newManifest fills what every run knows of itself.

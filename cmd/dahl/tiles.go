@@ -3,17 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"math"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
-	"dahl/cmd/dahl/words"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
-	"dahl/plan/tiling"
 	"dahl/train"
 )
 
@@ -53,18 +49,4 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	}
 	w.Options.Lowering = at.Lowering
 	return w.Lower(w.samples)
-}
-
-func printTiles(out io.Writer, s *record.TileSearch) {
-	chosen, standard := s.Of(s.Chosen), s.Of(tiling.Of(tiling.Base{Kind: tiling.Default}))
-	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
-	if standard != nil && chosen != standard {
-		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), tiling.Base{Kind: tiling.Samples, Number: s.Default}, s.Layer))
-	}
-	for _, try := range s.Tries {
-		if try.Error != "" {
-			clauses = append(clauses, fmt.Sprintf("%s does not run: %s", try.Tiles, try.Error))
-		}
-	}
-	words.Say(out, "tiles", clauses...)
 }
