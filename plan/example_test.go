@@ -49,21 +49,21 @@ func ExamplePredict() {
 	// the watts are modelled, watts guessed
 }
 
-// The same graph on each kind of devices alone and on all. Beside the GPU one core stays, for
+// Each kind of devices alone and all. Beside the GPU one core stays, for
 // what the program itself does.
-func ExampleOn() {
+func ExampleDeviceSets() {
 	d, err := lenet5("emulated")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, set := range plan.DeviceSets(d.Priced.Platform) {
-		some, err := plan.On(d, set)
+		some, err := d.Priced.Platform.Select(set)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(set, "has", len(some.Priced.Platform.Workers), "workers")
+		fmt.Println(set, "has", len(some.Workers), "workers")
 	}
 	// Output:
 	// cpu:2 has 2 workers

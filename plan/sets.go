@@ -10,7 +10,6 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 // SetComparison answers whether unlike devices together are better than each kind
@@ -76,16 +75,6 @@ func IsPlain(whole, some *platform.Platform) bool {
 		return units == all[kind] || units == 1 && kind != platform.CPU
 	}
 	return false
-}
-
-// On makes a decision again for some of its devices: the same graphs by the same policy.
-// Every call keeps its variant, see [schedule.Priced.On].
-func On(d *schedule.Decision, devices string) (*schedule.Decision, error) {
-	priced, err := d.Priced.On(devices)
-	if err != nil {
-		return nil, err
-	}
-	return priced.Decide(schedule.Choice{Policy: d.Policy, Seed: d.Graphs[0].Problem.Seed})
 }
 
 // CompareSets lays the prediction for all devices, which are the last set, beside those of

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // A row wins on what was measured only when all were.
@@ -67,36 +65,20 @@ func TestDeviceSets(t *testing.T) {
 const threeTasks = `"tasks": [{"name": "a", "ns": {"cpu": 25000, "emulated": 10000}},
  {"name": "b", "ns": {"cpu": 25000, "emulated": 10000}}, {"name": "c", "ns": {"cpu": 25000, "emulated": 10000}}]`
 
-// TestOn: on some of the devices a decision is what pricing anew gives there.
-func TestOn(t *testing.T) {
-	all := decided(t, threeTasks)
-	for _, devices := range []string{"cpu", "g0"} {
-		prog, p := parsed(t, threeTasks, unlikePlatform)
-		some := must.Get(p.Select(devices))(t)
-		want := must.Get(Decide(prog, some, schedule.Unbound, schedule.Choice{}))(t)
-		got := must.Get(On(all, devices))(t)
-		if a, b := simulated(t, got, 3, simulate.Options{}), simulated(t, want, 3, simulate.Options{}); !reflect.DeepEqual(a, b) {
-			t.Errorf("on %s: %+v, want %+v", devices, a, b)
-		}
-	}
-	if _, err := On(all, "g1"); err == nil {
-		t.Error("there is no g1, and the decision is made for it")
-	}
+// decidedOn is the decision for some of the devices.
+func decidedOn(t *testing.T, prog, devices string) *schedule.Decision {
+	t.Helper()
+	return must.Get(must.Get(decided(t, prog).Priced.On(devices))(t).Decide(schedule.Choice{}))(t)
 }
 
 // TestCompareSets: with the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU the
 // processor alone takes 75 us at 1 + 3 + 5 W. The GPU alone is refused, and told of.
 func TestCompareSets(t *testing.T) {
-	all := decided(t, threeTasks)
 	predict := func(ctx context.Context, set string) (StepFigures, error) {
 		if set == "g0" {
 			return StepFigures{}, errors.New("it has\nno room")
 		}
-		d, err := On(all, set)
-		if err != nil {
-			return StepFigures{}, err
-		}
-		o, err := Predict(ctx, d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true, Images: 7}}, false)
+		o, err := Predict(ctx, decidedOn(t, threeTasks, set), []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true, Images: 7}}, false)
 		if err != nil {
 			return StepFigures{}, err
 		}
@@ -120,8 +102,7 @@ func TestCompareSets(t *testing.T) {
 // TestFiguresOfMeters: 60 J in 4 s are 15 W, and 124 J in 20 s are 6.2 W, over a step of 75 us.
 // A reading without time is of nothing.
 func TestFiguresOfMeters(t *testing.T) {
-	d := must.Get(On(decided(t, threeTasks), "cpu"))(t)
-	o := must.Get(Predict(t.Context(), d, []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false))(t)
+	o := must.Get(Predict(t.Context(), decidedOn(t, threeTasks, "cpu"), []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false))(t)
 	readings := []meter.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
 	measured := FiguresOf(o, readings, true)
 	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.ImagesPerS != 0 || measured.JoulesPerImage != 0 {

@@ -162,7 +162,7 @@ func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 			return nil, err
 		}
 		sets = append(sets, set)
-		if !SameGrain(alone, w.Platform) && w.Options.Lowering == nil {
+		if grainOf(alone) != grainOf(w.Platform) && w.Options.Lowering == nil {
 			set.options.Lowering = w.Lowering
 			sets = append(sets, set)
 		}

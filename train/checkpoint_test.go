@@ -15,6 +15,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/npz"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -182,7 +183,7 @@ func TestResumeElsewhere(t *testing.T) {
 	if !errors.Is(err, errEnough) {
 		t.Fatal(err)
 	}
-	other := trainable(t, cores, Options{Adapt: func(l *dag.Lowering, batch int) { *l = nn.WholeLowering(w.Model, batch, 0, dag.Float32) }})
+	other := trainable(t, cores, Options{Tiles: tiling.Of(tiling.Base{Kind: tiling.Whole})})
 	tr, _ := must.Get2(runFrom(t, other, decoded(t, last), 0))(t)
 	whole, _ := must.Get2(runFrom(t, w, nil, 0))(t)
 	for i, a := range tr.Weights() {

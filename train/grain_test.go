@@ -21,7 +21,7 @@ func TestManyCores(t *testing.T) {
 	}
 	eight, few := of(3)
 	nine, many := of(4)
-	if SameGrain(eight, nine) || !reflect.DeepEqual(few, nn.DefaultLowering(m, 64, 2<<20, dag.Float32)) || !reflect.DeepEqual(many, nn.FineLowering(m, 64, 2<<20, dag.Float32)) {
+	if grainOf(eight) == grainOf(nine) || !reflect.DeepEqual(few, nn.DefaultLowering(m, 64, 2<<20, dag.Float32)) || !reflect.DeepEqual(many, nn.FineLowering(m, 64, 2<<20, dag.Float32)) {
 		t.Error("eight cores and nine do not have the lowerings for few and for many")
 	}
 	nine.Devices[0].Count, nine.Devices[0].Whole = 1, 5

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan/tiling"
 	"dahl/schedule"
 )
 
@@ -19,11 +20,11 @@ type Options struct {
 	Seed      uint64       // of everything random
 	Shuffle   bool         // the images, in a new order in every epoch
 
-	Lowering *dag.Lowering                    // nil: the default of the model and the platform
-	Adapt    func(l *dag.Lowering, batch int) // changes the default lowering; nil: it stays
-	Policy   schedule.Policy                  // nil means HEFT
-	Plan     *schedule.Plan                   // of the training step; nil: by the policy
-	Variant  string                           // of kernels, where they have it; "": the fastest known
+	Lowering *dag.Lowering   // nil: by Tiles
+	Tiles    tiling.Tiling   // of the model on the platform; the zero value is the default
+	Policy   schedule.Policy // nil means HEFT
+	Plan     *schedule.Plan  // of the training step; nil: by the policy
+	Variant  string          // of kernels, where they have it; "": the fastest known
 	// Precision is that of products, one of [dahl/kernels.Precisions]; "": the finest.
 	Precision string
 

@@ -46,14 +46,14 @@ type lowering struct {
 // the workload fixes no lowering, of these tiles.
 func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
 	c := &choices{Workload: *w, samples: n, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
-	if w.Model == nil || w.Options.Lowering != nil || len(tiles) == 0 {
+	if w.Model == nil || w.Options.Lowering != nil || w.Options.Tiles != (tiling.Tiling{}) || len(tiles) == 0 {
 		tiles = []tiling.Tiling{{}}
 	}
 	p, err := c.on("")
 	if err != nil {
 		return nil, err
 	}
-	if tiles[0] == tiling.Of(tiling.Base{Kind: tiling.Default}) && w.Options.Adapt == nil {
+	if tiles[0] == tiling.Of(tiling.Base{Kind: tiling.Default}) {
 		c.programs[programKey{grainOf(w.Platform), tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
@@ -164,7 +164,8 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 		if made.program != nil {
 			return
 		}
-		if made.err = of.lowerAs(choice.Tiles, Samples{Train: c.samples.Train, Divisor: c.samples.Divisor}); made.err == nil {
+		of.Options.Tiles = choice.Tiles
+		if made.err = of.Lower(Samples{Train: c.samples.Train, Divisor: c.samples.Divisor}); made.err == nil {
 			made.lowering, made.program = of.Lowering, firstOf(of.Program)
 		}
 	})
@@ -177,18 +178,4 @@ func firstOf(p *dag.Program) *dag.Program {
 	first := *p
 	first.Graphs, first.Order = p.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}
 	return &first
-}
-
-// lowerAs lowers the model with tiles.
-func (w *Workload) lowerAs(tiles tiling.Tiling, n Samples) error {
-	t, err := w.tilings()
-	if err != nil {
-		return err
-	}
-	l, err := t.Lowering(tiles)
-	if err != nil {
-		return err
-	}
-	w.Options.Lowering = &l
-	return w.Lower(n)
 }

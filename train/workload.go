@@ -84,8 +84,14 @@ func (w *Workload) Lower(n Samples) (err error) {
 	}
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
-		if o.Adapt != nil {
-			o.Adapt(&l, o.Batch)
+		if o.Tiles != (tiling.Tiling{}) {
+			t, err := w.tilings()
+			if err == nil {
+				l, err = t.Lowering(o.Tiles)
+			}
+			if err != nil {
+				return asInput(err)
+			}
 		}
 		w.Lowering = &l
 	}
@@ -257,9 +263,6 @@ type grain struct {
 	device, fine bool
 	bytes        int64
 }
-
-// SameGrain reports whether the default lowering of a network is the same on two platforms.
-func SameGrain(a, b *platform.Platform) bool { return grainOf(a) == grainOf(b) }
 
 func grainOf(p *platform.Platform) grain {
 	units, cores := 0, 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/schedule/place"
 )
@@ -86,7 +87,7 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 			withCounts(t, c.counts)
 			line = append(line, "--plan", "given.json")
 		}
-		s := decoded[summary](t, mustRun(t, line...))
+		s := decoded[record.Summary](t, mustRun(t, line...))
 		if math.Abs(s.Shown.SteadyStepS*1e3-c.ms) > 1e-6 {
 			t.Errorf("%s, %v: a period of %g ms, want %g", c.graph, c.counts, s.Shown.SteadyStepS*1e3, c.ms)
 		}
@@ -147,7 +148,7 @@ func TestExecutePlanWithCopies(t *testing.T) {
 				plan["copies"] = counts
 			}
 		})
-		s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...))
+		s := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...))
 		wantVerified(t, "e")
 		if weights == "" {
 			weights = s.Trained.WeightsSHA256

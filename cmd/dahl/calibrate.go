@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/words"
-	"dahl/dag"
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
@@ -53,7 +53,7 @@ var calibratedModels = []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}
 const calibrationPerModel = 5 * time.Second
 
 func newCalibrate([]string) *cobra.Command {
-	o := options{Epochs: 1}
+	o := flags.Options{Epochs: 1}
 	var f calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate --out FILE",
@@ -99,29 +99,29 @@ otherwise it is a guess unless the file is edited.`,
 			return f.run(cmd.Context(), cmd.OutOrStdout(), &o)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "platform `file` to write, or to complete")
-	flags.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
-	flags.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
-	flags.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
-	flags.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
-	flags.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
-	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
-	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
-	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
-	flags.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")
+	fs := cmd.Flags()
+	fs.StringVar(&f.out, "out", "", "platform `file` to write, or to complete")
+	fs.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
+	fs.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
+	fs.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
+	fs.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
+	fs.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
+	fs.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
+	fs.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
+	fs.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
+	fs.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")
 	f.perModel, f.joules = calibrationPerModel, 2*time.Second
-	addTimeFlag(flags, &f.perModel, "time", "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
-	addTimeFlag(flags, &f.joules, "joules", "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
-	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
-	flags.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
-	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
-	exclude(cmd, "sweep", "model")
-	exclude(cmd, "sweep", "batch")
-	exclude(cmd, "sweep", "lowering")
-	before(cmd, o.checkLowering)
-	exclude(cmd, "devices", "workers")
-	before(cmd, func() error {
+	flags.AddTimeFlag(fs, &f.perModel, "time", "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
+	flags.AddTimeFlag(fs, &f.joules, "joules", "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
+	fs.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
+	fs.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
+	fs.BoolVar(&f.force, "force", false, "measure what the file already holds again")
+	flags.Exclude(cmd, "sweep", "model")
+	flags.Exclude(cmd, "sweep", "batch")
+	flags.Exclude(cmd, "sweep", "lowering")
+	flags.Before(cmd, o.CheckLowering)
+	flags.Exclude(cmd, "devices", "workers")
+	flags.Before(cmd, func() error {
 		if f.out == "" {
 			return errors.New("name the file to write with --out, such as --out here.toml")
 		}
@@ -130,7 +130,7 @@ otherwise it is a guess unless the file is edited.`,
 	return cmd
 }
 
-func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) error {
+func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *flags.Options) error {
 	if err := f.check(o); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 	if err != nil {
 		return err
 	}
-	if f.units, err = o.unitsOf(p); err != nil {
+	if f.units, err = o.UnitsOf(p); err != nil {
 		return err
 	}
 	if err := checkCores(p, f.units); err != nil {
@@ -188,7 +188,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) 
 }
 
 // check refuses flags that nothing can be measured with, before anything is.
-func (f *calibrateFlags) check(o *options) error {
+func (f *calibrateFlags) check(o *flags.Options) error {
 	if f.perModel <= 0 || f.joules < 0 {
 		return cli.InputErrorf("--time %v, --joules %v: want a positive time, and one that is not negative", f.perModel, f.joules)
 	}
@@ -198,12 +198,12 @@ func (f *calibrateFlags) check(o *options) error {
 		}
 	}
 	_, realType := cli.RealType(o.DType)
-	return cmp.Or(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
+	return cmp.Or(cli.CheckModels(f.models...), realType, flags.CheckVariant(o.Variant), flags.CheckPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it
 // holds need not be measured again; otherwise the detected one.
-func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
+func (f *calibrateFlags) startingPoint(o *flags.Options) (*platform.Platform, error) {
 	here, err := cli.Machine(o.Platform, o.Devices, true) // with all devices, whichever are asked for
 	if err == nil {
 		here, err = cli.WithWorkers(here, o.Workers)
@@ -243,7 +243,7 @@ func devicesText(p *platform.Platform) string {
 }
 
 // measure goes through the networks, or sweeps.
-func (f *calibrateFlags) measure(ctx context.Context, o *options) error {
+func (f *calibrateFlags) measure(ctx context.Context, o *flags.Options) error {
 	if f.sweep {
 		return f.add("sweep", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) { return sweep(ctx, o, c) })
 	}
@@ -264,7 +264,7 @@ func (f *calibrateFlags) measure(ctx context.Context, o *options) error {
 }
 
 // add measures what the title names, with all that is known by then, and adds it up.
-func (f *calibrateFlags) add(title string, o *options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
+func (f *calibrateFlags) add(title string, o *flags.Options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
 	bar := cli.NewProgressBar(f.stderr, title)
 	defer bar.Done()
 	options := execute.CalibrateOptions{Platform: f.sum.Platform, Units: f.units, MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
@@ -283,16 +283,16 @@ func (f *calibrateFlags) add(title string, o *options, measure func(execute.Cali
 }
 
 // network measures what one network needs, with one lowering or with all tiles.
-func (f *calibrateFlags) network(ctx context.Context, o *options) error {
-	m, d, err := trainingData(o)
+func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
+	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return err
 	}
 	title := fmt.Sprintf("%s batch %d", m.Name, o.Batch)
-	add := func(title string, c options) error {
+	add := func(title string, c flags.Options) error {
 		return f.add(title, o, func(how execute.CalibrateOptions) (*execute.Calibration, error) { return calibrate(ctx, &c, m, d, how) })
 	}
-	if o.Lowering != bestTiles {
+	if o.Lowering != flags.BestTiles {
 		return add(title, *o)
 	}
 	dtype, err := cli.RealType(o.DType)
@@ -303,34 +303,29 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	adapted := func(tiles string, adapt func(*dag.Lowering, int)) error {
+	with := func(tiles tiling.Tiling, name string) error {
 		c := *o
-		c.adapt = adapt
-		return add(title+", "+tiles, c)
+		c.Tiles = tiles
+		return add(title+", "+name, c)
 	}
 	for _, b := range t.Scaled() {
-		if err := adapted(fmt.Sprintf("%s of %s", b, t.Layer), t.Adapt(b)); err != nil {
+		if err := with(tiling.Of(b), fmt.Sprintf("%s of %s", b, t.Layer)); err != nil {
 			return err
 		}
 	}
 	for _, tiles := range t.All() {
-		if tiles.Kind != tiling.Parts {
-			continue
-		}
-		l, err := t.Lowering(tiles)
-		if err != nil {
-			return err
-		}
-		if err := adapted(tiles.String(), func(of *dag.Lowering, _ int) { *of = l }); err != nil {
-			return err
+		if tiles.Kind == tiling.Parts {
+			if err := with(tiles, tiles.String()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // calibrate measures what one training needs.
-func calibrate(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
-	to, err := o.training()
+func calibrate(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+	to, err := o.Training()
 	if err != nil {
 		return nil, err
 	}

@@ -11,25 +11,6 @@ import (
 	"dahl/platform"
 )
 
-// unitsOf are the devices that --devices names, with how many of their units.
-func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
-	p, err := o.prepared(p)
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := o.selected(p)
-	if err != nil {
-		return nil, err
-	}
-	units := map[string]int{}
-	for i := range chosen.Devices {
-		if d := &chosen.Devices[i]; !d.PlacedOnly {
-			units[d.Name] = d.Count
-		}
-	}
-	return units, nil
-}
-
 // checkCores refuses to measure more units of processors than this machine has: all of
 // them at once, they would wait for each other.
 func checkCores(p *platform.Platform, units map[string]int) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/plan"
@@ -23,21 +24,21 @@ import (
 func TestStartingPoint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	f := calibrateFlags{out: "here.toml"}
-	here := must.Get(f.startingPoint(&options{}))(t)
+	here := must.Get(f.startingPoint(&flags.Options{}))(t)
 	here.Models = []platform.Model{{Op: "relu", Type: "float32", Device: "cpu", Shape: "7", Active: 1, MedianNs: 5}}
 	file := growingFile{path: f.out}
 	must.Do(t, errors.Join(file.save(here), file.close()))
-	p, err := f.startingPoint(&options{})
+	p, err := f.startingPoint(&flags.Options{})
 	if err != nil || len(p.Models) != 1 {
 		t.Errorf("the file of this machine: %+v, error %v", p, err)
 	}
 	here.Name = "elsewhere"
 	must.Do(t, durable.Write(f.out, here.WriteTOML))
-	if _, err := f.startingPoint(&options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {
+	if _, err := f.startingPoint(&flags.Options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the file of another machine: error %v", err)
 	}
 	f.force = true
-	if p, err := f.startingPoint(&options{}); err != nil || len(p.Models) != 0 {
+	if p, err := f.startingPoint(&flags.Options{}); err != nil || len(p.Models) != 0 {
 		t.Errorf("forced: %+v, error %v", p, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan"
@@ -32,27 +34,27 @@ func TestErrorCauses(t *testing.T) {
 		return s
 	}
 	steady, unsteady := calls(7, 7, 8, 7, 7), calls(7, 7, 43, 7, 7) // 36 of 35, and 71 of 35: 2.0 times
-	busy := &loadSummary{OtherCores: 1.3, Cores: 2, Disturbed: true}
+	busy := &record.LoadSummary{OtherCores: 1.3, Cores: 2, Disturbed: true}
 	for _, c := range []struct {
 		percent  float64
 		source   schedule.CostSource
 		measured *schedule.Schedule
-		of       *summary
+		of       *record.Summary
 		want     string
 	}{
-		{-9, schedule.FromRoofline, unsteady, &summary{Load: busy}, ""},
-		{-11, schedule.FromMeasured, steady, &summary{Load: busy}, "; cause: others kept 1.3 of 2 cores busy"},
-		{-11, schedule.FromRoofline, unsteady, &summary{Load: &loadSummary{SharedCores: true}}, "; cause: workers share cores, the platform is not calibrated, unsteady calls: 2.0 times their medians"},
-		{+11, schedule.FromRoofline, unsteady, &summary{Load: busy}, "; cause: the platform is not calibrated"}, // what held the run up does not make it fast
-		{+11, schedule.FromMeasured, unsteady, &summary{Load: busy}, "; cause: none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"},
-		{-50, schedule.FromMeasured, unsteady, &summary{}, "; cause: unsteady calls: 2.0 times their medians"},
+		{-9, schedule.FromRoofline, unsteady, &record.Summary{Load: busy}, ""},
+		{-11, schedule.FromMeasured, steady, &record.Summary{Load: busy}, "; cause: others kept 1.3 of 2 cores busy"},
+		{-11, schedule.FromRoofline, unsteady, &record.Summary{Load: &record.LoadSummary{SharedCores: true}}, "; cause: workers share cores, the platform is not calibrated, unsteady calls: 2.0 times their medians"},
+		{+11, schedule.FromRoofline, unsteady, &record.Summary{Load: busy}, "; cause: the platform is not calibrated"}, // what held the run up does not make it fast
+		{+11, schedule.FromMeasured, unsteady, &record.Summary{Load: busy}, "; cause: none that was looked for (load, calibration, unsteady calls); dahl compare shows which kernels are off"},
+		{-50, schedule.FromMeasured, unsteady, &record.Summary{}, "; cause: unsteady calls: 2.0 times their medians"},
 		// A run of one step has no other than the one that warms up, which is slow and never fast.
-		{-90, schedule.FromMeasured, steady, &summary{Steps: 1, Counted: countedSummary{Steps: 1}}, "; cause: first steps count, which warm up"},
-		{+90, schedule.FromRoofline, steady, &summary{Steps: 1, Counted: countedSummary{Steps: 1}}, "; cause: the platform is not calibrated"},
+		{-90, schedule.FromMeasured, steady, &record.Summary{Steps: 1, Counted: record.CountedSummary{Steps: 1}}, "; cause: first steps count, which warm up"},
+		{+90, schedule.FromRoofline, steady, &record.Summary{Steps: 1, Counted: record.CountedSummary{Steps: 1}}, "; cause: the platform is not calibrated"},
 		// Steps without a device are faster or slower than those that were predicted with it.
-		{+40, schedule.FromMeasured, steady, &summary{Steps: 20, Counted: countedSummary{Steps: 19}, Losses: []train.DeviceLoss{{Device: "gpu", AfterStep: 8}}}, "; cause: gpu was lost after step 8 of 20"},
+		{+40, schedule.FromMeasured, steady, &record.Summary{Steps: 20, Counted: record.CountedSummary{Steps: 19}, Losses: []train.DeviceLoss{{Device: "gpu", AfterStep: 8}}}, "; cause: gpu was lost after step 8 of 20"},
 	} {
-		if got := causesText(errorCauses(c.percent, problem(c.source), c.measured, c.of)); got != c.want {
+		if got := runs.CausesText(runs.ErrorCauses(c.percent, problem(c.source), c.measured, c.of)); got != c.want {
 			t.Errorf("%+v %% by %s: %q, want %q", c.percent, c.source, got, c.want)
 		}
 	}

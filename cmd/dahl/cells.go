@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/energy/meter"
@@ -28,26 +30,26 @@ func newExperiment([]string) *cobra.Command {
 
 // cellProgram says how cells run by the commands of this program.
 func cellProgram() *grid.Program {
-	return &grid.Program{Commands: cellCommands(), PeerCommand: peerCommand, AddPeerFlags: func(cmd *cobra.Command) { addPeerFlags(cmd, &options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
+	return &grid.Program{Commands: cellCommands(), PeerCommand: record.PeerCommand, AddPeerFlags: func(cmd *cobra.Command) { flags.AddPeerFlags(cmd, &flags.Options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
 }
 
 // cellCommands are the commands of which cells can be.
 func cellCommands() []grid.Command {
 	return []grid.Command{
 		{Name: "simulate", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
-			addSimulateFlags(cmd, o, &output{}, "")
-			addSamplesFlag(cmd, o)
+			o := &flags.Options{}
+			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+			flags.AddSamplesFlag(cmd, o)
 			return &cellOptions{o, checkSimulation}
 		}},
 		{Name: "plan", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
-			addSimulateFlags(cmd, o, &output{}, "")
-			addObjectiveFlags(cmd, o)
+			o := &flags.Options{}
+			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+			flags.AddObjectiveFlags(cmd, o)
 			return &cellOptions{o, checkSimulation}
 		}},
 		{Name: "execute", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &options{}
+			o := &flags.Options{}
 			addExecuteFlags(cmd, o, &executeFlags{})
 			return &cellOptions{o, checkTraining}
 		}},
@@ -56,12 +58,12 @@ func cellCommands() []grid.Command {
 
 // cellOptions are the options of a cell, as its command reads them.
 type cellOptions struct {
-	*options
-	check func(*options) error // what they name; nothing is planned or run
+	*flags.Options
+	check func(*flags.Options) error // what they name; nothing is planned or run
 }
 
-func (o *cellOptions) Check() error                         { return o.check(o.options) }
-func (o *cellOptions) Machine() (*platform.Platform, error) { return thisMachine(o.options) }
+func (o *cellOptions) Check() error                         { return o.check(o.Options) }
+func (o *cellOptions) Machine() (*platform.Platform, error) { return flags.ThisMachine(o.Options) }
 
 // idleWindow is how long the machine is left alone, where it has meters. Tests have a shorter one.
 var idleWindow = 3 * time.Second
@@ -70,31 +72,31 @@ var idleWindow = 3 * time.Second
 var startMeters = train.StartMeters
 
 // checkSimulation checks what simulate and plan read.
-func checkSimulation(o *options) error {
-	_, _, err := o.machine()
+func checkSimulation(o *flags.Options) error {
+	_, _, err := o.Machine()
 	if err == nil && o.Model != "" {
 		var m *nn.Model
-		if m, _, err = fittedModel(o); err == nil {
-			_, err = o.trained(m)
+		if m, _, err = flags.FittedModel(o); err == nil {
+			_, err = o.Trained(m)
 		}
 	}
 	if err == nil {
-		_, err = hashInputs(o)
+		_, err = record.HashInputs(o)
 	}
 	return err
 }
 
 // checkTraining checks what execute reads.
-func checkTraining(o *options) error {
-	m, _, err := trainingData(o)
+func checkTraining(o *flags.Options) error {
+	m, _, err := flags.TrainingData(o)
 	if err == nil {
-		_, err = o.trained(m)
+		_, err = o.Trained(m)
 	}
 	if err == nil {
-		_, err = thisMachine(o)
+		_, err = flags.ThisMachine(o)
 	}
 	if err == nil {
-		_, err = hashInputs(o)
+		_, err = record.HashInputs(o)
 	}
 	return err
 }
@@ -102,18 +104,18 @@ func checkTraining(o *options) error {
 // cellRow reads the run of a cell of an experiment, whose command line it has to have.
 func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) experiment.Row {
 	missing := experiment.NewRow(c, experiment.Missing, "")
-	m := new(manifest)
-	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.ended() || !slices.Equal(m.Args, args) {
+	m := new(record.Manifest)
+	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.Ended() || !slices.Equal(m.Args, args) {
 		return missing
 	}
-	if m.ended() {
+	if m.Ended() {
 		return experiment.NewRow(c, experiment.Failed, m.Diverged.What())
 	}
-	summaryPath, platformPath := filepath.Join(dir, summaryFile), filepath.Join(dir, rundir.PlatformFile)
+	summaryPath, platformPath := filepath.Join(dir, record.SummaryFile), filepath.Join(dir, rundir.PlatformFile)
 	if changed, err := rundir.Changed(dir, m); err != nil || slices.Contains(changed, summaryPath) || slices.Contains(changed, platformPath) {
 		return missing
 	}
-	s, err := cli.ReadJSON[summary](summaryPath)
+	s, err := cli.ReadJSON[record.Summary](summaryPath)
 	if err != nil {
 		return missing
 	}
@@ -138,7 +140,7 @@ func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) e
 }
 
 // fillTimes sets times, losses and accuracies.
-func fillTimes(row *experiment.Row, s *summary) {
+func fillTimes(row *experiment.Row, s *record.Summary) {
 	if s.StepS > 0 {
 		row.Set(experiment.StepTime, s.StepS)
 	}
@@ -162,7 +164,7 @@ func fillTimes(row *experiment.Row, s *summary) {
 
 // fillJoules sets the joules and says what they rest on: on meters where they cover all devices, else
 // on the powers of the platform file.
-func fillJoules(row *experiment.Row, s *summary, p *platform.Platform, by *grid.Manifest) {
+func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by *grid.Manifest) {
 	e := &s.EnergyJ
 	measured := covers(e.Readings, p)
 	if row.JoulesSource = e.Grounds; !measured && e.Basis == energy.Unavailable {
@@ -200,7 +202,7 @@ func fillMetered(row *experiment.Row, readings []meter.Reading, by *grid.Manifes
 }
 
 // fillUse sets how busy the machine was, and the memory.
-func fillUse(row *experiment.Row, s *summary, p *platform.Platform) {
+func fillUse(row *experiment.Row, s *record.Summary, p *platform.Platform) {
 	processors, others := share{}, share{}
 	for i := range p.Devices {
 		d := &p.Devices[i]

@@ -3,108 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
-	"dahl/naming"
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
-	"dahl/schedule"
 	"dahl/train"
 )
 
-// bestPolicyHelp is the paragraph about it in the help of the commands that have it.
-var bestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of those of --devices, on which a step is predicted
-to be fastest, and one line says which and how much faster than all. Each set of devices
-has the lowering that it has by default, so weights may differ in their last bits from those
-on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
-%d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
-processor. Of a machine that is detected, whose rates are guesses, none are:
---policy %s plans for all.`, bestTasks, listPolicy)
-
-// bestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
-const bestPolicy = "best"
-
-// listPolicy is the one that plans for a given set of devices in the place of bestPolicy.
-var listPolicy = schedule.HEFT.Doc().Name
-
-const (
-	// bestNodes bounds its search: a step of a shipped network takes it less than a second.
-	bestNodes = 20_000
-	// bestTasks is the number of tasks of a step above which list scheduling on plain sets of devices has to do.
-	bestTasks = 5_000
-)
-
-// policyNames are the values of --policy.
-func policyNames() []string { return append([]string{bestPolicy}, cli.PolicyNames()...) }
-
-// policy is the scheduler for a given set of devices.
-func (o *options) policy() (schedule.Policy, error) {
-	if o.Policy == bestPolicy {
-		return schedule.HEFT, nil
-	}
-	return schedule.PolicyByName(o.Policy)
-}
-
-// chosenDevices are what the policy best chose.
-type chosenDevices struct {
-	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
-	Of          string  `json:"of,omitempty"`            // likewise
-	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
-	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
-	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where they are so many that plain sets alone were compared
-}
-
-// some reports whether there are devices that the run does without.
-func (c *chosenDevices) some() bool { return c != nil && c.Devices != "" }
-
-// print says it in a line.
-func (c *chosenDevices) print(out io.Writer) {
-	switch {
-	case c == nil:
-		return
-	case c.Skipped != "":
-		fmt.Fprintf(out, "devices   all, by %s: %s\n", listPolicy, c.Skipped)
-		return
-	}
-	faster := ""
-	switch {
-	case c.TimesAsFast >= 1.005:
-		faster = fmt.Sprintf(": %s times as fast as all", cli.ThreeDigits(c.TimesAsFast))
-	case c.TimesAsFast > 0:
-		faster = ": as fast as all"
-	}
-	if c.Plain > 0 {
-		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", naming.Thousands(c.Plain))
-		if c.Devices == "" {
-			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
-			return
-		}
-		faster += "; " + compared
-	}
-	of := strings.Split(c.Of, ",")
-	text := strings.Join(of[:min(len(of), 3)], ", ")
-	if len(of) > 3 {
-		text += "…"
-	}
-	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
-}
-
-// asksBest reports whether the policy best is to plan.
-func (o *options) asksBest() bool { return o.Policy == bestPolicy && o.Plan == "" && o.Objective == "" }
-
 // policyText is the policy of a run, and for best which one made its plan.
 func (w *workload) policyText(made string) string {
-	if w.opts.asksBest() {
-		return fmt.Sprintf("%s (%s)", bestPolicy, made)
+	if w.opts.AsksBest() {
+		return fmt.Sprintf("%s (%s)", flags.BestPolicy, made)
 	}
 	return made
 }
@@ -116,7 +34,7 @@ func (w *workload) chooseDevices(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	w.chosen = &chosenDevices{Skipped: cli.OneLine(err)}
+	w.chosen = &record.ChosenDevices{Skipped: cli.OneLine(err)}
 	return w.decide()
 }
 
@@ -143,8 +61,8 @@ func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Spac
 	if err != nil {
 		return nil, nil, err
 	}
-	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: bestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
-	if w.tasks() > bestTasks {
+	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: flags.BestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
+	if w.tasks() > flags.BestTasks {
 		o.Plain = true
 		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {
 			some, err := w.Platform.Select(set)
@@ -197,11 +115,7 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	var tiles []tiling.Tiling // those that were found
-	if w.opts.adapt == nil {
-		tiles = []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}
-	}
-	s, err := first.Space(w.samples, w.Platform, "", tiles...)
+	s, err := first.Space(w.samples, w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
 	if err != nil {
 		return nil, err
 	}
@@ -212,9 +126,9 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 }
 
 // choiceOf says what was chosen from the devices that there were, by the time of its step; nil where it is all of them.
-func (w *workload) choiceOf(devices string, step time.Duration) *chosenDevices {
-	c := &chosenDevices{Devices: devices}
-	if w.tasks() > bestTasks {
+func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDevices {
+	c := &record.ChosenDevices{Devices: devices}
+	if w.tasks() > flags.BestTasks {
 		c.Plain = w.tasks()
 	}
 	if devices == "" || devices == w.opts.Devices {

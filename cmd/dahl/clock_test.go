@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 )
 
@@ -38,7 +39,7 @@ func TestSimulateAtAClock(t *testing.T) {
 		{"memory.json", "--clock g0=slow", 0.055, 0.275, "with 2 workers, clock g0=slow; policy"},
 	} {
 		line := strings.Fields("simulate --platform node.toml --out s --graph " + c.graph + " " + c.clock)
-		s := decoded[summary](t, mustRun(t, append(line, "--json")...))
+		s := decoded[record.Summary](t, mustRun(t, append(line, "--json")...))
 		if s.MakespanS != c.seconds || math.Abs(s.EnergyJ.Total-c.joules) > 1e-12 || (s.Clocks != nil) != strings.Contains(c.clock, "slow") {
 			t.Errorf("%s %s: %g s, %g J, clocks %v; want %g s and %g J", c.graph, c.clock, s.MakespanS, s.EnergyJ.Total, s.Clocks, c.seconds, c.joules)
 		}
@@ -51,7 +52,7 @@ func TestSimulateAtAClock(t *testing.T) {
 		wantRepeated(t, "again")
 	}
 	mustRun(t, strings.Fields("plan --platform node.toml --graph compute.json --clock g0=slow --out p")...)
-	s := decoded[summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph compute.json --clock g0=slow --plan p/plan.json --out s --json")...))
+	s := decoded[record.Summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph compute.json --clock g0=slow --plan p/plan.json --out s --json")...))
 	if s.MakespanS != 0.06 {
 		t.Errorf("a plan made at the slow clock takes %g s at it, want 0.06", s.MakespanS)
 	}
@@ -62,7 +63,7 @@ func TestRerunWithoutTheClockedDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", clockedNode)
 	writeTestFile(t, "one.json", `{"format": "dahl-graph 1", "tasks": [{"name": "a", "ns": {"cpu": 1000000000}}]}`)
-	s := decoded[summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph one.json --devices cpu --clock g0=slow --out s --json")...))
+	s := decoded[record.Summary](t, mustRun(t, strings.Fields("simulate --platform node.toml --graph one.json --devices cpu --clock g0=slow --out s --json")...))
 	if s.EnergyJ.Total != 5+1 {
 		t.Errorf("%g J in a second of a busy core, 5 W, and an idle device at its slow clock, 1 W", s.EnergyJ.Total)
 	}
@@ -79,10 +80,10 @@ func TestExecuteAtAClock(t *testing.T) {
 	writeTestFile(t, "node.toml", strings.ReplaceAll(clockedNode, "10 GF/s", "4 MF/s"))
 	const work = " --platform node.toml --devices g0 --model tiny.toml --data digits --limit 64 --batch 16 --json --out "
 	line := strings.Fields("execute" + work)
-	predicted := decoded[summary](t, mustRun(t, strings.Fields("simulate"+work+"s")...))
-	at := map[string]*summary{}
+	predicted := decoded[record.Summary](t, mustRun(t, strings.Fields("simulate"+work+"s")...))
+	at := map[string]*record.Summary{}
 	for _, clock := range []string{"nominal", "slow"} {
-		at[clock] = new(summary)
+		at[clock] = new(record.Summary)
 		decodeObject(t, mustRun(t, append(line, clock, "--clock", "g0="+clock)...), at[clock])
 		wantVerified(t, clock)
 	}

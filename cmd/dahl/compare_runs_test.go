@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/must"
 )
 
@@ -19,7 +21,7 @@ func TestCompareAnyRuns(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "5", "--out", "five")
 	mustRun(t, "simulate", "--platform", "manycore", "--graph", "long.json", "--steps", "1", "--out", "long")
 
-	c := decoded[runsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
+	c := decoded[runs.RunsComparison](t, mustRun(t, "compare", "one", "five", "long", "--out", ".", "--json"))
 	inputs := map[string][]string{}
 	for _, in := range c.Differ {
 		inputs[in.Name] = in.Values
@@ -36,13 +38,13 @@ func TestCompareAnyRuns(t *testing.T) {
 			t.Errorf("%s is said to differ: %v", same, v)
 		}
 	}
-	step := c.Figures[slices.IndexFunc(c.Figures, func(f figure) bool { return f.Name == "step" })]
+	step := c.Figures[slices.IndexFunc(c.Figures, func(f runs.Figure) bool { return f.Name == "step" })]
 	for i, want := range []float64{7e-3, 7e-3, 14e-3} {
 		if got := *step.Values[i]; got < want || got > 1.02*want {
 			t.Errorf("step of %s: %v s, want %v and dispatches", c.Runs[i], got, want)
 		}
 	}
-	picture := must.Get(os.ReadFile(compareFile))(t)
+	picture := must.Get(os.ReadFile(record.CompareFile))(t)
 	for _, name := range c.Runs {
 		if !strings.Contains(string(picture), name+": ") {
 			t.Errorf("the picture does not name %s", name)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/plan/exact"
@@ -28,26 +30,26 @@ func completions() map[string]cobra.CompletionFunc {
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
 		"data": dataNames, "deadline": cli.Anything, "devices": devices, "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
-		"init": cli.NamesOrFiles([]string{uniformInit}, ".npz"), "joules": cli.Anything,
-		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(lossNames()...), "lowering": cli.NamesOrFiles([]string{bestTiles}, ".toml"),
+		"init": cli.NamesOrFiles([]string{flags.UniformInit}, ".npz"), "joules": cli.Anything,
+		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles}, ".toml"),
 		"lr": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "objective": cli.Values(exact.Objectives()...), "offset": cli.Anything,
-		"optimizer": cli.Values(optimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
+		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(kernels.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
-		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, ".npz"), "schedule": cli.Values(scheduleNames()...),
+		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, ".npz"), "schedule": cli.Values(flags.ScheduleNames()...),
 		"seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...),
 		"weight-decay": cli.Anything, "workers": cli.Anything,
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
-		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(traceFormatNames()...),
+		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}
 }
 
 // arguments say what a shell offers as the arguments of each command that has some.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"compare": runs, "report": runs, "trace": cli.One(runs), "verify": cli.One(runs), "rerun": cli.One(runs), "plot": runAndFigures,
-		"kernels": cli.One(runs), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json")),
+		"compare": runDirectories, "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
+		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),
 	}
@@ -66,7 +68,7 @@ func dataNames(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, 
 // policies offers the schedulers with what they do.
 func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var found []cobra.Completion
-	for _, name := range cli.BeginWith(begin, policyNames()) {
+	for _, name := range cli.BeginWith(begin, flags.PolicyNames()) {
 		sentence := "the fastest plan that it finds on sets of the devices" // best is this program's
 		if policy, err := schedule.PolicyByName(name); err == nil {
 			sentence = policy.Doc().Sentence
@@ -119,8 +121,8 @@ func clocks(cmd *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	return cli.Offered(cli.BeginWith(begin, found))
 }
 
-// runs offers directories that hold a run, and those that hold such directories.
-func runs(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// runDirectories offers directories that hold a run, and those that hold such directories.
+func runDirectories(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return cli.DirectoriesOf(begin, rundir.ManifestName)
 }
 
@@ -137,8 +139,8 @@ func experiments(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion
 // runAndFigures offers a run, and then the figures that are not yet named.
 func runAndFigures(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return runs(cmd, args, begin)
+		return runDirectories(cmd, args, begin)
 	}
-	left := slices.DeleteFunc(figureNames(), func(n string) bool { return slices.Contains(args[1:], n) })
+	left := slices.DeleteFunc(runs.FigureNames(), func(n string) bool { return slices.Contains(args[1:], n) })
 	return cli.Offered(cli.BeginWith(begin, left))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/plan/exact"
 	"dahl/plots"
 )
@@ -52,7 +53,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 func TestCompletedValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sets := map[string][]string{
-		"policy": policyNames(), "dtype": cli.RealTypes(), "optimizer": optimizerNames(), "loss": lossNames(), "schedule": scheduleNames(),
+		"policy": flags.PolicyNames(), "dtype": cli.RealTypes(), "optimizer": flags.OptimizerNames(), "loss": flags.LossNames(), "schedule": flags.ScheduleNames(),
 		"objective": exact.Objectives(), "precision": {"full", "tf32", "bf16"}, "colour": plots.Colours(), "lowering": {"best"},
 		"platform": {"emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
 		"data": {"digits", "synthetic"}, "variant": {"avx2", "avx512", "go", "ref"},

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -32,7 +33,7 @@ func TestPredictionOnOtherCPU(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"avx2", "none"} {
-		for _, name := range []string{rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, summaryFile} {
+		for _, name := range []string{rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, record.SummaryFile} {
 			sameFiles(t, name, "all", dir)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/plan"
 )
 
@@ -22,7 +24,7 @@ func TestPrintCuts(t *testing.T) {
 		cuts = append(cuts, row(layer, plan.Uncut, 3, 1))
 	}
 	var out bytes.Buffer
-	printCuts(&out, cuts)
+	words.PrintCuts(&out, cuts)
 	lines := strings.Split(out.String(), "\n")
 	want := "conv1        one            10 us      1 mJ        +0 %, +0 %                 -                 -      +20 %, -50 %                 -"
 	if lines[2] != want || len(lines) != 2+8+1+1 || lines[10] != "2 more layers in cuts.csv" {
@@ -36,7 +38,7 @@ func TestCutsInColumns(t *testing.T) {
 		return plan.CutCost{Layer: layer, Device: device, Cut: cut, Work: plan.Work{Forward: time.Duration(us) * time.Microsecond, Joules: joules}}
 	}
 	var out bytes.Buffer
-	printCuts(&out, []plan.CutCost{row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", plan.Uncut, 1, 1e-3), row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", "columns", 1001, 123),
+	words.PrintCuts(&out, []plan.CutCost{row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", plan.Uncut, 1, 1e-3), row("layer1.0.downsample.1", "cpu0,cpu1,cpu2", "columns", 1001, 123),
 		row("fc", "gpu", plan.Uncut, 10, 1e-3)})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
 	for _, line := range lines {
@@ -51,8 +53,8 @@ func TestPlanHasCuts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"plan", "--cuts", "--platform", "emulated", "--model", "digits-cnn", "--batch", "7", "--out", "p"}
 	out := mustRun(t, args...)
-	s := decoded[summary](t, mustRun(t, append(args, "--json")...))
-	file, err := os.ReadFile(filepath.Join("p", cutsFile))
+	s := decoded[record.Summary](t, mustRun(t, append(args, "--json")...))
+	file, err := os.ReadFile(filepath.Join("p", words.CutsFile))
 	if lines := strings.Count(string(file), "\n"); err != nil || len(s.Cuts) == 0 || lines != 1+len(s.Cuts) {
 		t.Errorf("%v: %d lines, and %d cuts in the summary", err, lines, len(s.Cuts))
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 	"dahl/train"
@@ -32,7 +34,7 @@ func savedTraining(t *testing.T) saved {
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--out", "cut")...)
 	files := saved{}
-	for _, name := range []string{rundir.ManifestName, stepsFile, epochsFile, "checkpoints/12", "checkpoints/9", "checkpoints/6"} {
+	for _, name := range []string{rundir.ManifestName, record.StepsFile, record.EpochsFile, "checkpoints/12", "checkpoints/9", "checkpoints/6"} {
 		data := must.Get(os.ReadFile(filepath.Join("cut", ".staging", name)))(t)
 		files[name] = data
 	}
@@ -99,7 +101,7 @@ func TestDamagedTraining(t *testing.T) {
 		if hash := manifestOf(t, "cut").WeightsHash; hash != whole {
 			t.Errorf("%d, %s, %s: the weights are %.12s, want %.12s", n, name, how, hash, whole)
 		}
-		sameFiles(t, stepsFile, "cut", "whole")
+		sameFiles(t, record.StepsFile, "cut", "whole")
 		files.restore(t, "", nil)
 	}
 	if taken < cases/6 || refused < cases/12 { // half are of checkpoints, of which two are left; a sixth is of the manifest
@@ -112,7 +114,7 @@ func loaded(t *testing.T) *interrupted {
 	t.Helper()
 	cmd := newExecute(nil)
 	must.Do(t, cmd.ParseFlags([]string{"--resume", "cut"}))
-	in, err := openInterrupted(cmd, "cut", new(options))
+	in, err := openInterrupted(cmd, "cut", new(flags.Options))
 	if err != nil {
 		if text := err.Error(); !errors.As(err, new(train.InputError)) || strings.Contains(text, "\n") || !strings.Contains(text, "cut") {
 			t.Errorf("it is refused by %q", text)
@@ -130,7 +132,7 @@ func TestEveryByteOfTables(t *testing.T) {
 	files := savedTraining(t)
 	files.restore(t, "", nil)
 	oldest := keptBefore(t, 6)
-	for name, length := range map[string]int64{stepsFile: oldest.Steps.Bytes, epochsFile: oldest.Epochs.Bytes} {
+	for name, length := range map[string]int64{record.StepsFile: oldest.Steps.Bytes, record.EpochsFile: oldest.Epochs.Bytes} {
 		if length < 40 { // a head of so many letters and a row
 			t.Fatalf("%s has %d bytes after step 6", name, length)
 		}
@@ -153,7 +155,7 @@ func TestEveryByteOfTables(t *testing.T) {
 // keptBefore is what the checkpoint after a step notes.
 func keptBefore(t *testing.T, step int) kept {
 	t.Helper()
-	in := &interrupted{manifest: new(manifest)}
+	in := &interrupted{manifest: new(record.Manifest)}
 	var err error
 	if in.dir, err = rundir.Resume("cut", in.manifest); err == nil {
 		err = errors.Join(in.read(step), in.dir.Close())
@@ -182,8 +184,8 @@ func TestResumeRefusesAnother(t *testing.T) {
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 12 --epochs 2 --out run --save w.npz")...)
 	wantRefused(t, "execute --resume cut", "cut cannot go on: w.npz has changed since the training began")
 
-	change(t, filepath.Join("run", stepsFile), 9)
-	wantRefused(t, "execute --resume run --epochs 3", "damaged: "+filepath.Join("run", stepsFile)+": its hash is")
+	change(t, filepath.Join("run", record.StepsFile), 9)
+	wantRefused(t, "execute --resume run --epochs 3", "damaged: "+filepath.Join("run", record.StepsFile)+": its hash is")
 }
 
 // change flips a bit of a byte of a file.
@@ -213,18 +215,18 @@ func TestDamagedManifest(t *testing.T) {
 // TestRecipeHasEveryOption sets each option in turn: the recipe is another one, unless a training that goes on
 // may be given it.
 func TestRecipeHasEveryOption(t *testing.T) {
-	base := (&manifest{}).recipe()
-	left := undecided()
-	of := reflect.TypeFor[options]()
+	base := (&record.Manifest{}).Recipe()
+	left := record.Undecided()
+	of := reflect.TypeFor[flags.Options]()
 	for i := range of.NumField() {
 		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		if key == "" {
-			if of.Field(i).IsExported() {
-				t.Errorf("%s is in no manifest", of.Field(i).Name)
-			}
+		if key == "-" {
 			continue
 		}
-		m := &manifest{}
+		if key == "" {
+			t.Errorf("%s is in no manifest", of.Field(i).Name)
+		}
+		m := &record.Manifest{}
 		v := reflect.ValueOf(&m.Options).Elem().Field(i)
 		switch v.Kind() {
 		case reflect.String:
@@ -246,10 +248,10 @@ func TestRecipeHasEveryOption(t *testing.T) {
 		}
 		if at := slices.Index(left, key); at >= 0 {
 			left = slices.Delete(left, at, at+1)
-			if what := base.difference(m.recipe()); what != "" {
+			if what := base.Difference(m.Recipe()); what != "" {
 				t.Errorf("%s: %s", key, what)
 			}
-		} else if what := base.difference(m.recipe()); !strings.Contains(what, key) {
+		} else if what := base.Difference(m.Recipe()); !strings.Contains(what, key) {
 			t.Errorf("another %s gives the same recipe (%q)", key, what)
 		}
 	}
@@ -259,18 +261,18 @@ func TestRecipeHasEveryOption(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("no options: %v", left)
 	}
-	for what, m := range map[string]*manifest{
+	for what, m := range map[string]*record.Manifest{
 		"data":  {Data: &cli.Identity{Name: "d", SHA256: "1"}},
-		"model": {Options: options{Model: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
-		"init":  {Options: options{Init: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
+		"model": {Options: flags.Options{Model: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
+		"init":  {Options: flags.Options{Init: "m"}, Inputs: []cli.Identity{{Name: "m", SHA256: "1"}}},
 	} {
-		was := m.recipe()
+		was := m.Recipe()
 		if what == "data" {
 			m.Data = &cli.Identity{Name: "d", SHA256: "2"}
 		} else {
 			m.Inputs = []cli.Identity{{Name: "m", SHA256: "2"}}
 		}
-		if said := was.difference(m.recipe()); !strings.Contains(said, " has changed since the training began") {
+		if said := was.Difference(m.Recipe()); !strings.Contains(said, " has changed since the training began") {
 			t.Errorf("%s: %q", what, said)
 		}
 	}
@@ -283,11 +285,11 @@ func TestRecipeHasLastBits(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	writeTestFile(t, "node.toml", emulatedNode)
 	writeTestFile(t, "tiles.toml", "[layer.conv1]\nsamples = 1\n[layer.fc1]\nsamples = 1\n")
-	trained := func(flags ...string) (recipe, string) {
+	trained := func(flags ...string) (record.Recipe, string) {
 		t.Helper()
 		mustRun(t, append(strings.Fields("execute --model small.toml --data digits --limit 64 --batch 32 --out run"), flags...)...)
 		m := manifestOf(t, "run")
-		return m.recipe(), m.WeightsHash
+		return m.Recipe(), m.WeightsHash
 	}
 	base, hash := trained()
 	plan := must.Get(os.ReadFile("run/" + rundir.PlanFile))(t)
@@ -298,7 +300,7 @@ func TestRecipeHasLastBits(t *testing.T) {
 		"epochs": "", "resume": "", "clock": "", "set-clocks": "", // the first two are how long it is; the others need clocks, which no weight depends on
 	}
 	differ := 0
-	for _, flag := range resumeFlags {
+	for _, flag := range record.ResumeFlags {
 		value, known := values[flag]
 		if !known {
 			t.Errorf("--%s has no value here", flag)
@@ -307,7 +309,7 @@ func TestRecipeHasLastBits(t *testing.T) {
 			continue
 		}
 		now, weights := trained("--" + flag + "=" + value)
-		if what := base.difference(now); what != "" {
+		if what := base.Difference(now); what != "" {
 			t.Errorf("--%s: %s", flag, what)
 		}
 		if weights != hash {

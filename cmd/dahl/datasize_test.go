@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 )
 
 // TestManyStepsAreAll: of 64 images in batches of 16 there are 4 steps, however many are asked for: 16·(2⁶⁰ + 1) is 16 modulo 2⁶⁴.
 func TestManyStepsAreAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, steps := range []string{"1152921504606846977", "9223372036854775807", "4"} {
-		s := decoded[summary](t, mustRun(t, strings.Fields("execute --model mlp --data synthetic:1x8x8:64:10 --batch 16 --workers 1 --json --steps "+steps)...))
+		s := decoded[record.Summary](t, mustRun(t, strings.Fields("execute --model mlp --data synthetic:1x8x8:64:10 --batch 16 --workers 1 --json --steps "+steps)...))
 		if s.Steps != 4 {
 			t.Errorf("--steps %s: %d steps were trained, want 4", steps, s.Steps)
 		}

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn"
@@ -24,10 +27,10 @@ import (
 // demoRun is what the demo does: small enough to end in about 10 seconds, real enough to learn.
 // Tests shorten it.
 var demoRun = struct {
-	options
-	calibrate func(context.Context, *options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
+	flags.Options
+	calibrate func(context.Context, *flags.Options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
 }{
-	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: bestPolicy, DType: "float32", Seed: 1, Shuffle: true},
+	flags.Options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: flags.BestPolicy, DType: "float32", Seed: 1, Shuffle: true},
 	calibrate,
 }
 
@@ -50,15 +53,15 @@ network for real, and shows both side by side. It opens no socket.`,
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
 	recoverClocks()
-	of := demoRun.options
+	of := demoRun.Options
 	o := &of
-	o.args = args
-	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
+	o.Args = args
+	dir, err := record.CreateRun(out, &record.Manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	m, d, err := trainingData(o)
+	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 
 // calibratedWorkload measures this machine for the demo's network, prints the
 // machine's line, and plans.
-func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn.Model, d train.Data) (*workload, error) {
+func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options, m *nn.Model, d train.Data) (*workload, error) {
 	p, err := execute.Detect()
 	if err != nil {
 		return nil, err
@@ -128,7 +131,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	slices.Sort(names)
 	fmt.Fprintf(stdout, "machine   %s, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
 		naming.Count(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
-	w.chosen.print(stdout)
+	w.chosen.Print(stdout)
 	return w, nil
 }
 
@@ -158,7 +161,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	off := plan.ErrorPercent(predicted.Counted.StepS(), t.Measured.Counted.StepS())
 	fmt.Fprintf(stdout, "error     step %+.1f %%%s; %+.1f %% in %s (of which kernels %+.1f, scheduling %+.1f); reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		off, causesText(errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), c.Step.ErrorPercent, t.w.shown(t.Measured), c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
+		off, runs.CausesText(runs.ErrorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.summarize())), c.Step.ErrorPercent, t.w.shown(t.Measured), c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil
@@ -167,14 +170,14 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 // writeTrace writes the trace of what was predicted and of what ran into the run.
 func (t *trainer) writeTrace(dir *rundir.Dir) error {
 	problem, summary := t.w.mainProblem(t.Measured.Main.Steps), t.summarize()
-	run, err := newPlotRun(problem, t.Measured.Main, summary)
+	run, err := record.NewPlotRun(problem, t.Measured.Main, summary)
 	if err != nil {
 		return err
 	}
-	predicted, err := newPlotRun(problem, t.Predicted.Main, summary)
+	predicted, err := record.NewPlotRun(problem, t.Predicted.Main, summary)
 	if err != nil {
 		return err
 	}
-	f := traceFormats["chrome"]
-	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, predicted, run) })
+	f := runs.TraceFormats["chrome"]
+	return dir.Write(f.File, func(w io.Writer) error { return f.Write(w, predicted, run) })
 }

@@ -5,35 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
 
 	"dahl/cmd/cli"
-	"dahl/cmd/dahl/words"
-	"dahl/dag"
-	"dahl/energy"
+	"dahl/cmd/dahl/flags"
 	"dahl/energy/meter"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
-
-// optionsOn are the options of the same run on another set of devices. A plan is for the
-// devices that it was made for: on others the same lowering is planned anew.
-func (w *workload) optionsOn(list string) *options {
-	o := *w.opts
-	o.Devices, o.Workers, o.adapt = list, 0, nil
-	if o.Plan != "" {
-		o.Plan = ""
-		if o.Lowering == "" && w.Lowering != nil {
-			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.Lowering }
-		}
-	}
-	return &o
-}
 
 // figures are those of a simulated or executed run, wherever they are shown.
 func (w *workload) figures(o *plan.Totals, readings ...meter.Reading) plan.StepFigures {
@@ -100,8 +83,8 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 // bestOn is the workload of the same options on devices of one kind. Where another search would take as long as the first, it is
 // that of the best plan on them that the first has come by.
 func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
-	if w.search == nil || w.opts.Objective == "" && w.tasks() <= bestTasks {
-		return w.onDevices(ctx, set)
+	if w.search == nil || w.opts.Objective == "" && w.tasks() <= flags.BestTasks {
+		return w.on(ctx, set)
 	}
 	some, err := w.all.Select(set)
 	if err != nil {
@@ -129,32 +112,38 @@ func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
 		other.Workload = *next
 		return &other, nil
 	}
-	return w.onDevices(ctx, set)
+	return w.on(ctx, set)
 }
 
-// onDevices is the workload of the same options on another set of devices.
-func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
-	o := w.optionsOn(list)
-	if some, err := w.Platform.Select(list); err == nil && w.sameGraphOn(some) {
-		other := *w
-		if other.Decision, err = plan.On(w.Decision, list); err != nil {
-			return nil, cli.AsInput(w.hintRoom(err))
+// on is the workload of the same options on some of its devices. A plan is for the devices that it was made for: on others the same
+// lowering is planned anew.
+func (w *workload) on(ctx context.Context, list string) (*workload, error) {
+	some, err := cmp.Or(w.all, w.Platform).Select(list)
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	o, other := *w.opts, *w
+	o.Devices, o.Workers, o.Plan = list, 0, ""
+	other.opts, other.all, other.search, other.chosen = &o, nil, nil, nil
+	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
+	if w.Model != nil {
+		if o.Lowering == flags.BestTiles {
+			other.Options.Lowering = nil
 		}
-		other.opts, other.Platform = o, other.Decision.Priced.Platform
-		return &other, nil
+		if err := other.Lower(w.samples); err != nil {
+			return nil, err
+		}
+	}
+	if o.Lowering == flags.BestTiles {
+		if err := other.searchTiles(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if w.Options.Elsewhere {
-		return simulatedWorkload(ctx, o)
+		other.Program.Graphs, other.Program.Order = other.Program.Graphs[:1], w.Program.Order
 	}
-	return trainingWorkload(ctx, o)
-}
-
-// sameGraphOn reports whether the options give the same graph on some of the devices, by the
-// variants that the calls have on all: not where the tiles or the default lowering are found
-// anew, and where a plan or a variant asked for is for all devices.
-func (w *workload) sameGraphOn(some *platform.Platform) bool {
-	o := w.opts
-	return o.Plan == "" && o.Policy != bestPolicy && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
+	_, err = other.settle(ctx)
+	return &other, err
 }
 
 // measureSets adds what the run on all devices took, and if asked that of an epoch on
@@ -174,9 +163,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 			continue
 		}
 		list := t.devices.Rows[i].Devices
-		o := t.w.optionsOn(list)
-		o.Record = t.w.RecordedSteps() // processors alone would record all
-		f, err := measureOn(ctx, o, t.w.Platform)
+		f, err := t.w.measureOn(ctx, list)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}
@@ -185,20 +172,25 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// measureOn trains for an epoch and forgets everything but what a step took. The meters
+// measureOn trains on some of the devices for an epoch and forgets everything but what a step took. The meters
 // are those of all devices that are compared, since the others draw what they draw idle.
-func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.StepFigures, error) {
-	o.Epochs = 1
-	w, err := trainingWorkload(ctx, o)
+func (w *workload) measureOn(ctx context.Context, list string) (plan.StepFigures, error) {
+	one, o := *w, *w.opts
+	o.Epochs, one.opts = 1, &o
+	one.Options.Epochs, one.Options.Record = 1, w.RecordedSteps() // processors alone would record all
+	alone, err := one.on(ctx, list)
+	if err == nil {
+		err = alone.Afford()
+	}
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
-	t, err := newTrainer(ctx, w, nil, nil)
+	t, err := newTrainer(ctx, alone, nil, nil)
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
 	defer t.Close()
-	meters := train.StartMeters(all)
+	meters := train.StartMeters(w.Platform)
 	runErr := t.run(ctx)
 	if lost := t.Losses; runErr == nil && len(lost) > 0 {
 		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
@@ -207,59 +199,7 @@ func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.St
 	if err := errors.Join(runErr, err); err != nil {
 		return plan.StepFigures{}, err
 	}
-	return w.figures(t.Measured, readings...), nil
-}
-
-// printSets writes two lines per set, one per world, and which set is best.
-func printSets(out io.Writer, c *plan.SetComparison) {
-	width := len("devices used")
-	for i := range c.Rows {
-		width = max(width, len(c.Rows[i].Used()))
-	}
-	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices used", "", "step", "error", "images/s", "per step", "per image", "energy")
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if r.Error != "" {
-			fmt.Fprintf(out, "%-*s cannot run: %s\n", width, r.Devices, r.Error)
-			continue
-		}
-		of := ""
-		if r.Used() != r.Devices {
-			of = ", of " + r.Devices
-		}
-		printFigures(out, &r.Predicted, width, r.Used(), "predicted", "", of)
-		if r.Measured != nil {
-			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent), "")
-		}
-		if len(r.Metered) > 0 {
-			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", words.Metered(r.Metered))
-		}
-	}
-	if c.By != "" {
-		fmt.Fprintf(out, "each row is the plan of least %s that one search for all devices came by; with --devices of one kind it looks further there\n", c.By)
-	}
-	switch c.FrugalBasis {
-	case "":
-		fmt.Fprintf(out, "fastest on %s (as %s); joules are unknown: the platform names no powers for some device\n\n", c.Fastest, c.Basis)
-	case c.Basis:
-		fmt.Fprintf(out, "fastest on %s, fewest joules on %s (as %s)\n\n", c.Fastest, c.Frugal, c.Basis)
-	default:
-		fmt.Fprintf(out, "fastest on %s (as %s), fewest joules on %s (as %s, since not all sets have meters)\n\n", c.Fastest, c.Basis, c.Frugal, c.FrugalBasis)
-	}
-}
-
-func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off, of string) {
-	images, perStep, perImage := "-", "-", "-"
-	if f.ImagesPerS > 0 {
-		images = cli.WholeNumber(f.ImagesPerS)
-	}
-	if f.Basis != energy.Unavailable {
-		perStep = cli.ShortJoules(f.JoulesPerStep)
-		if f.JoulesPerImage > 0 {
-			perImage = cli.ShortJoules(f.JoulesPerImage)
-		}
-	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)
+	return alone.figures(t.Measured, readings...), nil
 }
 
 // The kinds of sets of devices that are compared.

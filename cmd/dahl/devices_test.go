@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/energy/meter"
@@ -55,7 +57,7 @@ func TestCompareDevices(t *testing.T) {
 	writeTestFile(t, "unlike.toml", unlikePlatform)
 	writeTestFile(t, "three.json", threeTasks)
 	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
-	s := decoded[summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
+	s := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 {
 		t.Fatalf("comparison %+v, want three rows", s.Devices)
 	}
@@ -74,7 +76,7 @@ func TestCompareDevices(t *testing.T) {
 	out := mustRun(t, append(line, "--devices", "cpu,g0")...)
 	must.Contain(t, out, "fastest on cpu,g0, fewest joules on g0 (as predicted)")
 	for _, devices := range []string{"", "cpu", "gpu"} {
-		alone := decoded[summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
+		alone := decoded[record.Summary](t, mustRun(t, append(line, "--devices", devices, "--json")...))
 		if alone.Devices != nil {
 			t.Errorf("--devices %q compares %+v", devices, alone.Devices)
 		}
@@ -92,12 +94,12 @@ func TestSetsText(t *testing.T) {
 	c := &plan.SetComparison{Fastest: "c", Basis: "measured", Frugal: "a", FrugalBasis: "predicted",
 		Rows: []plan.SetRow{{Devices: "a", Predicted: plan.StepFigures{StepS: 3e-3, JoulesPerStep: 5, Basis: energy.Modelled}}}}
 	var out strings.Builder
-	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
+	if words.PrintSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
 		t.Errorf("joules of two sources:\n%s", &out)
 	}
 	out.Reset()
 	c.Frugal, c.FrugalBasis = "", ""
-	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
+	if words.PrintSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
 		t.Errorf("joules are unknown:\n%s", &out)
 	}
 }
@@ -138,7 +140,7 @@ func TestCovers(t *testing.T) {
 // The joules of a step are the meters' mean power times the step, and only theirs.
 func TestMeasuredFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
+	o := flags.Options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
 	w := must.Get(simulatedWorkload(t.Context(), &o))(t)
 	result := must.Get(w.Predict(t.Context()))(t)
 	step := result.Counted.StepS()
@@ -207,7 +209,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	line := []string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--out", "e", "--json"}
-	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
+	s := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...))
 	if s.Devices == nil || len(s.Devices.Rows) != 3 || s.Devices.Basis != "measured" {
 		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
 	}
@@ -230,12 +232,12 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	}
 	wantVerified(t, "e")
 	wantRepeated(t, "e")
-	if m, err := readManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
+	if m, err := record.ReadManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
 		t.Errorf("a step is issued as %+v, %v", m.Issue, err)
 	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
-	decided := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
+	decided := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...))
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}

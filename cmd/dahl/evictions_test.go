@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/plan"
 )
 
@@ -47,7 +48,7 @@ func TestSimulateCountsEvictions(t *testing.T) {
 	writeTestFile(t, "tight.toml", tightNode)
 	writeTestFile(t, "tight.json", tightGraph)
 	args := []string{"simulate", "--platform", "tight.toml", "--graph", "tight.json", "--policy", "eager", "--steps", "2", "--out", "run"}
-	s := decoded[summary](t, mustRun(t, append(args, "--json")...))
+	s := decoded[record.Summary](t, mustRun(t, append(args, "--json")...))
 	if s.Transfers != 5 || s.BytesMoved != 200 || s.Evictions == nil || *s.Evictions != (plan.TransferTotal{Count: 4, Bytes: 160}) {
 		t.Errorf("%d transfers of %d bytes and evictions %v; want 5, 200 and 4 of 160 bytes", s.Transfers, s.BytesMoved, s.Evictions)
 	}

@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
-	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/plots"
@@ -30,7 +31,7 @@ import (
 
 // executeFlags are the flags of execute that do not decide what is computed.
 type executeFlags struct {
-	out            output
+	out            flags.Output
 	save           string
 	clocks         clockFlags
 	compareDevices bool
@@ -52,7 +53,7 @@ power of the recorded ones. Predictions are of the same steps: the timing of a d
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
 func newExecute(args []string) *cobra.Command {
-	o := options{args: args}
+	o := flags.Options{Args: args}
 	var f executeFlags
 	cmd := &cobra.Command{
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
@@ -66,7 +67,7 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
 How it is trained is the model's, in [train] of a model file, or what flags of the same names
 say, as PyTorch defines it: the optimiser, a schedule of its rate, the loss, label smoothing and
@@ -74,7 +75,7 @@ clipping of gradients. The rate of a schedule depends on the step alone. So a tr
 with more epochs has the rates that it would have had from the begin, and a cosine rises again
 once the periods of over have passed.
 
-` + dataHelp + `
+` + flags.DataHelp + `
 
 What the run needs of the memory is added up before it is taken; above what the machine,
 control groups and ulimit leave, one line says what needs how much and which flag lowers
@@ -116,7 +117,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 ` + recordHelp + `
 
-` + bestTilesHelp,
+` + flags.BestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json
@@ -124,7 +125,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := cmd.OutOrStdout()
-			if f.out.json {
+			if f.out.JSON {
 				progress = io.Discard
 			}
 			if f.resume != "" {
@@ -133,7 +134,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 					return err
 				}
 				defer f.from.dir.Close()
-				f.out.dir = f.resume
+				f.out.Dir = f.resume
 			}
 			if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
 				progress = f.page.Above(progress)
@@ -147,13 +148,13 @@ starts again. What came after a loss is a run directory of its own in that of th
 	return cmd
 }
 
-func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
-	addWorkFlags(cmd, o)
-	addTrainFlags(cmd, o)
-	exclude(cmd, "devices", "workers")
-	before(cmd, func() error {
+func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
+	flags.AddWorkFlags(cmd, o)
+	flags.AddTrainFlags(cmd, o)
+	flags.Exclude(cmd, "devices", "workers")
+	flags.Before(cmd, func() error {
 		if f.compareDevices && !cmd.Flags().Changed("policy") {
-			o.Policy = listPolicy // so that the run on all devices uses them
+			o.Policy = flags.ListPolicy // so that the run on all devices uses them
 		}
 		return nil
 	})
@@ -163,13 +164,13 @@ func addExecuteFlags(cmd *cobra.Command, o *options, f *executeFlags) {
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
 	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
-	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+listPolicy+" where no --policy is given")
+	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+flags.ListPolicy+" where no --policy is given")
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	f.clocks.add(cmd)
-	addOutputFlags(cmd, &f.out, "dahl-execute")
+	flags.AddOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
 // savingTraining is what a training says to a signal.
@@ -177,7 +178,7 @@ const savingTraining = "the training ends after this step, and its files are wri
 
 // runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
-func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
+func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Options, f *executeFlags) error {
 	recoverClocks()
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
@@ -238,7 +239,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
-	if f.out.json {
+	if f.out.JSON {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printOutcome(progress, k.dir)
@@ -250,7 +251,7 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 	t.printMeasured(out)
 	t.printLosses(out, dir)
 	if t.devices != nil {
-		printSets(out, t.devices)
+		words.PrintSets(out, t.devices)
 	}
 	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
 	s := t.summarize()
@@ -259,66 +260,29 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
-	if f.save != "" && cli.LiesIn(f.save, f.out.dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.dir, weightsFile))
+	if f.save != "" && cli.LiesIn(f.save, f.out.Dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, record.WeightsFile))
 	}
 	return cli.CheckWritable(f.save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
 // for this machine.
-func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
-	m, d, err := trainingData(o)
+func trainingWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
+	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return nil, err
 	}
-	p, err := thisMachine(o)
+	p, err := flags.ThisMachine(o)
 	if err != nil {
 		return nil, err
 	}
 	return newWorkload(ctx, o, m, p, d)
 }
 
-// trainingData opens the data and fits the model to it.
-func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
-	if o.Model == "" {
-		return nil, d, cli.InputErrorf("name a network with --model; a graph file has no kernels to execute")
-	}
-	if o.ContinueOnLoss < 0 {
-		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
-	}
-	err = cmp.Or(checkRounds("epochs", o.Epochs, 1), cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), o.checkData())
-	if err != nil {
-		return nil, d, err
-	}
-	if m, err = o.model(); err != nil {
-		return nil, d, err
-	}
-	if o.Data == "" {
-		o.Data = train.DefaultData(m)
-	}
-	opt, err := o.dataOptions()
-	if err != nil {
-		return nil, d, err
-	}
-	batch := cmp.Or(o.Batch, m.Defaults.Batch)
-	if o.Steps > 0 && batch > 0 && o.Steps <= math.MaxInt/batch && (opt.Limit == 0 || opt.Limit > o.Steps*batch) { // no data have more than the greatest int
-		opt.Limit = o.Steps * batch
-	}
-	if d, err = train.OpenDataAs(o.Data, opt); err != nil {
-		return nil, d, err
-	}
-	warnOf(o.Data, d.Train.Notes)
-	if d.Test != nil {
-		warnOf(o.Data, d.Test.Notes)
-	}
-	m, err = o.fitted(m, d.Train, d.Train.Len())
-	return m, d, err
-}
-
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s *summary) error {
+func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s *record.Summary) error {
 	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
@@ -330,7 +294,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 	if err := d.WritePredicted(c.Predicted, p.Graph, p.Platform); err != nil {
 		return err
 	}
-	err = d.Write(compareFile, func(out io.Writer) error { return drawComparison(out, c, p, l.Measured.Main, s) })
+	err = d.Write(record.CompareFile, func(out io.Writer) error { return runs.DrawComparison(out, c, p, l.Measured.Main, s) })
 	if errors.Is(err, plots.ErrNoData) {
 		return nil
 	}
@@ -338,14 +302,14 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 }
 
 // summarize adds what only a training knows.
-func (t *trainer) summarize() *summary {
+func (t *trainer) summarize() *record.Summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered, s.EnergyJ.Meters = t.devices, t.Losses, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
-		s.addLast(&t.Epochs[n-1])
+		s.AddLast(&t.Epochs[n-1])
 	}
 	images := 0
 	for _, step := range t.Steps {
@@ -353,47 +317,28 @@ func (t *trainer) summarize() *summary {
 	}
 	if n := len(t.Steps); n > 0 {
 		s.Steps, s.Shown.Of = n, n // with those before the training went on
-		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
+		s.Trained = &record.TrainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: record.Number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
 			s.Trained.PredictedStepS = t.Predicted.Counted.StepS()
 		}
 		if c := t.Saving; c.Count > 0 {
-			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
+			s.Trained.Checkpoints = &record.SavingSummary{Count: c.Count, DrainS: c.Drain.Seconds(), WriteS: c.Write.Seconds()}
 		}
 	}
 	return s
 }
 
-// printData says what is trained on, and what is held out of it.
-func printData(out io.Writer, data *train.Data) {
-	d, held := data.Train, ""
-	if out := d.HeldOut(); out != "" && data.Test != nil {
-		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
-	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
-}
-
-// addLast adds what the last epoch came to.
-func (s *summary) addLast(e *nn.EpochMetrics) {
-	loss := number(e.Loss)
-	s.TrainingLoss, s.LossOf = &loss, "training"
-	if e.Tested {
-		tested := number(e.TestLoss)
-		s.TestLoss, s.TestAccuracy, s.AccuracyOf = &tested, &e.TestAccuracy, "test"
-	}
-}
-
 // printTraining says what is about to run.
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
-	printData(out, &w.Data)
+	words.PrintData(out, &w.Data)
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
-	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform)+w.clocks.String())
+	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
-	w.chosen.print(out)
+	w.chosen.Print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
@@ -404,7 +349,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
 	}
 	if w.tiles != nil {
-		printTiles(out, w.tiles)
+		words.PrintTiles(out, w.tiles)
 	}
 }
 
@@ -422,19 +367,19 @@ func (t *trainer) printMeasured(out io.Writer) {
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}
-	if r := recording(m); r != nil {
+	if r := record.Recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
 }
 
 // beside is the prediction of the step, and why it is far off, for the end of a line. A training that went on has none
 // where it had only evaluations left.
-func (t *trainer) beside(s *summary) string {
+func (t *trainer) beside(s *record.Summary) string {
 	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
 	if p == 0 {
 		return ""
 	}
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
-	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, s)
-	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
+	causes := runs.ErrorCauses(off, t.w.mainProblem(1), t.Measured.Main, s)
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, runs.CausesText(causes))
 }

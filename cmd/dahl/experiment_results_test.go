@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/energy/meter"
@@ -92,7 +93,7 @@ func TestExperimentMetered(t *testing.T) {
 	defer restoreMeters(startMeters, idleWindow)
 	fakePowercap(tree)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
-	s, err := cli.ReadJSON[summary]("out/cells/workers=1/" + summaryFile)
+	s, err := cli.ReadJSON[record.Summary]("out/cells/workers=1/" + record.SummaryFile)
 	if err != nil || len(s.EnergyJ.Readings) != 1 {
 		t.Fatalf("%v, %+v", err, s.EnergyJ)
 	}
@@ -116,8 +117,8 @@ func TestExperimentMetered(t *testing.T) {
 // 10 W idle 50 J are above. With a GPU that has no meter the joules are those of the platform's powers, 40.
 func TestMeteredRow(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
-	s := &summary{EnergyJ: energySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
-		Readings: []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &trainedSummary{Epochs: 2}}
+	s := &record.Summary{EnergyJ: record.EnergySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
+		Readings: []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &record.TrainedSummary{Epochs: 2}}
 	by := &grid.Manifest{Idle: []grid.IdlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}
 	check := func(want map[experiment.Column]float64, source string) {
 		t.Helper()
@@ -147,7 +148,7 @@ func TestMeteredRow(t *testing.T) {
 // two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %.
 func TestUseRow(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1}}}
-	s := &summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
+	s := &record.Summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
 	row := experiment.NewRow(nil, experiment.OK, "")
 	fillUse(&row, s, p)
 	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81} {
@@ -156,7 +157,7 @@ func TestUseRow(t *testing.T) {
 		}
 	}
 	p.Devices = p.Devices[:1]
-	s.Trained, s.Load = &trainedSummary{PeakBytes: 1234}, newLoadSummary(execute.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
+	s.Trained, s.Load = &record.TrainedSummary{PeakBytes: 1234}, record.NewLoadSummary(execute.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
 	s.Load.Cores = 7
 	row = experiment.NewRow(nil, experiment.OK, "")
 	fillUse(&row, s, p)

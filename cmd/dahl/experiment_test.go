@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/must"
 	"dahl/rundir/experiment"
@@ -85,7 +86,7 @@ func TestExperiment(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	mustRun(t, strings.Fields("simulate --batch=5 --devices=cpu:2 --model=tiny.toml --platform=laptop --steps=3 --out alone")...)
-	alone := must.Get(cli.ReadJSON[summary]("alone/" + summaryFile))(t)
+	alone := must.Get(cli.ReadJSON[record.Summary]("alone/" + record.SummaryFile))(t)
 	const cell = "batch=5,devices=cpu%3A2"
 	row := csvRows(t, "out")[cell]
 	if got := row["step_s"]; got != strconv.FormatFloat(alone.StepS, 'g', -1, 64) || row["status"] != "ok" || row["joules_source"] != alone.EnergyJ.Grounds {
@@ -223,7 +224,7 @@ workers = [1]
 	if row.Status != experiment.OK || !strings.Contains(row.Reason, "it went on after step 2") || row.Values[experiment.Joules] == row.Values[experiment.Joules] {
 		t.Errorf("%+v", row)
 	}
-	f := must.Get(os.OpenFile(filepath.Join(dir, summaryFile), os.O_WRONLY|os.O_APPEND, 0))(t)
+	f := must.Get(os.OpenFile(filepath.Join(dir, record.SummaryFile), os.O_WRONLY|os.O_APPEND, 0))(t)
 	if _, err := f.WriteString(" "); errors.Join(err, f.Close()) != nil {
 		t.Fatal(err)
 	}

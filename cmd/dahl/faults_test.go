@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/execute"
 	"dahl/must"
@@ -47,7 +49,7 @@ var writers = []struct {
 	{"plot run gantt memory --format pdf", inRun("gantt.pdf", "memory.pdf"), false, 3},
 	{"trace run", inRun("trace.json"), true, 3},
 	{"report run --out page.html", func(t *testing.T) bool { return there("page.html") }, true, 0},
-	{"compare run --out run", inRun(compareFile), true, 3},
+	{"compare run --out run", inRun(record.CompareFile), true, 3},
 	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true, 0},
 	{"experiment run grid.toml --out grid", func(t *testing.T) bool { return there("grid/" + grid.TableFile) }, true, 9},
 	{"man --out .", func(t *testing.T) bool { return there("dahl-verify.1") }, false, 9},
@@ -56,14 +58,14 @@ var writers = []struct {
 
 func isSeed8(t *testing.T) bool {
 	t.Helper()
-	m := must.Get(readManifest("run"))(t)
+	m := must.Get(record.ReadManifest("run"))(t)
 	return m.Options.Seed == 8
 }
 
 // isResumed reports whether the training in cut has come to its end, and to its weights.
 func isResumed(t *testing.T) bool {
 	t.Helper()
-	m, err := readManifest("cut")
+	m, err := record.ReadManifest("cut")
 	if err != nil {
 		return false
 	}
@@ -76,7 +78,7 @@ func isResumed(t *testing.T) bool {
 func inRun(names ...string) func(t *testing.T) bool {
 	return func(t *testing.T) bool {
 		t.Helper()
-		m := must.Get(readManifest("run"))(t)
+		m := must.Get(record.ReadManifest("run"))(t)
 		for _, name := range names {
 			if !m.Lists(name) {
 				return false
@@ -186,7 +188,7 @@ func shortenDemo() func() {
 	whole := demoRun
 	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed = "tiny.toml", 1, 64, 8
 	var first *execute.Calibration
-	demoRun.calibrate = func(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+	demoRun.calibrate = func(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
 		var err error
 		if first == nil {
 			first, err = whole.calibrate(ctx, o, m, d, c)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/must"
@@ -144,7 +145,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeAll(t)
 	seen, keys := map[string]bool{}, map[string]map[string]bool{}
-	for file, of := range map[string]any{summaryFile: summary{}, "manifest.json": manifest{}, "energy.json": energy.Report{}, grid.HeadFile: grid.Manifest{}} {
+	for file, of := range map[string]any{record.SummaryFile: record.Summary{}, "manifest.json": record.Manifest{}, "energy.json": energy.Report{}, grid.HeadFile: grid.Manifest{}} {
 		keys[file] = map[string]bool{}
 		keysOf(keys[file], reflect.TypeOf(of), "")
 	}

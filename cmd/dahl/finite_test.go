@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
@@ -83,12 +84,12 @@ func firstNotFiniteStep(t *testing.T, args []string) int {
 	t.Helper()
 	mustRun(t, args...)
 	checkJSON(t, "on")
-	f := must.Get(os.Open("on/" + stepsFile))(t)
+	f := must.Get(os.Open("on/" + record.StepsFile))(t)
 	defer f.Close()
 	steps := must.Get(nn.ReadSteps(f))(t)
 	for _, s := range steps {
 		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
-			m, err := readManifest("on")
+			m, err := record.ReadManifest("on")
 			if err != nil || !m.Complete || m.Diverged == nil || m.Diverged.Step != s.Step {
 				t.Errorf("manifest (%v) says %+v, want step %d of a complete run", err, m.Diverged, s.Step)
 			}
@@ -103,17 +104,17 @@ func firstNotFiniteStep(t *testing.T, args []string) int {
 func checkDiverged(t *testing.T, dir string, step, kept int) {
 	t.Helper()
 	checkJSON(t, dir)
-	m := must.Get(readManifest(dir))(t)
+	m := must.Get(record.ReadManifest(dir))(t)
 	if m.Complete || m.Diverged == nil || m.Diverged.Step != step || m.Diverged.KeptStep != kept {
 		t.Errorf("manifest: complete %v, %+v; want step %d and the weights of step %d", m.Complete, m.Diverged, step, kept)
 	}
-	s := must.Get(cli.ReadJSON[summary](filepath.Join(dir, summaryFile)))(t)
+	s := must.Get(cli.ReadJSON[record.Summary](filepath.Join(dir, record.SummaryFile)))(t)
 	if s.Steps != max(1, kept) { // the first step is written, since there is no other
 		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
 	}
-	arrays := must.Get(npz.ReadNPZ(filepath.Join(dir, weightsFile), nil))(t)
+	arrays := must.Get(npz.ReadNPZ(filepath.Join(dir, record.WeightsFile), nil))(t)
 	for _, a := range arrays {
-		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !isFinite(v) }); i >= 0 {
+		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !record.IsFinite(v) }); i >= 0 {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
 		}
 	}

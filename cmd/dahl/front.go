@@ -6,55 +6,20 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
-
-	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan/best"
-	"dahl/platform"
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/tables"
 )
 
-// The files of a front of time against energy.
-const (
-	frontFile   = "front.csv"
-	frontFigure = "front.svg"
-)
-
-// addPowerCapFlag adds the flag that caps the power of the machine.
-func addPowerCapFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().Func("power-cap", "cap the power of the whole machine at every instant of the simulation at so many `watts`, such as 400W (default: the platform file's power_cap)", func(text string) (err error) {
-		if o.PowerCap, err = platform.ParseWatts(text); err == nil && o.PowerCap == 0 {
-			err = fmt.Errorf("write more than 0 W")
-		}
-		return err
-	})
-}
-
-// addDeadlineFlag adds the flag that bounds the time of a step.
-func addDeadlineFlag(cmd *cobra.Command, o *options) {
-	f := cmd.Flags()
-	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
-		if o.Deadline, err = platform.ParseTime(text); err != nil || o.Deadline <= 0 {
-			err = fmt.Errorf("write a time above 0, such as \"12 ms\"")
-		}
-		return err
-	})
-	before(cmd, func() error {
-		if f.Changed("deadline") && o.Objective == "" {
-			return fmt.Errorf("--deadline is kept by the search for an --objective; name one")
-		}
-		return nil
-	})
-}
-
 // checkDeadline verifies that the step that a search has found keeps the deadline.
 func (v *verification) checkDeadline() error {
-	s, err := cli.ReadJSON[summary](filepath.Join(v.dir, summaryFile))
+	s, err := cli.ReadJSON[record.Summary](filepath.Join(v.dir, record.SummaryFile))
 	if err != nil {
 		return err
 	}
@@ -71,10 +36,10 @@ func (v *verification) checkDeadline() error {
 // writeFront writes the plans that a search has simulated by time and energy, as a table and as a figure.
 func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	points := frontPoints(found)
-	err := dir.Write(frontFile, func(out io.Writer) error {
-		lines := [][]string{frontColumns}
+	err := dir.Write(record.FrontFile, func(out io.Writer) error {
+		lines := [][]string{record.FrontColumns}
 		for _, p := range points {
-			lines = append(lines, []string{number(p.Makespan.Seconds()).csv(), number(p.Joules).csv(), p.Devices, p.Tiles.String(), p.Policy, yesNo(p.front), yesNo(p.chosen)})
+			lines = append(lines, []string{record.Number(p.Makespan.Seconds()).CSV(), record.Number(p.Joules).CSV(), p.Devices, p.Tiles.String(), p.Policy, record.YesNo(p.front), record.YesNo(p.chosen)})
 		}
 		return tables.WriteCSV(out, lines)
 	})
@@ -82,19 +47,14 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 		return err
 	}
 	figure := w.frontFigure(found, points)
-	return dir.Write(frontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
+	return dir.Write(record.FrontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
 }
-
-// frontColumns are those of the table of a front.
-var frontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
 
 // frontPoint is a plan that a search has simulated.
 type frontPoint struct {
 	best.Try
 	front, chosen bool
 }
-
-func yesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 
 // frontPoints are the plans with what is said of them.
 func frontPoints(found *best.Result) (points []frontPoint) {
@@ -109,7 +69,7 @@ func frontPoints(found *best.Result) (points []frontPoint) {
 // frontFigure is the figure of a front.
 func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
 	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, naming.Thousands(len(points))),
-		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: coveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
+		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: words.CoveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
 	on := 0
 	for i := range points {
 		p := &points[i]
@@ -122,12 +82,4 @@ func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.F
 	of.Summary = fmt.Sprintf("%d that no other beats in both; chosen by %s: %s, %s, %s J", on, w.opts.Objective, found.Choice,
 		cli.ShortTime(found.Makespan), cli.ThreeDigits(found.Joules))
 	return of
-}
-
-// csv is a number in a table; empty where there is none.
-func (n number) csv() string {
-	if !isFinite(float64(n)) {
-		return ""
-	}
-	return strconv.FormatFloat(float64(n), 'g', -1, 64)
 }

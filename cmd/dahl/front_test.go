@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/naming"
 	"dahl/plan/certificate"
@@ -75,7 +76,7 @@ func TestDeadlineOfPlan(t *testing.T) {
 		}
 		wantVerified(t, deadline)
 	}
-	if out := mustRun(t, "rerun", "11ms"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, frontFile) {
+	if out := mustRun(t, "rerun", "11ms"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, record.FrontFile) {
 		t.Errorf("repeated:\n%s", out)
 	}
 	wantRefusedArgs(t, append(on, "--deadline", "6ms", "--out", "none"), "no plan that was found takes at most 6ms for a step; the shortest takes 7ms")
@@ -102,7 +103,7 @@ func TestFrontOfPlan(t *testing.T) {
 		s, j := number(a, "seconds")-number(b, "seconds"), number(a, "joules")-number(b, "joules")
 		return s <= 0 && j <= 0 && s+j < 0
 	}
-	rows := readTable(t, filepath.Join("p", frontFile))
+	rows := readTable(t, filepath.Join("p", record.FrontFile))
 	chosen := 0
 	sets := map[string]bool{}
 	for _, row := range rows {
@@ -126,12 +127,12 @@ func TestFrontOfPlan(t *testing.T) {
 	if want := fmt.Sprintf("(the best of %s plans that differ,", naming.Thousands(len(rows))); !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
-	svg, err := os.ReadFile(filepath.Join("p", frontFigure))
+	svg, err := os.ReadFile(filepath.Join("p", record.FrontFigure))
 	if want := fmt.Sprintf("time and energy of %s plans", naming.Thousands(len(rows))); !strings.Contains(string(svg), want) {
 		t.Errorf("no %q in the figure", want)
 	}
 	if err != nil || !regexp.MustCompile(`no plan of these \d+ tilings on 4 sets of devices`).Match(svg) {
-		t.Errorf("%s: %v", frontFigure, err)
+		t.Errorf("%s: %v", record.FrontFigure, err)
 	}
 }
 

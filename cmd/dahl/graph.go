@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/inspect"
 	"dahl/dag"
 	"dahl/naming"
@@ -25,7 +26,7 @@ type graphFlags struct {
 }
 
 func newGraph([]string) *cobra.Command {
-	o := options{Policy: listPolicy}
+	o := flags.Options{Policy: flags.ListPolicy}
 	var f graphFlags
 	cmd := &cobra.Command{
 		Use:   "graph (--model NAME|FILE | --graph FILE | --list)",
@@ -46,14 +47,14 @@ at its best cost there; without, it counts operations.`,
 			return inspectGraph(cmd.Context(), cmd.OutOrStdout(), &o, &f)
 		},
 	}
-	addGraphFlags(cmd, &o)
-	addDataFlags(cmd, &o)
-	addOptimizerFlags(cmd, &o)
+	flags.AddGraphFlags(cmd, &o)
+	flags.AddDataFlags(cmd, &o)
+	flags.AddOptimizerFlags(cmd, &o)
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the built-in networks")
 	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt; or its lowering: .toml")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
-	exclude(cmd, "list", "model")
-	exclude(cmd, "list", "graph")
+	flags.Exclude(cmd, "list", "model")
+	flags.Exclude(cmd, "list", "graph")
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func listModels(out io.Writer) error {
 	return nil
 }
 
-func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFlags) error {
+func inspectGraph(ctx context.Context, stdout io.Writer, o *flags.Options, f *graphFlags) error {
 	write, err := graphFormat(f.export)
 	if err != nil {
 		return err

@@ -3,13 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
-	"dahl/schedule/explain"
 )
 
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
@@ -26,7 +28,7 @@ type headline struct {
 	bound   time.Duration // of the run
 }
 
-func (w *workload) headline(o *plan.Totals, s *summary) *headline {
+func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.bounded(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
@@ -41,7 +43,7 @@ func (w *workload) headline(o *plan.Totals, s *summary) *headline {
 		}
 	}
 	if s.Models != nil {
-		h.known = known(s.Models)
+		h.known = words.ErrorBar(s.Models)
 	}
 	return h
 }
@@ -90,33 +92,33 @@ func (w *workload) bounded() string {
 	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
 }
 
-// known says how far the durations of the tasks are known, for the end of a line.
-func known(m *explain.ModelError) string {
-	text, but := "", ""
-	if m.Unknown > 0 {
-		but = " but those estimated"
+// energyText prints the joules of all of a training and what they rest on.
+func (t *trainer) energyText() string {
+	o := t.Measured
+	modelled := fmt.Sprintf("%s (%s)", cli.ShortJoules(o.Joules), o.Report.Grounds())
+	if o.Basis == energy.Unavailable {
+		modelled = "energy unavailable: the platform names no powers"
 	}
-	if m.Measured+m.Fitted > 0 {
-		text = fmt.Sprintf(", ±%.1f %% (the kernels' times%s)", knownPercent(m), but)
+	if len(t.Readings) > 0 {
+		return fmt.Sprintf("measured %s; %s", words.Readings(t.Readings), modelled)
 	}
-	if m.Unknown > 0 {
-		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
-	}
-	return text
+	return modelled
 }
 
-// knownPercent is the error of the part of a step whose durations have error bars. Of the whole it is less, as if the rest were
-// exact.
-func knownPercent(m *explain.ModelError) float64 { return 100 * cli.Ratio(m.RelError, 1-m.Unknown) }
+// hostBytes is what the layouts reserve in the host's memory.
+func (w *workload) hostBytes() int64 {
+	return w.Decision.ReservedBytes()[w.Platform.HostMemory()]
+}
 
-// printSources says where the durations of a step come from.
-func printSources(out io.Writer, m *explain.ModelError) {
-	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
-	if m.Measured+m.Fitted > 0 {
-		fmt.Fprintf(out, "; the sum of those measured or fitted ±%.1f %%", knownPercent(m))
+// memoryText says what every memory came to hold and what was reserved, and why the two differ.
+func (w *workload) memoryText(o *plan.Totals) string {
+	var each []string
+	for m, reserved := range w.Decision.ReservedBytes() {
+		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
+		if reserved > 0 {
+			text += ", reserved " + cli.ShortBytes(reserved)
+		}
+		each = append(each, text)
 	}
-	if m.Unknown > 0 {
-		fmt.Fprintf(out, "; %.0f %% of the time is roofline, without an error bar", 100*m.Unknown)
-	}
-	fmt.Fprintln(out)
+	return strings.Join(each, "; ") + " (live: values still to be read; reserved: places for the buffers of all graphs, and workspace)"
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/must"
 	"dahl/plan"
@@ -119,7 +120,7 @@ func TestKnown(t *testing.T) {
 		"; 100 % of its time is estimated by peak rates, not measured":                                                  {Roofline: 48, Unknown: 1},
 		"": {Given: 3},
 	} {
-		if got := known(&m); got != want {
+		if got := words.ErrorBar(&m); got != want {
 			t.Errorf("%+v: %q, want %q", m, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/exchange"
 	"dahl/naming"
@@ -53,10 +54,10 @@ platform with such links and no latencies charges what the file says.`,
 			return importGraph(cmd.OutOrStdout(), args[0], &f)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
-	flags.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
-	addTimeFlag(flags, &f.unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
+	fs := cmd.Flags()
+	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
+	fs.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
+	flags.AddTimeFlag(fs, &f.unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	return cmd
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"dahl/cmd/dahl/record"
 )
 
 // importPlatform has no overheads, and a link that carries a byte in a nanosecond.
@@ -67,7 +69,7 @@ func TestImport(t *testing.T) {
 		if !strings.Contains(out, c.says) || !strings.HasSuffix(out, "\nnext: dahl simulate --platform server --graph graph.json\n") {
 			t.Errorf("import %s says\n%swant %q", c.file, out, c.says)
 		}
-		s := decoded[summary](t, mustRun(t, "simulate", "--platform", "bare.toml", "--graph", "graph.json", "--out", "run", "--json"))
+		s := decoded[record.Summary](t, mustRun(t, "simulate", "--platform", "bare.toml", "--graph", "graph.json", "--out", "run", "--json"))
 		if s.MakespanS != c.makespanS {
 			t.Errorf("%s %s takes %v s, want %v", c.file, c.flags, s.MakespanS, c.makespanS)
 		}

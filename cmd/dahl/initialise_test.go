@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
@@ -12,7 +13,7 @@ import (
 // uniform:A:B draws from [A, B) and nothing else; two parameters get different
 // numbers, the same seed and name the same ones.
 func TestUniformInit(t *testing.T) {
-	draw := must.Get(newInitialiser(&options{Init: "uniform:-0.25:0.75", Seed: 3}, nil, dag.Float32))(t)
+	draw := must.Get(flags.NewInitialiser(&flags.Options{Init: "uniform:-0.25:0.75", Seed: 3}, nil, dag.Float32))(t)
 	values := map[string][]float64{}
 	for _, name := range []string{"conv1.weight", "conv1.bias", "conv1.weight again"} {
 		p := nn.Parameter{Name: name[:min(len(name), len("conv1.weight"))], Shape: []int{7, 11}, FanIn: 11}
@@ -31,7 +32,7 @@ func TestUniformInit(t *testing.T) {
 
 func TestUniformInitRefuses(t *testing.T) {
 	for _, s := range []string{"uniform:", "uniform:1", "uniform:1:1", "uniform:2:1", "uniform:0:x", "uniform:NaN:1", "uniform:0:Inf", "uniform:-1e308:1e308", "uniform:0:1e39", "uniform:-1e39:0"} {
-		if _, err := newInitialiser(&options{Init: s}, nil, dag.Float32); err == nil {
+		if _, err := flags.NewInitialiser(&flags.Options{Init: s}, nil, dag.Float32); err == nil {
 			t.Errorf("%s is taken", s)
 		}
 	}

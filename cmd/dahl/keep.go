@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/rundir"
@@ -24,7 +26,7 @@ import (
 // checkpoints.
 type keeper struct {
 	dir      *rundir.Dir
-	manifest *manifest // as the training began
+	manifest *record.Manifest // as the training began
 	begun    time.Time
 	ctx      context.Context // of the training
 	kept     kept
@@ -33,9 +35,9 @@ type keeper struct {
 
 // kept is what a checkpoint notes of what lies beside it: the tables, and what decided the numbers until then.
 type kept struct {
-	Steps  keptTable `json:"steps"`
-	Epochs keptTable `json:"epochs"`
-	Recipe recipe    `json:"recipe"`
+	Steps  keptTable     `json:"steps"`
+	Epochs keptTable     `json:"epochs"`
+	Recipe record.Recipe `json:"recipe"`
 }
 
 // keptTable is a table as far as it was written.
@@ -90,8 +92,8 @@ func (k *keeper) write(t *train.Trainer, c *train.Checkpoint) error {
 // tables adds the rows that have come since.
 func (k *keeper) tables(t *train.Trainer) error {
 	return cmp.Or(
-		addRows(k.dir, stepsFile, &k.kept.Steps, t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(k.dir, epochsFile, &k.kept.Epochs, t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch))
+		addRows(k.dir, record.StepsFile, &k.kept.Steps, t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(k.dir, record.EpochsFile, &k.kept.Epochs, t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch))
 }
 
 // addRows adds to a table those of all rows that it does not have.
@@ -170,19 +172,19 @@ func (k *keeper) commit(t *trainer, runErr error) error {
 }
 
 // outcome writes the files of an executed run.
-func (k *keeper) outcome(t *trainer, m *manifest) error {
+func (k *keeper) outcome(t *trainer, m *record.Manifest) error {
 	m.Complete, m.GPUs, m.Diverged = t.Complete, t.gpus, t.Diverged
 	m.WeightsHash = t.WeightsHash()
 	if n := t.Runner.Issue(0); n.Tasks > 0 {
 		m.Issue = &n
 	}
 	if n := len(t.Steps); n > 0 {
-		m.FinalLoss = number(t.Steps[n-1].Loss)
+		m.FinalLoss = record.Number(t.Steps[n-1].Loss)
 	}
 	if err := k.tables(t.Trainer); err != nil {
 		return err
 	}
-	if err := k.dir.Write(weightsFile, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }); err != nil {
+	if err := k.dir.Write(record.WeightsFile, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return err
 	}
 	ctx := context.WithoutCancel(k.ctx)
@@ -210,18 +212,18 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 			err = k.dir.Restate(m)
 		}
 	} else {
-		k.dir, err = createRun(f.out.dir, m)
+		k.dir, err = record.CreateRun(f.out.Dir, m)
 	}
-	if err == nil && t.w.opts.Checkpoint != neverCheckpoint {
+	if err == nil && t.w.opts.Checkpoint != flags.NeverCheckpoint {
 		t.OnCheckpoint = func(c *train.Checkpoint) error { return k.checkpoint(t.Trainer, c) }
 	}
-	k.kept.Recipe = m.recipe()
+	k.kept.Recipe = m.Recipe()
 	return k, err
 }
 
 // begins is the manifest of a training as it begins.
-func (t *trainer) begins(ctx context.Context, command string) (m *manifest, err error) {
+func (t *trainer) begins(ctx context.Context, command string) (m *record.Manifest, err error) {
 	m = t.w.newManifest(command)
-	m.Data, err = hashData(ctx, t.w.Data.Train, t.w.Data.Test)
+	m.Data, err = record.HashData(ctx, t.w.Data.Train, t.w.Data.Test)
 	return m, err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 	"dahl/rundir/durable"
@@ -147,7 +148,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		if after > 0 {
 			args = strings.Fields("execute --resume run")
 			boundaries[after] = true
-		} else if m, err := readManifest("run"); err == nil && m.Complete {
+		} else if m, err := record.ReadManifest("run"); err == nil && m.Complete {
 			k.check(t, 0)
 			continue
 		}
@@ -169,7 +170,7 @@ func (k *killedTraining) undisturbed(t *testing.T) {
 	mustRun(t, strings.Fields(k.args)...)
 	k.took = time.Since(begin)
 	k.hash = manifestOf(t, "run").WeightsHash
-	k.steps = must.Get(os.ReadFile(filepath.Join("run", stepsFile)))(t)
+	k.steps = must.Get(os.ReadFile(filepath.Join("run", record.StepsFile)))(t)
 }
 
 // killCounts is what happened to trainings.
@@ -277,10 +278,10 @@ func (k *killedTraining) check(t *testing.T, after int) {
 	if !m.Complete || m.WeightsHash != k.hash {
 		t.Errorf("complete %v, weights %.12s, want %.12s", m.Complete, m.WeightsHash, k.hash)
 	}
-	if n := len(m.Resumed); after > 0 && (n == 0 || m.Resumed[n-1].AfterStep != after) || slices.ContainsFunc(m.Resumed, func(r resumption) bool { return !r.Alike }) {
+	if n := len(m.Resumed); after > 0 && (n == 0 || m.Resumed[n-1].AfterStep != after) || slices.ContainsFunc(m.Resumed, func(r record.Resumption) bool { return !r.Alike }) {
 		t.Errorf("it went on as %+v, last after step %d", m.Resumed, after)
 	}
-	if steps, err := os.ReadFile(filepath.Join("run", stepsFile)); err != nil || !bytes.Equal(steps, k.steps) {
+	if steps, err := os.ReadFile(filepath.Join("run", record.StepsFile)); err != nil || !bytes.Equal(steps, k.steps) {
 		t.Errorf("%v; steps\n%s\nwant\n%s", err, steps, k.steps)
 	}
 	if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitOK || there("run/.staging") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 )
 
@@ -40,7 +41,7 @@ func TestContinueOnCUDALoss(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyModel)
 	line := strings.Fields("execute --devices gpu --model tiny.toml --data synthetic:1x1x13:20:10 --batch 8 --out e")
-	var whole, cut summary
+	var whole, cut record.Summary
 	decodeObject(t, mustRun(t, append(line, "--json")...), &whole)
 	t.Setenv("DAHL_TESTDRIVER_LOSE", "0:25")
 	decodeObject(t, mustRun(t, append(line, "--json", "--continue-on-loss")...), &cut)

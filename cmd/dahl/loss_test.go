@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -39,7 +41,7 @@ var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:
 // training on node.toml: a GPU launches once for each task that its plan lists.
 func launchesBefore(t *testing.T, devices, worker string, segment, step int) int {
 	t.Helper()
-	o := options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
+	o := flags.Options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName(worker)
 	launches := 0
@@ -53,11 +55,11 @@ func launchesBefore(t *testing.T, devices, worker string, segment, step int) int
 }
 
 // trainedOn runs lossyTraining on node.toml and reads its manifest and steps.
-func trainedOn(t *testing.T, out string, args ...string) (*manifest, []byte) {
+func trainedOn(t *testing.T, out string, args ...string) (*record.Manifest, []byte) {
 	t.Helper()
 	mustRun(t, append(append(lossyTraining, "--platform", "node.toml", "--out", out), args...)...)
-	m := must.Get(readManifest(out))(t)
-	steps := must.Get(os.ReadFile(out + "/" + stepsFile))(t)
+	m := must.Get(record.ReadManifest(out))(t)
+	steps := must.Get(os.ReadFile(out + "/" + record.StepsFile))(t)
 	return m, steps
 }
 
@@ -139,7 +141,7 @@ func TestContinueOnLoss(t *testing.T) {
 func TestContinueOnLossWithPolicies(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", faultyNode(`{ after = 7, kind = "lost" }`))
-	var first *manifest
+	var first *record.Manifest
 	for _, policy := range []string{"heft", "dmda", "eager"} {
 		m, _ := trainedOn(t, "e", "--continue-on-loss", "--policy", policy)
 		if len(m.Losses) != 1 || m.Losses[0].Device != "g0" || m.Losses[0].Devices != "cpu,g1" || m.Losses[0].Run == "" && m.Losses[0].AfterStep > 0 {
@@ -181,8 +183,8 @@ func TestLossEndsTheRun(t *testing.T) {
 	writeTestFile(t, "node.toml", faultyNode())
 	line := strings.Fields("execute --platform node.toml --model digits-cnn --batch 32 --shuffle=false --devices g0 --json")
 	mustRun(t, append(line, "--limit", "64", "--out", "two")...)
-	two := must.Get(readManifest("two"))(t)
-	o := options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
+	two := must.Get(record.ReadManifest("two"))(t)
+	o := flags.Options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
@@ -197,7 +199,7 @@ func TestLossEndsTheRun(t *testing.T) {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 		must.Contain(t, r.stderr, `device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut")
-		m := must.Get(readManifest("cut"))(t)
+		m := must.Get(record.ReadManifest("cut"))(t)
 		if m.Complete {
 			t.Error("the run is called complete")
 		}
@@ -229,7 +231,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
-		m := must.Get(readManifest("cut/.staging"))(t)
+		m := must.Get(record.ReadManifest("cut/.staging"))(t)
 		if m.Complete || m.WeightsHash == "" || len(m.Losses) > 0 {
 			t.Errorf("manifest %+v", m)
 		}

@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/must"
 	"dahl/platform"
 )
 
 // A machine is detected with its processors; for what they are not it says what there is.
 func TestDetectedDevices(t *testing.T) {
-	p, err := thisMachine(&options{Devices: "cpu:1"})
+	p, err := flags.ThisMachine(&flags.Options{Devices: "cpu:1"})
 	if err != nil || len(p.Workers) != 1 {
 		t.Errorf("one core: %+v, %v", p, err)
 	}
-	if _, err = thisMachine(&options{Devices: "cpu,fpga"}); err == nil || !strings.Contains(err.Error(), `no device or kind "fpga"; it has cpu`) || strings.Contains(err.Error(), "\n") {
+	if _, err = flags.ThisMachine(&flags.Options{Devices: "cpu,fpga"}); err == nil || !strings.Contains(err.Error(), `no device or kind "fpga"; it has cpu`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }

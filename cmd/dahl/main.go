@@ -10,6 +10,8 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 )
 
 func main() { cli.Main(newRoot) }
@@ -48,15 +50,15 @@ var commands = []func([]string) *cobra.Command{
 	newPlan,
 	newExecute,
 	newCalibrate,
-	newCompare,
-	newPlot,
-	newTrace,
-	newReport,
+	runs.NewCompare,
+	runs.NewPlot,
+	runs.NewTrace,
+	runs.NewReport,
 	newExperiment,
 	newPeer,
 	newGraph,
 	newImport,
-	func([]string) *cobra.Command { return inspect.NewKernels(loadResults) },
+	func([]string) *cobra.Command { return inspect.NewKernels(record.LoadResults) },
 	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
 	newVerify,
 	newRerun,

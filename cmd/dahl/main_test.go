@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -359,7 +360,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)
 	writeTestFile(t, "unsealed/manifest.json", `{"format": "dahl-run 2", "command": "execute", "complete": true}`)
-	cut := &manifest{Command: "execute"}
+	cut := &record.Manifest{Command: "execute"}
 	d, err := rundir.Create("cut", cut)
 	if err == nil {
 		_, err = d.Commit(cut)

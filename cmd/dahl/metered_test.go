@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/energy/meter"
@@ -34,7 +36,7 @@ func TestMeteredSteps(t *testing.T) {
 		"":       "processors 375 uJ per step (predicted 125 uJ, -66.7 %), g0 155 uJ per step (predicted 155 uJ, +0.0 %)",
 		"cpu,g0": "g0 155 uJ per step (predicted 155 uJ, +0.0 %)", // units may have been left out
 	} {
-		w := must.Get(simulatedWorkload(t.Context(), &options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1}))(t)
+		w := must.Get(simulatedWorkload(t.Context(), &flags.Options{Platform: "unlike.toml", Graph: "three.json", Devices: devices, Policy: "heft", DType: "float32", Steps: 1}))(t)
 		result := must.Get(w.Predict(t.Context()))(t)
 		predicted, measured := w.figures(result), w.figures(result, readings...)
 		steps := plan.MeteredSteps(&predicted, &measured)
@@ -75,7 +77,7 @@ func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
 			if !strings.Contains(text, c.line) || !strings.Contains(text, c.headline) {
 				t.Errorf("lacks %q or %q:\n%s", c.line, c.headline, text)
 			}
-			run := must.Get(loadRun("run"))(t)
+			run := must.Get(record.LoadRun("run"))(t)
 			report := must.Get(run.Energy())(t)
 			var status []meter.Status
 			for _, m := range report.Meters {
@@ -96,12 +98,12 @@ func TestReadingsOfRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	mustRun(t, append(slices.Clone(recordedTraining), "--out", "run")...)
-	run := must.Get(loadRun("run"))(t)
+	run := must.Get(record.LoadRun("run"))(t)
 	report := must.Get(run.Energy())(t)
 	if len(report.Readings) != 0 && len(report.Metered) == 0 {
 		t.Errorf("the readings of this machine are not compared: %+v", report.Readings)
 	}
-	w := &workload{opts: new(options), Workload: train.Workload{Platform: run.Problem.Platform}}
+	w := &workload{opts: new(flags.Options), Workload: train.Workload{Platform: run.Problem.Platform}}
 	report.Readings, report.Metered = nil, nil
 	readings := []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 8, Seconds: 2}, {Of: "g0", Meter: "NVML", Joules: 50, Seconds: 2}}
 	if lost := w.withReadings(report, readings, true); len(lost.Readings) != 2 || len(lost.Metered) != 0 {
@@ -113,7 +115,7 @@ func TestReadingsOfRun(t *testing.T) {
 	}
 	put := func(r *energy.Report) {
 		t.Helper()
-		must.Do(t, extendRun("run", func(d *rundir.Dir) error {
+		must.Do(t, record.ExtendRun("run", func(d *rundir.Dir) error {
 			return d.Write(rundir.EnergyFile, func(out io.Writer) error { return json.NewEncoder(out).Encode(r) })
 		}))
 	}

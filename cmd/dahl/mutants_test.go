@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 )
 
@@ -277,11 +278,11 @@ func (w *workplace) faults(c *mutated, code int, line bool, before, after map[st
 func (w *workplace) outcome(c *mutated, r *mutantResult) string {
 	if c.result != "" {
 		dir := filepath.Join(w.work, c.result)
-		m, err := readManifest(dir)
+		m, err := record.ReadManifest(dir)
 		if err != nil {
 			return err.Error()
 		}
-		steps, err := os.ReadFile(filepath.Join(dir, stepsFile))
+		steps, err := os.ReadFile(filepath.Join(dir, record.StepsFile))
 		if err != nil {
 			return err.Error()
 		}

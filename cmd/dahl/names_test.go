@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/naming"
 )
@@ -14,7 +16,7 @@ import (
 func TestNamesAreTaken(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, strings.Fields("execute --model digits-cnn --limit 64 --policy DMDA --out e")...)
-	if m, err := readManifest("e"); err != nil || m.Options.Policy != "dmda" {
+	if m, err := record.ReadManifest("e"); err != nil || m.Options.Policy != "dmda" {
 		t.Errorf("policy %q (%v), want dmda", m.Options.Policy, err)
 	}
 	mustRun(t, strings.Fields("plot e gantt --color phase")...)
@@ -25,7 +27,7 @@ func TestNamesAreTaken(t *testing.T) {
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
 	help := mustRun(t, "execute", "--help")
-	for _, names := range [][]string{cli.PolicyNames(), optimizerNames()} {
+	for _, names := range [][]string{cli.PolicyNames(), flags.OptimizerNames()} {
 		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}

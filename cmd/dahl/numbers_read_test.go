@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/runs"
 	"dahl/cmd/dahl/words"
 	"dahl/must"
 )
@@ -74,7 +76,7 @@ func (n *numbers) readReport() {
 }
 
 // readCompare reads the comparison with the run's own prediction, and its picture.
-func (n *numbers) readCompare(s *summary) {
+func (n *numbers) readCompare(s *record.Summary) {
 	n.t.Helper()
 	var c struct {
 		Steps                 float64
@@ -96,7 +98,7 @@ func (n *numbers) readCompare(s *summary) {
 		n.t.Errorf("%s: %s: the run's step is compared as %+v, where it takes %v s", n.c, n.dir, c.Run_step_s, s.StepS)
 	} else if c.Run_step_s != nil {
 		n.says("compare", "step s", c.Run_step_s.Measured)
-		n.says(summaryFile, "predicted step s", s.Trained.PredictedStepS)
+		n.says(record.SummaryFile, "predicted step s", s.Trained.PredictedStepS)
 		n.says("compare", "predicted step s", c.Run_step_s.Predicted)
 	}
 	busy := 0.0
@@ -105,7 +107,7 @@ func (n *numbers) readCompare(s *summary) {
 	}
 	n.says("the kernels of compare", "busy s", busy)
 	n.says("the workers of compare", "busy s", c.Busy_s_per_step.Measured)
-	svg := must.Get(os.ReadFile(filepath.Join(n.dir, compareFile)))(n.t)
+	svg := must.Get(os.ReadFile(filepath.Join(n.dir, record.CompareFile)))(n.t)
 	for _, want := range []string{fmt.Sprintf("%s, %+.1f %% (error: + where", cli.ShowTime(c.Makespan_s.Measured), c.Makespan_s.Error_percent), s.Shown.String(), words.AllKernels} {
 		if !bytes.Contains(svg, []byte(want)) {
 			n.t.Errorf("%s: %s: the picture of the comparison lacks %q", n.c, n.dir, want)
@@ -114,7 +116,7 @@ func (n *numbers) readCompare(s *summary) {
 }
 
 // readPrinted looks for the numbers in what execute prints.
-func (n *numbers) readPrinted(s *summary, printed string) {
+func (n *numbers) readPrinted(s *record.Summary, printed string) {
 	n.t.Helper()
 	after := ""
 	if s.Trained.ResumedAfterStep > 0 {
@@ -135,11 +137,11 @@ func (n *numbers) readPrinted(s *summary, printed string) {
 }
 
 // beside lays a simulated run and another training beside the run.
-func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
+func (c *numbersCase) beside(t *testing.T, s *record.Summary, random *rand.Rand) {
 	t.Helper()
 	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
 	printed := mustRun(t, strings.Fields(line)...)
-	sim := must.Get(cli.ReadJSON[summary]("sim/" + summaryFile))(t)
+	sim := must.Get(cli.ReadJSON[record.Summary]("sim/" + record.SummaryFile))(t)
 	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), cli.WholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
 		t.Errorf("%s: no %q in\n%s", c, want, printed)
 	}
@@ -151,8 +153,8 @@ func (c *numbersCase) beside(t *testing.T, s *summary, random *rand.Rand) {
 		t.Errorf("%s: beside a simulated run: %+v; want %v and %v", c, p, sim.StepS, s.StepS)
 	}
 	mustRun(t, "report", "sim", "run", "--out", "both.html")
-	runs := decoded[runsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
-	for i, of := range []*summary{sim, s} {
+	runs := decoded[runs.RunsComparison](t, mustRun(t, "compare", "sim", "run", "run", "--json"))
+	for i, of := range []*record.Summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {
 			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per image": of.EnergyJ.PerImage, "energy of the run, modelled": of.EnergyJ.Total}[f.Name]

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
 	"dahl/must"
 	"dahl/platform"
@@ -64,8 +66,8 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 	if !c.stream {
 		return mustRun(t, c.args(epochs)...)
 	}
-	o := options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
-		Seed: c.seed, Policy: listPolicy, DType: "float32", Record: c.record, Stream: true}
+	o := flags.Options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
+		Seed: c.seed, Policy: flags.ListPolicy, DType: "float32", Record: c.record, Stream: true}
 	if c.kind == "lost" {
 		o.ContinueOnLoss = 1
 	}
@@ -73,7 +75,7 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 		o.Checkpoint = "every=2steps"
 	}
 	var out bytes.Buffer
-	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: output{dir: "run"}, stderr: io.Discard}); err != nil {
+	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: flags.Output{Dir: "run"}, stderr: io.Discard}); err != nil {
 		t.Fatalf("%s: %v", c, err)
 	}
 	return out.String()
@@ -113,7 +115,7 @@ func (c *numbersCase) run(t *testing.T, random *rand.Rand) string {
 		} else if r.code != cli.ExitInterrupted {
 			t.Fatalf("%s: exit code %d: %s", c, r.code, r.stderr)
 		}
-		if _, err := os.Stat("run/.staging/" + summaryFile); err == nil {
+		if _, err := os.Stat("run/.staging/" + record.SummaryFile); err == nil {
 			c.check(t, "run/.staging", "")
 		}
 		return mustRun(t, "execute", "--resume", "run")
@@ -183,7 +185,7 @@ func (n *numbers) says(where, quantity string, v float64) {
 }
 
 // check reads every file of a run, with what was printed of it ("": nothing).
-func (c *numbersCase) check(t *testing.T, dir, printed string) *summary {
+func (c *numbersCase) check(t *testing.T, dir, printed string) *record.Summary {
 	t.Helper()
 	n := &numbers{t, c, dir, map[string]float64{}}
 	s := n.readSummary()
@@ -205,13 +207,13 @@ func (c *numbersCase) check(t *testing.T, dir, printed string) *summary {
 }
 
 // readSummary reads the summary, in which some numbers follow from others.
-func (n *numbers) readSummary() *summary {
+func (n *numbers) readSummary() *record.Summary {
 	n.t.Helper()
-	s := must.Get(cli.ReadJSON[summary](filepath.Join(n.dir, summaryFile)))(n.t)
+	s := must.Get(cli.ReadJSON[record.Summary](filepath.Join(n.dir, record.SummaryFile)))(n.t)
 	of := &s.Counted
-	n.says(summaryFile, "steps", float64(s.Steps))
-	n.says(summaryFile, "run s", s.MakespanS)
-	n.says(summaryFile, "modelled joules of the run", s.EnergyJ.Total)
+	n.says(record.SummaryFile, "steps", float64(s.Steps))
+	n.says(record.SummaryFile, "run s", s.MakespanS)
+	n.says(record.SummaryFile, "modelled joules of the run", s.EnergyJ.Total)
 	devices := 0.0
 	for _, list := range []map[string]float64{s.EnergyJ.ByDevice, s.EnergyJ.ByLink} {
 		for _, joules := range list {
@@ -219,11 +221,11 @@ func (n *numbers) readSummary() *summary {
 		}
 	}
 	n.says("its devices and links", "modelled joules of the run", devices)
-	n.says(summaryFile, "counted steps", float64(of.Steps))
-	n.says(summaryFile, "counted images", float64(of.Images))
-	n.says(summaryFile, "counted s", of.Seconds)
-	n.says(summaryFile, "counted joules", of.Joules)
-	n.says(summaryFile, "step s", s.StepS)
+	n.says(record.SummaryFile, "counted steps", float64(of.Steps))
+	n.says(record.SummaryFile, "counted images", float64(of.Images))
+	n.says(record.SummaryFile, "counted s", of.Seconds)
+	n.says(record.SummaryFile, "counted joules", of.Joules)
+	n.says(record.SummaryFile, "step s", s.StepS)
 	if of.Steps == 0 {
 		if s.StepS != 0 || s.ImagesPerS != nil || s.EnergyJ.PerImage != 0 {
 			n.t.Errorf("%s: nothing counts, and a step takes %v s", n.c, s.StepS)
@@ -231,9 +233,9 @@ func (n *numbers) readSummary() *summary {
 		return s
 	}
 	n.says("what is counted", "step s", of.Seconds/float64(of.Steps))
-	n.says(summaryFile, "images/s", *s.ImagesPerS)
+	n.says(record.SummaryFile, "images/s", *s.ImagesPerS)
 	n.says("what is counted", "images/s", float64(of.Images)/of.Seconds)
-	n.says(summaryFile, "J/image", s.EnergyJ.PerImage)
+	n.says(record.SummaryFile, "J/image", s.EnergyJ.PerImage)
 	joules := of.Joules
 	if s.EnergyJ.PerImageBasis == "measured" {
 		joules = 0
@@ -274,10 +276,10 @@ func (n *numbers) sum(cells []string) (sum float64) {
 }
 
 // readTables reads the tables of steps and epochs. Of a training that ended early the epoch that goes on has no row.
-func (n *numbers) readTables(s *summary, early bool) {
+func (n *numbers) readTables(s *record.Summary, early bool) {
 	n.t.Helper()
-	steps, epochs := csvTable(n.t, filepath.Join(n.dir, stepsFile)), csvTable(n.t, filepath.Join(n.dir, epochsFile))
-	n.says(stepsFile, "steps", float64(len(steps["step"])))
+	steps, epochs := csvTable(n.t, filepath.Join(n.dir, record.StepsFile)), csvTable(n.t, filepath.Join(n.dir, record.EpochsFile))
+	n.says(record.StepsFile, "steps", float64(len(steps["step"])))
 	if early {
 		if n.sum(epochs["steps"]) > float64(s.Counted.Steps) || n.sum(epochs["seconds"]) > s.Counted.Seconds*(1+1e-9) {
 			n.t.Errorf("%s: %s: the epochs have more than the run", n.c, n.dir)
@@ -299,26 +301,26 @@ func (n *numbers) readTables(s *summary, early bool) {
 			}
 		}
 	}
-	n.says(stepsFile, "counted steps", float64(len(steps["step"])-first))
-	n.says(stepsFile, "counted images", images)
-	n.says(epochsFile, "counted steps", n.sum(epochs["steps"]))
-	n.says(epochsFile, "counted images", n.sum(epochs["images"]))
-	n.says(epochsFile, "counted s", n.sum(epochs["seconds"]))
-	n.says(epochsFile, "counted joules", n.sum(epochs["modelled_joules"]))
+	n.says(record.StepsFile, "counted steps", float64(len(steps["step"])-first))
+	n.says(record.StepsFile, "counted images", images)
+	n.says(record.EpochsFile, "counted steps", n.sum(epochs["steps"]))
+	n.says(record.EpochsFile, "counted images", n.sum(epochs["images"]))
+	n.says(record.EpochsFile, "counted s", n.sum(epochs["seconds"]))
+	n.says(record.EpochsFile, "counted joules", n.sum(epochs["modelled_joules"]))
 	for i, rate := range epochs["images_per_s"] {
 		if of := epochs["images"][i : i+1]; (rate == "") != (of[0] == "0") || rate != "" && math.Abs(n.sum(of)/n.sum(epochs["seconds"][i:i+1])/n.sum([]string{rate})-1) > 1e-9 {
 			n.t.Errorf("%s: epoch %d of %s images has a rate of %q", n.c, i+1, of, rate)
 		}
 	}
 	last := len(epochs["loss"]) - 1
-	n.says(summaryFile, "training loss", float64(*s.TrainingLoss))
-	n.says(epochsFile, "training loss", n.sum(epochs["loss"][last:]))
-	n.says(summaryFile, "test accuracy", *s.TestAccuracy)
-	n.says(epochsFile, "test accuracy", n.sum(epochs["test_accuracy"][last:]))
+	n.says(record.SummaryFile, "training loss", float64(*s.TrainingLoss))
+	n.says(record.EpochsFile, "training loss", n.sum(epochs["loss"][last:]))
+	n.says(record.SummaryFile, "test accuracy", *s.TestAccuracy)
+	n.says(record.EpochsFile, "test accuracy", n.sum(epochs["test_accuracy"][last:]))
 }
 
 // readShown reads what is of the shown steps alone.
-func (n *numbers) readShown(s *summary) {
+func (n *numbers) readShown(s *record.Summary) {
 	n.t.Helper()
 	file := func(name string) map[string]any {
 		m := must.Get(cli.ReadJSON[map[string]any](filepath.Join(n.dir, name)))(n.t)
@@ -326,29 +328,29 @@ func (n *numbers) readShown(s *summary) {
 	}
 	energy, schedule, predicted := file(rundir.EnergyFile), file(rundir.ScheduleFile), file(rundir.PredictedFile)
 	number := func(m map[string]any, key string) float64 { v, _ := m[key].(float64); return v }
-	n.says(summaryFile, "shown steps", float64(s.Shown.Steps))
-	n.says(summaryFile, "shown, of steps", float64(s.Shown.Of))
+	n.says(record.SummaryFile, "shown steps", float64(s.Shown.Steps))
+	n.says(record.SummaryFile, "shown, of steps", float64(s.Shown.Of))
 	n.says("all", "shown, of steps", n.said["steps"])
 	n.says(rundir.EnergyFile, "shown steps", number(energy, "steps"))
 	n.says(rundir.ScheduleFile, "shown steps", number(schedule, "steps"))
 	n.says(rundir.PredictedFile, "shown steps", number(predicted, "steps"))
-	n.says(summaryFile, "first shown step", float64(s.Shown.First))
+	n.says(record.SummaryFile, "first shown step", float64(s.Shown.First))
 	n.says(rundir.EnergyFile, "first shown step", number(energy, "first_step"))
-	n.says(summaryFile, "shown epoch", float64(s.Shown.Epoch))
+	n.says(record.SummaryFile, "shown epoch", float64(s.Shown.Epoch))
 	n.says(rundir.EnergyFile, "shown epoch", number(energy, "epoch"))
 	n.says(rundir.EnergyFile, "s of the shown steps", number(energy, "makespan_s"))
 	n.says(rundir.ScheduleFile, "s of the shown steps", number(schedule, "makespan_ns")/1e9)
 	n.says(rundir.PredictedFile, "predicted s of the shown steps", number(predicted, "makespan_ns")/1e9)
 	n.says(rundir.EnergyFile, "J of the shown steps", number(energy, "total_joules"))
 	n.says(rundir.EnergyFile, "J of the shown steps", number(energy, "mean_watts")*number(energy, "makespan_s"))
-	n.says(summaryFile, "s of the first shown step", s.Shown.FirstStepS)
+	n.says(record.SummaryFile, "s of the first shown step", s.Shown.FirstStepS)
 	n.says(rundir.ScheduleFile, "s of the first shown step", number(schedule, "first_step_ns")/1e9)
-	n.says(summaryFile, "steady s", s.Shown.SteadyStepS)
+	n.says(record.SummaryFile, "steady s", s.Shown.SteadyStepS)
 	n.says(rundir.ScheduleFile, "steady s", number(schedule, "period_ns")/1e9)
 }
 
 // readExperiment makes the row that an experiment has of the run.
-func (n *numbers) readExperiment(s *summary) {
+func (n *numbers) readExperiment(s *record.Summary) {
 	n.t.Helper()
 	p := must.Get(platform.Load(filepath.Join(n.dir, rundir.PlatformFile)))(n.t)
 	row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")

@@ -4,62 +4,20 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
-	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
-	"dahl/platform"
 	"dahl/rundir"
 	"dahl/train"
 )
-
-// machineFile is the machine among whose devices a search has chosen.
-const machineFile = "machine.toml"
-
-// defaultBudget is how many parts of plans a search looks at.
-const defaultBudget = 200_000
-
-// addObjectiveFlags adds the flags of a search for the best plan.
-func addObjectiveFlags(cmd *cobra.Command, o *options) {
-	f := cmd.Flags()
-	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
-	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
-		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
-		o.BudgetTime = 0
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
-			o.BudgetTime, err = platform.ParseTime(text)
-		}
-		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
-			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")
-		}
-		return nil
-	})
-	addDeadlineFlag(cmd, o)
-	exclude(cmd, "objective", "plan")
-	exclude(cmd, "objective", "policy")
-	before(cmd, func() error {
-		switch {
-		case f.Changed("budget") && o.Objective == "":
-			return fmt.Errorf("--budget bounds the search for an --objective; name one")
-		case o.Objective == "":
-			return nil
-		case o.Budget == 0 && o.BudgetTime == 0:
-			o.Budget = defaultBudget
-		}
-		return cli.CheckName("objective", o.Objective, exact.Objectives())
-	})
-}
 
 // optimize takes the best plan for the objective. When ctx ends it is the best so far.
 func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
@@ -68,17 +26,17 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err := cmp.Or(ctx.Err(), cli.AsInput(err)); err != nil {
 		return nil, err
 	}
-	if small := o.Budget < bestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.announce != nil && (!small || o.BudgetTime > 0) {
-		o.announce()
+	if small := o.Budget < flags.BestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.Announce != nil && (!small || o.BudgetTime > 0) {
+		o.Announce()
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.begun}
+	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.Begun}
 	if _, known, err := w.quick(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
 		of.Known = known
 	}
-	if o.bar != nil {
-		defer o.bar.Done()
+	if o.Bar != nil {
+		defer o.Bar.Done()
 		of.Progress = func(passes, all int, value float64) {
-			o.bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.objectiveUnit()))
+			o.Bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
 		}
 	}
 	found, err := best.Find(ctx, &s.Space, of)
@@ -93,17 +51,9 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	return found, nil
 }
 
-// searchText says how long a search may take.
-func (o *options) searchText() string {
-	if o.BudgetTime > 0 {
-		return fmt.Sprintf("the search may take %v", o.BudgetTime)
-	}
-	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", naming.Thousands(o.Budget))
-}
-
 // writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
 func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
-	if err := cmp.Or(dir.Write(machineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
+	if err := cmp.Or(dir.Write(record.MachineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
 		return err
 	}
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
@@ -115,11 +65,11 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if changed := v.manifest.changedInput(); changed != nil {
+	if changed := v.manifest.ChangedInput(); changed != nil {
 		return rundir.Unchecked(changed.Error())
 	}
 	o := v.manifest.Options
-	o.Platform = filepath.Join(v.dir, machineFile)
+	o.Platform = filepath.Join(v.dir, record.MachineFile)
 	w, err := undecidedWorkload(ctx, &o)
 	if err != nil {
 		return err
@@ -146,34 +96,18 @@ func (w *workload) space() (*train.Space, error) {
 	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
 }
 
-// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
-type ObjectiveSummary struct {
-	Objective    string   `json:"objective"`
-	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
-	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
-	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
-	Gap          number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
-	Proven       bool     `json:"proven"`
-	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
-	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
-	Nodes        int      `json:"nodes"`
-	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
-
-	*best.Explanation
-}
-
 // addObjective says how far a run is from the least.
-func (s *summary) addObjective(ctx context.Context, o *options, found *best.Result) error {
+func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, found *best.Result) error {
 	if found == nil {
 		return nil
 	}
-	of := &ObjectiveSummary{Objective: o.Objective, LowerBoundOf: coveredText(found.Covered)}
+	of := &record.ObjectiveSummary{Objective: o.Objective, LowerBoundOf: words.CoveredText(found.Covered)}
 	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
 		of.SteadyStepS, of.SteadyStepJ = &seconds, &found.Joules
 	}
-	of.Gap, of.Proven, of.Nodes = number(found.Gap()), found.Proven, found.Nodes
+	of.Gap, of.Proven, of.Nodes = record.Number(found.Gap()), found.Proven, found.Nodes
 	of.DeadlineS = o.Deadline.Seconds()
 	switch exact.Objective(o.Objective) {
 	case exact.Time:
@@ -186,63 +120,4 @@ func (s *summary) addObjective(ctx context.Context, o *options, found *best.Resu
 	var err error
 	of.Explanation, err = found.Explain(ctx, o.Seed)
 	return err
-}
-
-// objectiveUnit is what the objective counts in.
-func (o *options) objectiveUnit() string {
-	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
-	if o.Steps > 1 {
-		unit += " per step"
-	}
-	return unit
-}
-
-// printOptimum says what was found, and how far from the least it may be.
-func printOptimum(out io.Writer, o *options, found *best.Result) {
-	unit := o.objectiveUnit()
-	looked := naming.Count(found.Nodes, "node")
-	if found.Nodes == 0 {
-		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
-	}
-	if o.Deadline > 0 {
-		words.Say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
-	}
-	words.Say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
-}
-
-// boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found
-// tells nothing of how good that is.
-func boundText(found *best.Result, unit string) string {
-	by := ""
-	if found.Certificate != nil {
-		by = " by " + rundir.CertificateFile
-	}
-	none := fmt.Sprintf("of %s no plan has less", coveredText(found.Covered))
-	than := fmt.Sprintf("not proven: %s than %.6g %s%s", none, found.Bound, unit, by)
-	switch {
-	case found.Bound <= 0:
-		return "not proven: no bound yet, since the search ended before"
-	case found.Covered.Outside:
-		return than + "; the plan that was found is none of these, so that it may have less and no gap is known"
-	case found.Proven:
-		return "proven: " + none
-	}
-	return fmt.Sprintf("%s, a gap of %.3g %%", than, 100*found.Gap())
-}
-
-// coveredText names the plans that a bound is of.
-func coveredText(c best.Covered) string {
-	text := "these tasks"
-	if c.Tilings > 1 {
-		text = fmt.Sprintf("these %d tilings", c.Tilings)
-	}
-	if c.Sets == 1 {
-		text += " on these devices"
-	} else {
-		text += fmt.Sprintf(" on %d sets of devices", c.Sets)
-	}
-	if c.Own {
-		text += " and of the plan's own tiles on its devices"
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/space"
@@ -113,7 +114,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	refused("claims more", "it claims that no plan takes less energy than")
 	c.Leaves[0].Claims[0].Bound = before
 
-	m := must.Get(readManifest("energy"))(t)
+	m := must.Get(record.ReadManifest("energy"))(t)
 	graph := m.Graphs[0].SHA256
 	plans := slices.IndexFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == graph })
 	if plans < 0 || !slices.Contains(c.Further, c.Leaves[plans].Choice) {

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
@@ -25,12 +27,9 @@ import (
 	"dahl/train/peer"
 )
 
-// peerCommand is the command in the manifest of a training by another program.
-const peerCommand = "peer"
-
 func newPeer(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	var programs []string
 	for _, p := range peer.Programs() {
 		programs = append(programs, fmt.Sprintf("  %-16s %s", p.Name, p.Doc))
@@ -61,14 +60,14 @@ steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Program = args[0]
 			progress := cmd.OutOrStdout()
-			if out.json {
+			if out.JSON {
 				progress = io.Discard
 			}
 			return runPeer(cmd.Context(), cmd.OutOrStdout(), progress, &o, &out)
 		},
 	}
-	addPeerFlags(cmd, &o)
-	addOutputFlags(cmd, &out, "dahl-peer")
+	flags.AddPeerFlags(cmd, &o)
+	flags.AddOutputFlags(cmd, &out, "dahl-peer")
 	return cmd
 }
 
@@ -95,33 +94,8 @@ func peerSettings() (names []string) {
 	return slices.Compact(names)
 }
 
-// ofDahlAlone are flags of trainings that no other program has.
-var ofDahlAlone = []string{"graph", "lowering", "policy", "plan", "variant", "clock"}
-
-// addPeerFlags adds the flags that say what is trained, and how.
-func addPeerFlags(cmd *cobra.Command, o *options) {
-	addWorkFlags(cmd, o)
-	addTrainFlags(cmd, o)
-	exclude(cmd, "devices", "workers")
-	f := cmd.Flags()
-	f.IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	cli.AddPythonFlag(cmd, &o.Python, "the program")
-	f.StringVar(&o.Setting, "setting", "default", "`name` of a setting, such as tuned, or with a format, such as tuned: channels_last; or best")
-	for _, name := range ofDahlAlone {
-		cli.Must(f.MarkHidden(name))
-	}
-	before(cmd, func() error {
-		for _, name := range ofDahlAlone {
-			if f.Changed(name) {
-				return fmt.Errorf("--%s is of dahl alone; leave it out", name)
-			}
-		}
-		return nil
-	})
-}
-
 // runPeer runs one training from options to files.
-func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *output) error {
+func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, out *flags.Output) error {
 	program, err := peer.ProgramByName(o.Program)
 	if err != nil {
 		return cli.AsInput(err)
@@ -130,7 +104,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if err != nil {
 		return err
 	}
-	if w.Options.Init, err = newInitialiser(o, w.Model, w.Options.Type); err != nil {
+	if w.Options.Init, err = flags.NewInitialiser(o, w.Model, w.Options.Type); err != nil {
 		return err
 	}
 	defer cli.Saving(ctx, "the other program is ended")()
@@ -145,12 +119,12 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 		return err
 	}
 	defer t.Close()
-	m := w.newManifest(peerCommand)
+	m := w.newManifest(record.PeerCommand)
 	m.Program = &t.Result.Versions
-	if m.Data, err = hashData(ctx, w.Data.Train, w.Data.Test); err != nil {
+	if m.Data, err = record.HashData(ctx, w.Data.Train, w.Data.Test); err != nil {
 		return err
 	}
-	dir, err := createRun(out.dir, m)
+	dir, err := record.CreateRun(out.Dir, m)
 	if err != nil {
 		return err
 	}
@@ -164,24 +138,24 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *options, out *o
 	if err := w.writePeer(dir, &t.Result, s, m); err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, s)
 	}
 	r := &t.Result
-	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), peerEnergyText(&r.Energy), 100*r.CPUShare(), naming.Count(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
+	fmt.Fprintf(progress, "measured  run %s, %s; %.0f %% of %s; peak memory %s\n", cli.ShowTime(r.Seconds), words.PeerEnergyText(&r.Energy), 100*r.CPUShare(), naming.Count(r.Threads, "core"), cli.ShortBytes(r.PeakBytes))
 	fmt.Fprintf(progress, "files     %s\n", dir.Path())
 	return nil
 }
 
 // writePeer writes the files of the run and commits it.
-func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *manifest) error {
-	m.Complete, m.FinalLoss = true, number(r.Steps[len(r.Steps)-1].Loss)
+func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *record.Summary, m *record.Manifest) error {
+	m.Complete, m.FinalLoss = true, record.Number(r.Steps[len(r.Steps)-1].Loss)
 	var steps, epochs keptTable
 	err := cmp.Or(
-		addRows(dir, stepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(dir, epochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
+		addRows(dir, record.StepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(dir, record.EpochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
 		dir.Write(rundir.PlatformFile, w.Platform.WriteTOML),
-		dir.Write(summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
+		dir.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
 	if err != nil {
 		return err
 	}
@@ -190,19 +164,19 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *summary, m *man
 }
 
 // summarizePeer is what --json prints of a training by another program.
-func (w *workload) summarizePeer(r *peer.Result) *summary {
+func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 	b, c := cli.ThisBuild(), train.Counted(r.Epochs)
 	rate := float64(c.Images) / c.Time.Seconds()
-	s := &summary{
+	s := &record.Summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: countedSummary{c.Steps, c.Images, c.Time.Seconds(), 0}, EpochImages: w.samples.Train,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Images: c.Images, Seconds: c.Time.Seconds()}, EpochImages: w.samples.Train,
 		ImagesPerS: &rate, Provenance: &b,
-		EnergyJ: energySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
-		Load:    newLoadSummary(r.Load, r.Threads),
-		Trained: &trainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
+		EnergyJ: record.EnergySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
+		Load:    record.NewLoadSummary(r.Load, r.Threads),
+		Trained: &record.TrainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: record.Number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
 	}
 	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
-	s.addLast(&r.Epochs[len(r.Epochs)-1])
+	s.AddLast(&r.Epochs[len(r.Epochs)-1])
 	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 && r.Energy.Unavailable == "" {
 		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
 		s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Images), energy.Measured
@@ -212,7 +186,7 @@ func (w *workload) summarizePeer(r *peer.Result) *summary {
 
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
-	printData(out, &w.Data)
+	words.PrintData(out, &w.Data)
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.Options.Batch, naming.Count(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %s\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
 		r.Setting, r.Format, r.Device, naming.Count(r.Threads, "thread"))
@@ -229,29 +203,14 @@ func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.D
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec(), left.Round(100*time.Millisecond))
 }
 
-// peerEnergyText prints the joules of a training by another program.
-func peerEnergyText(e *peer.Energy) string {
-	if e.Unavailable != "" && len(e.Readings) == 0 {
-		return "energy unavailable: " + e.Unavailable
-	}
-	text := "measured " + words.Readings(e.Readings)
-	if e.Unavailable != "" {
-		return text + ", and not of all: " + e.Unavailable
-	}
-	if above, ok := e.AboveIdle(); ok {
-		text += fmt.Sprintf(", %s J above idle", cli.ThreeDigits(above))
-	}
-	return text
-}
-
 // comparePeers compares two trainings by another program. Programs that round differently from run to run
 // leave each other's curve after some hundred steps, so that the last losses are shown and not compared.
-func comparePeers(old, now *manifest, dir, out string) ([]repeatRow, error) {
-	then, err := rundir.ReadAs(filepath.Join(dir, stepsFile), readSteps)
+func comparePeers(old, now *record.Manifest, dir, out string) ([]repeatRow, error) {
+	then, err := rundir.ReadAs(filepath.Join(dir, record.StepsFile), readSteps)
 	if err != nil {
 		return nil, err
 	}
-	again, err := rundir.ReadAs(filepath.Join(out, stepsFile), readSteps)
+	again, err := rundir.ReadAs(filepath.Join(out, record.StepsFile), readSteps)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/rundir"
@@ -26,7 +27,7 @@ func fakePython(t *testing.T, factor float64) string {
 	t.Helper()
 	writeTestFile(t, "small.toml", smallNetwork)
 	mustRun(t, append([]string{"execute", "--policy", "eager", "--out", "ours"}, smallTraining...)...)
-	steps := must.Get(rundir.ReadAs(filepath.Join("ours", stepsFile), readSteps))(t)
+	steps := must.Get(rundir.ReadAs(filepath.Join("ours", record.StepsFile), readSteps))(t)
 	var losses []string
 	for _, s := range steps[:3] {
 		losses = append(losses, fmt.Sprint(s.Loss*factor))
@@ -59,11 +60,11 @@ func TestPeer(t *testing.T) {
 	python := fakePython(t, 1)
 	args := append([]string{"peer", "pytorch", "--python", python, "--out", "theirs"}, smallTraining...)
 	must.Contain(t, mustRun(t, args...), "program   Fake 1.2; setting default, contiguous; cpu")
-	s := must.Get(cli.ReadJSON[summary](filepath.Join("theirs", summaryFile)))(t)
+	s := must.Get(cli.ReadJSON[record.Summary](filepath.Join("theirs", record.SummaryFile)))(t)
 	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
 	}
-	epochs, err := rundir.ReadAs(filepath.Join("theirs", epochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })
+	epochs, err := rundir.ReadAs(filepath.Join("theirs", record.EpochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })
 	if err != nil || len(epochs) != 2 || epochs[1].TestLoss != 0.5 || !math.IsNaN(epochs[1].Accuracy) {
 		t.Errorf("epochs %+v, %v", epochs, err)
 	}
@@ -131,7 +132,7 @@ contestant = ["dahl", "pytorch", "jax"]
 	if row := rows["contestant=pytorch"]; len(rows) != 3 || row["run_s"] != "1" || row["images_per_s"] != "52" || row["peak_bytes"] != "7e+06" || row["predicted_step_s"] != "" {
 		t.Errorf("rows %v", rows)
 	}
-	m, err := readManifest("x/cells/contestant=pytorch")
+	m, err := record.ReadManifest("x/cells/contestant=pytorch")
 	if err != nil || strings.Contains(strings.Join(m.Args, " "), "policy") {
 		t.Errorf("arguments %v, %v", m.Args, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -34,10 +35,10 @@ func TestPipesInRuns(t *testing.T) {
 		rundir.ScheduleFile:  {"verify", "report", "compare", "plot", "trace", "kernels"},
 		rundir.PredictedFile: {"verify", "report", "compare"},
 		rundir.EnergyFile:    {"verify", "compare"},
-		summaryFile:          {"verify", "report", "compare", "plot", "trace"},
-		weightsFile:          {"verify"},
-		stepsFile:            {"verify", "rerun", "execute --epochs 6 --resume"},
-		epochsFile:           {"verify", "execute --epochs 6 --resume"},
+		record.SummaryFile:   {"verify", "report", "compare", "plot", "trace"},
+		record.WeightsFile:   {"verify"},
+		record.StepsFile:     {"verify", "rerun", "execute --epochs 6 --resume"},
+		record.EpochsFile:    {"verify", "execute --epochs 6 --resume"},
 		"gantt.svg":          {"verify"},
 		"checkpoints/20":     {"verify", "execute --epochs 6 --resume"},
 	}
@@ -46,7 +47,7 @@ func TestPipesInRuns(t *testing.T) {
 			reads[f.Name] = []string{"verify"}
 		}
 	}
-	goesOn := map[string]int{rundir.ManifestName: 0, stepsFile: 0, epochsFile: 0, "checkpoints/6": 12, "checkpoints/9": 12, "checkpoints/12": 9} // 0: it does not
+	goesOn := map[string]int{rundir.ManifestName: 0, record.StepsFile: 0, record.EpochsFile: 0, "checkpoints/6": 12, "checkpoints/9": 12, "checkpoints/12": 9} // 0: it does not
 	for what, put := range endless {
 		for name, commands := range reads {
 			replaced(t, filepath.Join("whole", name), put, func() {

@@ -5,15 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
@@ -49,7 +48,7 @@ clocks and sleeps may be left out. The former gives tasks another clock than the
 force; the latter lets the unit of a task enter a sleep state as soon as it has ended.
 Both are states that the platform file describes.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
 With --objective it looks for the plan of a step that takes the least time, joules or
 joules times seconds, and says whether that is proven, or how far the value may be above
@@ -71,7 +70,7 @@ tasks it looks at all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
 with each of the tiles of all layers, the plan's own tiles, and any number of copies of
-buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering and --clock
+buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering, --tile and --clock
 are fences. Devices that the plan gives no task leave the set that is chosen.
 It says in words what it chose and why; what the next best plan, spare devices and
 leaving out chosen ones would cost, if local search has looked there as well; and where the
@@ -89,11 +88,11 @@ and energy, and which of them no other beats in both.
 dahl experiment run plans for several machines, graphs or networks: command = "plan" in [run], and
 lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].
 
-` + bestTilesHelp
+` + flags.BestTilesHelp
 
 func newPlan(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
 		Short: "decide where and in which order tasks run, and write it down",
@@ -104,21 +103,21 @@ func newPlan(args []string) *cobra.Command {
   dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.bar, o.begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
-			if !o.bar.Shown() {
-				o.announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.searchText()) })
+			o.Bar, o.Begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
+			if !o.Bar.Shown() {
+				o.Announce = sync.OnceFunc(func() { fmt.Fprintf(cmd.ErrOrStderr(), "dahl: %s\n", o.SearchText()) })
 			}
 			return runPlan(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addSimulateFlags(cmd, &o, &out, "dahl-plan")
-	addObjectiveFlags(cmd, &o)
-	addCutsFlag(cmd, &o)
+	flags.AddSimulateFlags(cmd, &o, &out, "dahl-plan")
+	flags.AddObjectiveFlags(cmd, &o)
+	flags.AddCutsFlag(cmd, &o)
 	return cmd
 }
 
 // runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends.
-func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -145,23 +144,23 @@ func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) err
 		return err
 	}
 	r.summary.Cuts = cuts
-	if err := r.summary.addObjective(ctx, o, found); err != nil {
+	if err := addObjective(ctx, r.summary, o, found); err != nil {
 		return err
 	}
 	m := w.newManifest("plan")
 	var interrupted error
 	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
-		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.dir, ctx.Err())
+		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.Dir, ctx.Err())
 	}
-	path, err := r.write(m, out.dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
+	path, err := r.write(m, out.Dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
 	}
 	r.print(stdout, out)
-	printCuts(stdout, cuts)
+	words.PrintCuts(stdout, cuts)
 	w.printAssignment(stdout, w.Decision.PlanOf(0, r.result.Main), r.result)
 	if found != nil {
 		w.printFound(stdout, r.summary, found)
@@ -171,13 +170,13 @@ func runPlan(ctx context.Context, stdout io.Writer, o *options, out *output) err
 }
 
 // printFound prints what a search has found, and why.
-func (w *workload) printFound(stdout io.Writer, s *summary, found *best.Result) {
+func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: summaryFile}
+	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
-	printOptimum(stdout, o, found)
+	words.PrintOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {
-		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.begun))))
+		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
 	}
 	e.Print()
 }
@@ -192,7 +191,7 @@ func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.Cu
 	if len(cuts) == 0 {
 		return nil
 	}
-	return dir.Write(cutsFile, func(out io.Writer) error { return writeCuts(out, cuts) })
+	return dir.Write(words.CutsFile, func(out io.Writer) error { return words.WriteCuts(out, cuts) })
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
@@ -216,9 +215,9 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 				states["then asleep in "+device.Sleeps[decided.Sleeps[t]-1].Name]++
 			}
 		}
-		text := mostFrequent(count, 4)
+		text := words.MostFrequent(count, 4)
 		if len(states) > 0 {
-			text += "; " + mostFrequent(states, len(states))
+			text += "; " + words.MostFrequent(states, len(states))
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
 			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i], o.Counted.StepS()), text)
@@ -226,37 +225,6 @@ func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *pla
 	if unused > 0 {
 		fmt.Fprintf(out, "without a task: %s of %s\n", naming.Thousands(unused), naming.Count(len(w.Platform.Workers), "worker"))
 	}
-	printEngines(out, decided)
+	words.PrintEngines(out, decided)
 	fmt.Fprintln(out)
-}
-
-// printEngines prints what a plan gives to each copy engine.
-func printEngines(out io.Writer, plan *schedule.Plan) {
-	for i, engine := range plan.Transfers {
-		if i == 0 {
-			fmt.Fprintf(out, "\n%-12s %7s %12s  %s\n", "engine", "copies", "bytes/step", "reasons")
-		}
-		var bytes int64
-		count := map[string]int{}
-		for _, c := range engine.Copies {
-			bytes += c.Bytes
-			count[string(c.Reason)]++
-		}
-		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), cli.ShortBytes(bytes), mostFrequent(count, len(count)))
-	}
-}
-
-// mostFrequent names the n most frequent operations and how often each occurs.
-func mostFrequent(count map[string]int, n int) string {
-	ops := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
-	})
-	var parts []string
-	for _, op := range ops {
-		parts = append(parts, fmt.Sprintf("%d %s", count[op], op))
-	}
-	if len(parts) > n {
-		parts = append(parts[:n], "…")
-	}
-	return strings.Join(parts, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
@@ -77,9 +78,9 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	testPlansRefused(t, network)
 }
 
-func mustLoad(t *testing.T, dir string) *loadedRun {
+func mustLoad(t *testing.T, dir string) *record.LoadedRun {
 	t.Helper()
-	return must.Get(loadRun(dir))(t)
+	return must.Get(record.LoadRun(dir))(t)
 }
 
 // testCompareCopies lays the measured copies of the run e beside those predicted in p: as

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -32,17 +33,17 @@ func TestWithin(t *testing.T) {
 		p.Models = append(p.Models, platform.Model{Op: "dense", Variant: v, Device: "gpu", Type: "float32", Shape: "5x7", MedianNs: 1000, P95Ns: 1000, Count: 1, Active: 1})
 	}
 	for _, c := range []struct {
-		o    options
+		o    flags.Options
 		want []string
 	}{
-		{options{}, []string{"cuda", "cublas"}},
-		{options{Precision: "full"}, []string{"cuda", "cublas"}},
-		{options{Precision: "full", Variant: "bf16"}, []string{"cuda", "bf16", "cublas"}},
-		{options{Precision: "tf32"}, []string{"cuda", "tf32", "cublas", "cublas-tf32"}},
-		{options{Precision: "bf16"}, all},
-		{options{Plan: "plan.json"}, all},
+		{flags.Options{}, []string{"cuda", "cublas"}},
+		{flags.Options{Precision: "full"}, []string{"cuda", "cublas"}},
+		{flags.Options{Precision: "full", Variant: "bf16"}, []string{"cuda", "bf16", "cublas"}},
+		{flags.Options{Precision: "tf32"}, []string{"cuda", "tf32", "cublas", "cublas-tf32"}},
+		{flags.Options{Precision: "bf16"}, all},
+		{flags.Options{Plan: "plan.json"}, all},
 	} {
-		q := must.Get(c.o.prepared(p))(t)
+		q := must.Get(c.o.Prepared(p))(t)
 		var got []string
 		for _, m := range q.Models {
 			got = append(got, m.Variant)
@@ -51,7 +52,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%+v: models of %v, want %v", c.o, got, c.want)
 		}
 	}
-	if _, err := (&options{Precision: "fp8"}).prepared(p); err == nil {
+	if _, err := (&flags.Options{Precision: "fp8"}).Prepared(p); err == nil {
 		t.Error("precision fp8 is accepted")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan/best"
 	"dahl/platform"
@@ -18,7 +20,7 @@ import (
 // and of --devices.
 func TestBestPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
-	simulate := func(dir string, more ...string) (s summary) {
+	simulate := func(dir string, more ...string) (s record.Summary) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "server", "--model", "mlp", "--json", "--out", dir}, more)...), &s)
 		return s
 	}
@@ -35,8 +37,8 @@ func TestBestPolicy(t *testing.T) {
 			t.Errorf("a step takes %g s, and by HEFT on %s %g s", best.StepS, devices, other.StepS)
 		}
 	}
-	m, err := readManifest("best")
-	if err != nil || m.Chosen == nil || *m.Chosen != *best.Chosen || m.Options.Policy != bestPolicy {
+	m, err := record.ReadManifest("best")
+	if err != nil || m.Chosen == nil || *m.Chosen != *best.Chosen || m.Options.Policy != flags.BestPolicy {
 		t.Errorf("the manifest has %+v, %v; the summary %+v", m.Chosen, err, best.Chosen)
 	}
 	wantVerified(t, "best")
@@ -60,7 +62,7 @@ func TestBestPolicy(t *testing.T) {
 func TestBestPolicyExecuted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", strings.Replace(emulatedNode, `latency = "5 us"`, `latency = "5 ms"`, 1))
-	train := func(dir string, more ...string) (s summary) {
+	train := func(dir string, more ...string) (s record.Summary) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--json", "--out", dir}, more)...), &s)
 		return s
 	}
@@ -74,7 +76,7 @@ func TestBestPolicyExecuted(t *testing.T) {
 	}
 	wantVerified(t, "best")
 	wantRepeated(t, "best")
-	for _, other := range []summary{train("heft", "--devices", "cpu", "--policy", "heft"), train("eager", "--devices", "cpu", "--policy", "eager")} {
+	for _, other := range []record.Summary{train("heft", "--devices", "cpu", "--policy", "heft"), train("eager", "--devices", "cpu", "--policy", "eager")} {
 		if other.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 {
 			t.Errorf("policy %s: weights %s, the chosen devices give %s", other.Policy, other.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 		}
@@ -85,9 +87,9 @@ func TestBestPolicyExecuted(t *testing.T) {
 func TestBestPolicyOfADetectedMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, "execute", "--model", "digits-cnn", "--limit", "64", "--batch", "64", "--out", "e")
-	m, err := readManifest("e")
-	if err != nil || m.Chosen != nil || m.Options.Policy != listPolicy {
-		t.Errorf("chosen devices %+v, policy %s, %v; want all, by %s", m.Chosen, m.Options.Policy, err, listPolicy)
+	m, err := record.ReadManifest("e")
+	if err != nil || m.Chosen != nil || m.Options.Policy != flags.ListPolicy {
+		t.Errorf("chosen devices %+v, policy %s, %v; want all, by %s", m.Chosen, m.Options.Policy, err, flags.ListPolicy)
 	}
 }
 
@@ -109,9 +111,9 @@ func chainFiles(t *testing.T, tasks int) (line []string) {
 // kinds says what the run is.
 func TestBestPolicyOfManyTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	line := chainFiles(t, bestTasks+1)
-	s := decoded[summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--json", "--out", "s")...))
-	if s.MakespanS < 5.03e-3 || s.MakespanS > 5.2e-3 || s.Chosen == nil || s.Chosen.Devices != "g0" || s.Chosen.Plain != bestTasks+1 || s.Chosen.TimesAsFast < 9.5 {
+	line := chainFiles(t, flags.BestTasks+1)
+	s := decoded[record.Summary](t, mustRun(t, append(line, "--devices", "cpu,gpu", "--json", "--out", "s")...))
+	if s.MakespanS < 5.03e-3 || s.MakespanS > 5.2e-3 || s.Chosen == nil || s.Chosen.Devices != "g0" || s.Chosen.Plain != flags.BestTasks+1 || s.Chosen.TimesAsFast < 9.5 {
 		t.Errorf("%v s on %+v, want 5.03 ms on g0", s.MakespanS, s.Chosen)
 	}
 	if c := s.Devices; c == nil || c.Fastest != "g0" || len(c.Rows) != 3 || c.Rows[2].Used() != "g0" || c.Rows[2].Predicted.StepS != s.MakespanS || c.Rows[0].Predicted.StepS < 50e-3 {
@@ -127,7 +129,7 @@ func TestBestPolicyOfManyTasks(t *testing.T) {
 func TestFastestIsTheRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	chainFiles(t, 20)
-	o := &options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: bestPolicy, DType: "float32", Steps: 1, Seed: 1}
+	o := &flags.Options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: flags.BestPolicy, DType: "float32", Steps: 1, Seed: 1}
 	w := must.Get(undecidedWorkload(t.Context(), o))(t)
 	must.Do(t, w.decide())
 	w.all, w.search = w.Platform, &searched{found: &best.Result{}}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/platforms"
 )
@@ -30,7 +31,7 @@ func TestRecomputationMakesRoom(t *testing.T) {
 	mustRun(t, append([]string{"graph", "--export", "layers.toml"}, network...)...)
 	lowering := must.Get(os.ReadFile("layers.toml"))(t)
 	writeTestFile(t, "layers.toml", strings.Replace(string(lowering), "[layer.\"conv1\"]\n", "[layer.\"conv1\"]\nrecompute = true\n", 1))
-	s := decoded[summary](t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...))
+	s := decoded[record.Summary](t, mustRun(t, append([]string{"simulate", "--json", "--lowering", "layers.toml"}, network...)...))
 	if got := s.ReservedBytes["ram"]; got == 0 || got > 61e6 {
 		t.Errorf("%d bytes are reserved, of 61 MB", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 )
 
@@ -18,7 +19,7 @@ func TestRecordedPartOnCUDA(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyModel)
 	line := strings.Fields("execute --devices gpu0 --model tiny.toml --data synthetic:1x1x13:37:10 --batch 5 --epochs 2 --json --out e")
-	var all, part summary
+	var all, part record.Summary
 	decodeObject(t, mustRun(t, append(line, "--record", "7")...), &all)
 	decodeObject(t, mustRun(t, append(line, "--record", "2")...), &part)
 	if all.Recorded != nil || part.Recorded == nil || part.Recorded.Steps != 6 || part.Recorded.Of != 16 {
@@ -27,7 +28,7 @@ func TestRecordedPartOnCUDA(t *testing.T) {
 	if part.Trained.WeightsSHA256 != all.Trained.WeightsSHA256 {
 		t.Errorf("weights %.12s, recorded as a whole %.12s", part.Trained.WeightsSHA256, all.Trained.WeightsSHA256)
 	}
-	m, err := readManifest("e")
+	m, err := record.ReadManifest("e")
 	if err != nil {
 		t.Fatal(err)
 	}

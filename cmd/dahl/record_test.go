@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/must"
@@ -35,11 +37,11 @@ func TestRecordedPart(t *testing.T) {
 		{[]string{"--policy", "dmda", "--record", "3"}, 8},
 		{[]string{"--devices", "cpu", "--record", "3"}, 8},
 	} {
-		var all, part summary
+		var all, part record.Summary
 		line := slices.Concat(recordedTraining, c.args)
 		decodeObject(t, mustRun(t, slices.Concat(line, []string{"--json", "--record", "11", "--out", "all"})...), &all)
 		text := mustRun(t, append(line, "--out", "part")...)
-		s := must.Get(cli.ReadJSON[summary]("part/" + summaryFile))(t)
+		s := must.Get(cli.ReadJSON[record.Summary]("part/" + record.SummaryFile))(t)
 		part = *s
 		if all.Recorded != nil || part.Recorded == nil || part.Recorded.Steps != c.recorded || part.Recorded.Of != 24 {
 			t.Fatalf("%v: recorded %+v and %+v, want all and %d of 24 steps", c.args, all.Recorded, part.Recorded, c.recorded)
@@ -51,9 +53,9 @@ func TestRecordedPart(t *testing.T) {
 			t.Errorf("%v: weights %.12s, %d tasks, %d steps; recorded as a whole %.12s, %d, %d", c.args,
 				part.Trained.WeightsSHA256, part.Tasks, part.Steps, all.Trained.WeightsSHA256, all.Tasks, all.Steps)
 		}
-		sameFiles(t, stepsFile, "all", "part")
+		sameFiles(t, record.StepsFile, "all", "part")
 		// All of 158 images but 7 and 2, in 22 steps.
-		if n := part.Counted; n.Steps != 22 || n.Images != 149 || n != (countedSummary{22, 149, n.Seconds, n.Joules}) || part.StepS != n.Seconds/22 || part.MakespanS <= n.Seconds || n.Joules <= 0 {
+		if n := part.Counted; n.Steps != 22 || n.Images != 149 || n != (record.CountedSummary{Steps: 22, Images: 149, Seconds: n.Seconds, Joules: n.Joules}) || part.StepS != n.Seconds/22 || part.MakespanS <= n.Seconds || n.Joules <= 0 {
 			t.Errorf("%v: step %v s, %v images/s, run %v s, counted %+v", c.args, part.StepS, *part.ImagesPerS, part.MakespanS, n)
 		}
 		checkRecordedFiles(t, "part", c.recorded/2-1)
@@ -63,7 +65,7 @@ func TestRecordedPart(t *testing.T) {
 // checkRecordedFiles checks those of a run of 2 epochs, with so many recorded steps in each.
 func checkRecordedFiles(t *testing.T, dir string, steps int) {
 	t.Helper()
-	run := must.Get(loadRun(dir))(t)
+	run := must.Get(record.LoadRun(dir))(t)
 	predicted, err := run.Predicted()
 	if err != nil || predicted == nil {
 		t.Fatalf("the run has no prediction (%v)", err)
@@ -82,9 +84,9 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", faultyNode())
 	training := append(slices.Clone(recordedTraining), "--continue-on-loss=2", "--record", "1", "--json")
-	var whole, cut summary
+	var whole, cut record.Summary
 	decodeObject(t, mustRun(t, append(training, "--out", "whole")...), &whole)
-	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
+	o := flags.Options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	id, _ := w.Platform.WorkerByName("g0")
 	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
@@ -116,8 +118,8 @@ func TestUnrecordedTotals(t *testing.T) {
 		return plan.Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Recorded: recorded, First: first, Images: images}
 	}
 	o.Add(plan.Accounted{Schedule: &schedule.Schedule{Steps: 2, Makespan: ms(26), FirstStep: ms(12), Period: ms(13)}, Report: &energy.Report{TotalJoules: 13, Basis: energy.Modelled}}, g, piece(0, 2, 7, true, true))
-	if recording(o) != nil || o.Counted != (plan.Counted{Steps: 1, Images: 7, Time: ms(14), Joules: 7}) {
-		t.Errorf("all recorded: %+v, counted %+v", recording(o), o.Counted)
+	if record.Recording(o) != nil || o.Counted != (plan.Counted{Steps: 1, Images: 7, Time: ms(14), Joules: 7}) {
+		t.Errorf("all recorded: %+v, counted %+v", record.Recording(o), o.Counted)
 	}
 	for _, p := range [][2]int{{3, 30}, {5, 35}, {5, 55}} {
 		o.Add(plan.Accounted{Schedule: &schedule.Schedule{Steps: p[0], Makespan: ms(p[1])}}, g, piece(0, p[0], 7, false, false))
@@ -129,13 +131,13 @@ func TestUnrecordedTotals(t *testing.T) {
 	if c := o.Counted; c.Steps != 14 || c.Images != 98 || c.Time != ms(134) || math.Abs(c.Joules-67) > 1e-9 {
 		t.Errorf("counted %+v, want 14 steps, 98 images, 134 ms, 67 J", c)
 	}
-	if r := recording(o); r == nil || *r != (recordSummary{Steps: 2, Of: 15}) {
+	if r := record.Recording(o); r == nil || *r != (record.RecordSummary{Steps: 2, Of: 15}) {
 		t.Errorf("recording %+v, want 2 of 15 steps", r)
 	}
 	sum := plan.NewTotals(schedule.Measured, &platform.Platform{})
 	sum.Include(o)
 	sum.Include(o)
-	if r := recording(sum); r == nil || r.Steps != 4 || r.Of != 30 || sum.Counted.Steps != 28 {
+	if r := record.Recording(sum); r == nil || r.Steps != 4 || r.Of != 30 || sum.Counted.Steps != 28 {
 		t.Errorf("of two legs: %+v, want 4 of 30 steps", r)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/energy"
 	"dahl/must"
 	"dahl/plots"
@@ -41,14 +42,14 @@ func TestReportRefuses(t *testing.T) {
 
 // TestReportReadsFronts: what a search has written comes back, and another table is refused by its line.
 func TestReportReadsFronts(t *testing.T) {
-	head := strings.Join(frontColumns, ",") + "\n"
-	got, err := readFront(strings.NewReader(head+"0.5,7,,t,heft,yes,no\n2,3,gpu,t,eager,no,yes\n"), "front.csv")
+	head := strings.Join(record.FrontColumns, ",") + "\n"
+	got, err := record.ReadFront(strings.NewReader(head+"0.5,7,,t,heft,yes,no\n2,3,gpu,t,eager,no,yes\n"), "front.csv")
 	want := []plots.FrontPoint{{Seconds: 0.5, Joules: 7, Label: "all devices", Front: true}, {Seconds: 2, Joules: 3, Label: "gpu", Chosen: true}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("points %v, %v; want %v", got, err, want)
 	}
 	for _, row := range []string{"0.5,many,,t,heft,yes,no\n", "x,7,,t,heft,yes,no\n"} {
-		if _, err := readFront(strings.NewReader(head+row), "front.csv"); err == nil || !strings.HasPrefix(err.Error(), "front.csv:2: want seconds,") {
+		if _, err := record.ReadFront(strings.NewReader(head+row), "front.csv"); err == nil || !strings.HasPrefix(err.Error(), "front.csv:2: want seconds,") {
 			t.Errorf("row %q: %v", row, err)
 		}
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/durable"
-	"dahl/schedule"
 )
 
 func newRerun([]string) *cobra.Command {
@@ -44,11 +45,11 @@ given: start it in the directory where the run was started.`,
 }
 
 func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error {
-	old, err := readManifest(dir)
+	old, err := record.ReadManifest(dir)
 	if err != nil {
 		return err
 	}
-	if err := old.repeatable(ctx, dir); err != nil {
+	if err := repeatable(ctx, old, dir); err != nil {
 		return err
 	}
 	if err := rundir.Verify(dir); err != nil {
@@ -63,13 +64,13 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 		defer remove()
 		out = filepath.Join(tmp, "run")
 	}
-	if err := old.repeat(ctx, dir, out, python); err != nil {
+	if err := repeat(ctx, old, dir, out, python); err != nil {
 		if forget && ctx.Err() != nil {
 			err = ctx.Err() // err says where the part that was done is kept, which is nowhere
 		}
 		return fmt.Errorf("repeating %s: %w", dir, err)
 	}
-	now, err := readManifest(out)
+	now, err := record.ReadManifest(out)
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,8 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 }
 
 // repeatable refuses a run that was not completed or whose inputs have changed.
-func (m *manifest) repeatable(ctx context.Context, dir string) error {
-	if m.ended() {
+func repeatable(ctx context.Context, m *record.Manifest, dir string) error {
+	if m.Ended() {
 		return cli.InputErrorf("%s ended early, since %s; there is nothing complete to compare with", dir, m.Diverged.What())
 	}
 	if !m.Complete {
@@ -114,7 +115,7 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 		return cli.InputErrorf("%s was given %v to search, and need not come out the same again; give a number of nodes with --budget", dir, m.Options.BudgetTime)
 	}
 	switch m.Command {
-	case "simulate", "plan", "execute", "demo", peerCommand:
+	case "simulate", "plan", "execute", "demo", record.PeerCommand:
 	default:
 		return cli.InputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
 	}
@@ -126,18 +127,18 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	if p.Hash() != m.Platform.SHA256 {
 		return cli.InputErrorf("%s has changed since the run", path)
 	}
-	if err := m.changedInput(); err != nil {
+	if err := m.ChangedInput(); err != nil {
 		return cli.AsInput(err)
 	}
 	if m.Data == nil {
 		return nil
 	}
 	o := m.Options
-	_, d, err := trainingData(&o)
+	_, d, err := flags.TrainingData(&o)
 	if err != nil {
 		return err
 	}
-	now, err := hashData(ctx, d.Train, d.Test)
+	now, err := record.HashData(ctx, d.Train, d.Test)
 	if err != nil {
 		return cli.AsInput(err)
 	}
@@ -147,41 +148,27 @@ func (m *manifest) repeatable(ctx context.Context, dir string) error {
 	return nil
 }
 
-// changedInput says which input of the run is not what it was.
-func (m *manifest) changedInput() error {
-	for _, file := range m.Inputs {
-		sum, err := cli.HashFile(file.Name)
-		if err != nil {
-			return fmt.Errorf("an input of the run is missing: %w", err)
-		}
-		if sum != file.SHA256 {
-			return fmt.Errorf("%s has changed since the run", file.Name)
-		}
-	}
-	return nil
-}
-
 // repeat runs the manifest's options again on the platform kept in dir. A demo is
 // an execution on the platform that it calibrated.
-func (m *manifest) repeat(ctx context.Context, dir, out, python string) error {
+func repeat(ctx context.Context, m *record.Manifest, dir, out, python string) error {
 	o := m.Options
-	o.args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
-	if m.Lists(machineFile) {
-		o.Platform = filepath.Join(dir, machineFile)
+	o.Args, o.Platform = m.Args, filepath.Join(dir, rundir.PlatformFile)
+	if m.Lists(record.MachineFile) {
+		o.Platform = filepath.Join(dir, record.MachineFile)
 	}
 	if o.Objective == "" {
 		o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
 	}
 	switch m.Command {
 	case "simulate":
-		return runSimulate(ctx, io.Discard, &o, &output{dir: out})
+		return runSimulate(ctx, io.Discard, &o, &flags.Output{Dir: out})
 	case "plan":
-		return runPlan(ctx, io.Discard, &o, &output{dir: out})
-	case peerCommand:
+		return runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
+	case record.PeerCommand:
 		o.Python = python
-		return runPeer(ctx, io.Discard, io.Discard, &o, &output{dir: out})
+		return runPeer(ctx, io.Discard, io.Discard, &o, &flags.Output{Dir: out})
 	}
-	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}, clocks: clockFlags{ignore: true}})
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: flags.Output{Dir: out}, clocks: clockFlags{ignore: true}})
 }
 
 // repeatRow is one thing that must come out equal.
@@ -194,30 +181,30 @@ type repeatRow struct {
 // compareRuns compares two runs of one manifest. Of an executed run the measured
 // schedule and energy are left out, and the plan too if a policy made it while
 // the run went on.
-func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
-	if old.Command == peerCommand {
+func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error) {
+	if old.Command == record.PeerCommand {
 		return comparePeers(old, now, dir, out)
 	}
 	rows := []repeatRow{
 		{what: "graphs", same: slices.Equal(old.Graphs, now.Graphs)},
 		{what: "kernel variants", same: slices.Equal(old.Variants, now.Variants)},
 	}
-	files := []string{rundir.GraphFile, rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, summaryFile}
+	files := []string{rundir.GraphFile, rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, record.SummaryFile}
 	if old.Command == "execute" || old.Command == "demo" {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
-			repeatRow{what: "final loss", same: old.FinalLoss.same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
-		files = []string{rundir.GraphFile, stepsFile}
+			repeatRow{what: "final loss", same: old.FinalLoss.Same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
+		files = []string{rundir.GraphFile, record.StepsFile}
 		if len(old.Resumed) == 0 { // else the prediction is of what came last
 			files = append(files, rundir.PredictedFile)
 		}
-		if static, err := old.Options.planned(); err != nil {
+		if static, err := old.Options.Planned(); err != nil {
 			return nil, err
 		} else if static {
 			files = append(files, rundir.PlanFile)
 		}
 	}
-	for _, name := range []string{rundir.CertificateFile, frontFile, frontFigure} {
+	for _, name := range []string{rundir.CertificateFile, record.FrontFile, record.FrontFigure} {
 		if old.Lists(name) {
 			files = append(files, name)
 		}
@@ -230,16 +217,6 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// planned tells whether the plan was surely made before the run.
-func (o *options) planned() (bool, error) {
-	if o.Plan != "" {
-		return true, nil
-	}
-	policy, err := o.policy()
-	_, online := policy.(schedule.Online)
-	return !online, cli.AsInput(err)
 }
 
 // compareFiles compares one file of both directories byte by byte.
@@ -267,8 +244,8 @@ func compareFiles(name, dir, out string) (repeatRow, error) {
 
 // printBothTimes reports how long both runs took, where both say so.
 func printBothTimes(stdout io.Writer, dir, out string) {
-	then, errThen := cli.ReadJSON[summary](filepath.Join(dir, summaryFile))
-	now, errNow := cli.ReadJSON[summary](filepath.Join(out, summaryFile))
+	then, errThen := cli.ReadJSON[record.Summary](filepath.Join(dir, record.SummaryFile))
+	now, errNow := cli.ReadJSON[record.Summary](filepath.Join(out, record.SummaryFile))
 	if errThen != nil || errNow != nil {
 		return
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
@@ -20,7 +22,7 @@ import (
 // interrupted is a training that goes on.
 type interrupted struct {
 	dir        *rundir.Dir
-	manifest   *manifest         // as it began
+	manifest   *record.Manifest  // as it began
 	checkpoint *train.Checkpoint // nil: the training goes on, and has its state
 	progress   train.Progress    // of the checkpoint
 	kept       kept
@@ -28,34 +30,22 @@ type interrupted struct {
 	epochs     []nn.EpochMetrics // likewise
 }
 
-// resumption is where a training went on.
-type resumption struct {
-	AfterStep int `json:"after_step"`
-	// Alike says that graphs and kernels were those of before, so that the weights are too.
-	Alike bool `json:"alike"`
-}
-
-// resumeFlags are those that may be given to a training that goes on. They say where and how it
-// runs, and not what is computed.
-var resumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
-	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "set-clocks", "ignore-clocks", "save", "json"}
-
 // openInterrupted opens the directory of an interrupted training. The options of that training
 // become those of the command, but for the flags that are given.
-func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, error) {
+func openInterrupted(cmd *cobra.Command, dir string, o *flags.Options) (*interrupted, error) {
 	given := map[string]string{}
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if given[f.Name] = f.Value.String(); !slices.Contains(resumeFlags, f.Name) && refused == nil {
+		if given[f.Name] = f.Value.String(); !slices.Contains(record.ResumeFlags, f.Name) && refused == nil {
 			refused = cli.InputErrorf("--%s is fixed from the begin of a training; leave it away to resume %s, or begin another", f.Name, dir)
 		}
 	})
 	if refused != nil {
 		return nil, refused
 	}
-	in := &interrupted{manifest: new(manifest)}
+	in := &interrupted{manifest: new(record.Manifest)}
 	var err error
-	if in.dir, err = rundir.Resume(dir, in.manifest, stepsFile, epochsFile); err != nil {
+	if in.dir, err = rundir.Resume(dir, in.manifest, record.StepsFile, record.EpochsFile); err != nil {
 		return nil, cli.AsInput(err)
 	}
 	if err = in.load(o, cmd, given); err != nil {
@@ -65,10 +55,10 @@ func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, 
 	return in, nil
 }
 
-func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]string) error {
+func (in *interrupted) load(o *flags.Options, cmd *cobra.Command, given map[string]string) error {
 	asked := *o
 	*o = in.manifest.Options
-	o.args = in.manifest.Args
+	o.Args = in.manifest.Args
 	for name, value := range given {
 		switch name {
 		case "devices": // whose value is a list that only grows
@@ -134,10 +124,10 @@ func (in *interrupted) read(step int) error {
 	}
 	in.progress, in.kept = in.checkpoint.Progress, kept{}
 	if err = json.Unmarshal(in.checkpoint.Note, &in.kept); err == nil {
-		in.steps, err = rowsOf(in.dir, stepsFile, &in.kept.Steps, nn.ReadSteps)
+		in.steps, err = rowsOf(in.dir, record.StepsFile, &in.kept.Steps, nn.ReadSteps)
 	}
 	if err == nil {
-		in.epochs, err = rowsOf(in.dir, epochsFile, &in.kept.Epochs, nn.ReadEpochs)
+		in.epochs, err = rowsOf(in.dir, record.EpochsFile, &in.kept.Epochs, nn.ReadEpochs)
 	}
 	return err
 }
@@ -154,8 +144,8 @@ func (in *interrupted) resume(w *workload) (*train.Trainer, error) {
 }
 
 // follows refuses a training that is not the one of the checkpoint.
-func (in *interrupted) follows(now *manifest) error {
-	what := in.kept.Recipe.difference(now.recipe())
+func (in *interrupted) follows(now *record.Manifest) error {
+	what := in.kept.Recipe.Difference(now.Recipe())
 	if what == "" {
 		return nil
 	}
@@ -163,16 +153,16 @@ func (in *interrupted) follows(now *manifest) error {
 }
 
 // since says where the training goes on, and whether it does so in the same way.
-func (in *interrupted) since(now *manifest) resumption {
-	was, is := &in.kept.Recipe, now.recipe()
-	return resumption{AfterStep: in.progress.Steps, Alike: was.Graphs == is.Graphs && was.Variants == is.Variants}
+func (in *interrupted) since(now *record.Manifest) record.Resumption {
+	was, is := &in.kept.Recipe, now.Recipe()
+	return record.Resumption{AfterStep: in.progress.Steps, Alike: was.Graphs == is.Graphs && was.Variants == is.Variants}
 }
 
 // print says that the training goes on.
-func (in *interrupted) print(out io.Writer, now *manifest) {
+func (in *interrupted) print(out io.Writer, now *record.Manifest) {
 	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.progress.Steps, in.progress.Epoch+1)
 	var what []string
-	was, is := &in.kept.Recipe, now.recipe()
+	was, is := &in.kept.Recipe, now.Recipe()
 	if is.Graphs != was.Graphs {
 		what = append(what, "another task graph")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/rundir"
@@ -42,14 +43,14 @@ func cutAt(t *testing.T, step string, args ...string) result {
 	return dahl(t, ctx, args...)
 }
 
-func manifestOf(t *testing.T, dir string) *manifest {
+func manifestOf(t *testing.T, dir string) *record.Manifest {
 	t.Helper()
-	return must.Get(readManifest(dir))(t)
+	return must.Get(record.ReadManifest(dir))(t)
 }
 
 func epochsOf(t *testing.T, dir string) []nn.EpochMetrics {
 	t.Helper()
-	f := must.Get(os.Open(filepath.Join(dir, epochsFile)))(t)
+	f := must.Get(os.Open(filepath.Join(dir, record.EpochsFile)))(t)
 	defer f.Close()
 	epochs := must.Get(nn.ReadEpochs(f))(t)
 	for i := range epochs { // what time has to do with
@@ -79,10 +80,10 @@ func TestResumeRun(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	whole, cut := manifestOf(t, "whole"), manifestOf(t, "cut")
-	if cut.WeightsHash != whole.WeightsHash || !cut.Complete || !slices.Equal(cut.Resumed, []resumption{{6, true}, {12, true}}) {
+	if cut.WeightsHash != whole.WeightsHash || !cut.Complete || !slices.Equal(cut.Resumed, []record.Resumption{{AfterStep: 6, Alike: true}, {AfterStep: 12, Alike: true}}) {
 		t.Errorf("weights %.12s, want %.12s; complete %v, resumed %v", cut.WeightsHash, whole.WeightsHash, cut.Complete, cut.Resumed)
 	}
-	sameFiles(t, stepsFile, "cut", "whole")
+	sameFiles(t, record.StepsFile, "cut", "whole")
 	if a, b := epochsOf(t, "cut"), epochsOf(t, "whole"); len(b) != 4 || !slices.Equal(a, b) {
 		t.Errorf("epochs\n%+v\nwant\n%+v", a, b)
 	}
@@ -109,10 +110,10 @@ func TestResumeSchedule(t *testing.T) {
 	if a := manifestOf(t, "run"); a.WeightsHash != whole.WeightsHash {
 		t.Errorf("weights %.12s, want %.12s", a.WeightsHash, whole.WeightsHash)
 	}
-	sameFiles(t, stepsFile, "run", "whole")
+	sameFiles(t, record.StepsFile, "run", "whole")
 	wantVerified(t, "run")
 	mustRun(t, "rerun", "run")
-	s, err := cli.ReadJSON[summary](filepath.Join("whole", summaryFile))
+	s, err := cli.ReadJSON[record.Summary](filepath.Join("whole", record.SummaryFile))
 	const method = "adamw lr=0.001 beta1=0.9 beta2=0.999 eps=1e-08 weight_decay=0.01 decoupled=1; " +
 		"schedule cosine over=13steps min=0 warmup=4steps from=0.25; loss cross_entropy label_smoothing=0.125; clip_norm=0.5"
 	if err != nil || s.Method != method {
@@ -136,7 +137,7 @@ func TestResumeOtherwise(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	m := manifestOf(t, "cut")
-	if !slices.Equal(m.Resumed, []resumption{{3, false}}) || m.Options.Epochs != 2 {
+	if !slices.Equal(m.Resumed, []record.Resumption{{AfterStep: 3}}) || m.Options.Epochs != 2 {
 		t.Errorf("resumed %v, %d epochs", m.Resumed, m.Options.Epochs)
 	}
 	mustRun(t, "verify", "cut")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/nn/npz"
 	"dahl/rundir"
@@ -61,7 +62,7 @@ func TestVerifySaysWhatGoesOn(t *testing.T) {
 			mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
 		}
 		for _, step := range []int{0, 7} {
-			d := must.Get(rundir.Create(dir, &manifest{Head: rundir.Head{Keep: true}, Command: "execute"}))(t)
+			d := must.Get(rundir.Create(dir, &record.Manifest{Head: rundir.Head{Keep: true}, Command: "execute"}))(t)
 			if step > 0 {
 				must.Do(t, d.WriteCheckpoint(step, func(io.Writer) error { return nil }))
 			}
@@ -186,7 +187,7 @@ func TestSaveWithoutRunDirectory(t *testing.T) {
 		writeTestFile(t, "tiny.toml", tinyNetwork)
 		mustRun(t, strings.Fields(tinyTraining+"--out run --seed 7")...)
 		durable.Fault = func(op durable.Op, path string) error {
-			if op != durable.OpRemove && filepath.Base(path) == stepsFile { // what a training writes first
+			if op != durable.OpRemove && filepath.Base(path) == record.StepsFile { // what a training writes first
 				return fault()
 			}
 			return nil
@@ -214,8 +215,8 @@ func TestRerunNamesFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	mustRun(t, strings.Fields(tinyTraining+"--out run")...)
-	must.Do(t, os.Remove("run/"+weightsFile))
-	if r := dahl(t, t.Context(), "rerun", "run"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "not those that its manifest lists") || !strings.Contains(r.stderr, weightsFile) {
+	must.Do(t, os.Remove("run/"+record.WeightsFile))
+	if r := dahl(t, t.Context(), "rerun", "run"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "not those that its manifest lists") || !strings.Contains(r.stderr, record.WeightsFile) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -275,7 +276,7 @@ func TestAddedToAPart(t *testing.T) {
 	for _, dir := range []string{"e", part} {
 		wantVerified(t, dir)
 	}
-	if m, err := readManifest("e"); err != nil || !m.Lists(m.Losses[0].Run+"/trace.json") || !m.Lists(m.Losses[0].Run+"/gantt.pdf") {
+	if m, err := record.ReadManifest("e"); err != nil || !m.Lists(m.Losses[0].Run+"/trace.json") || !m.Lists(m.Losses[0].Run+"/gantt.pdf") {
 		t.Errorf("the whole run lists %v (%v)", m.Files, err)
 	}
 	wantRefused(t, "simulate --platform laptop --model mlp --out "+part, "which holds a run")
@@ -293,7 +294,7 @@ func TestChangedFilesAreNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	mustRun(t, append(strings.Fields(tinyTraining), "--out", "run")...)
-	for _, name := range []string{rundir.EnergyFile, rundir.ScheduleFile, summaryFile, stepsFile, rundir.PlatformFile} {
+	for _, name := range []string{rundir.EnergyFile, rundir.ScheduleFile, record.SummaryFile, record.StepsFile, rundir.PlatformFile} {
 		path := filepath.Join("run", name)
 		was := must.Get(os.ReadFile(path))(t)
 		for _, line := range []string{"compare run", "kernels run", "plot run gantt", "report run --out page.html", "trace run"} {

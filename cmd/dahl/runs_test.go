@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platforms"
@@ -55,7 +56,7 @@ const twoTasks = `{"format": "dahl-graph 1", "name": "two",
 func TestSimulateByHand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.json", twoTasks)
-	s := decoded[summary](t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"))
+	s := decoded[record.Summary](t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"))
 	if s.Tasks != 2 || s.Transfers != 0 || s.Steps != 1 {
 		t.Errorf("tasks %d, transfers %d, steps %d; want 2, 0, 1", s.Tasks, s.Transfers, s.Steps)
 	}
@@ -83,7 +84,7 @@ func TestSimulatedRuns(t *testing.T) {
 	}
 	mustRun(t, at("simulate", "a")...)
 	mustRun(t, at("simulate", "b")...)
-	for _, name := range []string{rundir.ScheduleFile, rundir.PlanFile, rundir.EnergyFile, summaryFile, rundir.GraphFile, rundir.PlatformFile, rundir.ManifestName, "gantt.svg"} {
+	for _, name := range []string{rundir.ScheduleFile, rundir.PlanFile, rundir.EnergyFile, record.SummaryFile, rundir.GraphFile, rundir.PlatformFile, rundir.ManifestName, "gantt.svg"} {
 		sameFiles(t, name, "a", "b")
 	}
 	must.Contain(t, mustRun(t, at("plan", "p")...), "cpu.0")
@@ -214,11 +215,11 @@ bytes = "210 B"
 func TestExecutedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
-	s := decoded[summary](t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...))
+	s := decoded[record.Summary](t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...))
 	if s.Steps != 4 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
 		t.Errorf("summary %+v; want 4 steps and 200 images trained", s)
 	}
-	steps, err := os.ReadFile("e/" + stepsFile)
+	steps, err := os.ReadFile("e/" + record.StepsFile)
 	if err != nil || strings.Count(string(steps), "\n") != 1+4 {
 		t.Errorf("steps.csv: want a header and 4 lines (%v)\n%s", err, steps)
 	}
@@ -230,8 +231,8 @@ func TestExecutedRun(t *testing.T) {
 	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
 		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))
 	}
-	a := must.Get(readManifest("e"))(t)
-	b := must.Get(readManifest("replayed"))(t)
+	a := must.Get(record.ReadManifest("e"))(t)
+	b := must.Get(record.ReadManifest("replayed"))(t)
 	if a.WeightsHash != b.WeightsHash || a.WeightsHash == "" || len(b.Inputs) != 1 {
 		t.Errorf("weights %q and %q, want equal; inputs %v, want the plan", a.WeightsHash, b.WeightsHash, b.Inputs)
 	}
@@ -254,7 +255,7 @@ func testReading(t *testing.T) {
 	mustRun(t, "plot", "e", "gantt", "--format", "png", "--colour", "phase")
 	mustRun(t, "trace", "e")
 	mustRun(t, "trace", "e", "--format", "paje")
-	for _, name := range []string{"gantt.png", "trace.json", "trace.paje", "compare.svg", weightsFile} {
+	for _, name := range []string{"gantt.png", "trace.json", "trace.paje", "compare.svg", record.WeightsFile} {
 		if info, err := os.Stat("e/" + name); err != nil || info.Size() == 0 {
 			t.Errorf("e/%s: %v", name, err)
 		}
@@ -298,7 +299,7 @@ func TestPredictionNamesNoVariant(t *testing.T) {
 	predict := []string{"simulate", "--platform", "laptop", "--out"}
 	variants := func(dir string) []string {
 		t.Helper()
-		m := must.Get(readManifest(dir))(t)
+		m := must.Get(record.ReadManifest(dir))(t)
 		return m.Variants
 	}
 	mustRun(t, slices.Concat(predict, []string{"open"}, network)...)

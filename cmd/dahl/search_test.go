@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/rundir"
 )
 
@@ -53,9 +55,9 @@ func TestPlanEnded(t *testing.T) {
 	writeTestFile(t, "chain.dot", `digraph { a [weight=2]; b [weight=3.5]; a -> b [weight=1] }`)
 	whole, cut := 0, 0
 	for n, ended := 1, true; ended; n += 1 + n/8 {
-		o := options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: bestPolicy, Steps: 2}
+		o := flags.Options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: flags.BestPolicy, Steps: 2}
 		ctx, out := newEndsAtLook(t, n), fmt.Sprint("plan", n)
-		err := runPlan(ctx, io.Discard, &o, &output{dir: out})
+		err := runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
 		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
 			t.Errorf("after %d looks: %v", n, err)
 		}
@@ -80,7 +82,7 @@ func TestPlanEnded(t *testing.T) {
 // of four. All devices together, with which the search begins, take twice that.
 func TestPlanIsNoWorseThanSimulate(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var planned, usual summary
+	var planned, usual record.Summary
 	decodeObject(t, mustRun(t, strings.Fields("plan --platform nvlink --model lenet5 --objective time --budget 1node --json --out p")...), &planned)
 	decodeObject(t, mustRun(t, strings.Fields("simulate --platform nvlink --model lenet5 --json --out s")...), &usual)
 	if planned.StepS > 1.001*usual.StepS {

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/train/setclock"
@@ -24,27 +26,10 @@ type clockFlags struct{ set, ignore bool }
 func (f *clockFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.set, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, and give them back at the end (needs root)")
 	cmd.Flags().BoolVar(&f.ignore, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
-	exclude(cmd, "set-clocks", "ignore-clocks")
+	flags.Exclude(cmd, "set-clocks", "ignore-clocks")
 }
 
 var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
-
-// machineClocks is what became of the clocks of processors and GPUs that a run wanted.
-type machineClocks struct {
-	Set     []string `json:"set,omitempty"`     // "cpu=slow at 1.2 GHz"
-	Ignored []string `json:"ignored,omitempty"` // "cpu=slow": it ran at whatever clock the machine had
-}
-
-func (c *machineClocks) String() string {
-	switch {
-	case c == nil:
-		return ""
-	case c.Set != nil:
-		return " (set: " + strings.Join(c.Set, ", ") + ")"
-	default:
-		return " (not set: " + strings.Join(c.Ignored, ", ") + ")"
-	}
-}
 
 // hold sets the clocks that a run wants of this machine until release, or records that they are
 // not set. Without either flag it refuses clocks that are not the first of their device.
@@ -56,18 +41,18 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 			others = append(others, s.Name(w.Platform))
 		}
 	}
-	w.opts.anyClock = f.set || f.ignore
-	w.Options.AnyClock = w.opts.anyClock
+	w.opts.AnyClock = f.set || f.ignore
+	w.Options.AnyClock = w.opts.AnyClock
 	switch {
 	case f.set && wanted == nil:
 		return nil, errNoFrequency
 	case f.set:
-		w.clocks = &machineClocks{Set: set}
+		w.clocks = &record.MachineClocks{Set: set}
 		return setClocks(w.Platform, wanted)
 	case others == nil:
 		return func() {}, nil
 	case f.ignore:
-		w.clocks = &machineClocks{Ignored: others}
+		w.clocks = &record.MachineClocks{Ignored: others}
 		slog.Warn("clocks are not set: times are of whatever clocks the machine has, and modelled joules of the powers of those that were asked for", "clocks", strings.Join(others, ", "))
 		return func() {}, nil
 	}
@@ -120,7 +105,7 @@ func recoverClocks() {
 
 // measureAtClocks is measure with the devices that are measured set to their own clocks. Then it
 // measures the watts of processors at their further ones.
-func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *options) error {
+func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *flags.Options) error {
 	p := f.sum.Platform
 	measured := func(s setclock.Setting) bool { return f.units[p.Devices[s.Device].Name] > 0 }
 	own := slices.DeleteFunc(setclock.InForce(p), func(s setclock.Setting) bool { return !measured(s) })

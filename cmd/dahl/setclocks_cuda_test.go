@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/platform"
@@ -48,7 +49,7 @@ func TestSetClocksOnCUDA(t *testing.T) {
 	writeTestFile(t, "gpu.toml", text.String())
 	writeTestFile(t, "tiny.toml", tinyModel)
 	mustRun(t, strings.Fields("execute --platform gpu.toml --devices gpu0 --clock gpu0=slow --set-clocks --model tiny.toml --data synthetic:1x1x13:37:10 --batch 5 --out e")...)
-	m, err := readManifest("e")
+	m, err := record.ReadManifest("e")
 	if err != nil || len(m.GPUs) != 1 || m.GPUs[0].SMClockMHz != 900 || m.MachineClocks == nil || len(m.MachineClocks.Set) != 1 || m.MachineClocks.Set[0] != "gpu0=slow at 0.9 GHz" {
 		t.Errorf("GPUs %+v, clocks %+v (%v)", m.GPUs, m.MachineClocks, err)
 	}

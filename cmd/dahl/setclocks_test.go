@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/platform"
@@ -118,12 +120,12 @@ func TestSetClocks(t *testing.T) {
 		}
 		wantClock(t, dir, c.flags, "800000", "3000000")
 		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
-		m, err := readManifest(run)
-		s, errS := cli.ReadJSON[summary](filepath.Join(run, summaryFile))
+		m, err := record.ReadManifest(run)
+		s, errS := cli.ReadJSON[record.Summary](filepath.Join(run, record.SummaryFile))
 		must.Do(t, errors.Join(err, errS))
-		for _, got := range []*machineClocks{m.MachineClocks, s.MachineClocks} {
+		for _, got := range []*record.MachineClocks{m.MachineClocks, s.MachineClocks} {
 			if got == nil {
-				got = new(machineClocks)
+				got = new(record.MachineClocks)
 			}
 			if !slices.Equal(got.Set, c.set) || !slices.Equal(got.Ignored, c.ignored) {
 				t.Errorf("%s: recorded is %+v", c.flags, got)
@@ -137,7 +139,7 @@ func TestSetClocks(t *testing.T) {
 	fakeClocks(t.TempDir())
 	for _, run := range []string{"slow", "ignored"} {
 		wantRepeated(t, run, "--out", "again")
-		if m, err := readManifest("again"); err != nil || m.MachineClocks == nil || m.MachineClocks.Ignored == nil {
+		if m, err := record.ReadManifest("again"); err != nil || m.MachineClocks == nil || m.MachineClocks.Ignored == nil {
 			t.Errorf("the repetition of %s records %+v (%v)", run, m.MachineClocks, err)
 		}
 	}
@@ -222,7 +224,7 @@ func TestCalibrateClocks(t *testing.T) {
 		_, err := calls()
 		return execute.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
 	}
-	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
+	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &flags.Options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
 	wantClock(t, dir, "after the calibration", "800000", "3000000")
 	p = must.Get(platform.Load("c.toml"))(t)
 	d := &p.Devices[0]
@@ -302,7 +304,7 @@ func TestPlannedClocksOfACore(t *testing.T) {
 			continue
 		}
 		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
-		m, err := readManifest(run)
+		m, err := record.ReadManifest(run)
 		if err != nil || r.code != 0 {
 			t.Fatalf("%s: exit %d, %v: %s", c.flags, r.code, err, r.stderr)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/schedule"
@@ -17,7 +18,7 @@ func TestResultsAddUp(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	for _, args := range []string{"--out e", "--out n --platform node.toml --devices cpu,gpu --record 4", "--out d --policy dmda"} {
-		s := decoded[summary](t, mustRun(t, append(strings.Fields("execute --model digits-cnn --limit 200 --batch 64 --epochs 2 --json"), strings.Fields(args)...)...))
+		s := decoded[record.Summary](t, mustRun(t, append(strings.Fields("execute --model digits-cnn --limit 200 --batch 64 --epochs 2 --json"), strings.Fields(args)...)...))
 		sum := 0.0
 		for _, parts := range []map[string]float64{s.EnergyJ.ByDevice, s.EnergyJ.ByLink} {
 			for _, joules := range parts {
@@ -71,7 +72,7 @@ func TestResultsAddUp(t *testing.T) {
 // predictedOf is the prediction in an executed run.
 func predictedOf(t *testing.T, dir string) *schedule.Schedule {
 	t.Helper()
-	run := must.Get(loadRun(dir))(t)
+	run := must.Get(record.LoadRun(dir))(t)
 	s, err := run.Predicted()
 	if err != nil || s == nil {
 		t.Fatalf("%s has no prediction (%v)", dir, err)
@@ -80,7 +81,7 @@ func predictedOf(t *testing.T, dir string) *schedule.Schedule {
 }
 
 func TestShownSteps(t *testing.T) {
-	for want, s := range map[string]shownSteps{
+	for want, s := range map[string]record.ShownSteps{
 		"steps 48 to 93 of 235, in epoch 2 of 5": {Steps: 46, Of: 235, Epoch: 2, Epochs: 5, First: 48},
 		"step 1 of 1, in epoch 1 of 1":           {Steps: 1, Of: 1, Epoch: 1, Epochs: 1, First: 1},
 		"the first 7 of 11 steps":                {Steps: 7, Of: 11},

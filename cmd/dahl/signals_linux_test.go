@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -86,7 +87,7 @@ func TestSearchEndsBySignal(t *testing.T) {
 			t.Errorf("%s: exit code %d", name, code)
 		}
 		wantVerified(t, "cut")
-		if m := manifestOf(t, "cut"); !m.Interrupted || m.Options.Seed != 2 || !m.Lists(frontFile) {
+		if m := manifestOf(t, "cut"); !m.Interrupted || m.Options.Seed != 2 || !m.Lists(record.FrontFile) {
 			t.Errorf("%s: %+v", name, m)
 		}
 		wantRefused(t, "rerun cut", "until a signal ended it")

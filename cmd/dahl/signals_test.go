@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/rundir"
 )
@@ -97,7 +98,7 @@ func checkCut(t *testing.T, cmd *exec.Cmd, code int) {
 		t.Errorf("exit code %d, want %d", got, code)
 	}
 	const stage = "cut/.staging/"
-	m := must.Get(readManifest(stage))(t)
+	m := must.Get(record.ReadManifest(stage))(t)
 	if m.Complete || m.WeightsHash == "" {
 		t.Errorf("manifest says complete %v, weights %q", m.Complete, m.WeightsHash)
 	}
@@ -123,7 +124,7 @@ func TestPrintedToNobody(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGPIPE) {
 		t.Errorf("exit code %d", code)
 	}
-	if m, err := readManifest("run"); err != nil || !m.Complete {
+	if m, err := record.ReadManifest("run"); err != nil || !m.Complete {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
 }

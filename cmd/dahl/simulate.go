@@ -3,45 +3,33 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/dag"
+	"dahl/energy/meter"
 	"dahl/naming"
-	"dahl/nn"
-	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/plots"
 	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/schedule/explain"
-	"dahl/schedule/place"
 	"dahl/train"
 )
 
-// output says where results go.
-type output struct {
-	dir     string
-	json    bool
-	verbose bool
-}
-
-func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
-	cmd.Flags().StringVar(&o.dir, "out", dir, "`directory` for schedule, energy, figures and manifest")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
-}
-
 func newSimulate(args []string) *cobra.Command {
-	o := options{args: args}
-	var out output
+	o := flags.Options{Args: args}
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "simulate --platform FILE (--model NAME|FILE | --graph FILE)",
 		Short: "predict a training step on a machine described in TOML",
@@ -53,9 +41,9 @@ from the distributions that calibrate kept, and prints where the run's time and
 energy lie; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
-` + bestPolicyHelp + `
+` + flags.BestPolicyHelp + `
 
-` + bestTilesHelp,
+` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: noArgs,
@@ -63,17 +51,13 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 			return runSimulate(cmd.Context(), cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
-	addSamplesFlag(cmd, &o)
+	flags.AddSimulateFlags(cmd, &o, &out, "dahl-simulate")
+	flags.AddSamplesFlag(cmd, &o)
 	return cmd
 }
 
-func addSamplesFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
-}
-
 // runSimulate predicts a run, and writes its directory.
-func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output) error {
+func runSimulate(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
 	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -87,11 +71,11 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output)
 			return err
 		}
 	}
-	path, err := r.write(w.newManifest("simulate"), out.dir, func(*rundir.Dir) error { return nil })
+	path, err := r.write(w.newManifest("simulate"), out.Dir, func(*rundir.Dir) error { return nil })
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, r.summary)
 	}
 	r.print(stdout, out)
@@ -103,7 +87,7 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *options, out *output)
 type prediction struct {
 	w       *workload
 	result  *plan.Totals
-	summary *summary
+	summary *record.Summary
 	head    *headline
 }
 
@@ -118,7 +102,7 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 	if err != nil && (ctx.Err() != nil || trials.Err() == nil) {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	if w.opts.asksBest() {
+	if w.opts.AsksBest() {
 		result = w.takeFaster(sets, alone, result)
 	}
 	s := w.summarize(result)
@@ -127,19 +111,19 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 }
 
 // print prints what a run is and what it consists of.
-func (r *prediction) print(stdout io.Writer, out *output) {
+func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
-	r.w.chosen.print(stdout)
+	r.w.chosen.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
-	if out.verbose {
+	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
-	r.summary.print(stdout)
+	words.PrintCompared(stdout, r.summary)
 }
 
 // write writes the directory of a run, with what more it has. It returns where that is.
-func (r *prediction) write(m *manifest, path string, more func(*rundir.Dir) error) (string, error) {
-	dir, err := createRun(path, m)
+func (r *prediction) write(m *record.Manifest, path string, more func(*rundir.Dir) error) (string, error) {
+	dir, err := record.CreateRun(path, m)
 	if err != nil {
 		return "", err
 	}
@@ -161,21 +145,8 @@ func (r *prediction) printEnd(stdout io.Writer, path string) {
 	r.head.print(stdout, "")
 }
 
-// print prints what was compared and drawn.
-func (s *summary) print(out io.Writer) {
-	if s.Tiles != nil {
-		printTiles(out, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(out, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(out, s.Devices)
-	}
-}
-
 // simulatedWorkload is a workload with the decisions of its options.
-func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
+func simulatedWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
 	w, err := undecidedWorkload(ctx, o)
 	if err != nil {
 		return nil, err
@@ -185,14 +156,14 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 }
 
 // undecidedWorkload loads what simulate and plan work on: one graph, some steps.
-func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
+func undecidedWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if err := cmp.Or(checkRounds("steps", o.Steps, 1), checkRounds("samples", o.Samples, 0)); err != nil {
+	if err := cmp.Or(flags.CheckRounds("steps", o.Steps, 1), flags.CheckRounds("samples", o.Samples, 0)); err != nil {
 		return nil, err
 	}
-	whole, p, err := o.machine()
+	whole, p, err := o.Machine()
 	if err != nil {
 		return nil, err
 	}
@@ -207,15 +178,15 @@ func undecidedWorkload(ctx context.Context, o *options) (*workload, error) {
 
 // mainGraph builds the program of the first graph alone, for one step on some devices of a
 // platform. It refuses costs for devices that the whole platform does not have.
-func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*workload, error) {
-	err := o.checkData()
+func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platform) (*workload, error) {
+	err := o.CheckData()
 	if err != nil {
 		return nil, err
 	}
 	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
 	var n train.Samples
 	if o.Model != "" {
-		if w.Model, n, err = fittedModel(o); err != nil {
+		if w.Model, n, err = flags.FittedModel(o); err != nil {
 			return nil, err
 		}
 	}
@@ -233,59 +204,8 @@ func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*w
 	return w, nil
 }
 
-// fittedModel fits the network to its data as execute does, so that both worlds
-// run one graph. Of synthetic data only size and shape are looked at.
-func fittedModel(o *options) (*nn.Model, train.Samples, error) {
-	m, err := o.model()
-	if err != nil {
-		return nil, train.Samples{}, err
-	}
-	if o.Data == "" {
-		o.Data = train.DefaultData(m)
-	}
-	opt, err := o.dataOptions()
-	if err != nil {
-		return nil, train.Samples{}, err
-	}
-	opt.Later = true // no image is looked at
-	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
-	if synthetic {
-		opt.Limit = 1
-	}
-	d, err := data.OpenData(o.Data, opt)
-	if err != nil {
-		return nil, train.Samples{}, cli.AsInput(err)
-	}
-	warnOf(o.Data, d.Notes)
-	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
-	if synthetic {
-		s, err := data.ParseSynthetic(strings.TrimPrefix(spec, ":"))
-		if err != nil {
-			return nil, train.Samples{}, cli.AsInput(err)
-		}
-		n.Train = s.Samples - o.Offset
-		if o.Limit > 0 {
-			n.Train = min(n.Train, o.Limit)
-		}
-	}
-	m, err = o.fitted(m, d, n.Train)
-	return m, n, err
-}
-
-// fitted is a network for data of which no image has been made or read yet. It gives the batch where there is none: the
-// model's, or all images where they are fewer. A batch that was asked for has to be there.
-func (o *options) fitted(m *nn.Model, d *data.Dataset, images int) (*nn.Model, error) {
-	if o.Batch == 0 {
-		o.Batch = min(m.Defaults.Batch, images)
-	}
-	if o.Batch > images {
-		return nil, cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
-	}
-	return train.Fit(m, d)
-}
-
 // printRun says in a line what was simulated.
-func (w *workload) printRun(out io.Writer, s *summary) {
+func (w *workload) printRun(out io.Writer, s *record.Summary) {
 	g := w.Program.Graphs[0]
 	name, work := cmp.Or(g.Name, "without a name"), ""
 	if w.Model != nil {
@@ -295,64 +215,30 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
-		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), clocksText(w.Platform), w.policyText(s.Policy), s.Steps)
-}
-
-// clocksText names the devices that do not run at their first clock: ", clock gpu0=slow".
-func clocksText(p *platform.Platform) string {
-	if clocks := p.ClocksInForce(); clocks != nil {
-		return ", clock " + strings.Join(clocks, ", ")
-	}
-	return ""
+		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 }
 
 // printDetails prints what a simulated run consists of.
-func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
+func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *record.Summary) {
 	fmt.Fprintf(out, "time      first step %s", cli.ShortTime(o.Main.FirstStep))
 	if s.Steps > 1 {
 		fmt.Fprintf(out, ", then %s per step", cli.ShortTime(o.Counted.PerStep()))
 	}
 	fmt.Fprintln(out)
 	words.PrintWaits(out, s.Waits)
-	printSources(out, s.Models)
+	words.PrintSources(out, s.Models)
 	fmt.Fprintf(out, "joules    %s in all (%s)\n", cli.ShortJoules(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %s, %s%s\n", naming.Count(s.Transfers, "transfer"), cli.ShortBytes(s.BytesMoved), words.ReasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %s of %s for lack of it\n", naming.Count(s.Evictions.Count, "eviction"), cli.ShortBytes(s.Evictions.Bytes))
 	}
 }
 
-// printSamples says where a run lies whose durations are drawn.
-func printSamples(out io.Writer, s *plan.Samples) {
-	if s.Missing != "" {
-		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
-		return
-	}
-	run, step, joules := &s.Makespan, &s.Step, &s.Energy
-	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s, %s to %s\n", s.Count, s.Seed,
-		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
-		cli.ShortJoules(joules.Median), cli.ShortJoules(joules.Low), cli.ShortJoules(joules.High))
-}
-
-// reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
-func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
-	var parts []string
-	for _, reason := range slices.Sorted(maps.Keys(totals)) {
-		if reason != "" {
-			parts = append(parts, fmt.Sprintf("%s %s", reason, cli.ShortBytes(totals[reason].Bytes)))
-		}
-	}
-	if parts == nil {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
 // newManifest fills what every run knows of itself.
-func (w *workload) newManifest(command string) *manifest {
-	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithout(w.opts.args, "out"), // where a run is kept is not part of what it is
+func (w *workload) newManifest(command string) *record.Manifest {
+	m := &record.Manifest{
+		Build: cli.ThisBuild(), Command: command, Args: record.ArgsWithout(w.opts.Args, "out"), // where a run is kept is not part of what it is
 		Host:    cli.ThisHost(),
 		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
 		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
@@ -364,4 +250,83 @@ func (w *workload) newManifest(command string) *manifest {
 		m.Graphs = append(m.Graphs, cli.Identity{Name: g.Name, SHA256: g.Hash()})
 	}
 	return m
+}
+
+// summarize fills what both worlds know, and what meters counted over the run, evaluations
+// and the time between segments included. The makespan is that of the whole program.
+func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.Summary {
+	problem := w.mainProblem(o.Main.Steps)
+	s := &record.Summary{
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
+		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Images: o.Counted.Images, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
+		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochImages: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		States: plan.StatesOf(problem, o.Main, o.Report),
+	}
+	if w.Model != nil {
+		s.Method = w.Model.Defaults.String()
+	}
+	f := w.figures(o, readings...)
+	if s.StepS = f.StepS; f.ImagesPerS > 0 {
+		s.ImagesPerS, s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = &f.ImagesPerS, f.JoulesPerImage, f.Basis
+	}
+	if o.Evicted.Count > 0 {
+		s.Evictions = &o.Evicted
+	}
+	for m, b := range w.Decision.ReservedBytes() {
+		name := w.Platform.Memories[m].Name
+		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b
+	}
+	for _, seg := range w.Program.Order {
+		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
+	}
+	return s
+}
+
+// shown says which steps the main schedule of some totals is of.
+func (w *workload) shown(o *plan.Totals) *record.ShownSteps {
+	s := &record.ShownSteps{Steps: o.Main.Steps, Of: o.Steps, Epoch: o.Epoch, First: o.First, FirstStepS: o.Main.FirstStep.Seconds(), SteadyStepS: o.Main.Period.Seconds(),
+		LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
+	if s.Epoch > 0 {
+		s.Epochs = w.opts.Epochs
+	}
+	return s
+}
+
+// writeOutcome writes what both worlds have: inputs, decisions, schedule, energy, summary
+// and figures of the program's main graph.
+func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *record.Summary) error {
+	p := w.mainProblem(o.Main.Steps)
+	recorded := *w.Decision.PlanOf(0, o.Main)
+	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
+	recorded.On = w.Options.Devices
+	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
+	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
+	report.Epoch, report.FirstStep, report.Meters = o.Epoch, o.First, s.EnergyJ.Meters
+	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
+	if err == nil && w.chosen.Some() {
+		err = d.Write(record.MachineFile, w.all.WriteTOML)
+	}
+	if err == nil {
+		err = d.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) })
+	}
+	if err != nil {
+		return err
+	}
+	run, err := record.NewPlotRun(p, o.Main, s)
+	if err != nil {
+		return err
+	}
+	for _, f := range plots.Figures() {
+		if err := record.Draw(d, f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mainProblem is the program's first graph for a number of steps.
+func (w *workload) mainProblem(steps int) *schedule.Problem {
+	return w.Decision.Problem(0, steps, false)
 }

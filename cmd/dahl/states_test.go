@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/record"
 	"dahl/energy"
 	"dahl/must"
 	"dahl/plan"
@@ -67,7 +68,7 @@ func TestSimulatedStates(t *testing.T) {
 	writeTestFile(t, "graph.json", statedGraph)
 	writeTestFile(t, "plan.json", statedPlan)
 	const work = " --platform node.toml --graph graph.json --plan plan.json --out "
-	s := decoded[summary](t, mustRun(t, strings.Fields("simulate"+work+"s --json")...))
+	s := decoded[record.Summary](t, mustRun(t, strings.Fields("simulate"+work+"s --json")...))
 	if s.MakespanS != 0.135 || !about(s.EnergyJ.Total, 0.674) || s.States == nil {
 		t.Fatalf("%g s, %g J, states %+v; want 0.135 s and 0.674 J", s.MakespanS, s.EnergyJ.Total, s.States)
 	}
@@ -168,7 +169,7 @@ leave = { time = "100 us" }
 	decided["sleeps"] = map[string]any{tasks[1].(string): "nap"}
 	data = must.Get(json.Marshal(decided))(t)
 	writeTestFile(t, "stated.json", string(data))
-	var plain, stated summary
+	var plain, stated record.Summary
 	decodeObject(t, mustRun(t, strings.Fields("execute"+work+" --plan p/plan.json --out plain --json")...), &plain)
 	decodeObject(t, mustRun(t, strings.Fields("execute"+work+" --plan stated.json --out e --json")...), &stated)
 	if plain.Trained.WeightsSHA256 != stated.Trained.WeightsSHA256 {

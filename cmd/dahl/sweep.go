@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
@@ -65,7 +66,7 @@ func vectorGrid() []sweepExtents {
 }
 
 // sweep measures every operation over its grid.
-func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execute.Calibration, error) {
+func sweep(ctx context.Context, o *flags.Options, c execute.CalibrateOptions) (*execute.Calibration, error) {
 	t, err := dag.ParseDType(o.DType)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
@@ -24,18 +26,18 @@ import (
 func TestLoweringBest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--platform", "laptop", "--model", "lenet5", "--batch", "13"}
-	simulate := func(dir string, more ...string) (s summary) {
+	simulate := func(dir string, more ...string) (s record.Summary) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--steps", "10", "--json", "--out", dir}, network, more)...), &s)
 		return s
 	}
-	best, standard := simulate("best", "--lowering", bestTiles), simulate("standard", "--policy", "heft")
+	best, standard := simulate("best", "--lowering", flags.BestTiles), simulate("standard", "--policy", "heft")
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.of(tiling.Of(tiling.Base{Kind: tiling.Default})).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
+	if got := best.Tiles.Of(tiling.Of(tiling.Base{Kind: tiling.Default})).StepS; math.Abs(got-standard.Shown.SteadyStepS) >= 1e-9 { // it is rounded to whole nanoseconds
 		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.Shown.SteadyStepS)
 	}
-	chosen := best.Tiles.of(best.Tiles.Chosen).StepS
+	chosen := best.Tiles.Of(best.Tiles.Chosen).StepS
 	for _, try := range best.Tiles.Tries {
 		if try.StepS < chosen {
 			t.Errorf("%s would take %v s, the chosen %s take %v s", try.Tiles, try.StepS, best.Tiles.Chosen, chosen)
@@ -60,7 +62,7 @@ func TestLoweringBest(t *testing.T) {
 // 3 of them have two kinds of gradients: split like the layers, or whole. Only the
 // latter leave the descent of dense weights to the task that has their gradient.
 func TestTilings(t *testing.T) {
-	o := options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
+	o := flags.Options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
 	m := must.Get(cli.LoadModel(o.Model))(t)
 	p := must.Get(cli.LoadPlatform("emulated"))(t)
 	p = must.Get(p.Select("gpu"))(t)
@@ -130,9 +132,9 @@ func TestExecuteBestTiles(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "small.toml", smallNetwork)
-	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
+	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", flags.BestTiles, "--workers", "1"}
 	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
-	s := decoded[summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
+	s := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...))
 	tried := []tiling.Tiling(nil)
 	for _, try := range s.Tiles.Tries {
 		tried = append(tried, try.Tiles)
@@ -141,7 +143,7 @@ func TestExecuteBestTiles(t *testing.T) {
 		t.Fatalf("tiles %+v, want three sizes at least: 1, 2 and 4", s.Tiles)
 	}
 	wantRepeated(t, "run")
-	p := decoded[summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
+	p := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...))
 	if p.Models.Fitted+p.Models.Roofline > 0 {
 		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/must"
 	"dahl/plan"
@@ -24,8 +26,8 @@ func TestTimedStepsAreCompared(t *testing.T) {
 	onDevice := writeTimedNode(t, "timed.toml")
 	mustRun(t, slices.Concat([]string{"execute", "--platform", "timed.toml", "--record", "4", "--out", "run"}, network)...)
 	mustRun(t, slices.Concat([]string{"simulate", "--platform", "timed.toml", "--steps", "4", "--out", "alone"}, network)...)
-	run := must.Get(loadRun("run"))(t)
-	if r := run.summary.Recorded; r == nil || r.Steps != 4 || r.Of != 11 {
+	run := must.Get(record.LoadRun("run"))(t)
+	if r := run.Summary.Recorded; r == nil || r.Steps != 4 || r.Of != 11 {
 		t.Fatalf("recorded %+v, want 4 of 11 steps", r)
 	}
 	// Of the 10 steps after the first 3 are recorded, and none of a simulated run.
@@ -37,9 +39,9 @@ func TestTimedStepsAreCompared(t *testing.T) {
 			t.Errorf("%s: predicted %g s for the recorded steps, and %v in the run", dirs, c.Makespan.Predicted, predictedOf(t, "run").Makespan)
 		}
 		// The others begin after a barrier, which costs them some us once.
-		if got := recorded - c.RunStep.Predicted; c.RunStep.Measured != run.summary.StepS || math.Abs(got/apart[len(dirs)]-1) > 0.03 {
+		if got := recorded - c.RunStep.Predicted; c.RunStep.Measured != run.Summary.StepS || math.Abs(got/apart[len(dirs)]-1) > 0.03 {
 			t.Errorf("%s: predicted %g s recorded, %g in the run, measured %g; want %g between the first two, and %g", dirs,
-				recorded, c.RunStep.Predicted, c.RunStep.Measured, apart[len(dirs)], run.summary.StepS)
+				recorded, c.RunStep.Predicted, c.RunStep.Measured, apart[len(dirs)], run.Summary.StepS)
 		}
 	}
 	wantRepeated(t, "run")
@@ -50,7 +52,7 @@ func TestTimedStepsAreCompared(t *testing.T) {
 // step, and returns how many there are in a step.
 func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	t.Helper()
-	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:77:10", Batch: 7, Epochs: 1, Policy: "heft", DType: "float32", Devices: "g0"}
+	o := flags.Options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:77:10", Batch: 7, Epochs: 1, Policy: "heft", DType: "float32", Devices: "g0"}
 	w := must.Get(trainingWorkload(t.Context(), &o))(t)
 	p := must.Get(platform.Parse([]byte(emulatedNode), "node.toml"))(t)
 	p.Devices[1].Timing = 2 * time.Microsecond

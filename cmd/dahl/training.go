@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
@@ -21,7 +23,7 @@ import (
 type trainer struct {
 	*train.Trainer
 	w       *workload // of the leg that runs; after run of the first one
-	load    *loadSummary
+	load    *record.LoadSummary
 	gpus    []train.DeviceState // as they were when the run began
 	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
 
@@ -35,7 +37,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 	t := &trainer{w: w}
 	done := 0 // epochs, before it goes on
 	if from == nil {
-		if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
+		if w.Options.Init, err = flags.NewInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 			return nil, err
 		}
 		t.Trainer, err = w.Start()
@@ -67,7 +69,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 func (t *trainer) run(ctx context.Context) error {
 	err := t.Run(ctx)
 	t.w = t.w.of(t.Workload)
-	t.load = newLoadSummary(t.Load, len(t.w.Platform.Workers))
+	t.load = record.NewLoadSummary(t.Load, len(t.w.Platform.Workers))
 	if diverged := (*train.Divergence)(nil); errors.As(err, &diverged) {
 		err = fmt.Errorf("%w; try a smaller --lr, or go on with --continue-on-nan", err)
 	}
@@ -80,8 +82,8 @@ func (w *workload) of(l *train.Workload) *workload {
 	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
 		next.chosen = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
-		if o.Policy == bestPolicy {
-			o.Policy = listPolicy // by which it went on
+		if o.Policy == flags.BestPolicy {
+			o.Policy = flags.ListPolicy // by which it went on
 		}
 	}
 	next.opts = &o

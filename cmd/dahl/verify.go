@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/nn/npz"
 	"dahl/rundir"
@@ -31,7 +32,7 @@ written into the directory, or one was cut off there.`,
 		Args: cli.WantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state := stateText(args[0])
-			m, err := readManifest(args[0])
+			m, err := record.ReadManifest(args[0])
 			switch {
 			case state != "" && errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("%s: %s", args[0], state)
@@ -68,7 +69,7 @@ func stateText(dir string) string {
 // verification checks one run directory and prints a line for each check.
 type verification struct {
 	dir      string
-	manifest *manifest
+	manifest *record.Manifest
 	out      io.Writer
 
 	done, wrong int
@@ -95,11 +96,11 @@ func (v *verification) run(ctx context.Context) {
 	m := v.manifest
 	v.check("manifest", v.checkManifest())
 	v.check("files", rundir.Verify(v.dir))
-	if m.Command == peerCommand {
+	if m.Command == record.PeerCommand {
 		return // of what dahl did not compute nothing follows
 	}
-	if v.manifest.Lists(weightsFile) {
-		v.check(weightsFile, v.checkWeights())
+	if v.manifest.Lists(record.WeightsFile) {
+		v.check(record.WeightsFile, v.checkWeights())
 	}
 	claims := &rundir.Claims{Head: &m.Head, PlatformSHA256: m.Platform.SHA256, Target: execute.Target{Variant: m.Options.Variant}}
 	if len(m.Graphs) > 0 {
@@ -107,7 +108,7 @@ func (v *verification) run(ctx context.Context) {
 	}
 	if m.Options.Plan == "" {
 		var err error
-		if claims.Policy, err = m.Options.policy(); err != nil {
+		if claims.Policy, err = m.Options.Scheduler(); err != nil {
 			v.check("policy", err)
 			return
 		}
@@ -123,14 +124,14 @@ func (v *verification) run(ctx context.Context) {
 
 // checkManifest verifies that the run was completed.
 func (v *verification) checkManifest() error {
-	if !v.manifest.Complete && !v.manifest.ended() {
+	if !v.manifest.Complete && !v.manifest.Ended() {
 		return fmt.Errorf("the run was interrupted")
 	}
 	return nil
 }
 
 func (v *verification) checkWeights() error {
-	arrays, err := npz.ReadNPZ(filepath.Join(v.dir, weightsFile), nil)
+	arrays, err := npz.ReadNPZ(filepath.Join(v.dir, record.WeightsFile), nil)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 )
 
 // terminal keeps what is written to it, and calls when a text has come; nil: any.
@@ -60,7 +61,7 @@ func TestWatchedWeights(t *testing.T) {
 		if code := cli.Run(t.Context(), newRoot(args), args, &stdout, &terminal{call: func() {}}); code != cli.ExitOK {
 			t.Fatalf("exit code %d", code)
 		}
-		s := decoded[summary](t, stdout.String())
+		s := decoded[record.Summary](t, stdout.String())
 		hashes = append(hashes, s.Trained.WeightsSHA256)
 	}
 	if hashes[0] != hashes[1] || hashes[0] == "" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/must"
@@ -17,7 +19,7 @@ func contrary(t *testing.T) string {
 	t.Helper()
 	machine := "name = \"contrary\"\n[[memory]]\nname = \"ram\"\nbandwidth = \"10 GB/s\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\ncount = 3\nmemory = \"ram\"\nspeed = { float32 = \"20 GF/s\" }\n"
 	writeTestFile(t, "bare.toml", machine)
-	w := must.Get(trainingWorkload(t.Context(), &options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}))(t)
+	w := must.Get(trainingWorkload(t.Context(), &flags.Options{Platform: "bare.toml", Model: "small.toml", Data: "digits", Limit: 100, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}))(t)
 	var b strings.Builder
 	b.WriteString(machine)
 	known := map[string]bool{}
@@ -57,10 +59,10 @@ func TestOneSeedOneHash(t *testing.T) {
 	writeTestFile(t, "small.toml", smallNetwork)
 	machine := contrary(t)
 	writeTestFile(t, "contrary.toml", machine)
-	run := func(how string) *manifest {
+	run := func(how string) *record.Manifest {
 		t.Helper()
 		mustRun(t, strings.Fields("execute --model small.toml --data digits --limit 100 --batch 32 --epochs 2 --out run --platform "+how)...)
-		return must.Get(readManifest("run"))(t)
+		return must.Get(record.ReadManifest("run"))(t)
 	}
 	whole := run("contrary.toml")
 	for _, how := range []string{"--workers 3", "--workers 2", "--workers 4", "--devices cpu:2", "--workers 2 --policy eager", "--workers 3 --policy dmda", "--workers 1 --policy dmdar", "--workers 1"} {

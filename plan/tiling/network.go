@@ -84,7 +84,7 @@ func (n *Network) base(b Base) (dag.Lowering, error) {
 	case Whole:
 		return n.scaled(Base{Kind: Samples, Number: n.Batch}), nil
 	case Samples:
-		if slices.Contains(n.Scaled(), b) {
+		if 1 <= b.Number && b.Number <= n.Batch {
 			return n.scaled(b), nil
 		}
 	case Parts: // of a plan that uses fewer devices than there are parts as well
@@ -126,23 +126,14 @@ func microBatches(of *dag.Lowering, number int) []change {
 
 // scaled is the default with other samples per task.
 func (n *Network) scaled(b Base) dag.Lowering {
-	l := n.Default
-	n.Adapt(b)(&l, n.Batch)
-	return l
-}
-
-// Adapt is what turns a default lowering, of these devices or of some of them, into one with other samples per task.
-func (n *Network) Adapt(b Base) func(l *dag.Lowering, batch int) {
-	return func(l *dag.Lowering, batch int) {
-		scaled := Scale(l, b.Number, n.of(), batch)
-		for name, ll := range l.Layers {
-			if of := scaled.Layers[name]; b.WholeSums && ll.WeightGradient.Samples >= batch {
-				of.WeightGradient.Samples = ll.WeightGradient.Samples
-				scaled.Layers[name] = of
-			}
+	l := Scale(&n.Default, b.Number, n.of(), n.Batch)
+	for name, ll := range n.Default.Layers {
+		if of := l.Layers[name]; b.WholeSums && ll.WeightGradient.Samples >= n.Batch {
+			of.WeightGradient.Samples = ll.WeightGradient.Samples
+			l.Layers[name] = of
 		}
-		*l = scaled
 	}
+	return l
 }
 
 // tileSizes are the powers of two times a tile between one sample and the batch,

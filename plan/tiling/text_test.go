@@ -191,7 +191,7 @@ func TestTextsAreReadBack(t *testing.T) {
 func TestNamesRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                                            "the layers cannot be cut so",
-		"3 samples per task":                          "the layers cannot be cut so",
+		"49 samples per task":                         "the layers cannot be cut so",
 		"best; conv1: 4 samples":                      "the layers cannot be cut so",
 		"default; ":                                   "is none of the numbers of a layer",
 		"default; conv2: 4 samples":                   "is none of the numbers of a layer",

@@ -96,7 +96,10 @@ func TestCut(t *testing.T) {
 	}
 	var of [2][]npz.Array
 	for i, adapt := range []func(*dag.Lowering, int){whole, cut} {
-		w, err := train.New(network(), data, must(execute.Detect()), train.Options{Batch: 32, Type: dag.Float64, Seed: 7, Adapt: adapt})
+		here := must(execute.Detect())
+		l := train.DefaultLowering(network(), here, 32, dag.Float64)
+		adapt(&l, 32)
+		w, err := train.New(network(), data, here, train.Options{Batch: 32, Type: dag.Float64, Seed: 7, Lowering: &l})
 		if err != nil {
 			t.Fatal(err)
 		}

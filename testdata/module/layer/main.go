@@ -79,7 +79,9 @@ func main() {
 		case "heft", "eager":
 			o.Policy = must(schedule.PolicyByName(name))
 		case "cut":
-			o.Adapt = cut
+			l := train.DefaultLowering(model, machine, model.Defaults.Batch, dag.Float32)
+			cut(&l, model.Defaults.Batch)
+			o.Lowering = &l
 		}
 		w := must(train.New(model, data, machine, o))
 		if name == "planned" {

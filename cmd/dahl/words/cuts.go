@@ -1,4 +1,4 @@
-package main
+package words
 
 import (
 	"cmp"
@@ -11,31 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"dahl/cmd/cli"
-	"dahl/cmd/dahl/words"
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/rundir/tables"
 )
 
-// cutsFile is the table of what cuts of layers cost.
-const cutsFile = "cuts.csv"
+// CutsFile is the table of what cuts of layers cost.
+const CutsFile = "cuts.csv"
 
-// addCutsFlag adds the flag that asks for the table.
-func addCutsFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().BoolVar(&o.Cuts, "cuts", false, "also print what it costs to split each layer of a network in two")
-	before(cmd, func() error {
-		if o.Cuts && o.Model == "" {
-			return fmt.Errorf("--cuts is of the layers of a network; name one with --model")
-		}
-		return nil
-	})
-}
-
-// writeCuts writes the table.
-func writeCuts(out io.Writer, cuts []plan.CutCost) error {
+// WriteCuts writes the table.
+func WriteCuts(out io.Writer, cuts []plan.CutCost) error {
 	rows := [][]string{{"layer", "device", "cut", "tasks", "bytes", "forward_s", "backward_s", "sums_s", "joules"}}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for _, c := range cuts {
@@ -48,8 +34,8 @@ func writeCuts(out io.Writer, cuts []plan.CutCost) error {
 // shownLayers bounds the layers of the table that is printed.
 const shownLayers = 8
 
-// printCuts prints what the layers that take most take whole, and by how many percent more when they are cut.
-func printCuts(out io.Writer, cuts []plan.CutCost) {
+// PrintCuts prints what the layers that take most take whole, and by how many percent more when they are cut.
+func PrintCuts(out io.Writer, cuts []plan.CutCost) {
 	if len(cuts) == 0 {
 		return
 	}
@@ -82,7 +68,7 @@ func printCuts(out io.Writer, cuts []plan.CutCost) {
 	}
 	fmt.Fprintln(out)
 	if more > 0 {
-		fmt.Fprintf(out, "%d more layers in %s\n", more, cutsFile)
+		fmt.Fprintf(out, "%d more layers in %s\n", more, CutsFile)
 	}
 }
 
@@ -109,7 +95,7 @@ func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 // moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
 func moreText(whole, cut *plan.CutCost) string {
 	percent := func(is, was float64) string {
-		return words.Signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0
+		return Signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0
 	}
 	return percent(cut.Time().Seconds(), whole.Time().Seconds()) + ", " + percent(cut.Joules, whole.Joules)
 }

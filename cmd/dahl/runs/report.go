@@ -1,8 +1,7 @@
-package main
+package runs
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/plots"
@@ -21,7 +21,7 @@ import (
 	"dahl/rundir/durable"
 )
 
-func newReport([]string) *cobra.Command {
+func NewReport([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "report DIR…",
@@ -49,7 +49,7 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 		return err
 	}
 	var runs []report.Run
-	var summaries []*summary
+	var summaries []*record.Summary
 	for _, dir := range dirs {
 		r, s, err := reportedRun(dir)
 		if err != nil {
@@ -74,40 +74,40 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 }
 
 // reportedRun reads a run directory for a report.
-func reportedRun(dir string) (*report.Run, *summary, error) {
-	l, err := loadRun(dir)
+func reportedRun(dir string) (*report.Run, *record.Summary, error) {
+	l, err := record.LoadRun(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report.Run{Name: filepath.Clean(dir), Provenance: l.provenance()}
+	r := &report.Run{Name: filepath.Clean(dir), Provenance: provenance(l)}
 	if r.Energy, err = l.Energy(); err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
-	if r.Shown, err = newPlotRun(l.Problem, l.Schedule, l.summary); err != nil {
+	if r.Shown, err = record.NewPlotRun(l.Problem, l.Schedule, l.Summary); err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
-	r.Row = l.reportRow()
+	r.Row = reportRow(l)
 	r.Waits = []*plan.Waits{plan.WaitsOf(r.Shown.Problem, l.Schedule)}
 	predicted, err := l.Predicted()
 	if err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
 	if predicted != nil {
-		if r.Predicted, err = newPlotRun(l.Problem, predicted, l.summary); err != nil {
+		if r.Predicted, err = record.NewPlotRun(l.Problem, predicted, l.Summary); err != nil {
 			return nil, nil, cli.AsInput(err)
 		}
 		r.Waits = append(r.Waits, plan.WaitsOf(r.Predicted.Problem, predicted))
 	}
 	r.Kernels = plan.Kernels(l.Problem, cmp.Or(predicted, l.Schedule), l.Schedule)
-	if l.manifest.Lists(frontFile) {
-		r.Front, err = rundir.ReadAs(filepath.Join(dir, frontFile), readFront)
+	if l.Manifest.Lists(record.FrontFile) {
+		r.Front, err = rundir.ReadAs(filepath.Join(dir, record.FrontFile), record.ReadFront)
 	}
-	return r, l.summary, cli.AsInput(err)
+	return r, l.Summary, cli.AsInput(err)
 }
 
 // pointAmong is where a run lies among the fronts of others: its own front, else its step.
-func pointAmong(r *report.Run, s *summary) []plots.FrontPoint {
-	joules := s.joulesPerStep()
+func pointAmong(r *report.Run, s *record.Summary) []plots.FrontPoint {
+	joules := s.JoulesPerStep()
 	if r.Front != nil || s.StepS <= 0 || math.IsNaN(joules) {
 		return r.Front
 	}
@@ -115,8 +115,8 @@ func pointAmong(r *report.Run, s *summary) []plots.FrontPoint {
 }
 
 // provenance says where a run came from.
-func (r *loadedRun) provenance() []report.Fact {
-	m, o := r.manifest, &r.manifest.Options
+func provenance(r *record.LoadedRun) []report.Fact {
+	m, o := r.Manifest, &r.Manifest.Options
 	build := m.Build.Commit
 	if m.Build.Dirty {
 		build += ", with changes"
@@ -133,7 +133,7 @@ func (r *loadedRun) provenance() []report.Fact {
 		}
 	}
 	add("network", m.Model)
-	add("method", r.summary.Method)
+	add("method", r.Summary.Method)
 	for _, g := range m.Graphs {
 		add("graph", g.Name+", SHA-256 "+g.SHA256)
 	}
@@ -143,10 +143,10 @@ func (r *loadedRun) provenance() []report.Fact {
 	for _, in := range m.Inputs {
 		add("input", in.Name+", SHA-256 "+in.SHA256)
 	}
-	add("policy", r.summary.Policy)
+	add("policy", r.Summary.Policy)
 	add("seed", strconv.FormatUint(o.Seed, 10))
 	add("element type", o.DType)
-	add("clocks", strings.Join(r.summary.Clocks, ", "))
+	add("clocks", strings.Join(r.Summary.Clocks, ", "))
 	add("weights", m.WeightsHash)
 	for _, g := range m.GPUs {
 		add("GPU "+g.Device, fmt.Sprintf("%+v", g.GPU))
@@ -155,12 +155,12 @@ func (r *loadedRun) provenance() []report.Fact {
 }
 
 // reportRow is what the table of runs says of one.
-func (r *loadedRun) reportRow() []report.Cell {
-	s := r.summary
-	row := []report.Cell{{Name: "world", Text: string(s.World)}, {Name: "network", Text: cmp.Or(r.manifest.Model, s.Graph)},
-		{Name: "platform", Text: r.manifest.Platform.Name}, {Name: "policy", Text: s.Policy}}
+func reportRow(r *record.LoadedRun) []report.Cell {
+	s := r.Summary
+	row := []report.Cell{{Name: "world", Text: string(s.World)}, {Name: "network", Text: cmp.Or(r.Manifest.Model, s.Graph)},
+		{Name: "platform", Text: r.Manifest.Platform.Name}, {Name: "policy", Text: s.Policy}}
 	add := func(name string, v float64, show func(float64) string) {
-		if isFinite(v) {
+		if record.IsFinite(v) {
 			row = append(row, report.Cell{Name: name, Text: show(v), Number: &v})
 		}
 	}
@@ -175,14 +175,14 @@ func (r *loadedRun) reportRow() []report.Cell {
 	if s.EnergyJ.Basis != energy.Unavailable {
 		add("energy of the run, modelled", s.EnergyJ.Total, cli.ShortJoules)
 	}
-	if joules := s.joulesPerStep(); !math.IsNaN(joules) {
+	if joules := s.JoulesPerStep(); !math.IsNaN(joules) {
 		if s.EnergyJ.PerImage > 0 {
 			add("energy per image", s.EnergyJ.PerImage, cli.ShortJoules)
 		} else {
 			add("energy per step", joules, cli.ShortJoules)
 		}
 	}
-	row = append(row, report.Cell{Name: "energy by", Text: s.energyBy()})
+	row = append(row, report.Cell{Name: "energy by", Text: s.EnergyBy()})
 	if s.TrainingLoss != nil {
 		add("training loss", float64(*s.TrainingLoss), cli.ThreeDigits)
 	}
@@ -192,26 +192,4 @@ func (r *loadedRun) reportRow() []report.Cell {
 	host := r.Problem.Platform.Memories[r.Problem.Platform.HostMemory()].Name
 	add("live peak in "+host, float64(s.LivePeakBytes[host]), func(b float64) string { return cli.ShortBytes(int64(b)) })
 	return row
-}
-
-// readFront reads the points of a front as writeFront wrote them.
-func readFront(in io.Reader, name string) ([]plots.FrontPoint, error) {
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	var points []plots.FrontPoint
-	for i, row := range rows[min(1, len(rows)):] { // below the header
-		wrong := fmt.Errorf("%s:%d: want %s", name, i+2, strings.Join(frontColumns, ","))
-		if len(row) != len(frontColumns) {
-			return nil, wrong
-		}
-		seconds, errS := strconv.ParseFloat(row[0], 64)
-		joules, errJ := strconv.ParseFloat(row[1], 64)
-		if cmp.Or(errS, errJ) != nil {
-			return nil, wrong
-		}
-		points = append(points, plots.FrontPoint{Seconds: seconds, Joules: joules, Label: cmp.Or(row[2], "all devices"), Front: row[5] == yesNo(true), Chosen: row[6] == yesNo(true)})
-	}
-	return points, nil
 }

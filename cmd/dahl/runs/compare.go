@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
 	"dahl/plan"
@@ -24,8 +26,8 @@ import (
 	"dahl/simulate"
 )
 
-func newCompare([]string) *cobra.Command {
-	var out output
+func NewCompare([]string) *cobra.Command {
+	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "compare DIR…",
 		Short: "lay a predicted run beside a measured one, or any runs beside each other",
@@ -46,18 +48,18 @@ then what each gave, with its ratio to the first run.`,
 			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
 	}
-	cmd.Flags().StringVar(&out.dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
-	cmd.Flags().BoolVar(&out.json, "json", false, "print one JSON object instead of text")
+	cmd.Flags().StringVar(&out.Dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
+	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
-func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *output) error {
-	if err := out.checkPicture(); err != nil {
+func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *flags.Output) error {
+	if err := checkPicture(out); err != nil {
 		return err
 	}
-	var runs []*loadedRun
+	var runs []*record.LoadedRun
 	for _, dir := range dirs {
-		r, err := loadRun(dir)
+		r, err := record.LoadRun(dir)
 		if err != nil {
 			return err
 		}
@@ -74,8 +76,8 @@ func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *outp
 
 // paired is the measured run and what predicts it, nil where that is the run itself. There is no measured run
 // among others than one, or a simulated and an executed one that do the same on equally many workers.
-func paired(runs []*loadedRun) (predicted, measured *loadedRun) {
-	executed := func(r *loadedRun) bool { return r.Schedule.World == schedule.Measured }
+func paired(runs []*record.LoadedRun) (predicted, measured *record.LoadedRun) {
+	executed := func(r *record.LoadedRun) bool { return r.Schedule.World == schedule.Measured }
 	switch i := slices.IndexFunc(runs, executed); {
 	case len(runs) > 2 || i < 0:
 		return nil, nil
@@ -91,21 +93,21 @@ func paired(runs []*loadedRun) (predicted, measured *loadedRun) {
 }
 
 // comparePair lays a measured run beside its prediction: that of another run, or nil for its own.
-func comparePair(ctx context.Context, stdout io.Writer, other, measured *loadedRun, out *output) error {
-	c, problem, err := measured.beside(ctx, other, plan.Compare)
+func comparePair(ctx context.Context, stdout io.Writer, other, measured *record.LoadedRun, out *flags.Output) error {
+	c, problem, err := beside(ctx, measured, other, plan.Compare)
 	if err != nil {
 		return err
 	}
-	err = out.drawPicture(func(w io.Writer) error {
-		return drawComparison(w, c, problem, measured.Schedule, measured.summary)
+	err = drawPicture(out, func(w io.Writer) error {
+		return DrawComparison(w, c, problem, measured.Schedule, measured.Summary)
 	})
 	if err != nil {
 		return err
 	}
-	if out.json {
+	if out.JSON {
 		return cli.PrintJSON(stdout, c)
 	}
-	printComparison(stdout, c, measured.summary)
+	printComparison(stdout, c, measured.Summary)
 	return nil
 }
 
@@ -113,16 +115,16 @@ func comparePair(ctx context.Context, stdout io.Writer, other, measured *loadedR
 type comparing func(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*plan.Comparison, error)
 
 // beside lays a measured run beside its prediction, as comparePair does; the problem is that of the prediction.
-func (r *loadedRun) beside(ctx context.Context, other *loadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
+func beside(ctx context.Context, r, other *record.LoadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
 	problem, decision := r.Problem, r.Decision
 	var predicted *schedule.Schedule
 	predictedS := 0.0
 	if other != nil {
-		problem, decision, predictedS = other.Problem, other.Decision, other.summary.StepS
-		predicted, err = other.recordedSteps(ctx)
+		problem, decision, predictedS = other.Problem, other.Decision, other.Summary.StepS
+		predicted, err = recordedSteps(ctx, other)
 	} else {
-		if r.summary.Trained != nil {
-			predictedS = r.summary.Trained.PredictedStepS
+		if r.Summary.Trained != nil {
+			predictedS = r.Summary.Trained.PredictedStepS
 		}
 		if predicted, err = r.Predicted(); err == nil && predicted == nil {
 			err = cli.InputErrorf("%s holds no prediction; name a simulated run first", r.Dir())
@@ -134,22 +136,22 @@ func (r *loadedRun) beside(ctx context.Context, other *loadedRun, compare compar
 	if c, err = compare(ctx, decision, predicted, r.Schedule); err != nil {
 		return nil, nil, err
 	}
-	if predictedS > 0 && r.summary.StepS > 0 {
-		run := plan.NewPair(predictedS, r.summary.StepS)
+	if predictedS > 0 && r.Summary.StepS > 0 {
+		run := plan.NewPair(predictedS, r.Summary.StepS)
 		c.RunStep = &run
 	}
-	return c, problem, r.addTo(c, problem)
+	return c, problem, addFromFiles(r, c, problem)
 }
 
-// addTo adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
-func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
+// addFromFiles adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
+func addFromFiles(r *record.LoadedRun, c *plan.Comparison, problem *schedule.Problem) error {
 	kept, err := r.Energy()
 	if err != nil {
 		return cli.AsInput(err)
 	}
 	c.Metered = kept.Metered
 	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), r.Problem.Platform.ClocksInForce()
-	if clocks := r.summary.MachineClocks; clocks != nil {
+	if clocks := r.Summary.MachineClocks; clocks != nil {
 		c.IgnoredClocks = clocks.Ignored
 		c.MeasuredClocks = slices.DeleteFunc(c.MeasuredClocks, func(name string) bool { return slices.Contains(clocks.Ignored, name) })
 	}
@@ -157,29 +159,29 @@ func (r *loadedRun) addTo(c *plan.Comparison, problem *schedule.Problem) error {
 	if c.RunStep != nil {
 		off = *c.RunStep
 	}
-	c.Causes = errorCauses(off.ErrorPercent, problem, r.Schedule, r.summary)
+	c.Causes = ErrorCauses(off.ErrorPercent, problem, r.Schedule, r.Summary)
 	return nil
 }
 
 // picture is where a comparison is drawn, and whether in a finished run; "": nowhere.
-func (out *output) picture() (path string, inRun bool) {
-	if out.dir == "" {
+func picture(out *flags.Output) (path string, inRun bool) {
+	if out.Dir == "" {
 		return "", false
 	}
-	return filepath.Join(out.dir, compareFile), rundir.Open(out.dir, new(manifest)) == nil
+	return filepath.Join(out.Dir, record.CompareFile), rundir.Open(out.Dir, new(record.Manifest)) == nil
 }
 
-func (out *output) checkPicture() error {
-	if path, inRun := out.picture(); !inRun {
+func checkPicture(out *flags.Output) error {
+	if path, inRun := picture(out); !inRun {
 		return cli.CheckWritable(path)
 	}
 	return nil
 }
 
-func (out *output) drawPicture(draw func(io.Writer) error) error {
-	switch path, inRun := out.picture(); {
+func drawPicture(out *flags.Output, draw func(io.Writer) error) error {
+	switch path, inRun := picture(out); {
 	case inRun:
-		return extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
+		return record.ExtendRun(out.Dir, func(d *rundir.Dir) error { return d.Write(record.CompareFile, draw) })
 	case path != "":
 		return durable.Write(path, draw)
 	}
@@ -188,7 +190,7 @@ func (out *output) drawPicture(draw func(io.Writer) error) error {
 
 // recordedSteps is a run's schedule, or where it is a simulated one of steps that are not
 // recorded, and recorded ones take longer, that of recorded steps by the same plan.
-func (r *loadedRun) recordedSteps(ctx context.Context) (*schedule.Schedule, error) {
+func recordedSteps(ctx context.Context, r *record.LoadedRun) (*schedule.Schedule, error) {
 	timed := slices.ContainsFunc(r.Problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
 	if r.Schedule.World != schedule.Simulated || !timed {
 		return r.Schedule, nil
@@ -196,13 +198,13 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (*schedule.Schedule, erro
 	return plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
 }
 
-// drawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
-func drawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *summary) error {
-	one, err := newPlotRun(p, c.Predicted, of)
+// DrawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
+func DrawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) error {
+	one, err := record.NewPlotRun(p, c.Predicted, of)
 	if err != nil {
 		return err
 	}
-	other, err := newPlotRun(p, measured, of)
+	other, err := record.NewPlotRun(p, measured, of)
 	if err != nil {
 		return err
 	}
@@ -213,7 +215,7 @@ func drawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, meas
 const errorSign = "error: + where the prediction is above what was measured"
 
 // pictured is what the picture of a comparison says of it: the lines and numbers that are printed.
-func pictured(c *plan.Comparison, shown *shownSteps) *plots.Compared {
+func pictured(c *plan.Comparison, shown *record.ShownSteps) *plots.Compared {
 	p := &plots.Compared{Text: fmt.Sprintf("%s: predicted %s, measured %s, %+.1f %% (%s)",
 		stepsText(c, shown), cli.ShowTime(c.Makespan.Predicted), cli.ShowTime(c.Makespan.Measured), c.Makespan.ErrorPercent, errorSign)}
 	at := map[string]int{}
@@ -239,7 +241,7 @@ func pictured(c *plan.Comparison, shown *shownSteps) *plots.Compared {
 }
 
 // stepsText names the steps that are compared.
-func stepsText(c *plan.Comparison, shown *shownSteps) string {
+func stepsText(c *plan.Comparison, shown *record.ShownSteps) string {
 	if shown != nil && shown.String() != "" {
 		return shown.String()
 	}
@@ -247,15 +249,15 @@ func stepsText(c *plan.Comparison, shown *shownSteps) string {
 }
 
 // countedText says which steps the step of a run is the mean of.
-func countedText(of *summary) string {
-	if of.firstCount() {
+func countedText(of *record.Summary) string {
+	if of.FirstCount() {
 		return fmt.Sprintf("the mean of %s, those that warm up too", naming.Count(of.Steps, "step"))
 	}
 	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, naming.Count(of.Steps, "step"))
 }
 
 // printComparison writes a comparison as tables; the summary is of the measured run.
-func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
+func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	fmt.Fprintf(w, "compared: %s; %s\n", stepsText(c, of.Shown), errorSign)
 	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {
 		measured := c.MeasuredClocks
@@ -269,7 +271,7 @@ func printComparison(w io.Writer, c *plan.Comparison, of *summary) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
 	if c.RunStep != nil {
-		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), causesText(c.Causes))
+		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), CausesText(c.Causes))
 	}
 	row(naming.Count(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)

@@ -1,35 +1,19 @@
-package main
+package runs
 
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 )
-
-// loadSummary is what others did on the cores while a training ran.
-type loadSummary struct {
-	OtherCores float64 `json:"other_cores"` // that others kept busy on average
-	Cores      int     `json:"cores"`       // of the machine
-	Disturbed  bool    `json:"disturbed"`   // more than a machine at rest and the cores that were left idle
-	OwnCores   float64 `json:"own_cores"`   // that the training kept busy on average
-
-	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
-}
-
-func newLoadSummary(l execute.Load, workers int) *loadSummary {
-	cores := runtime.NumCPU()
-	return &loadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
-}
 
 // An error of a prediction is large from here on, and calls are unsteady: then they take
 // together this many times their medians.
@@ -39,16 +23,16 @@ const (
 	unknownShare      = 0.05 // of the predicted time, by roofline
 )
 
-// errorCauses says why a prediction is far off, as far as was measured; nil where it is not.
+// ErrorCauses says why a prediction is far off, as far as was measured; nil where it is not.
 // What holds a run up explains only one that is slower than predicted. A prediction is of the devices with which
 // the run began, so that it is off either way where one was lost.
-func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *summary) []string {
+func ErrorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) []string {
 	if math.Abs(errorPercent) < largeErrorPercent {
 		return nil
 	}
 	var causes []string
 	slower, load := errorPercent < 0, of.Load
-	if slower && of.firstCount() {
+	if slower && of.FirstCount() {
 		causes = append(causes, "first steps count, which warm up")
 	}
 	for _, l := range of.Losses {
@@ -75,8 +59,8 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 	return causes
 }
 
-// causesText writes causes for the end of a line.
-func causesText(causes []string) string {
+// CausesText writes causes for the end of a line.
+func CausesText(causes []string) string {
 	if len(causes) == 0 {
 		return ""
 	}

@@ -1,15 +1,17 @@
-package main
+package record
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash"
 	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn/data"
@@ -18,10 +20,10 @@ import (
 	"dahl/train/peer"
 )
 
-// manifest says how a run directory came to be, completely enough to repeat it.
+// Manifest says how a run directory came to be, completely enough to repeat it.
 // It holds no times and no output path, so that equal runs of the simulator
 // give equal files.
-type manifest struct {
+type Manifest struct {
 	rundir.Head
 
 	Build   cli.Build `json:"build"`
@@ -29,12 +31,12 @@ type manifest struct {
 	Args    []string  `json:"args"`    // command line without the program and --out
 	Host    cli.Host  `json:"host"`
 
-	Options  options             `json:"options"`
+	Options  flags.Options       `json:"options"`
 	Model    string              `json:"model,omitempty"`
 	Platform cli.Identity        `json:"platform"`
 	Graphs   []cli.Identity      `json:"graphs"`
 	Lowering *dag.Lowering       `json:"lowering,omitempty"`
-	Chosen   *chosenDevices      `json:"chosen_devices,omitempty"`
+	Chosen   *ChosenDevices      `json:"chosen_devices,omitempty"`
 	Variants []string            `json:"variants,omitempty"` // "device op type shape: variant", sorted
 	Inputs   []cli.Identity      `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *cli.Identity       `json:"data,omitempty"`     // what was trained and tested on
@@ -42,33 +44,33 @@ type manifest struct {
 
 	Program *peer.Versions `json:"program,omitempty"` // that trained, where it is not this one
 
-	MachineClocks *machineClocks `json:"machine_clocks,omitempty"` // of an executed run
+	MachineClocks *MachineClocks `json:"machine_clocks,omitempty"` // of an executed run
 
 	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
 	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without
-	Resumed []resumption       `json:"resumed,omitempty"` // where it went on after interruptions
+	Resumed []Resumption       `json:"resumed,omitempty"` // where it went on after interruptions
 
 	// Interrupted says that a signal ended the search for the plan, which is the best until then.
 	Interrupted bool `json:"interrupted,omitempty"`
 
 	WeightsHash string `json:"weights_sha256,omitempty"` // after training
-	FinalLoss   number `json:"final_loss,omitempty"`
+	FinalLoss   Number `json:"final_loss,omitempty"`
 
 	// Diverged is the first loss that was NaN or infinite, which ends a training that is not
 	// told to go on.
 	Diverged *train.Divergence `json:"diverged,omitempty"`
 }
 
-// readManifest reads the manifest of a run directory.
-func readManifest(dir string) (*manifest, error) {
-	m := new(manifest)
+// ReadManifest reads the manifest of a run directory.
+func ReadManifest(dir string) (*Manifest, error) {
+	m := new(Manifest)
 	return m, cli.AsInput(rundir.Open(dir, m))
 }
 
-// createRun begins the directory of a run. An input that lies in it is refused, since the run
+// CreateRun begins the directory of a run. An input that lies in it is refused, since the run
 // takes its place and could not be repeated.
-func createRun(dir string, m *manifest) (*rundir.Dir, error) {
+func CreateRun(dir string, m *Manifest) (*rundir.Dir, error) {
 	for _, in := range append(m.Inputs[:len(m.Inputs):len(m.Inputs)], cli.Identity{Name: m.Options.Platform}) {
 		if in.Name != "" && cli.LiesIn(in.Name, dir) {
 			return nil, cli.InputErrorf("%s is read by this run and lies in the directory that it replaces; copy it elsewhere, or name another directory than %s with --out", in.Name, dir)
@@ -78,9 +80,9 @@ func createRun(dir string, m *manifest) (*rundir.Dir, error) {
 	return d, cli.AsInput(err)
 }
 
-// extendRun adds files to a finished run.
-func extendRun(dir string, add func(*rundir.Dir) error) error {
-	m := new(manifest)
+// ExtendRun adds files to a finished run.
+func ExtendRun(dir string, add func(*rundir.Dir) error) error {
+	m := new(Manifest)
 	d, err := rundir.Extend(dir, m)
 	if err != nil {
 		return cli.AsInput(err)
@@ -93,11 +95,11 @@ func extendRun(dir string, add func(*rundir.Dir) error) error {
 	return err
 }
 
-// ended reports whether a loss that is not finite ended the run.
-func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
+// Ended reports whether a loss that is not finite ended the run.
+func (m *Manifest) Ended() bool { return m.Diverged != nil && !m.Complete }
 
-// argsWithout drops flags and their values.
-func argsWithout(args []string, flags ...string) []string {
+// ArgsWithout drops flags and their values.
+func ArgsWithout(args []string, flags ...string) []string {
 	var kept []string
 	for i, arg := range args {
 		if !slices.ContainsFunc(flags, func(flag string) bool {
@@ -109,11 +111,11 @@ func argsWithout(args []string, flags ...string) []string {
 	return kept
 }
 
-// hashInputs identifies the files that the options name, so that rerun can tell that one
+// HashInputs identifies the files that the options name, so that rerun can tell that one
 // changed: except the platform, of which a run directory keeps a copy, and the data.
-func hashInputs(o *options) ([]cli.Identity, error) {
+func HashInputs(o *flags.Options) ([]cli.Identity, error) {
 	var ids []cli.Identity
-	paths := readPaths()
+	paths := flags.ReadPaths()
 	for _, in := range []struct {
 		flag, value string
 		fits        func(path string) error
@@ -135,8 +137,8 @@ func hashInputs(o *options) ([]cli.Identity, error) {
 	return ids, nil
 }
 
-// hashData identifies images and labels of both splits; test may be nil.
-func hashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, error) {
+// HashData identifies images and labels of both splits; test may be nil.
+func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, error) {
 	h := until{ctx, sha256.New()}
 	for _, d := range []*data.Dataset{train, test} {
 		if d == nil {
@@ -164,3 +166,65 @@ func (u until) Write(p []byte) (int, error) {
 	}
 	return u.Hash.Write(p)
 }
+
+// ChangedInput says which input of the run is not what it was.
+func (m *Manifest) ChangedInput() error {
+	for _, file := range m.Inputs {
+		sum, err := cli.HashFile(file.Name)
+		if err != nil {
+			return fmt.Errorf("an input of the run is missing: %w", err)
+		}
+		if sum != file.SHA256 {
+			return fmt.Errorf("%s has changed since the run", file.Name)
+		}
+	}
+	return nil
+}
+
+// Given are what the run was given, by the names of the manifest in JSON. Results are left out.
+func (m *Manifest) Given() map[string]string {
+	given := struct {
+		Command  string        `json:"command"`
+		Options  flags.Options `json:"options"`
+		Platform cli.Identity  `json:"platform"`
+		Lowering any           `json:"lowering"`
+		Chosen   string        `json:"chosen_devices,omitempty"`
+		Inputs   []string      `json:"inputs"`
+		Data     *cli.Identity `json:"data"`
+		Build    cli.Build     `json:"build"`
+		Host     cli.Host      `json:"host"`
+	}{Command: m.Command, Options: m.Options, Platform: m.Platform, Lowering: m.Lowering, Data: m.Data, Build: m.Build, Host: m.Host}
+	if m.Chosen != nil {
+		given.Chosen = m.Chosen.Devices
+	}
+	for _, in := range m.Inputs {
+		given.Inputs = append(given.Inputs, in.SHA256)
+	}
+	text, err := json.Marshal(given)
+	cli.Must(err)
+	var tree any
+	cli.Must(json.Unmarshal(text, &tree))
+	leaves := map[string]string{}
+	addLeaves(leaves, "", tree)
+	return leaves
+}
+
+// addLeaves flattens a JSON value: its numbers and texts by the names on the way to them.
+func addLeaves(leaves map[string]string, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, of := range v {
+			addLeaves(leaves, strings.TrimPrefix(path+"."+name, "."), of)
+		}
+	case []any:
+		for i, of := range v {
+			addLeaves(leaves, fmt.Sprintf("%s[%d]", path, i), of)
+		}
+	case nil:
+	default:
+		leaves[path] = fmt.Sprint(v)
+	}
+}
+
+// PeerCommand is the command in the manifest of a training by another program.
+const PeerCommand = "peer"

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"fmt"
@@ -10,15 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 	"dahl/plots"
 	"dahl/rundir"
 )
 
-// traceFormats are the formats of dahl trace and the files they go to.
-var traceFormats = map[string]struct {
-	file  string
-	write func(w io.Writer, predicted, run *plots.Run) error // predicted may be nil
+// TraceFormats are the formats of dahl trace and the files they go to.
+var TraceFormats = map[string]struct {
+	File  string
+	Write func(w io.Writer, predicted, run *plots.Run) error // predicted may be nil
 }{
 	"chrome": {"trace.json", func(w io.Writer, predicted, run *plots.Run) error {
 		if predicted == nil {
@@ -29,9 +30,9 @@ var traceFormats = map[string]struct {
 	"paje": {"trace.paje", func(w io.Writer, _, run *plots.Run) error { return plots.Paje(w, run) }},
 }
 
-func traceFormatNames() []string { return slices.Sorted(maps.Keys(traceFormats)) }
+func TraceFormatNames() []string { return slices.Sorted(maps.Keys(TraceFormats)) }
 
-func newTrace([]string) *cobra.Command {
+func NewTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "trace DIR",
@@ -44,37 +45,37 @@ a training the Chrome events have the prediction, too, above what was measured.`
 			return traceRun(cmd.OutOrStdout(), args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "chrome", "`format` of the file: "+naming.OneOf(traceFormatNames()))
+	cmd.Flags().StringVar(&format, "format", "chrome", "`format` of the file: "+naming.OneOf(TraceFormatNames()))
 	return cmd
 }
 
 // traceRun writes the trace of a run directory into it, and prints its path.
 func traceRun(stdout io.Writer, path, format string) error {
-	if err := cli.CheckName("format", format, traceFormatNames()); err != nil {
+	if err := cli.CheckName("format", format, TraceFormatNames()); err != nil {
 		return err
 	}
-	f := traceFormats[format]
-	r, err := loadRun(path)
+	f := TraceFormats[format]
+	r, err := record.LoadRun(path)
 	if err != nil {
 		return err
 	}
-	run, err := newPlotRun(r.Problem, r.Schedule, r.summary)
+	run, err := record.NewPlotRun(r.Problem, r.Schedule, r.Summary)
 	if err != nil {
 		return err
 	}
 	var before *plots.Run
 	predicted, err := r.Predicted()
 	if err == nil && predicted != nil {
-		before, err = newPlotRun(r.Problem, predicted, r.summary)
+		before, err = record.NewPlotRun(r.Problem, predicted, r.Summary)
 	}
 	if err != nil {
 		return err
 	}
-	err = extendRun(path, func(d *rundir.Dir) error {
-		return d.Write(f.file, func(w io.Writer) error { return f.write(w, before, run) })
+	err = record.ExtendRun(path, func(d *rundir.Dir) error {
+		return d.Write(f.File, func(w io.Writer) error { return f.Write(w, before, run) })
 	})
 	if err == nil {
-		fmt.Fprintln(stdout, filepath.Join(path, f.file))
+		fmt.Fprintln(stdout, filepath.Join(path, f.File))
 	}
 	return err
 }

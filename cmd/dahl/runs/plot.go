@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
 )
 
-func newPlot([]string) *cobra.Command {
+func NewPlot([]string) *cobra.Command {
 	var format, colour, steps string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
@@ -44,7 +45,7 @@ func newPlot([]string) *cobra.Command {
 	return cmd
 }
 
-func figureNames() []string {
+func FigureNames() []string {
 	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 
@@ -74,9 +75,9 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 		return err
 	}
 	var drawn []string
-	err = extendRun(path, func(d *rundir.Dir) error {
+	err = record.ExtendRun(path, func(d *rundir.Dir) error {
 		for _, f := range figures {
-			switch err := draw(d, f, in, format); {
+			switch err := record.Draw(d, f, in, format); {
 			case err == nil:
 				drawn = append(drawn, filepath.Join(path, f.Name+"."+format))
 			case !errors.Is(err, plots.ErrNoData):
@@ -98,11 +99,11 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 
 // plotInput reads a run, and the prediction of it where there is one.
 func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string) (in plots.Input, err error) {
-	r, err := loadRun(path)
+	r, err := record.LoadRun(path)
 	if err != nil {
 		return in, err
 	}
-	if in.Run, err = newPlotRun(r.Problem, r.Schedule, r.summary); err != nil {
+	if in.Run, err = record.NewPlotRun(r.Problem, r.Schedule, r.Summary); err != nil {
 		return in, err
 	}
 	in.Run.ColourBy = by
@@ -113,12 +114,12 @@ func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string
 	if err != nil || predicted == nil {
 		return in, err
 	}
-	c, _, err := r.beside(ctx, nil, plan.Beside)
+	c, _, err := beside(ctx, r, nil, plan.Beside)
 	if err != nil {
 		return in, err
 	}
-	in.Compared = pictured(c, r.summary.Shown)
-	if in.Predicted, err = newPlotRun(r.Problem, c.Predicted, r.summary); err == nil {
+	in.Compared = pictured(c, r.Summary.Shown)
+	if in.Predicted, err = record.NewPlotRun(r.Problem, c.Predicted, r.Summary); err == nil {
 		in.Predicted.ColourBy = by
 	}
 	return in, err

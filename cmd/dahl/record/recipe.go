@@ -1,4 +1,4 @@
-package main
+package record
 
 import (
 	"crypto/sha256"
@@ -11,9 +11,9 @@ import (
 	"dahl/cmd/cli"
 )
 
-// recipe is all that decides the numbers of a training, in a form that has one text for one training. Every checkpoint
+// Recipe is all that decides the numbers of a training, in a form that has one text for one training. Every checkpoint
 // holds it, so that no other training goes on from there, whatever manifest lies beside it.
-type recipe struct {
+type Recipe struct {
 	// Fixed are the options that no flag of --resume changes, by their name in the manifest, and the contents of files and data.
 	Fixed map[string]string `json:"fixed"`
 	// Graphs and Variants are hashes of what else decides the last bits. A training may go on with others, which is said.
@@ -24,25 +24,25 @@ type recipe struct {
 // contentsOf begins the names of hashes.
 const contentsOf = "contents of "
 
-// undecided are the options that decide nothing: of flags that a training which goes on may be given, and
+// Undecided are the options that decide nothing: of flags that a training which goes on may be given, and
 // whether its data fit the memory. What they do to last bits is in the graphs and variants.
-func undecided() []string {
+func Undecided() []string {
 	keys := []string{"clocks", "stream"} // of --clock, and of no flag
-	for _, flag := range resumeFlags {
+	for _, flag := range ResumeFlags {
 		keys = append(keys, strings.ReplaceAll(flag, "-", "_"))
 	}
 	return keys
 }
 
-// recipe is that of a training. An option that is new is part of it by itself.
-func (m *manifest) recipe() recipe {
+// Recipe is that of a training. An option that is new is part of it by itself.
+func (m *Manifest) Recipe() Recipe {
 	options, err := json.Marshal(&m.Options)
 	cli.Must(err)
 	var all map[string]json.RawMessage
 	cli.Must(json.Unmarshal(options, &all))
 	fixed := map[string]string{}
 	for key, value := range all {
-		if !slices.Contains(undecided(), key) {
+		if !slices.Contains(Undecided(), key) {
 			fixed[key] = string(value)
 		}
 	}
@@ -54,7 +54,7 @@ func (m *manifest) recipe() recipe {
 	if m.Data != nil {
 		fixed[contentsOf+m.Data.Name] = m.Data.SHA256
 	}
-	return recipe{fixed, hashOf(m.Graphs), hashOf(m.Variants)}
+	return Recipe{fixed, hashOf(m.Graphs), hashOf(m.Variants)}
 }
 
 func hashOf(v any) string {
@@ -63,8 +63,8 @@ func hashOf(v any) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// difference says what else decides the numbers of another training; empty: nothing.
-func (r *recipe) difference(now recipe) string {
+// Difference says what else decides the numbers of another training; empty: nothing.
+func (r *Recipe) Difference(now Recipe) string {
 	both := maps.Clone(r.Fixed)
 	maps.Copy(both, now.Fixed)
 	for _, key := range slices.Sorted(maps.Keys(both)) {
@@ -88,3 +88,15 @@ func setting(key, value string) string {
 	}
 	return key + " " + value
 }
+
+// Resumption is where a training went on.
+type Resumption struct {
+	AfterStep int `json:"after_step"`
+	// Alike says that graphs and kernels were those of before, so that the weights are too.
+	Alike bool `json:"alike"`
+}
+
+// ResumeFlags are those that may be given to a training that goes on. They say where and how it
+// runs, and not what is computed.
+var ResumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
+	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "set-clocks", "ignore-clocks", "save", "json"}

@@ -1,0 +1,265 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/cmd/cli"
+	"dahl/naming"
+	"dahl/nn"
+	"dahl/nn/data"
+	"dahl/plan/exact"
+	"dahl/plan/tiling"
+	"dahl/schedule"
+)
+
+// Options are the flags that decide what a run computes. They are kept in the
+// manifest, so that rerun can repeat it.
+type Options struct {
+	Platform string `json:"platform,omitempty"`
+	Devices  string `json:"devices,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Graph    string `json:"graph,omitempty"`
+	Lowering string `json:"lowering,omitempty"`
+	Tile     int    `json:"tile,omitempty"` // samples per task of the busiest layer; 0: the default
+	Plan     string `json:"plan,omitempty"`
+	Policy   string `json:"policy"`
+	Variant  string `json:"variant,omitempty"`
+	DType    string `json:"dtype"`
+
+	Clocks []string `json:"clocks,omitempty"` // "device=clock"
+
+	// Precision is that of products: one of kernels.Precisions, "" for the finest.
+	Precision string `json:"precision,omitempty"`
+
+	Batch   int    `json:"batch,omitempty"`
+	Steps   int    `json:"steps,omitempty"`
+	Samples int    `json:"samples,omitempty"`
+	Cuts    bool   `json:"cuts,omitempty"`
+	Seed    uint64 `json:"seed"`
+
+	Objective  string        `json:"objective,omitempty"`
+	Budget     int           `json:"budget_nodes,omitempty"`
+	BudgetTime time.Duration `json:"budget_ns,omitempty"`
+	Deadline   time.Duration `json:"deadline_ns,omitempty"`     // of a step
+	PowerCap   float64       `json:"power_cap_watts,omitempty"` // of the machine; 0: the platform's
+
+	Data    string `json:"data,omitempty"`
+	Epochs  int    `json:"epochs,omitempty"`
+	Limit   int    `json:"limit,omitempty"`
+	Offset  int    `json:"offset,omitempty"`
+	Resize  string `json:"resize,omitempty"` // of pictures, "ROWSxCOLUMNS"
+	Shuffle bool   `json:"shuffle,omitempty"`
+	Workers int    `json:"workers,omitempty"`
+	Init    string `json:"init,omitempty"`
+
+	Optimizer   string   `json:"optimizer,omitempty"`
+	LR          *float64 `json:"lr,omitempty"`
+	Momentum    *float64 `json:"momentum,omitempty"`
+	WeightDecay *float64 `json:"weight_decay,omitempty"`
+	Nesterov    bool     `json:"nesterov,omitempty"`
+	Schedule    string   `json:"schedule,omitempty"`
+
+	Loss           string   `json:"loss,omitempty"`
+	LabelSmoothing *float64 `json:"label_smoothing,omitempty"`
+	ClipNorm       *float64 `json:"clip_norm,omitempty"`
+
+	// Of a training by another program.
+	Program string `json:"program,omitempty"`
+	Python  string `json:"python,omitempty"`
+	Setting string `json:"setting,omitempty"`
+
+	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
+
+	// ContinueOnLoss is after how many training steps the weights are kept, so that the
+	// training goes on from there when a device fails; 0: such a failure ends it.
+	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
+
+	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
+	ContinueOnNaN bool `json:"continue_on_nan,omitempty"`
+
+	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
+	// suggest.
+	Record int `json:"record,omitempty"`
+
+	// Stream is no flag: it says that the data did not fit the memory, so that whatever goes on
+	// from the run or repeats it has the same task graph.
+	Stream bool `json:"stream,omitempty"`
+
+	Args []string `json:"-"` // the command line, for the manifest
+
+	Bar   *cli.ProgressBar `json:"-"` // of a search; nil: none
+	Begun time.Time        `json:"-"` // when its time began; zero: with it
+
+	Announce func() `json:"-"` // says how long searches may take, once; nil: a terminal shows it
+
+	AnyClock bool `json:"-"` // the clocks of processors and GPUs are set, or not asked for
+
+	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
+}
+
+// CheckRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.
+func CheckRounds(flag string, value, least int) error {
+	const most = 1_000_000
+	if value < least || value > most {
+		return cli.InputErrorf("--%s %d: want %d to %d", flag, value, least, most)
+	}
+	return nil
+}
+
+// CheckData refuses numbers of images that there cannot be, and what is no size.
+func (o *Options) CheckData() error {
+	_, err := o.dataOptions()
+	return cmp.Or(err, cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+}
+
+// dataOptions are what the flags say of the training data.
+func (o *Options) dataOptions() (opt data.DataOptions, err error) {
+	opt = data.DataOptions{Limit: o.Limit, Offset: o.Offset}
+	if o.Resize == "" {
+		return opt, nil
+	}
+	h, w, _ := strings.Cut(strings.ReplaceAll(o.Resize, "×", "x"), "x")
+	for i, text := range []string{h, w} {
+		if opt.Resize[i], err = strconv.Atoi(text); err != nil || opt.Resize[i] < 1 {
+			return opt, cli.InputErrorf("--resize %s: want height and width in pixels, as in 32x48", o.Resize)
+		}
+	}
+	return opt, nil
+}
+
+// model loads the network, and says what is to be known of it.
+func (o *Options) model() (*nn.Model, error) {
+	m, err := cli.LoadModel(o.Model)
+	if err == nil {
+		warnOf(o.Model, m.Notes)
+	}
+	return m, err
+}
+
+// warnOf says what is to be known of a file or a directory.
+func warnOf(name string, notes []string) {
+	for _, note := range notes {
+		slog.Warn(note, "of", name)
+	}
+}
+
+// CheckLowering refuses a lowering that is neither a file nor the word for the best tiles.
+func (o *Options) CheckLowering() error {
+	if _, err := os.Stat(o.Lowering); o.Lowering != "" && o.Lowering != BestTiles && errors.Is(err, fs.ErrNotExist) {
+		return cli.InputErrorf("--lowering %s: no such file; write a TOML file, or %s%s", o.Lowering, BestTiles, naming.DidYouMean(o.Lowering, []string{BestTiles}))
+	}
+	return nil
+}
+
+// Exclude refuses two flags that contradict each other.
+func Exclude(cmd *cobra.Command, a, b string) {
+	Before(cmd, func() error {
+		if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
+			return fmt.Errorf("--%s and --%s exclude each other", a, b)
+		}
+		return nil
+	})
+}
+
+// Before adds a check of the flags.
+func Before(cmd *cobra.Command, check func() error) {
+	next := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil || next == nil {
+			return err
+		}
+		return next(cmd, args)
+	}
+}
+
+// setPolicy takes the name of a scheduler in any case.
+func (o *Options) setPolicy() error {
+	known := PolicyNames()
+	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	switch {
+	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
+		return fmt.Errorf("--policy %s: a plan is replayed with --plan", o.Policy)
+	case i < 0:
+		return cli.CheckName("policy", o.Policy, known)
+	}
+	o.Policy = known[i]
+	return nil
+}
+
+// BestPolicyHelp is the paragraph about it in the help of the commands that have it.
+var BestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of those of --devices, on which a step is predicted
+to be fastest, and one line says which and how much faster than all. Each set of devices
+has the lowering that it has by default, so weights may differ in their last bits from those
+on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
+%d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
+processor. Of a machine that is detected, whose rates are guesses, none are:
+--policy %s plans for all.`, BestTasks, ListPolicy)
+
+// BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
+const BestPolicy = "best"
+
+// ListPolicy is the one that plans for a given set of devices in the place of bestPolicy.
+var ListPolicy = schedule.HEFT.Doc().Name
+
+const (
+	// BestNodes bounds its search: a step of a shipped network takes it less than a second.
+	BestNodes = 20_000
+	// BestTasks is the number of tasks of a step above which list scheduling on plain sets of devices has to do.
+	BestTasks = 5_000
+)
+
+// PolicyNames are the values of --policy.
+func PolicyNames() []string { return append([]string{BestPolicy}, cli.PolicyNames()...) }
+
+// BestTiles is the --lowering that asks for the fastest tiles in simulation.
+const BestTiles = "best"
+
+// BestTilesHelp is the paragraph about it in the help of the commands that have it.
+const BestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
+two, a step is simulated with each, and the run has the fastest; the plan and the
+manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
+with its weight gradient split like them and with it whole. With several GPUs all layers
+are also cut in parts along one dimension: samples, outputs, inputs, rows or columns. From
+the fastest it goes on to cut single layers otherwise along any dimension, as far as tiles
+are measured as well. Those of all layers that the platform file
+has not measured are predicted from others, within the error bars that simulate prints:
+to choose by measured times, calibrate with --lowering best first. Weights depend on the
+lowering, so with best they may differ between machines and numbers of workers.`
+
+// defaultBudget is how many parts of plans a search looks at.
+const defaultBudget = 200_000
+
+// ObjectiveUnit is what the objective counts in.
+func (o *Options) ObjectiveUnit() string {
+	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
+	if o.Steps > 1 {
+		unit += " per step"
+	}
+	return unit
+}
+
+// SearchText says how long a search may take.
+func (o *Options) SearchText() string {
+	if o.BudgetTime > 0 {
+		return fmt.Sprintf("the search may take %v", o.BudgetTime)
+	}
+	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", naming.Thousands(o.Budget))
+}
+
+// Output says where results go.
+type Output struct {
+	Dir     string
+	JSON    bool
+	Verbose bool
+}

@@ -1,0 +1,117 @@
+package record
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/plots"
+	"dahl/rundir"
+	"dahl/schedule"
+)
+
+// The files of a run directory beside its results.
+const (
+	SummaryFile = "summary.json"
+	WeightsFile = "weights.npz"
+	StepsFile   = "steps.csv"
+	EpochsFile  = "epochs.csv"
+	CompareFile = "compare.svg"
+)
+
+// Draw writes a figure into a run.
+func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, format string) error {
+	name := f.Name + "." + format
+	return d.Write(name, func(w io.Writer) error { return f.Draw(w, format, in) })
+}
+
+// NewPlotRun prepares a schedule for figures and traces; of is the summary of the run.
+func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plots.Run, error) {
+	p := *prob
+	p.Steps = s.Steps
+	traces, err := energy.Traces(s, &p)
+	if err != nil {
+		return nil, err
+	}
+	report, err := energy.FromSchedule(s, &p)
+	if err != nil {
+		return nil, err
+	}
+	run := &plots.Run{Problem: &p, Schedule: s, Power: traces, Grounds: report.Grounds()}
+	for m := range p.Platform.Memories {
+		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
+	}
+	if shown := of.Shown; shown != nil {
+		run.Part, run.FirstStep, run.Bound = shown.String(), shown.First, cli.Seconds(shown.LowerBoundS)
+	}
+	return run, nil
+}
+
+// LoadedRun is a run directory read back.
+type LoadedRun struct {
+	*rundir.Loaded
+	Manifest *Manifest
+	Summary  *Summary
+}
+
+func LoadRun(dir string) (*LoadedRun, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if m.Command == PeerCommand {
+		return nil, cli.InputErrorf("%s is a training by %s, which has no tasks to show; its curves are in %s and %s", dir, m.Program.Program, EpochsFile, StepsFile)
+	}
+	changed, err := rundir.Changed(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range changed {
+		slog.Warn("a file of the run is not as it was written; dahl verify says more", "file", file)
+	}
+	s, err := cli.ReadJSON[Summary](filepath.Join(dir, SummaryFile))
+	if err != nil {
+		return nil, err
+	}
+	l, err := rundir.Load(dir, execute.Target{Variant: m.Options.Variant})
+	return &LoadedRun{l, m, s}, cli.AsInput(err)
+}
+
+// LoadResults is what a run directory says without its manifest and summary.
+func LoadResults(dir string) (*rundir.Loaded, error) {
+	r, err := LoadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	return r.Loaded, nil
+}
+
+// ReadFront reads the points of a front as writeFront wrote them.
+func ReadFront(in io.Reader, name string) ([]plots.FrontPoint, error) {
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var points []plots.FrontPoint
+	for i, row := range rows[min(1, len(rows)):] { // below the header
+		wrong := fmt.Errorf("%s:%d: want %s", name, i+2, strings.Join(FrontColumns, ","))
+		if len(row) != len(FrontColumns) {
+			return nil, wrong
+		}
+		seconds, errS := strconv.ParseFloat(row[0], 64)
+		joules, errJ := strconv.ParseFloat(row[1], 64)
+		if cmp.Or(errS, errJ) != nil {
+			return nil, wrong
+		}
+		points = append(points, plots.FrontPoint{Seconds: seconds, Joules: joules, Label: cmp.Or(row[2], "all devices"), Front: row[5] == YesNo(true), Chosen: row[6] == YesNo(true)})
+	}
+	return points, nil
+}

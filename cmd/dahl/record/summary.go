@@ -1,0 +1,385 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/energy"
+	"dahl/energy/meter"
+	"dahl/execute"
+	"dahl/naming"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/plan/best"
+	"dahl/plan/tiling"
+	"dahl/schedule"
+	"dahl/schedule/explain"
+	"dahl/schedule/place"
+	"dahl/train"
+	"dahl/train/peer"
+)
+
+// Summary is the object that --json prints.
+type Summary struct {
+	World      schedule.World `json:"world"`
+	Graph      string         `json:"graph"`
+	Method     string         `json:"method,omitempty"` // of the training of a network: optimiser, schedule, loss and clipping
+	Policy     string         `json:"policy"`
+	Chosen     *ChosenDevices `json:"chosen_devices,omitempty"`
+	Clocks     []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
+	Steps      int            `json:"steps"`            // all that train; of a graph that no model made, all
+	MakespanS  float64        `json:"makespan_s"`       // of the run: these steps, with evaluations
+	StepS      float64        `json:"step_s"`           // the mean of what is counted
+	ImagesPerS *float64       `json:"images_per_s,omitempty"`
+	Counted    CountedSummary `json:"counted"`
+	EnergyJ    EnergySummary  `json:"energy_j"`
+	Tasks      int            `json:"tasks"`
+	Transfers  int            `json:"transfers"`
+	BytesMoved int64          `json:"bytes_moved"`
+
+	TransfersByReason map[place.Reason]plan.TransferTotal `json:"transfers_by_reason,omitempty"`
+	Evictions         *plan.TransferTotal                 `json:"evictions,omitempty"` // where something had to leave
+
+	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
+	// what the layouts set aside.
+	LivePeakBytes map[string]int64 `json:"peak_bytes"`
+	ReservedBytes map[string]int64 `json:"reserved_bytes"`
+	LowerBoundS   float64          `json:"lower_bound_s"`
+
+	*ObjectiveSummary
+
+	Shown *ShownSteps `json:"shown"` // in schedule and figures
+
+	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
+
+	EpochImages int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
+
+	MachineClocks *MachineClocks `json:"machine_clocks,omitempty"` // of a training
+
+	Recorded *RecordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
+	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Diverged *train.Divergence   `json:"diverged,omitempty"`
+	Load     *LoadSummary        `json:"load,omitempty"`   // of a training
+	Waits    *plan.Waits         `json:"waits"`            // of the main schedule
+	States   *plan.States        `json:"states,omitempty"` // of the main schedule
+	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
+	Models   *explain.ModelError `json:"models,omitempty"`
+	Tiles    *TileSearch         `json:"tiles,omitempty"`
+	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
+	Samples  *plan.Samples       `json:"samples,omitempty"`
+	Trained  *TrainedSummary     `json:"training,omitempty"`
+	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
+
+	// Of the last epoch, and of which images.
+	TrainingLoss *Number    `json:"loss,omitempty"`
+	LossOf       string     `json:"loss_of,omitempty"`
+	TestLoss     *Number    `json:"test_loss,omitempty"`
+	TestAccuracy *float64   `json:"accuracy,omitempty"`
+	AccuracyOf   string     `json:"accuracy_of,omitempty"`
+	Provenance   *cli.Build `json:"provenance,omitempty"`
+}
+
+// CountedSummary is what step_s, images_per_s and the joules of an image are of: the steps that train, but the first of
+// each graph, which warms up.
+type CountedSummary struct {
+	Steps   int     `json:"steps"`
+	Images  int     `json:"images,omitempty"`
+	Seconds float64 `json:"seconds"`
+	Joules  float64 `json:"modelled_joules"`
+}
+
+type EnergySummary struct {
+	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
+	Basis energy.Basis `json:"basis"`
+	// PerImage is of what is counted, by meters where they cover all devices.
+	PerImage      float64            `json:"per_image,omitempty"`
+	PerImageBasis energy.Basis       `json:"per_image_basis,omitempty"`
+	Grounds       string             `json:"grounds"`            // of the basis: where the watts are from
+	ByDevice      map[string]float64 `json:"by_device"`          // with the host
+	ByLink        map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
+	Readings      []meter.Reading    `json:"readings,omitempty"` // of meters, over the run
+	Meters        []meter.MeterState `json:"meters,omitempty"`   // what became of each of their counters
+	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, beside its prediction
+}
+
+// TrainedSummary is what only an executed run knows.
+type TrainedSummary struct {
+	Epochs    int    `json:"epochs"`
+	Images    int    `json:"images"`
+	FirstLoss Number `json:"first_loss"`
+
+	PredictedStepS float64 `json:"predicted_step_s,omitempty"`
+	PeakBytes      int64   `json:"peak_resident_bytes,omitempty"` // of the process
+	WeightsSHA256  string  `json:"weights_sha256"`
+
+	// ResumedAfterStep is the step after which the training went on last, where it was
+	// interrupted: times and joules are of what came then.
+	ResumedAfterStep int            `json:"resumed_after_step,omitempty"`
+	Checkpoints      *SavingSummary `json:"checkpoints,omitempty"`
+}
+
+// SavingSummary is what checkpoints cost: the time in which workers rested, or ended a step
+// early for them.
+type SavingSummary struct {
+	Count  int     `json:"count"`
+	DrainS float64 `json:"drain_s"`
+	WriteS float64 `json:"write_s"`
+}
+
+// JoulesPerStep is of what is counted, in the mean; NaN where it is not known.
+func (s *Summary) JoulesPerStep() float64 {
+	switch c := &s.Counted; {
+	case c.Steps == 0 || s.EnergyJ.Basis == energy.Unavailable && s.EnergyJ.PerImage == 0:
+		return math.NaN()
+	case s.EnergyJ.PerImage > 0:
+		return s.EnergyJ.PerImage * float64(c.Images) / float64(c.Steps)
+	default:
+		return c.Joules / float64(c.Steps)
+	}
+}
+
+// EnergyBy says what the joules of an image or a step rest on.
+func (s *Summary) EnergyBy() string {
+	if s.EnergyJ.PerImageBasis == energy.Measured {
+		return "measured by meters"
+	}
+	return s.EnergyJ.Grounds
+}
+
+// ShownSteps says which steps of a run its schedule and figures show: one segment of the
+// training steps of a whole batch, or the first steps of a simulated one. What is measured of them is not what is
+// counted of the run.
+type ShownSteps struct {
+	Steps int `json:"steps"`
+	Of    int `json:"of"` // training steps in the run
+
+	Epoch  int `json:"epoch,omitempty"` // 0: of a simulated run
+	Epochs int `json:"of_epochs,omitempty"`
+	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
+
+	FirstStepS  float64 `json:"first_step_s"`            // of these steps, until the end of the first
+	SteadyStepS float64 `json:"steady_step_s,omitempty"` // from the end of a step to that of the next, in their second half; 0: there is one
+	LowerBoundS float64 `json:"lower_bound_s"`           // of these steps, by the estimated times
+}
+
+// FirstCount says that the first step of each graph counts, as where there was no other.
+func (s *Summary) FirstCount() bool { return s.Steps > 0 && s.Counted.Steps == s.Steps }
+
+// String says it in words; it is empty where all steps are shown and none is numbered.
+func (s *ShownSteps) String() string {
+	switch {
+	case s.Epoch > 0 && s.Steps == 1:
+		return fmt.Sprintf("step %d of %d, in epoch %d of %d", s.First, s.Of, s.Epoch, s.Epochs)
+	case s.Epoch > 0:
+		return fmt.Sprintf("steps %d to %d of %d, in epoch %d of %d", s.First, s.First+s.Steps-1, s.Of, s.Epoch, s.Epochs)
+	case s.Steps < s.Of:
+		return fmt.Sprintf("the first %d of %d steps", s.Steps, s.Of)
+	}
+	return ""
+}
+
+// Number is one that may come out as NaN or infinite, which JSON has no word for: null.
+type Number float64
+
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !IsFinite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func (n *Number) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(n))
+}
+
+// Same reports whether two numbers are equal, or neither is finite.
+func (n Number) Same(other Number) bool {
+	return n == other || !IsFinite(float64(n)) && !IsFinite(float64(other))
+}
+
+func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// RecordSummary says what of a training was recorded, where not all of it was: the
+// transfers, evictions and peaks of its summary are those of the recorded steps, and so is everything in its
+// schedule. The modelled joules of the other steps are those of the mean power of the recorded ones of their graph.
+type RecordSummary struct {
+	Steps int `json:"steps"` // of those that train
+	Of    int `json:"of"`
+}
+
+// Recording is nil where all steps were recorded.
+func Recording(o *plan.Totals) *RecordSummary {
+	if o.Unrecorded == 0 {
+		return nil
+	}
+	return &RecordSummary{o.Recorded, o.Steps}
+}
+
+func (s *RecordSummary) String() string {
+	if s.Steps == s.Of {
+		return "all training steps, and of other graphs the first; copies are of those, and the joules of the others of their mean power"
+	}
+	return fmt.Sprintf("%d of %d training steps; schedule and copies are of those, and the joules of the others of their mean power", s.Steps, s.Of)
+}
+
+// LoadSummary is what others did on the cores while a training ran.
+type LoadSummary struct {
+	OtherCores float64 `json:"other_cores"` // that others kept busy on average
+	Cores      int     `json:"cores"`       // of the machine
+	Disturbed  bool    `json:"disturbed"`   // more than a machine at rest and the cores that were left idle
+	OwnCores   float64 `json:"own_cores"`   // that the training kept busy on average
+
+	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
+}
+
+func NewLoadSummary(l execute.Load, workers int) *LoadSummary {
+	cores := runtime.NumCPU()
+	return &LoadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
+}
+
+// TileSearch is what a search for the best tiles found.
+type TileSearch struct {
+	Layer   string        `json:"layer"`   // whose samples per task the names say
+	Default int           `json:"default"` // samples per task that the caches suggest
+	Chosen  tiling.Tiling `json:"chosen"`
+	Tries   []TileTry     `json:"tries"` // the fastest first, and then those that do not run
+}
+
+// TileTry is one lowering. StepS is the predicted time of a steady step in seconds, 0 where Error
+// says why there is none.
+type TileTry struct {
+	Tiles tiling.Tiling `json:"tiles"`
+	Tasks int           `json:"tasks,omitempty"`
+	StepS float64       `json:"step_s,omitempty"`
+	Error string        `json:"error,omitempty"`
+}
+
+// Of is the try of a tiling; nil: there is none.
+func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
+	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tries[i]
+}
+
+// ChosenDevices are what the policy best chose.
+type ChosenDevices struct {
+	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
+	Of          string  `json:"of,omitempty"`            // likewise
+	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
+	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
+	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where they are so many that plain sets alone were compared
+}
+
+// Some reports whether there are devices that the run does without.
+func (c *ChosenDevices) Some() bool { return c != nil && c.Devices != "" }
+
+// Print says it in a line.
+func (c *ChosenDevices) Print(out io.Writer) {
+	switch {
+	case c == nil:
+		return
+	case c.Skipped != "":
+		fmt.Fprintf(out, "devices   all, by %s: %s\n", flags.ListPolicy, c.Skipped)
+		return
+	}
+	faster := ""
+	switch {
+	case c.TimesAsFast >= 1.005:
+		faster = fmt.Sprintf(": %s times as fast as all", cli.ThreeDigits(c.TimesAsFast))
+	case c.TimesAsFast > 0:
+		faster = ": as fast as all"
+	}
+	if c.Plain > 0 {
+		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", naming.Thousands(c.Plain))
+		if c.Devices == "" {
+			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
+			return
+		}
+		faster += "; " + compared
+	}
+	of := strings.Split(c.Of, ",")
+	text := strings.Join(of[:min(len(of), 3)], ", ")
+	if len(of) > 3 {
+		text += "…"
+	}
+	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
+}
+
+// MachineClocks is what became of the clocks of processors and GPUs that a run wanted.
+type MachineClocks struct {
+	Set     []string `json:"set,omitempty"`     // "cpu=slow at 1.2 GHz"
+	Ignored []string `json:"ignored,omitempty"` // "cpu=slow": it ran at whatever clock the machine had
+}
+
+func (c *MachineClocks) String() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Set != nil:
+		return " (set: " + strings.Join(c.Set, ", ") + ")"
+	default:
+		return " (not set: " + strings.Join(c.Ignored, ", ") + ")"
+	}
+}
+
+// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
+type ObjectiveSummary struct {
+	Objective    string   `json:"objective"`
+	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
+	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
+	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
+	Gap          Number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
+	Proven       bool     `json:"proven"`
+	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
+	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
+	Nodes        int      `json:"nodes"`
+	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
+
+	*best.Explanation
+}
+
+// MachineFile is the machine among whose devices a search has chosen.
+const MachineFile = "machine.toml"
+
+// AddLast adds what the last epoch came to.
+func (s *Summary) AddLast(e *nn.EpochMetrics) {
+	loss := Number(e.Loss)
+	s.TrainingLoss, s.LossOf = &loss, "training"
+	if e.Tested {
+		tested := Number(e.TestLoss)
+		s.TestLoss, s.TestAccuracy, s.AccuracyOf = &tested, &e.TestAccuracy, "test"
+	}
+}
+
+// FrontColumns are those of the table of a front.
+var FrontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
+
+func YesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
+
+// CSV is a number in a table; empty where there is none.
+func (n Number) CSV() string {
+	if !IsFinite(float64(n)) {
+		return ""
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
+}
+
+// The files of a front of time against energy.
+const (
+	FrontFile   = "front.csv"
+	FrontFigure = "front.svg"
+)

@@ -1,0 +1,62 @@
+package words
+
+import (
+	"fmt"
+	"io"
+
+	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/naming"
+	"dahl/plan/best"
+	"dahl/rundir"
+)
+
+// boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found
+// tells nothing of how good that is.
+func boundText(found *best.Result, unit string) string {
+	by := ""
+	if found.Certificate != nil {
+		by = " by " + rundir.CertificateFile
+	}
+	none := fmt.Sprintf("of %s no plan has less", CoveredText(found.Covered))
+	than := fmt.Sprintf("not proven: %s than %.6g %s%s", none, found.Bound, unit, by)
+	switch {
+	case found.Bound <= 0:
+		return "not proven: no bound yet, since the search ended before"
+	case found.Covered.Outside:
+		return than + "; the plan that was found is none of these, so that it may have less and no gap is known"
+	case found.Proven:
+		return "proven: " + none
+	}
+	return fmt.Sprintf("%s, a gap of %.3g %%", than, 100*found.Gap())
+}
+
+// CoveredText names the plans that a bound is of.
+func CoveredText(c best.Covered) string {
+	text := "these tasks"
+	if c.Tilings > 1 {
+		text = fmt.Sprintf("these %d tilings", c.Tilings)
+	}
+	if c.Sets == 1 {
+		text += " on these devices"
+	} else {
+		text += fmt.Sprintf(" on %d sets of devices", c.Sets)
+	}
+	if c.Own {
+		text += " and of the plan's own tiles on its devices"
+	}
+	return text
+}
+
+// PrintOptimum says what was found, and how far from the least it may be.
+func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
+	unit := o.ObjectiveUnit()
+	looked := naming.Count(found.Nodes, "node")
+	if found.Nodes == 0 {
+		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
+	}
+	if o.Deadline > 0 {
+		Say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
+	}
+	Say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+}
