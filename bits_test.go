@@ -117,9 +117,10 @@ func (n *network) checkBits(t *testing.T, variant string) {
 			h := how{platform: set.platform, policy: policy, variant: variant}
 			switch policy {
 			case "replay":
+				h.policy = ""
 				h.plans = n.throughFiles(t, plans, h)
 			case "all on the GPU":
-				h.policy, h.plans = "replay", n.splitPlans(len(set.platform.Workers), len(deviceSplits)-1)
+				h.policy, h.plans = "", n.splitPlans(len(set.platform.Workers), len(deviceSplits)-1)
 			}
 			tr := n.execute(t, h)
 			if plans == nil {
