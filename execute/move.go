@@ -135,7 +135,11 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	start := now()
 	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
-		return cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.finish(stream))
+		err := cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.finish(stream))
+		if err != nil {
+			d.finish(stream) // the mark may be what failed: copies before it are under way
+		}
+		return err
 	})
 	return schedule.Interval{Start: start, End: now()}, err
 }
