@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -289,7 +290,7 @@ func TestStopsWithDevices(t *testing.T) {
 			return feed(step, args)
 		}
 		r := newRunner(t, prog, opt)
-		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
+		if _, err := r.Run(ctx, 0, math.MaxInt32, false); !errors.Is(err, enough) {
 			t.Fatalf("error %v, want %v", err, enough)
 		}
 		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
