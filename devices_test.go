@@ -216,7 +216,7 @@ func TestStagedMovesInParts(t *testing.T) {
 			}
 			predicted := simulated(t, got.decision, r.graph, r.schedule.Steps)
 			for _, s := range []*schedule.Schedule{r.schedule, predicted} {
-				if err := s.FollowsCopies(placed, r.graph); err != nil {
+				if err := s.FollowsTransfers(placed, r.graph); err != nil {
 					t.Errorf("%s, %s: %v", name, s.World, err)
 				}
 			}

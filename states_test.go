@@ -45,12 +45,12 @@ func changesOf(s *schedule.Schedule, p *platform.Platform) map[string][]string {
 
 // copiesOf is up to three copies of the buffers of a graph that a step writes before it reads them, where
 // the plan that was decided needs them.
-func copiesOf(d *schedule.Decision, graph int) (counts []place.PlannedCount) {
+func copiesOf(d *schedule.Decision, graph int) (counts []place.PlannedVersions) {
 	g := d.Priced.Program.Graphs[graph]
 	for i, at := range d.Placed.Written(graph).Places {
 		name, _, _ := strings.Cut(at.Buffer, "@")
 		if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
-			counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: 1 + i%3})
+			counts = append(counts, place.PlannedVersions{Memory: at.Memory, Buffer: name, Versions: 1 + i%3})
 		}
 	}
 	return counts
@@ -68,7 +68,7 @@ func TestStatesAreExecuted(t *testing.T) {
 	plans := make([]*schedule.Plan, len(n.prog.Graphs))
 	for i, g := range n.prog.Graphs {
 		plan := &schedule.Plan{Order: d.Graphs[i].Plan.Order}
-		plan.Copies = copiesOf(d, i)
+		plan.Versions = copiesOf(d, i)
 		for w, list := range plan.Order {
 			for _, task := range list {
 				if d := &p.Devices[p.Workers[w].Device]; d.IsEmulated() {
@@ -101,7 +101,7 @@ func TestStatesAreExecuted(t *testing.T) {
 				t.Errorf("graph %d: %v %s took %v", run.graph, c.Kind, c.StateName(p), c.End-c.Start)
 			}
 		}
-		err := run.schedule.FollowsCopies(tr.decision.Placed, run.graph)
+		err := run.schedule.FollowsTransfers(tr.decision.Placed, run.graph)
 		if err == nil {
 			err = run.schedule.Check(run.problem)
 		}

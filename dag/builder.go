@@ -74,7 +74,7 @@ func (b *Builder) View(name string, of BufferID, shape ...int) BufferID {
 	if v.ViewOf != None {
 		of = v.ViewOf
 	}
-	v.Name, v.Shape, v.ViewOf, v.Layout, v.Copies = name, shape, of, "", 0
+	v.Name, v.Shape, v.ViewOf, v.Layout, v.Versions = name, shape, of, "", 0
 	id := b.addBuffer(v)
 	if id != None && v.Elems() != b.graph.Buffers[of].Elems() {
 		b.fail("view %q: shape %v does not hold the elements of %q, shape %v",
@@ -99,11 +99,11 @@ func (b *Builder) addBuffer(buf Buffer) BufferID {
 	if buf.Accumulators < 0 {
 		b.fail("buffer %q: %d accumulators", buf.Name, buf.Accumulators)
 	}
-	if buf.Copies < 0 || buf.Copies > MaxCopies {
-		b.fail("buffer %q: %d copies; write a number from 1 to %d", buf.Name, buf.Copies, MaxCopies)
+	if buf.Versions < 0 || buf.Versions > MaxVersions {
+		b.fail("buffer %q: %d copies; write a number from 1 to %d", buf.Name, buf.Versions, MaxVersions)
 	}
-	if buf.Copies == 1 {
-		buf.Copies = 0 // there is one way to say so
+	if buf.Versions == 1 {
+		buf.Versions = 0 // there is one way to say so
 	}
 	elems := int64(1)
 	for _, e := range buf.Shape {

@@ -41,7 +41,7 @@ func (g *Graph) checkNames() error {
 }
 
 func (g *Graph) checkBuffers() error {
-	if err := g.checkCopies(); err != nil {
+	if err := g.checkVersions(); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
@@ -125,7 +125,7 @@ func (g *Graph) checkEdges() error {
 	for a := range users.start[:g.NumAtoms()] {
 		across := &carried
 		if storage := g.atomStorage[a]; !g.isCarried[storage] {
-			across = &reuse[g.Copies(storage)-1]
+			across = &reuse[g.Versions(storage)-1]
 		}
 		writer := int32(-1)
 		var readers []int32

@@ -36,7 +36,7 @@ func (g *Graph) derive() error {
 		return err
 	}
 	for i := range g.Buffers {
-		if n := g.Buffers[i].Copies; n > 1 {
+		if n := g.Buffers[i].Versions; n > 1 {
 			if g.copies == nil {
 				g.copies = slices.Repeat([]int32{1}, len(g.Buffers))
 			}
@@ -44,7 +44,7 @@ func (g *Graph) derive() error {
 		}
 	}
 	g.Links, g.isCarried, g.isWritten = g.Body().Link()
-	return g.checkCopies()
+	return g.checkVersions()
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions.

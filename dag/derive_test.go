@@ -50,7 +50,7 @@ func TestDependencesAgainstElementSets(t *testing.T) {
 		}
 		copies := slices.Repeat([]int32{1}, len(ids))
 		copies[0] = 2 + int32(seed%3)
-		several, err := g.WithCopies(copies)
+		several, err := g.WithVersions(copies)
 		if (err == nil) != (g.WrittenStorages()[0] && !carried) {
 			t.Fatalf("seed %d: %d copies: %v; carried is %v", seed, copies[0], err, carried)
 		}

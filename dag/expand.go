@@ -230,7 +230,7 @@ func (e *expansion) accumulator(b BufferID, k int) BufferID {
 	case buf.ViewOf != None:
 		return e.to.View(name, e.accumulator(buf.ViewOf, k), buf.Shape...)
 	}
-	return e.to.Buffer(Buffer{Name: name, Shape: buf.Shape, Type: buf.Type, Role: Workspace, Layout: buf.Layout, Copies: buf.Copies})
+	return e.to.Buffer(Buffer{Name: name, Shape: buf.Shape, Type: buf.Type, Role: Workspace, Layout: buf.Layout, Versions: buf.Versions})
 }
 
 // merge adds the tree that folds the accumulators of a reduction into its region.

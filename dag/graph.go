@@ -80,23 +80,23 @@ func (g *Graph) CarriedStorages() []bool { return g.isCarried }
 // graph's own.
 func (g *Graph) WrittenStorages() []bool { return g.isWritten }
 
-// Copies is how many times a buffer's storage exists ([Buffer.Copies]).
-func (g *Graph) Copies(b BufferID) int32 {
+// Versions is how many times a buffer's storage exists ([Buffer.Versions]).
+func (g *Graph) Versions(b BufferID) int32 {
 	if g.copies == nil {
 		return 1
 	}
 	return g.copies[g.Storage(b)]
 }
 
-// AllCopies is how many times each storage exists, by buffer; nil: once. The list is the graph's own.
-func (g *Graph) AllCopies() []int32 { return g.copies }
+// AllVersions is how many times each storage exists, by buffer; nil: once. The list is the graph's own.
+func (g *Graph) AllVersions() []int32 { return g.copies }
 
-// WithCopies is the graph with other numbers of copies of its storages, by buffer. It keeps the
+// WithVersions is the graph with other numbers of copies of its storages, by buffer. It keeps the
 // buffers as they were declared, and with them its hash.
-func (g *Graph) WithCopies(copies []int32) (*Graph, error) {
+func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
 	for b, n := range copies {
-		if n < 1 || n > MaxCopies {
-			return nil, fmt.Errorf("buffer %q has %d copies; write a number from 1 to %d", g.Buffers[b].Name, n, MaxCopies)
+		if n < 1 || n > MaxVersions {
+			return nil, fmt.Errorf("buffer %q has %d copies; write a number from 1 to %d", g.Buffers[b].Name, n, MaxVersions)
 		}
 	}
 	with := *g
@@ -104,11 +104,11 @@ func (g *Graph) WithCopies(copies []int32) (*Graph, error) {
 		with.copies = nil
 	}
 	with.Links, with.isCarried, with.isWritten = with.Body().Link()
-	return &with, with.checkCopies()
+	return &with, with.checkVersions()
 }
 
-// checkCopies refuses several copies of a storage that cannot have them.
-func (g *Graph) checkCopies() error {
+// checkVersions refuses several copies of a storage that cannot have them.
+func (g *Graph) checkVersions() error {
 	for i, n := range g.copies {
 		b := &g.Buffers[i]
 		switch {

@@ -147,7 +147,7 @@ func (g *Graph) jsonBuffer(id BufferID) jsonBuffer {
 	if b.Role != Activation {
 		out.Role = b.Role.String()
 	}
-	out.Layout, out.Home, out.Accumulators, out.Copies = b.Layout, b.Home, b.Accumulators, b.Copies
+	out.Layout, out.Home, out.Accumulators, out.Copies = b.Layout, b.Home, b.Accumulators, b.Versions
 	return out
 }
 

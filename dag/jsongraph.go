@@ -101,8 +101,8 @@ func (f *graphFile) buffer() {
 		case "accumulators":
 			buf.Accumulators = int(f.integer(key))
 		case "copies":
-			if buf.Copies = int(f.integer(key)); buf.Copies < 1 {
-				f.fail("%d copies; write a number from 1 to %d", buf.Copies, MaxCopies)
+			if buf.Versions = int(f.integer(key)); buf.Versions < 1 {
+				f.fail("%d copies; write a number from 1 to %d", buf.Versions, MaxVersions)
 			}
 		default:
 			f.unknown("key", key, " of a buffer", "name", "bytes", "shape", "type", "role", "view_of", "layout", "home", "accumulators", "copies")

@@ -102,8 +102,8 @@ func (p *textParser) buffer(w *words) {
 		case "accumulators":
 			buf.Accumulators = int(w.int32(key))
 		case "copies":
-			if buf.Copies = int(w.int32(key)); buf.Copies < 1 {
-				w.fail("%d copies; write a number from 1 to %d", buf.Copies, MaxCopies)
+			if buf.Versions = int(w.int32(key)); buf.Versions < 1 {
+				w.fail("%d copies; write a number from 1 to %d", buf.Versions, MaxVersions)
 			}
 		default:
 			w.fail("a buffer has no %q; write layout, home, accumulators or copies", key)

@@ -94,7 +94,7 @@ func (g *Graph) appendBuffer(line []byte, id BufferID) []byte {
 	line = appendField(line, "layout", b.Layout)
 	line = appendField(line, "home", b.Home)
 	line = appendInt(line, "accumulators", int64(b.Accumulators))
-	line = appendInt(line, "copies", int64(b.Copies))
+	line = appendInt(line, "copies", int64(b.Versions))
 	return append(line, '\n')
 }
 

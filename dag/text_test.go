@@ -51,7 +51,7 @@ func TestHashSeesEverything(t *testing.T) {
 		func(g *Graph) { g.Buffers[2].Type = Float64 },
 		func(g *Graph) { g.Buffers[2].Layout = "nhwc" },
 		func(g *Graph) { g.Buffers[9].Accumulators = 3 },
-		func(g *Graph) { g.Buffers[9].Copies = 3 },
+		func(g *Graph) { g.Buffers[9].Versions = 3 },
 		func(g *Graph) { g.OpCosts[0].Costs[0].Ns++ },
 		func(g *Graph) { g.Tasks[0].Flops++ },
 		func(g *Graph) { g.Tasks[0].MovedBytes++ },

@@ -165,15 +165,15 @@ type Buffer struct {
 	// spreads the contributors of a Reduce; 0 means 1.
 	Accumulators int
 
-	// Copies is how many times the storage exists, for steps to use in turn: step k uses number
-	// k modulo Copies, and begins to overwrite it when the tasks of step k − Copies have ended that
+	// Versions is how many times the storage exists, for steps to use in turn: step k uses number
+	// k modulo Versions, and begins to overwrite it when the tasks of step k − Versions have ended that
 	// use it. So the task that writes it may run ahead of those that read it. 0 means 1. There are
 	// several only of a storage that some task writes before any reads it.
-	Copies int
+	Versions int
 }
 
-// MaxCopies is the greatest number of copies of a storage, and of steps in progress at once.
-const MaxCopies = 8
+// MaxVersions is the greatest number of copies of a storage, and of steps in progress at once.
+const MaxVersions = 8
 
 // HostHome is the home that stands for the platform's host memory.
 const HostHome = "host"

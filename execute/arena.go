@@ -122,7 +122,7 @@ func written(b []byte) int64 {
 
 // offsetOf is where the copy of a buffer lies in its arena that a step uses.
 func offsetOf(l *layout.Layout, g *dag.Graph, b dag.BufferID, step int32) int64 {
-	return l.Offset[b] + int64(step%g.Copies(b))*layout.Align(g.Buffers[b].Bytes())
+	return l.Offset[b] + int64(step%g.Versions(b))*layout.Align(g.Buffers[b].Bytes())
 }
 
 // storage is the bytes of a buffer in a step.

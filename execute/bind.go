@@ -37,7 +37,7 @@ func inStep[T any](first *T, later []T, step int32) *T {
 func turns(g *dag.Graph, t dag.TaskID) int32 {
 	all := int32(1)
 	for _, a := range g.Tasks[t].Accesses {
-		all = leastCommonMultiple(all, g.Copies(a.Buffer))
+		all = leastCommonMultiple(all, g.Versions(a.Buffer))
 	}
 	return all
 }

@@ -29,7 +29,7 @@ func inCopies(t testing.TB, prog *dag.Program, h how, number func(at int) int) h
 			name, _, _ := strings.Cut(is.Buffer, "@")
 			b, _ := g.BufferByName(name)
 			if g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
-				plan.Copies = append(plan.Copies, place.PlannedCount{Memory: is.Memory, Buffer: name, Copies: number(at)})
+				plan.Versions = append(plan.Versions, place.PlannedVersions{Memory: is.Memory, Buffer: name, Versions: number(at)})
 			}
 		}
 		plans[i] = &plan
@@ -94,7 +94,7 @@ func TestPoliciesKnowCopies(t *testing.T) {
 				copies[b] = 1 + int32(b%4)
 			}
 		}
-		with, err := g.WithCopies(copies)
+		with, err := g.WithVersions(copies)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestWritersRunAhead(t *testing.T) {
 		access := func(buf dag.Buffer, mode dag.Mode) dag.Access {
 			return dag.Access{Region: dag.Region{Buffer: b.Buffer(buf)}, Mode: mode}
 		}
-		index := access(dag.Buffer{Name: "index", Shape: []int{1}, Type: dag.Int32, Copies: n}, dag.Write)
+		index := access(dag.Buffer{Name: "index", Shape: []int{1}, Type: dag.Int32, Versions: n}, dag.Write)
 		kernels.Add(b, dag.Task{Name: "feed", Op: "feed", Type: dag.Float32, Accesses: []dag.Access{index}})
 		index.Mode = dag.Read
 		kernels.Add(b, dag.Task{Name: "fetch", Op: "fetch", Type: dag.Float32, Accesses: []dag.Access{access(dag.Buffer{Name: "loss", Shape: []int{1}, Type: dag.Float32}, dag.Read), index}})

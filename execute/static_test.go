@@ -98,7 +98,7 @@ func withRandomCopies(t *testing.T, rng *rand.Rand, g *dag.Graph) *dag.Graph {
 			copies[b] += int32(rng.IntN(4))
 		}
 	}
-	return must.Get(g.WithCopies(copies))(t)
+	return must.Get(g.WithVersions(copies))(t)
 }
 
 func randomEdge(rng *rand.Rand, tasks int) dag.Edge {

@@ -50,11 +50,11 @@ type Comparison struct {
 	CopyErrorPercent       *float64 `json:"copy_error_percent,omitempty"` // where something moves
 	SchedulingErrorPercent float64  `json:"scheduling_error_percent"`
 
-	Workers []WorkerComparison `json:"workers"`
-	Busy    Pair               `json:"busy_s_per_step"`  // of all workers, and so of all kernels
-	Kernels []KernelComparison `json:"kernels"`          // by measured time, largest first
-	Ways    []WayComparison    `json:"ways,omitempty"`   // by memories
-	Copies  []CopyComparison   `json:"copies,omitempty"` // by measured time, largest first
+	Workers []WorkerComparison   `json:"workers"`
+	Busy    Pair                 `json:"busy_s_per_step"`  // of all workers, and so of all kernels
+	Kernels []KernelComparison   `json:"kernels"`          // by measured time, largest first
+	Ways    []WayComparison      `json:"ways,omitempty"`   // by memories
+	Copies  []TransferComparison `json:"copies,omitempty"` // by measured time, largest first
 
 	PredictedWaits *Waits `json:"predicted_waits"`
 	MeasuredWaits  *Waits `json:"measured_waits"`
@@ -150,7 +150,7 @@ func Beside(ctx context.Context, d *schedule.Decision, predicted, measured *sche
 	c.compareWorkers(p, predicted, measured)
 	c.Kernels = Kernels(p, predicted, measured)
 	c.compareWays(p, predicted, measured)
-	c.compareCopies(p, predicted, measured)
+	c.compareTransfers(p, predicted, measured)
 	return c, nil
 }
 

@@ -192,7 +192,7 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 	if err := s.Follows(p, v.Plan); err != nil {
 		return err
 	}
-	return s.FollowsCopies(v.Decision.Placed, 0)
+	return s.FollowsTransfers(v.Decision.Placed, 0)
 }
 
 // checkSchedule checks one schedule; the energy file belongs to the run's own.

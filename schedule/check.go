@@ -141,10 +141,10 @@ func (c *audit) dependences() error {
 // copies is how many times a storage exists in the memory that has it most often, by the plan or by
 // the graph.
 func (c *audit) copies(storage dag.BufferID) (most int) {
-	if c.p.Copies == nil {
-		return int(c.p.Graph.Copies(storage))
+	if c.p.Versions == nil {
+		return int(c.p.Graph.Versions(storage))
 	}
-	for _, here := range c.p.Copies {
+	for _, here := range c.p.Versions {
 		most = max(most, int(here[storage]))
 	}
 	return most

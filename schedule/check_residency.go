@@ -240,10 +240,10 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 // has fewer copies than another.
 func (a *atomAudit) displaced(m platform.MemoryID, step int) time.Duration {
 	at := never
-	if a.copies == 1 || a.p.Copies == nil {
+	if a.copies == 1 || a.p.Versions == nil {
 		return at
 	}
-	step += int(a.p.Copies[m][a.p.Graph.AtomStorage(a.id)])
+	step += int(a.p.Versions[m][a.p.Graph.AtomStorage(a.id)])
 	for _, u := range a.uses[a.id] {
 		if step < a.s.Steps && u.writes && a.p.Platform.MemoryOf(a.span(int(u.task), step).Worker) == m {
 			at = min(at, a.span(int(u.task), step).Start)

@@ -54,7 +54,7 @@ func evictions(p *Problem, pg *place.Graph, spans [][]Interval) []Eviction {
 	d := &dropping{pg: pg, p: p, stays: make([]bool, len(body.Keeps)), spans: spans,
 		passes: make([][]passing, p.Graph.NumAtoms()), drops: map[dropKey][]int32{}}
 	for b := range d.stays {
-		d.stays[b] = pg.Stays(dag.BufferID(b)) || p.Graph.Copies(pg.BufferOf(dag.BufferID(b))) > 1 || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
+		d.stays[b] = pg.Stays(dag.BufferID(b)) || p.Graph.Versions(pg.BufferOf(dag.BufferID(b))) > 1 || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
 	}
 	for t := range dag.TaskID(pg.NumTasks()) {
 		m := pg.Move(t)

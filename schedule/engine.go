@@ -41,8 +41,8 @@ type Engine struct {
 	ahead     []uint64 // set of workers that run a task and may be given another
 	eligible  *eligibility
 
-	resident *residency  // nil where the memory can hold everything, and in a plan for several memories
-	moves    *heftCopies // of a plan for several memories; nil: in one memory
+	resident *residency     // nil where the memory can hold everything, and in a plan for several memories
+	moves    *heftTransfers // of a plan for several memories; nil: in one memory
 }
 
 // Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
@@ -130,7 +130,7 @@ func (p *Problem) mayOverflow() bool {
 	total, limit := int64(0), p.Platform.Memories[p.Platform.HostMemory()].CapacityBytes
 	for i := range p.Graph.Buffers {
 		if p.Graph.Buffers[i].ViewOf == dag.None {
-			total += p.Graph.Buffers[i].Bytes() * int64(p.Graph.Copies(dag.BufferID(i)))
+			total += p.Graph.Buffers[i].Bytes() * int64(p.Graph.Versions(dag.BufferID(i)))
 		}
 	}
 	return limit > 0 && total > limit

@@ -11,7 +11,7 @@ import (
 )
 
 // Follows verifies that every worker ran its list of the plan, step after step.
-// [Schedule.FollowsCopies] does so for copies. p is the problem of schedule and plan.
+// [Schedule.FollowsTransfers] does so for copies. p is the problem of schedule and plan.
 func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
@@ -50,10 +50,10 @@ func (t *Transfer) Key() TransferKey {
 	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms), t.Share}
 }
 
-// FollowsCopies verifies that the transfers of a schedule of the origin are the copies of a placed
+// FollowsTransfers verifies that the transfers of a schedule of the origin are the copies of a placed
 // graph and no others: the moves before the first step, the copies of each engine in the order of
 // its list in every step, and the copies that need no engine.
-func (s *Schedule) FollowsCopies(placed *place.Program, graph int) error {
+func (s *Schedule) FollowsTransfers(placed *place.Program, graph int) error {
 	pg := placed.Graphs[graph]
 	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {

@@ -66,7 +66,7 @@ func (f *footprint) countWhole(counts func(storage dag.BufferID) bool) {
 		for _, a := range g.Tasks[t].Accesses {
 			if s := g.Storage(a.Buffer); counts(s) && !keeps(s) && seen[s] != int32(t)+1 {
 				seen[s] = int32(t) + 1
-				f.bytes[t] += layout.Align(g.Buffers[s].Bytes()) * int64(g.Copies(s))
+				f.bytes[t] += layout.Align(g.Buffers[s].Bytes()) * int64(g.Versions(s))
 			}
 		}
 	}

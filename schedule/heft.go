@@ -70,7 +70,7 @@ type heft struct {
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
 	mean     meanTransfer
-	copies   *heftCopies
+	copies   *heftTransfers
 	ready    []readyIn // by memory, for the task at hand
 
 	worker    []platform.WorkerID // by task
@@ -87,7 +87,7 @@ type readyIn struct {
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
 	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
-		copies: newHEFTCopies(p), ready: make([]readyIn, len(p.Platform.Memories)),
+		copies: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 

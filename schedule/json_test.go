@@ -35,10 +35,10 @@ func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 	t.Helper()
 	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}},
 		Written: place.Written{
-			Transfers: []place.PlannedCopies{{Engine: "any", Copies: []place.PlannedCopy{{Name: "copy", Buffer: "x", Boxes: []string{"0:4"}, From: "ram", To: "far",
+			Transfers: []place.EngineTransfers{{Engine: "any", Transfers: []place.PlannedTransfer{{Name: "copy", Buffer: "x", Boxes: []string{"0:4"}, From: "ram", To: "far",
 				For: "b", NextStep: true, Reason: place.ReasonPrefetch, Bytes: 16}}}},
-			Enter:  []place.PlannedCopy{{Buffer: "x", Boxes: []string{"0:2"}, From: "ram", To: "far", For: "b", Reason: place.ReasonEnter, Bytes: 8}},
-			Leave:  []place.PlannedCopy{{Buffer: "x", Boxes: []string{"2:4"}, From: "far", To: "ram", Reason: place.ReasonLeave, Bytes: 8}},
+			Enter:  []place.PlannedTransfer{{Buffer: "x", Boxes: []string{"0:2"}, From: "ram", To: "far", For: "b", Reason: place.ReasonEnter, Bytes: 8}},
+			Leave:  []place.PlannedTransfer{{Buffer: "x", Boxes: []string{"2:4"}, From: "far", To: "ram", Reason: place.ReasonLeave, Bytes: 8}},
 			Places: []place.PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []place.PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
 			Spill: &place.SpillPlan{Memories: []place.SpillLimit{{Memory: "far", Bytes: 64}}, Order: []string{"a", "copy", "b"}, Returning: []string{"x@far"}}, PartBytes: 4096},
 		Variants: Variants{"cpu": {CallName(&g.Tasks[0]): "fast"}},

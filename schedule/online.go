@@ -23,7 +23,7 @@ func (o *online) Plan(p *Problem) (*Plan, error) {
 		several.whole = false
 	}
 	r := &onlineRun{p: &several, free: make([]time.Duration, len(p.Platform.Workers))}
-	moves := newHEFTCopies(&several)
+	moves := newHEFTTransfers(&several)
 	for range plannedSteps {
 		var err error
 		if r.engine, err = newEngine(&several, o.start(&several), func() time.Duration { return r.now }); err != nil {

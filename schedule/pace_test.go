@@ -129,7 +129,7 @@ func TestCachesKnowCopies(t *testing.T) {
 	p := mixed(t)
 	p.Devices[0].L2Bytes = 8000
 	b := dag.NewBuilder("copies")
-	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{1000}, Type: dag.Float32, Copies: 2})
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{1000}, Type: dag.Float32, Versions: 2})
 	b.Task(dag.Task{Name: "f", Accesses: []dag.Access{{Region: dag.Region{Buffer: w}, Mode: dag.Write}}})
 	g := must.Get(b.Build())(t)
 	all := platform.CacheTimes{Warm: 50, Near: 100, Far: 200}

@@ -98,7 +98,7 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 		l.write(": ")
 		l.value(names)
 	})
-	writeList(l, "copies", plan.Copies)
+	writeList(l, "copies", plan.Versions)
 	writeList(l, "transfers", plan.Transfers)
 	writeList(l, "enter", plan.Enter)
 	writeList(l, "leave", plan.Leave)

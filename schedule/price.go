@@ -159,8 +159,8 @@ func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
 				return nil, err
 			}
 		}
-		if plan.Copies != nil {
-			if fixed.graphs[i].copies, err = plan.CopiesIn(g, c.Platform); err != nil {
+		if plan.Versions != nil {
+			if fixed.graphs[i].copies, err = plan.VersionsIn(g, c.Platform); err != nil {
 				return nil, err
 			}
 			if prog.Graphs[i], err = withMost(g, fixed.graphs[i].copies); err != nil {
@@ -183,7 +183,7 @@ func withMost(g *dag.Graph, copies [][]int32) (*dag.Graph, error) {
 			most[b] = max(most[b], n)
 		}
 	}
-	with, err := g.WithCopies(most)
+	with, err := g.WithVersions(most)
 	if err != nil {
 		return nil, fmt.Errorf("graph %q: copies of the plan: %w", g.Name, err)
 	}
@@ -251,7 +251,7 @@ func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }
 
 // Problem is a number of steps of one graph, without the orders and places of a decision.
 func (c *Priced) Problem(graph, steps int) *Problem {
-	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps, Copies: c.graphs[graph].copies}
+	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps, Versions: c.graphs[graph].copies}
 }
 
 // scratchBytes is the scratch arena of each memory, by graph.

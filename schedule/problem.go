@@ -26,9 +26,9 @@ type Problem struct {
 
 	Seed uint64 // for policies that draw random numbers
 
-	// Copies is how many times each storage exists in a memory, by memory and buffer, where a plan says
+	// Versions is how many times each storage exists in a memory, by memory and buffer, where a plan says
 	// so; nil: as the graph says.
-	Copies [][]int32
+	Versions [][]int32
 
 	// whole counts what a task needs in a memory by whole storages, beside all parameters and optimiser state. A memory
 	// then has room for any tasks that it runs, one at a time, whatever part of a storage they use.
@@ -42,10 +42,10 @@ func (p *Problem) orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNe
 
 // copiesIn is how many times a storage exists in a memory.
 func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
-	if p.Copies == nil {
-		return p.Graph.Copies(storage)
+	if p.Versions == nil {
+		return p.Graph.Versions(storage)
 	}
-	return p.Copies[m][storage]
+	return p.Versions[m][storage]
 }
 
 // Cost is what one task costs on one device.

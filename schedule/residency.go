@@ -29,7 +29,7 @@ const everywhere = ^uint64(0)
 func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, copies: g.AllCopies(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
+	r := &residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -73,7 +73,7 @@ func (r *residency) of(atom, step int32) int32 {
 // displace frees what a memory holds of an atom of the earlier step whose copy a step takes there,
 // where another memory has more copies.
 func (r *residency) displace(atom, step int32, m platform.MemoryID) {
-	if r.p.Copies == nil {
+	if r.p.Versions == nil {
 		return
 	}
 	if before := step - r.p.copiesIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {

@@ -159,13 +159,13 @@ func twoMemoriesOf(t testing.TB, devices int) *platform.Platform {
 }
 
 // planned are copies of x at ram and at hbm, and three of the others of six stages; nil stays nil.
-func planned(stages int, ofX []int) (counts []place.PlannedCount) {
+func planned(stages int, ofX []int) (counts []place.PlannedVersions) {
 	for m, n := range ofX {
-		counts = append(counts, place.PlannedCount{Memory: []string{"ram", "hbm"}[m], Buffer: "x", Copies: n})
+		counts = append(counts, place.PlannedVersions{Memory: []string{"ram", "hbm"}[m], Buffer: "x", Versions: n})
 	}
 	for _, at := range []string{"ram a1", "ram a2", "ram a3", "hbm a3", "hbm a4", "hbm a5"} {
 		if ofX != nil && stages == 6 {
-			counts = append(counts, place.PlannedCount{Memory: at[:3], Buffer: at[4:], Copies: 3})
+			counts = append(counts, place.PlannedVersions{Memory: at[:3], Buffer: at[4:], Versions: 3})
 		}
 	}
 	return counts
@@ -211,7 +211,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Copies = planned(c.stages, c.planned)
+		plan.Versions = planned(c.stages, c.planned)
 		priced, err := priceOf(p)
 		if err != nil {
 			t.Fatal(err)

@@ -77,9 +77,9 @@ func TestStagedInParts(t *testing.T) {
 func TestPlanWithoutParts(t *testing.T) {
 	p, plan := byWayOfRAM(t, 10, []int{16e6}, 1)
 	box := []string{"0:16000000"}
-	plan.Transfers = []place.PlannedCopies{
-		{Engine: "m1 out 0", Copies: []place.PlannedCopy{{Name: "copy x from m1 to ram after a for b", Buffer: "x", Boxes: box, From: "m1", To: "ram", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
-		{Engine: "m2 in 0", Copies: []place.PlannedCopy{{Name: "copy x from ram to m2 after a for b", Buffer: "x", Boxes: box, From: "ram", To: "m2", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
+	plan.Transfers = []place.EngineTransfers{
+		{Engine: "m1 out 0", Transfers: []place.PlannedTransfer{{Name: "copy x from m1 to ram after a for b", Buffer: "x", Boxes: box, From: "m1", To: "ram", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
+		{Engine: "m2 in 0", Transfers: []place.PlannedTransfer{{Name: "copy x from ram to m2 after a for b", Buffer: "x", Boxes: box, From: "ram", To: "m2", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
 	}
 	s, err := run(p, how{plan: plan})
 	if want := 32*time.Millisecond + 2*10; err != nil || s.Makespan != want {

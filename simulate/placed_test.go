@@ -82,14 +82,14 @@ func withCopies(t *testing.T, seed uint64, tasks *randomTasks, p *schedule.Probl
 		return problem(t, several.build(t, inOrder(len(several.tasks))), p.Platform, p.Steps)
 	}
 	r := rand.New(rand.NewPCG(seed, 13))
-	var counts []place.PlannedCount
+	var counts []place.PlannedVersions
 	for _, at := range mustDecide(t, p, plan).Placed.Written(0).Places {
 		name, _, _ := strings.Cut(at.Buffer, "@")
 		if b, _ := p.Graph.BufferByName(name); p.Graph.Buffers[b].Role == dag.Activation && r.IntN(3) > 0 {
-			counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: 1 + r.IntN(4)})
+			counts = append(counts, place.PlannedVersions{Memory: at.Memory, Buffer: name, Versions: 1 + r.IntN(4)})
 		}
 	}
-	plan.Copies = counts
+	plan.Versions = counts
 	return p
 }
 
@@ -99,7 +99,7 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 	t.Helper()
 	pg := placed.Graphs[0]
 	must.Do(t, s.Follows(p, plan))
-	must.Do(t, s.FollowsCopies(placed, 0))
+	must.Do(t, s.FollowsTransfers(placed, 0))
 	other := *s
 	other.Spans = slices.Clone(s.Spans)
 	last := &other.Spans[len(other.Spans)-1]
@@ -114,11 +114,11 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 		return
 	}
 	other.Transfers = s.Transfers[1:]
-	if other.FollowsCopies(placed, 0) == nil {
+	if other.FollowsTransfers(placed, 0) == nil {
 		t.Fatal("a copy less is taken for the plan's")
 	}
 	other.Transfers = append(slices.Clone(s.Transfers), s.Transfers[0])
-	if other.FollowsCopies(placed, 0) == nil {
+	if other.FollowsTransfers(placed, 0) == nil {
 		t.Fatal("a copy more is taken for the plan's")
 	}
 	other.Transfers = slices.Clone(s.Transfers)
@@ -137,7 +137,7 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 		}
 		onEngine = max(onEngine, moved)
 	}
-	if onEngine > 1 && other.FollowsCopies(placed, 0) == nil {
+	if onEngine > 1 && other.FollowsTransfers(placed, 0) == nil {
 		t.Fatal("copies in reverse are taken for the plan's")
 	}
 }

@@ -205,7 +205,7 @@ func (g *randomTasks) inCopies(seed uint64) *randomTasks {
 	with := &randomTasks{slices.Clone(g.buffers), g.tasks}
 	for i := range with.buffers {
 		if with.buffers[i].Role == dag.Activation {
-			with.buffers[i].Copies = max(1, r.IntN(7)-2)
+			with.buffers[i].Versions = max(1, r.IntN(7)-2)
 		}
 	}
 	return with

@@ -43,7 +43,7 @@ func planTwoStages(t *testing.T) {
 }
 
 // withCounts is the plan of the two stages with copies of buffers, which leaves open where they lie.
-func withCounts(t *testing.T, counts []place.PlannedCount) {
+func withCounts(t *testing.T, counts []place.PlannedVersions) {
 	t.Helper()
 	rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
 		plan["copies"] = counts
@@ -54,8 +54,8 @@ func withCounts(t *testing.T, counts []place.PlannedCount) {
 }
 
 // in is so many copies of x in a memory.
-func in(memory string, n int) place.PlannedCount {
-	return place.PlannedCount{Memory: memory, Buffer: "x", Copies: n}
+func in(memory string, n int) place.PlannedVersions {
+	return place.PlannedVersions{Memory: memory, Buffer: "x", Versions: n}
 }
 
 // TestCopiesOfBuffersInFiles: a of 10 ms writes x in ram, and b of 10 ms on the GPU reads it, 8000 bytes,
@@ -71,16 +71,16 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		graph  string
-		counts []place.PlannedCount // nil: of the graph
+		counts []place.PlannedVersions // nil: of the graph
 		ms     float64
 	}{
 		{"x0.json", nil, 20.006},
 		{"x1.json", nil, 20.006},
 		{"x2.json", nil, 10.003},
 		{"x3.json", nil, 10},
-		{"x1.json", []place.PlannedCount{in("ram", 2), in("own", 2)}, 10.003},
-		{"x3.json", []place.PlannedCount{}, 20.006},
-		{"x3.json", []place.PlannedCount{in("own", 2)}, 10.006}, // a waits for the copy before, 6 us
+		{"x1.json", []place.PlannedVersions{in("ram", 2), in("own", 2)}, 10.003},
+		{"x3.json", []place.PlannedVersions{}, 20.006},
+		{"x3.json", []place.PlannedVersions{in("own", 2)}, 10.006}, // a waits for the copy before, 6 us
 	} {
 		line := strings.Fields("simulate --platform node.toml --steps 21 --out s --json --graph " + c.graph)
 		if c.counts != nil {
@@ -108,12 +108,12 @@ func TestCopiesOfBuffersRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	planTwoStages(t)
 	for _, c := range []struct {
-		counts []place.PlannedCount
+		counts []place.PlannedVersions
 		want   string
 	}{
-		{[]place.PlannedCount{in("vram", 2)}, `buffer "x" in memory "vram"; there is no such buffer or no such memory`},
-		{[]place.PlannedCount{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
-		{[]place.PlannedCount{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
+		{[]place.PlannedVersions{in("vram", 2)}, `buffer "x" in memory "vram"; there is no such buffer or no such memory`},
+		{[]place.PlannedVersions{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
+		{[]place.PlannedVersions{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
 	} {
 		withCounts(t, c.counts)
 		r := dahl(t, t.Context(), strings.Fields("simulate --platform node.toml --out r --graph x1.json --plan given.json")...)
@@ -137,11 +137,11 @@ func TestExecutePlanWithCopies(t *testing.T) {
 		rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
 			delete(plan, "places")
 			delete(plan, "arenas")
-			var counts []place.PlannedCount
+			var counts []place.PlannedVersions
 			for _, at := range places {
 				name, _, _ := strings.Cut(at.Buffer, "@")
 				if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
-					counts = append(counts, place.PlannedCount{Memory: at.Memory, Buffer: name, Copies: n})
+					counts = append(counts, place.PlannedVersions{Memory: at.Memory, Buffer: name, Versions: n})
 				}
 			}
 			if n > 1 {

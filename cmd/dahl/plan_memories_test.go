@@ -53,7 +53,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	}
 	reasons := map[place.Reason]int{}
 	for _, engine := range a.Transfers {
-		for _, c := range engine.Copies {
+		for _, c := range engine.Transfers {
 			reasons[c.Reason]++
 		}
 	}
@@ -63,7 +63,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	if ran.Schedule.World != schedule.Measured {
 		t.Errorf("the run is %s", ran.Schedule.World)
 	}
-	if err := ran.Schedule.FollowsCopies(ran.Decision.Placed, 0); err != nil {
+	if err := ran.Schedule.FollowsTransfers(ran.Decision.Placed, 0); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"p", "s", "e"} {

@@ -76,7 +76,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 		}
 		of := improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: min(lightMoves, f.Nodes/20), Clocks: f.freeClocks(o.priced.Platform), Deadline: f.Deadline, Seed: 1}
 		if f.Steady {
-			of.Copies = 2
+			of.Versions = 2
 		}
 		found, err := improve.Search(ctx, o.priced, plan, of)
 		if found == nil {

@@ -38,7 +38,7 @@ func (f *finder) improve(ctx context.Context) error {
 			for i := range copies {
 				copies[i] = 2 // steady steps overlap with two copies of what a step writes anew
 			}
-			if len(from[0].Plan.Copies) == 0 { // which is changed without them as well
+			if len(from[0].Plan.Versions) == 0 { // which is changed without them as well
 				from, copies = append(from, from[0]), append(copies, 1)
 			}
 		}
@@ -111,7 +111,7 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 	err := parallel.Do(ctx, len(from), func(i int) (err error) {
 		c := from[i]
 		found[i], err = improve.Search(ctx, c.priced, c.Plan, improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: moves,
-			Clocks: f.freeClocks(c.priced.Platform), Deadline: f.Deadline, Copies: copies[i], Seed: uint64(moves)})
+			Clocks: f.freeClocks(c.priced.Platform), Deadline: f.Deadline, Versions: copies[i], Seed: uint64(moves)})
 		return err
 	})
 	for i, c := range from {

@@ -9,9 +9,9 @@ import (
 	"dahl/schedule/place"
 )
 
-// withCopies is the graph with as many copies of its buffers as the first plan or the options say.
-func (s *search) withCopies() (*dag.Graph, error) {
-	listed, err := s.from.CopiesIn(s.graph, s.priced.Platform)
+// withVersions is the graph with as many copies of its buffers as the first plan or the options say.
+func (s *search) withVersions() (*dag.Graph, error) {
+	listed, err := s.from.VersionsIn(s.graph, s.priced.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (s *search) withCopies() (*dag.Graph, error) {
 	for b := range counts {
 		switch {
 		case listed == nil:
-			counts[b] = s.graph.Copies(dag.BufferID(b))
+			counts[b] = s.graph.Versions(dag.BufferID(b))
 		default:
 			for _, here := range listed {
 				counts[b] = max(counts[b], here[b])
@@ -29,32 +29,32 @@ func (s *search) withCopies() (*dag.Graph, error) {
 		anew := buffer.ViewOf == dag.None && s.graph.WrittenStorages()[b] && !s.graph.Carried(dag.BufferID(b)) && buffer.Home == "" &&
 			buffer.Role != dag.Parameter && buffer.Role != dag.State
 		if anew {
-			counts[b] = max(counts[b], s.options.Copies)
+			counts[b] = max(counts[b], s.options.Versions)
 		}
 	}
-	if listed == nil && s.options.Copies < 2 {
+	if listed == nil && s.options.Versions < 2 {
 		return s.graph, nil
 	}
 	s.copies = counts
-	with, err := s.graph.WithCopies(counts)
+	with, err := s.graph.WithVersions(counts)
 	if err != nil {
 		return nil, fmt.Errorf("copies of buffers of graph %q: %w", s.graph.Name, err)
 	}
 	return with, nil
 }
 
-// plannedCopies lists the copies of buffers in the memories where tasks use them.
-func (s *search) plannedCopies(x *point) (list []place.PlannedCount) {
+// plannedVersions lists the copies of buffers in the memories where tasks use them.
+func (s *search) plannedVersions(x *point) (list []place.PlannedVersions) {
 	if s.copies == nil {
 		return nil
 	}
 	g, p := s.graph, s.priced.Platform
-	listed := map[place.PlannedCount]bool{}
+	listed := map[place.PlannedVersions]bool{}
 	for t, w := range x.worker {
 		for _, a := range g.Tasks[t].Accesses {
 			b := g.Storage(a.Buffer)
-			c := place.PlannedCount{Memory: p.Memories[p.MemoryOf(platform.WorkerID(w))].Name, Buffer: g.Buffers[b].Name, Copies: int(s.copies[b])}
-			if c.Copies > 1 && !listed[c] {
+			c := place.PlannedVersions{Memory: p.Memories[p.MemoryOf(platform.WorkerID(w))].Name, Buffer: g.Buffers[b].Name, Versions: int(s.copies[b])}
+			if c.Versions > 1 && !listed[c] {
 				listed[c] = true
 				list = append(list, c)
 			}

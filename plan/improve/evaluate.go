@@ -25,7 +25,7 @@ type evaluator struct {
 	alike  int32               // steps that were as the one before, the last ones timed
 	mixed  bool                // some device has tasks at several clocks
 	in     []platform.MemoryID // by task
-	copies *copies             // nil: all is in one memory
+	copies *transfers          // nil: all is in one memory
 	queues *queues             // nil: no unit changes its clock together with others
 	busy   []busyUnits         // by device
 }
@@ -39,7 +39,7 @@ func newEvaluator(m *model) *evaluator {
 	}
 	switch {
 	case m.data != nil:
-		e.copies = newCopies(e, int(steps))
+		e.copies = newTransfers(e, int(steps))
 	case slices.ContainsFunc(m.devices, func(d device) bool { return d.drains }):
 		e.queues = newQueues(m)
 	}

@@ -24,10 +24,10 @@ type Options struct {
 	Clocks    [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed      uint64               // of the random numbers
 	Deadline  time.Duration        // a step may take no longer; 0: as long as it likes
-	// Copies is how many copies there are at least of each buffer that a step writes anew, so that a step
+	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
 	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
 	// memory hold for those of the graph.
-	Copies int32
+	Versions int32
 }
 
 // Result is the best plan found, with what a step takes.
@@ -56,10 +56,10 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
 	}
-	if o.Copies > 1 && len(s.graph.Tasks) > 0 {
+	if o.Versions > 1 && len(s.graph.Tasks) > 0 {
 		// Where memories have no room for copies, contents leave them and come back, or there is no such plan.
 		if with, err := s.look(s.start); err != nil || with.score > first.score*(1+roomTolerance) {
-			o.Copies = 0
+			o.Versions = 0
 			if s, err = newSearch(ctx, priced, from, o); err != nil {
 				return nil, err
 			}
@@ -96,7 +96,7 @@ type search struct {
 
 func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
 	s = &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
-	with, err := s.withCopies()
+	with, err := s.withVersions()
 	if err != nil {
 		return nil, err
 	}

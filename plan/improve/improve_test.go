@@ -291,7 +291,7 @@ func TestCopiesOfBuffers(t *testing.T) {
 		if c.again {
 			from = with
 		}
-		r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Copies: c.copies}))(t)
+		r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Versions: c.copies}))(t)
 		if r.Time != c.want {
 			t.Errorf("%+v: a step takes %d ns", c, r.Time)
 		}

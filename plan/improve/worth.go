@@ -58,7 +58,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 		at := &written.Places[i]
 		if b, ok := g.BufferByName(at.Buffer); ok && at.Arena == shared {
 			at.Offset = end[at.Memory]
-			end[at.Memory] += layout.Align(g.Buffers[b].Bytes()) * int64(g.Copies(b))
+			end[at.Memory] += layout.Align(g.Buffers[b].Bytes()) * int64(g.Versions(b))
 		}
 	}
 	for i := range written.Arenas {
@@ -78,7 +78,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 func (s *search) planOf(x *point) *schedule.Plan {
 	p, from := s.priced.Platform, s.from
 	plan := &schedule.Plan{Policy: from.Policy, GraphHash: s.graph.Hash(), Lowering: from.Lowering, Variants: from.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
-	plan.Copies = s.plannedCopies(x)
+	plan.Versions = s.plannedVersions(x)
 	inForce := true
 	for _, t := range x.sequence {
 		w := x.worker[t]

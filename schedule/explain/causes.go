@@ -220,7 +220,7 @@ func (h *history) lastArrival(i int32, by time.Duration) int32 {
 	consider := func(list []int32) {
 		for _, k := range slices.Backward(h.endedBy(list, by)) {
 			t := &h.s.Transfers[k]
-			if t.Step > span.Step && h.p.Graph.Copies(t.Buffer) > 1 {
+			if t.Step > span.Step && h.p.Graph.Versions(t.Buffer) > 1 {
 				continue // into another copy of the buffer
 			}
 			if t.To == memory {

@@ -28,7 +28,7 @@ func (l *Layout) Check(g *dag.Graph) error {
 	written := g.WrittenStorages()
 	end := func(b int) int64 { // of the last copy
 		bytes := g.Buffers[b].Bytes()
-		return l.Offset[b] + int64(g.Copies(dag.BufferID(b))-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
+		return l.Offset[b] + int64(g.Versions(dag.BufferID(b))-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
 	}
 	for x := range g.Buffers {
 		bx := &g.Buffers[x]
@@ -48,7 +48,7 @@ func (l *Layout) Check(g *dag.Graph) error {
 				continue
 			}
 			keep := func(b int) bool {
-				return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 || g.Copies(dag.BufferID(b)) > 1
+				return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 || g.Versions(dag.BufferID(b)) > 1
 			}
 			if l.Arena[x] != StepArena || keep(x) || keep(y) {
 				return fmt.Errorf("buffers %q and %q share bytes, and one of them keeps its contents", bx.Name, by.Name)

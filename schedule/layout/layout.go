@@ -82,7 +82,7 @@ type Graph struct {
 
 // inOneMemory is a graph of which all is in the memory with number 0.
 func inOneMemory(g *dag.Graph) *Graph {
-	return &Graph{Name: g.Name, Buffers: g.Buffers, Copies: g.AllCopies(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
+	return &Graph{Name: g.Name, Buffers: g.Buffers, Copies: g.AllVersions(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
 		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
 }
 

@@ -57,8 +57,8 @@ func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, pla
 	if of.ViewOf != dag.None {
 		owner := pg.replicas.id(location{of.ViewOf, m}, n)
 		buf = w.list[owner]
-		buf.ViewOf, buf.Layout, buf.Copies = owner, "", 0
-	} else if buf.Copies = int(pg.copiesIn(location{b, m})); m != pg.host {
+		buf.ViewOf, buf.Layout, buf.Versions = owner, "", 0
+	} else if buf.Versions = int(pg.copiesIn(location{b, m})); m != pg.host {
 		buf.Home = ""
 	} else if buf.Home != "" {
 		buf.Home = dag.HostHome // of the placed graph, whose memories are a matter of its own

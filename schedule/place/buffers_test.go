@@ -63,7 +63,7 @@ func TestPlaceEvictsTwice(t *testing.T) {
 	recorded := &Input{Order: plan.Order, Written: placed.Written(0)}
 	var evicted []string
 	for _, engine := range recorded.Transfers {
-		for _, c := range engine.Copies {
+		for _, c := range engine.Transfers {
 			if c.Reason == ReasonEvict {
 				evicted = append(evicted, c.Name)
 			}

@@ -10,10 +10,10 @@ import (
 	"dahl/schedule/ready"
 )
 
-// followCopies takes the order of copies on the engines from a plan that lists them. The plan
+// followTransfers takes the order of copies on the engines from a plan that lists them. The plan
 // must list exactly the copies of the placed graph, each on an engine that can make it, in an
 // order that the dependences allow.
-func (pg *Graph) followCopies() error {
+func (pg *Graph) followTransfers() error {
 	plan := pg.plan
 	if err := pg.checkOutside(); err != nil || plan.Transfers == nil {
 		return err
@@ -29,13 +29,13 @@ func (pg *Graph) followCopies() error {
 		if l < 0 && engine.Engine != anyEngine {
 			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, pg.p.Name)
 		}
-		for i := range engine.Copies {
-			t, err := pg.listedCopy(named, l, &engine.Copies[i])
+		for i := range engine.Transfers {
+			t, err := pg.listedTransfer(named, l, &engine.Transfers[i])
 			if err != nil {
 				return err
 			}
 			if seen[t] {
-				return fmt.Errorf("the plan lists %q twice", engine.Copies[i].Name)
+				return fmt.Errorf("the plan lists %q twice", engine.Transfers[i].Name)
 			}
 			seen[t] = true
 			if l != noLane {
@@ -66,14 +66,14 @@ func (pg *Graph) copiesByName() map[string]dag.TaskID {
 	return named
 }
 
-// listedCopy finds the task of a copy that a plan lists for a lane.
-func (pg *Graph) listedCopy(named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
+// listedTransfer finds the task of a copy that a plan lists for a lane.
+func (pg *Graph) listedTransfer(named map[string]dag.TaskID, lane int, c *PlannedTransfer) (dag.TaskID, error) {
 	t, ok := named[c.Name]
 	if !ok {
 		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
 	}
 	m := pg.moves[t]
-	if is := pg.plannedCopy(m); !is.equal(c) {
+	if is := pg.plannedTransfer(m); !is.equal(c) {
 		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
 	}
 	if _, limited := groupOf(pg.p, m); lane == noLane && limited || lane != noLane && !pg.Reaches(lane, m) {
@@ -85,7 +85,7 @@ func (pg *Graph) listedCopy(named map[string]dag.TaskID, lane int, c *PlannedCop
 	return t, nil
 }
 
-func (c *PlannedCopy) String() string {
+func (c *PlannedTransfer) String() string {
 	reader := ""
 	if c.For != "" {
 		reader = fmt.Sprintf(" for %q", c.For)
@@ -98,7 +98,7 @@ func (c *PlannedCopy) String() string {
 func (pg *Graph) checkOutside() error {
 	for _, list := range []struct {
 		when   string
-		listed []PlannedCopy
+		listed []PlannedTransfer
 		moves  []*Move
 	}{{"before the first step", pg.plan.Enter, pg.Enter}, {"after the last step", pg.plan.Leave, pg.Leave}} {
 		if list.listed == nil {
@@ -108,7 +108,7 @@ func (pg *Graph) checkOutside() error {
 			return fmt.Errorf("the plan lists %d copies %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
 		}
 		for i, m := range list.moves {
-			if is := pg.plannedCopy(m); !is.equal(&list.listed[i]) {
+			if is := pg.plannedTransfer(m); !is.equal(&list.listed[i]) {
 				return fmt.Errorf("the plan lists %s %s; its placement of the tasks needs %s", &list.listed[i], list.when, &is)
 			}
 		}

@@ -129,7 +129,7 @@ func (pg *Graph) Body() *dag.Body {
 		role := g.Buffers[b].Role
 		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
 	}
-	if g.AllCopies() != nil {
+	if g.AllVersions() != nil {
 		body.Copies = make([]int32, len(pg.replicas.of))
 		for i, b := range pg.replicas.of {
 			m, _ := pg.replicas.memoryOf(dag.BufferID(i))

@@ -64,7 +64,7 @@ func (pg *Graph) mostBytes() []int64 {
 		switch buf := &pg.Origin.Buffers[b]; {
 		case buf.ViewOf != dag.None:
 		case pg.moves == nil:
-			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Copies(dag.BufferID(b)))
+			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Versions(dag.BufferID(b)))
 		default:
 			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
 				m := platform.MemoryID(bits.TrailingZeros64(set))
@@ -91,7 +91,7 @@ func (pg *Graph) toLayOut() *layout.Graph {
 func (pg *Graph) keepsBytes() []bool {
 	moved := make([]bool, len(pg.buffers().list))
 	for b, of := range pg.buffers().of {
-		moved[b] = pg.Origin.Copies(of) > 1
+		moved[b] = pg.Origin.Versions(of) > 1
 	}
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {

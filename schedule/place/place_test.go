@@ -156,7 +156,7 @@ func newPlacedRun(t *testing.T, placed *Program, graph int) *placedRun {
 func (r *placedRun) at(b dag.BufferID, element int) *uint32 {
 	m := r.pg.MemoryOf(b)
 	l := r.layouts[m]
-	copies, bytes := int(r.g.Copies(b)), layout.Align(r.g.Buffers[b].Bytes())
+	copies, bytes := int(r.g.Versions(b)), layout.Align(r.g.Buffers[b].Bytes())
 	return &r.arenas[m][l.Arena[b]][(l.Offset[b]+int64(r.step%copies)*bytes)/4+int64(element)]
 }
 
@@ -357,7 +357,7 @@ func squeezed(t *testing.T, free *Program, rng *rand.Rand) (*platform.Platform, 
 		}
 	}
 	must.Do(t, p.Complete())
-	plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Copies: free.Graphs[0].plan.Copies}}
+	plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Versions: free.Graphs[0].plan.Versions}}
 	for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
 		for _, task := range list {
 			plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf(task))

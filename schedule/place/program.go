@@ -149,7 +149,7 @@ func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position [
 }
 
 // Compile places a plan for every graph of a program. Where a plan lists copies of buffers, the graph
-// is one with as many as the memory has that has most ([dag.Graph.WithCopies]). Compile fails when two memories that have to
+// is one with as many as the memory has that has most ([dag.Graph.WithVersions]). Compile fails when two memories that have to
 // exchange something have no route, or when a memory cannot hold what it has to.
 //
 // A plan that lists copies, places or what leaves a memory is kept to, and refused where
@@ -244,10 +244,10 @@ func (c *compiler) attempt() (placed *Program, unlike, err error) {
 	}
 	for i, g := range c.prog.Graphs {
 		pg := traffics[i].build(items[i], streamed)
-		if err := cmp.Or(pg.checkCopies(), pg.orderLanes()); err != nil {
+		if err := cmp.Or(pg.checkVersions(), pg.orderLanes()); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
-		if err := pg.followCopies(); err != nil && unlike == nil {
+		if err := pg.followTransfers(); err != nil && unlike == nil {
 			unlike = fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 		pg.spillPlan = spills[i].returning(streamed)

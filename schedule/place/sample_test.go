@@ -197,7 +197,7 @@ func randomCopies(t *testing.T, seed uint64, g *dag.Graph, p *platform.Platform,
 	}
 	byPlan := r.IntN(2) == 0
 	if byPlan {
-		plan.Copies = []PlannedCount{}
+		plan.Versions = []PlannedVersions{}
 	}
 	for b := range most {
 		if !several(dag.BufferID(b)) {
@@ -211,14 +211,14 @@ func randomCopies(t *testing.T, seed uint64, g *dag.Graph, p *platform.Platform,
 			m := p.Memories[p.MemoryOf(platform.WorkerID(w))].Name
 			is := func(a dag.Access) bool { return g.Storage(a.Buffer) == dag.BufferID(b) }
 			uses := slices.ContainsFunc(list, func(t dag.TaskID) bool { return slices.ContainsFunc(g.Tasks[t].Accesses, is) })
-			listed := func(c PlannedCount) bool { return c.Memory == m && c.Buffer == g.Buffers[b].Name }
-			if uses && r.IntN(3) > 0 && !slices.ContainsFunc(plan.Copies, listed) {
-				plan.Copies = append(plan.Copies, PlannedCount{m, g.Buffers[b].Name, 1 + r.IntN(4)})
-				most[b] = max(most[b], int32(plan.Copies[len(plan.Copies)-1].Copies))
+			listed := func(c PlannedVersions) bool { return c.Memory == m && c.Buffer == g.Buffers[b].Name }
+			if uses && r.IntN(3) > 0 && !slices.ContainsFunc(plan.Versions, listed) {
+				plan.Versions = append(plan.Versions, PlannedVersions{m, g.Buffers[b].Name, 1 + r.IntN(4)})
+				most[b] = max(most[b], int32(plan.Versions[len(plan.Versions)-1].Versions))
 			}
 		}
 	}
-	return must.Get(g.WithCopies(most))(t)
+	return must.Get(g.WithVersions(most))(t)
 }
 
 // graphOf is a placed graph written out.

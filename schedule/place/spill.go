@@ -162,7 +162,7 @@ func mark(set map[int32]bool, atoms []int32, as bool) {
 // needed in the next step and that has not been chosen to leave, or that is at home here.
 func (s *spill) stays(at location) bool {
 	needs := s.needs[at]
-	return s.homes[at.storage] == s.memory || s.g.Copies(at.storage) > 1 || len(needs[len(needs)-1]) > 0 && !s.streams[at]
+	return s.homes[at.storage] == s.memory || s.g.Versions(at.storage) > 1 || len(needs[len(needs)-1]) > 0 && !s.streams[at]
 }
 
 // bytes is what a storage takes in the memory.
@@ -245,7 +245,7 @@ func (s *spill) farthest(resident map[location]bool, next map[location]int, here
 	farthest := int32(-1)
 	host := s.p.HostMemory()
 	for at := range resident {
-		if s.homes[at.storage] != host || s.g.Copies(at.storage) > 1 || slices.Contains(here, at) {
+		if s.homes[at.storage] != host || s.g.Versions(at.storage) > 1 || slices.Contains(here, at) {
 			continue
 		}
 		visits := s.visits[at]

@@ -50,7 +50,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
 	var err error
-	if t.copies, err = plan.CopiesIn(g, p); err != nil {
+	if t.copies, err = plan.VersionsIn(g, p); err != nil {
 		return nil, err
 	}
 	if err := t.findHomes(); err != nil {
@@ -96,7 +96,7 @@ func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.Memor
 // copiesIn is how many copies of a storage there are in a memory.
 func (t *traffic) copiesIn(at location) int32 {
 	if t.copies == nil {
-		return t.g.Copies(at.storage)
+		return t.g.Versions(at.storage)
 	}
 	return t.copies[at.memory][at.storage]
 }

@@ -17,27 +17,27 @@ import (
 // place of what the graph says; one of each that is not listed. In parts of PartBytes goes what
 // passes the host memory on its way between two others; 0: none of it goes in parts.
 type Written struct {
-	Copies    []PlannedCount  `json:"copies"`
-	Transfers []PlannedCopies `json:"transfers"`
-	Enter     []PlannedCopy   `json:"enter"`
-	Leave     []PlannedCopy   `json:"leave"`
-	Places    []PlannedPlace  `json:"places"`
-	Arenas    []PlannedArena  `json:"arenas"`
-	Spill     *SpillPlan      `json:"room"`
-	PartBytes int64           `json:"part_bytes"`
+	Versions  []PlannedVersions `json:"copies"`
+	Transfers []EngineTransfers `json:"transfers"`
+	Enter     []PlannedTransfer `json:"enter"`
+	Leave     []PlannedTransfer `json:"leave"`
+	Places    []PlannedPlace    `json:"places"`
+	Arenas    []PlannedArena    `json:"arenas"`
+	Spill     *SpillPlan        `json:"room"`
+	PartBytes int64             `json:"part_bytes"`
 }
 
-// PlannedCount is how many copies of a buffer there are in a memory ([dag.Buffer.Copies]).
-type PlannedCount struct {
-	Memory string `json:"memory"`
-	Buffer string `json:"buffer"`
-	Copies int    `json:"copies"`
+// PlannedVersions is how many copies of a buffer there are in a memory ([dag.Buffer.Copies]).
+type PlannedVersions struct {
+	Memory   string `json:"memory"`
+	Buffer   string `json:"buffer"`
+	Versions int    `json:"copies"`
 }
 
-// CopiesIn is how many copies there are of each storage, by memory and buffer; nil: as many as the
+// VersionsIn is how many copies there are of each storage, by memory and buffer; nil: as many as the
 // graph says.
-func (w *Written) CopiesIn(g *dag.Graph, p *platform.Platform) ([][]int32, error) {
-	if w.Copies == nil {
+func (w *Written) VersionsIn(g *dag.Graph, p *platform.Platform) ([][]int32, error) {
+	if w.Versions == nil {
 		return nil, nil
 	}
 	all := make([][]int32, len(p.Memories))
@@ -45,26 +45,26 @@ func (w *Written) CopiesIn(g *dag.Graph, p *platform.Platform) ([][]int32, error
 		all[m] = slices.Repeat([]int32{1}, len(g.Buffers))
 	}
 	listed := map[location]bool{}
-	for _, c := range w.Copies {
+	for _, c := range w.Versions {
 		m, ok := p.MemoryByName(c.Memory)
 		b, known := g.BufferByName(c.Buffer)
 		switch at := (location{b, m}); {
 		case !ok || !known:
-			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; there is no such buffer or no such memory", c.Copies, c.Buffer, c.Memory)
-		case c.Copies < 1 || c.Copies > dag.MaxCopies:
-			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; write a number from 1 to %d", c.Copies, c.Buffer, c.Memory, dag.MaxCopies)
+			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; there is no such buffer or no such memory", c.Versions, c.Buffer, c.Memory)
+		case c.Versions < 1 || c.Versions > dag.MaxVersions:
+			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; write a number from 1 to %d", c.Versions, c.Buffer, c.Memory, dag.MaxVersions)
 		case listed[at]:
 			return nil, fmt.Errorf("the plan lists the copies of buffer %q in memory %q twice", c.Buffer, c.Memory)
 		default:
-			listed[at], all[m][b] = true, int32(c.Copies)
+			listed[at], all[m][b] = true, int32(c.Versions)
 		}
 	}
 	return all, nil
 }
 
-// checkCopies refuses copies of a buffer in a memory where the graph has none.
-func (pg *Graph) checkCopies() error {
-	for _, c := range pg.plan.Copies {
+// checkVersions refuses copies of a buffer in a memory where the graph has none.
+func (pg *Graph) checkVersions() error {
+	for _, c := range pg.plan.Versions {
 		m, _ := pg.p.MemoryByName(c.Memory)
 		b, _ := pg.Origin.BufferByName(c.Buffer)
 		if used := pg.moves == nil && m == pg.host || pg.moves != nil && pg.replicas.use[b]&(1<<m) != 0; !used {
@@ -78,16 +78,16 @@ func (pg *Graph) checkCopies() error {
 // that they make have no order.
 const anyEngine = "any"
 
-// PlannedCopies is what a copy engine moves in a step, in order.
-type PlannedCopies struct {
-	Engine string        `json:"engine"`
-	Copies []PlannedCopy `json:"copies"`
+// EngineTransfers is what a copy engine moves in a step, in order.
+type EngineTransfers struct {
+	Engine    string            `json:"engine"`
+	Transfers []PlannedTransfer `json:"copies"`
 }
 
-// PlannedCopy is one movement. Its name, that of a task of the placed graph, tells it
+// PlannedTransfer is one movement. Its name, that of a task of the placed graph, tells it
 // from others of a step; the rest says what it is. What moves before the first step or
 // after the last has none, and what leaves is for no task.
-type PlannedCopy struct {
+type PlannedTransfer struct {
 	Name     string   `json:"name,omitempty"`
 	Buffer   string   `json:"buffer"`
 	Boxes    []string `json:"boxes"`
@@ -136,7 +136,7 @@ type SpillLimit struct {
 func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
-	w.Transfers, w.Enter, w.Leave, w.Spill, w.Copies = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan, pg.plan.Copies
+	w.Transfers, w.Enter, w.Leave, w.Spill, w.Versions = pg.plannedTransfers(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan, pg.plan.Versions
 	if slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Parts > 0 }) {
 		w.PartBytes = pg.partBytes
 	}
@@ -149,14 +149,14 @@ func OnHost(g *dag.Graph, p *platform.Platform, layouts []*layout.Layout) Writte
 	return writtenPlaces(p, unmoved(g, p.HostMemory()), layouts)
 }
 
-func (pg *Graph) plannedCopies() []PlannedCopies {
-	all := []PlannedCopies{}
+func (pg *Graph) plannedTransfers() []EngineTransfers {
+	all := []EngineTransfers{}
 	add := func(engine string, copies []dag.TaskID) {
-		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
+		list := EngineTransfers{Engine: engine, Transfers: []PlannedTransfer{}}
 		for _, t := range copies {
-			c := pg.plannedCopy(pg.moves[t])
+			c := pg.plannedTransfer(pg.moves[t])
 			c.Name = pg.Name(t)
-			list.Copies = append(list.Copies, c)
+			list.Transfers = append(list.Transfers, c)
 		}
 		all = append(all, list)
 	}
@@ -169,17 +169,17 @@ func (pg *Graph) plannedCopies() []PlannedCopies {
 	return all
 }
 
-func (pg *Graph) plannedMoves(moves []*Move) []PlannedCopy {
-	all := []PlannedCopy{}
+func (pg *Graph) plannedMoves(moves []*Move) []PlannedTransfer {
+	all := []PlannedTransfer{}
 	for _, m := range moves {
-		all = append(all, pg.plannedCopy(m))
+		all = append(all, pg.plannedTransfer(m))
 	}
 	return all
 }
 
-func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
+func (pg *Graph) plannedTransfer(m *Move) PlannedTransfer {
 	memories := pg.p.Memories
-	c := PlannedCopy{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
+	c := PlannedTransfer{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
 		NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
 	if m.For >= 0 {
 		c.For = pg.Origin.Tasks[m.For].Name
@@ -190,7 +190,7 @@ func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
 	return c
 }
 
-func (c *PlannedCopy) equal(d *PlannedCopy) bool {
+func (c *PlannedTransfer) equal(d *PlannedTransfer) bool {
 	return c.Buffer == d.Buffer && slices.Equal(c.Boxes, d.Boxes) && c.From == d.From && c.To == d.To && c.For == d.For &&
 		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
 }

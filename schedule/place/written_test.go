@@ -62,8 +62,8 @@ func TestPlanTransfers(t *testing.T) {
 		}
 		got.Places = nil
 		for _, engine := range got.Transfers {
-			if n := len(engine.Copies); n > 1 && engine.Engine != anyEngine {
-				slices.Reverse(engine.Copies)
+			if n := len(engine.Transfers); n > 1 && engine.Engine != anyEngine {
+				slices.Reverse(engine.Transfers)
 			}
 		}
 		if again, err = r.place(got); err == nil && !reflect.DeepEqual(again.Written(0).Transfers, got.Transfers) {
@@ -83,15 +83,17 @@ func TestPlanTransfersRefused(t *testing.T) {
 		what, want string
 		change     func(plan *Input, engine int)
 	}{
-		{"a copy less", "leaves out", func(p *Input, e int) { p.Transfers[e].Copies = p.Transfers[e].Copies[1:] }},
-		{"one twice", "twice", func(p *Input, e int) { p.Transfers[e].Copies[1] = p.Transfers[e].Copies[0] }},
-		{"an unknown one", "does not need", func(p *Input, e int) { p.Transfers[e].Copies[0].Name = "copy of nothing" }},
-		{"other bytes", "needs", func(p *Input, e int) { p.Transfers[e].Copies[0].Bytes++ }},
+		{"a copy less", "leaves out", func(p *Input, e int) { p.Transfers[e].Transfers = p.Transfers[e].Transfers[1:] }},
+		{"one twice", "twice", func(p *Input, e int) { p.Transfers[e].Transfers[1] = p.Transfers[e].Transfers[0] }},
+		{"an unknown one", "does not need", func(p *Input, e int) { p.Transfers[e].Transfers[0].Name = "copy of nothing" }},
+		{"other bytes", "needs", func(p *Input, e int) { p.Transfers[e].Transfers[0].Bytes++ }},
 		{"an unknown engine", "does not have", func(p *Input, e int) { p.Transfers[e].Engine = "a dma" }},
 		{"another engine", "does not reach", func(p *Input, e int) {
-			other := slices.IndexFunc(p.Transfers, func(x PlannedCopies) bool { return x.Engine != anyEngine && x.Engine[:2] != p.Transfers[e].Engine[:2] })
-			p.Transfers[other].Copies = append(p.Transfers[other].Copies, p.Transfers[e].Copies...)
-			p.Transfers[e].Copies = nil
+			other := slices.IndexFunc(p.Transfers, func(x EngineTransfers) bool {
+				return x.Engine != anyEngine && x.Engine[:2] != p.Transfers[e].Engine[:2]
+			})
+			p.Transfers[other].Transfers = append(p.Transfers[other].Transfers, p.Transfers[e].Transfers...)
+			p.Transfers[e].Transfers = nil
 		}},
 		{"any engine", "are limited", func(p *Input, e int) { p.Transfers[e].Engine = anyEngine }},
 		{"a crooked offset", "not aligned", func(p *Input, _ int) { p.Places[0].Offset += layout.Alignment / 2 }},
@@ -105,19 +107,19 @@ func TestPlanTransfersRefused(t *testing.T) {
 				p.Arenas[i].Bytes = 0
 			}
 		}},
-		{"something else before", "before the first step", func(p *Input, _ int) { p.Enter = append(p.Enter, PlannedCopy{Buffer: "nothing"}) }},
+		{"something else before", "before the first step", func(p *Input, _ int) { p.Enter = append(p.Enter, PlannedTransfer{Buffer: "nothing"}) }},
 		{"something less after", "after the last step", func(p *Input, _ int) {
 			if p.Leave = p.Leave[:len(p.Leave):len(p.Leave)]; len(p.Leave) > 0 {
 				p.Leave = p.Leave[1:]
 			} else {
-				p.Leave = append(p.Leave, PlannedCopy{Buffer: "nothing"})
+				p.Leave = append(p.Leave, PlannedTransfer{Buffer: "nothing"})
 			}
 		}},
 	} {
 		refused := 0
 		for seed := range uint64(20) {
 			r := recordPlan(t, seed)
-			e := slices.IndexFunc(r.plan.Transfers, func(x PlannedCopies) bool { return len(x.Copies) > 1 && x.Engine != anyEngine })
+			e := slices.IndexFunc(r.plan.Transfers, func(x EngineTransfers) bool { return len(x.Transfers) > 1 && x.Engine != anyEngine })
 			memories := map[string]bool{}
 			for _, x := range r.plan.Transfers {
 				if x.Engine != anyEngine {
@@ -304,25 +306,25 @@ func TestPlanCopiesRefused(t *testing.T) {
 	away := p.Workers[0].Device
 	here, elsewhere := p.Memories[p.Devices[away].Memory].Name, p.Memories[1-p.Devices[away].Memory].Name
 	for _, c := range []struct {
-		counts []PlannedCount
+		counts []PlannedVersions
 		want   string
 	}{
-		{[]PlannedCount{{here, "x", 2}}, ""},
-		{[]PlannedCount{{elsewhere, "x", 2}}, `the plan has copies of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
-		{[]PlannedCount{{here, "y", 2}}, "there is no such buffer"},
-		{[]PlannedCount{{here, "x", 0}}, "0 copies of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
-		{[]PlannedCount{{here, "flat", 2}}, `view "flat" has 2 copies; write them at its owner "x"`},
+		{[]PlannedVersions{{here, "x", 2}}, ""},
+		{[]PlannedVersions{{elsewhere, "x", 2}}, `the plan has copies of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
+		{[]PlannedVersions{{here, "y", 2}}, "there is no such buffer"},
+		{[]PlannedVersions{{here, "x", 0}}, "0 copies of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
+		{[]PlannedVersions{{here, "flat", 2}}, `view "flat" has 2 copies; write them at its owner "x"`},
 	} {
-		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Copies: c.counts}}
+		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Versions: c.counts}}
 		plan.Order[0] = []dag.TaskID{0, 1}
 		counted := g
-		all, err := plan.CopiesIn(g, p)
+		all, err := plan.VersionsIn(g, p)
 		if err == nil {
 			most := slices.Clone(all[0])
 			for b := range most {
 				most[b] = max(most[b], all[1][b])
 			}
-			counted, err = g.WithCopies(most)
+			counted, err = g.WithVersions(most)
 		}
 		if err == nil {
 			_, err = placeAll(&dag.Program{Name: "p", Graphs: []*dag.Graph{counted}}, p, []*Input{plan}, nil)

@@ -9,7 +9,7 @@ import (
 // window is how many steps may be in progress at once. It bounds the memory of Steps, whatever the
 // number of steps, to window+1 counters per task, and one more for each further step that links
 // reach back. Within the window a task waits for nothing but its predecessors.
-const window = dag.MaxCopies
+const window = dag.MaxVersions
 
 // Ring is the number of steps with state: those in progress and the next ones, whose predecessors
 // may already end.

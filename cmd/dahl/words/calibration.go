@@ -60,7 +60,7 @@ func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 
 func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 	c := &d.Copies
-	line := func(f *platform.CopyFit) string {
+	line := func(f *platform.TransferFit) string {
 		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
 	}
 	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))

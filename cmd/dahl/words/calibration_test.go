@@ -15,7 +15,7 @@ import (
 // TestPrintMeasuredPower: what a meter has shown, and the links that could not be told apart.
 func TestPrintMeasuredPower(t *testing.T) {
 	p := &platform.Platform{Memories: []platform.Memory{{Name: "hbm"}}, Devices: []platform.Device{{Name: "gpu0", Kind: "cuda", Count: 1}}}
-	fit := platform.CopyFit{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
+	fit := platform.TransferFit{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
 	d := &execute.DeviceCalibration{Device: "gpu0", Name: "some GPU", CapacityBytes: 40e9, FreeBytes: 39e9, LinksKept: true, Beside: 1.7,
 		Copies: execute.CopyCalibration{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, Together: 1.9, Strided: 1.25},
 		Energy: &execute.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}

@@ -142,11 +142,11 @@ func PrintEngines(out io.Writer, plan *schedule.Plan) {
 		}
 		var bytes int64
 		count := map[string]int{}
-		for _, c := range engine.Copies {
+		for _, c := range engine.Transfers {
 			bytes += c.Bytes
 			count[string(c.Reason)]++
 		}
-		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), cli.ShortBytes(bytes), MostFrequent(count, len(count)))
+		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Transfers), cli.ShortBytes(bytes), MostFrequent(count, len(count)))
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// CopyFit is the time of a copy as a line through copies of several sizes:
+// TransferFit is the time of a copy as a line through copies of several sizes:
 //
 //	t(bytes) = Latency + bytes/BytesPerSec
 //
 // It has the least sum of squared relative errors, so that a copy of four bytes counts as much as
 // one of millions. Neither term is negative.
-type CopyFit struct {
+type TransferFit struct {
 	Latency     time.Duration
 	BytesPerSec float64 // +Inf: the times do not grow with the bytes
 	// RelError is the error of a prediction: two of three sizes, each predicted from the others,
@@ -19,27 +19,27 @@ type CopyFit struct {
 	RelError, MaxError float64
 }
 
-// FitCopies fits the times of copies of some sizes. ok is false with fewer than two
+// FitTransfers fits the times of copies of some sizes. ok is false with fewer than two
 // sizes or times that are not positive.
-func FitCopies(bytes []int64, times []time.Duration) (f CopyFit, ok bool) {
+func FitTransfers(bytes []int64, times []time.Duration) (f TransferFit, ok bool) {
 	if len(bytes) != len(times) {
 		panic("platform: copies and their times are not as many")
 	}
 	if len(bytes) < 2 {
-		return CopyFit{}, false
+		return TransferFit{}, false
 	}
 	rows := make([][3]float64, len(bytes))
 	for i, t := range times {
 		if t <= 0 {
-			return CopyFit{}, false
+			return TransferFit{}, false
 		}
 		rows[i] = [3]float64{1 / float64(t), 0, float64(bytes[i]) / float64(t)}
 	}
 	coef, ok := minimise(rows)
 	if !ok {
-		return CopyFit{}, false
+		return TransferFit{}, false
 	}
-	f = CopyFit{Latency: roundUpNs(coef[0]), BytesPerSec: math.Inf(1), RelError: leaveOneOut(rows)}
+	f = TransferFit{Latency: roundUpNs(coef[0]), BytesPerSec: math.Inf(1), RelError: leaveOneOut(rows)}
 	if coef[2] > 0 {
 		f.BytesPerSec = 1e9 / coef[2]
 	}

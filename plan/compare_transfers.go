@@ -20,9 +20,9 @@ type WayComparison struct {
 	Busy  Pair   `json:"busy_s_per_step"` // the time that the copies take, added up
 }
 
-// CopyComparison is the copies of one buffer that are of one size, on one way and for one
+// TransferComparison is the copies of one buffer that are of one size, on one way and for one
 // reason.
-type CopyComparison struct {
+type TransferComparison struct {
 	Buffer string       `json:"buffer"`
 	From   string       `json:"from"`
 	To     string       `json:"to"`
@@ -53,11 +53,11 @@ func movingOf(s *schedule.Schedule) func(*schedule.Transfer) (time.Duration, boo
 	}
 }
 
-// compareCopies compares what moved, by buffer, way, reason and size: rows without figures yet.
-func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *schedule.Schedule) {
-	of := func(t *schedule.Transfer) (CopyComparison, time.Duration) {
+// compareTransfers compares what moved, by buffer, way, reason and size: rows without figures yet.
+func (c *Comparison) compareTransfers(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	of := func(t *schedule.Transfer) (TransferComparison, time.Duration) {
 		from, to := p.Platform.Memories[t.From].Name, p.Platform.Memories[t.To].Name
-		return CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: from, To: to, Reason: t.Reason, Bytes: t.Bytes}, t.End - t.Start
+		return TransferComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: from, To: to, Reason: t.Reason, Bytes: t.Bytes}, t.End - t.Start
 	}
 	expected, _ := TimesOf(predicted.Transfers, of)
 	times, all := TimesOf(measured.Transfers, of)
@@ -71,7 +71,7 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 		row.Share = sum / cmp.Or(all, 1)
 		c.Copies = append(c.Copies, row)
 	}
-	slices.SortFunc(c.Copies, func(a, b CopyComparison) int {
+	slices.SortFunc(c.Copies, func(a, b TransferComparison) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
 			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Bytes, b.Bytes))
 	})

@@ -10,7 +10,7 @@ import (
 	"dahl/platform"
 )
 
-// heftCopies times the copies of a plan in the making, where there are several memories.
+// heftTransfers times the copies of a plan in the making, where there are several memories.
 //
 // It knows for every atom which memories have it and from when on. A task is placed after all
 // tasks that it depends on, so the version written last is the one that the next task reads. The
@@ -20,7 +20,7 @@ import (
 // of an engine that is long enough, as a task does on a worker (O. Sinnen, L. Sousa,
 // Communication contention in task scheduling, IEEE Transactions on Parallel and Distributed
 // Systems 16(6), 2005). Links count as free.
-type heftCopies struct {
+type heftTransfers struct {
 	p        *Problem
 	memories int
 	valid    []uint64            // by atom: memories that have it or will have it
@@ -28,13 +28,13 @@ type heftCopies struct {
 	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
 	source   []platform.MemoryID // by atom: memory of its writer, or home
 	in, out  [][]heftEngine      // by memory: its engines; none: not limited
-	wanted   []heftCopy          // copies for the task and the memory of the last inquiry
+	wanted   []heftTransfer      // copies for the task and the memory of the last inquiry
 	inquiry  int64               // number of inquiries so far
 	inquired []int64             // by atom: the last inquiry that wanted it
 }
 
-// heftCopy is one copy, with the engines and times found for it.
-type heftCopy struct {
+// heftTransfer is one copy, with the engines and times found for it.
+type heftTransfer struct {
 	storage    dag.BufferID
 	writer     dag.TaskID
 	from       platform.MemoryID
@@ -52,13 +52,13 @@ type heftEngine struct {
 	inquiry int64 // the inquiry for which until holds
 }
 
-// newHEFTCopies is nil where there is one memory.
-func newHEFTCopies(p *Problem) *heftCopies {
+// newHEFTTransfers is nil where there is one memory.
+func newHEFTTransfers(p *Problem) *heftTransfers {
 	g, n := p.Graph, len(p.Platform.Memories)
 	if n == 1 {
 		return nil
 	}
-	c := &heftCopies{p: p, memories: n, valid: make([]uint64, g.NumAtoms()), at: make([]time.Duration, g.NumAtoms()*n),
+	c := &heftTransfers{p: p, memories: n, valid: make([]uint64, g.NumAtoms()), at: make([]time.Duration, g.NumAtoms()*n),
 		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if platform.MemoryID(m) != p.Platform.HostMemory() {
@@ -85,7 +85,7 @@ func newHEFTCopies(p *Problem) *heftCopies {
 
 // arrive is when a memory has everything that a task reads, if nothing moves for it before a moment; ok is false where
 // no route brings it.
-func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
+func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	if c == nil {
 		return 0, true
 	}
@@ -109,7 +109,7 @@ func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID, from time.Duratio
 			}
 		}
 	}
-	slices.SortStableFunc(c.wanted, func(a, b heftCopy) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(c.wanted, func(a, b heftTransfer) int { return cmp.Compare(a.start, b.start) })
 	for k := range c.wanted {
 		c.fit(&c.wanted[k], m)
 		at = max(at, c.wanted[k].end)
@@ -117,18 +117,18 @@ func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID, from time.Duratio
 	return at, true
 }
 
-func (c *heftCopies) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
+func (c *heftTransfers) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
 
 // want adds an atom to the copies. A copy starts when its last atom has been written.
-func (c *heftCopies) want(a int32, storage dag.BufferID, from time.Duration) {
+func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) {
 	if c.inquired[a] == c.inquiry {
 		return
 	}
 	c.inquired[a] = c.inquiry
-	k := slices.IndexFunc(c.wanted, func(w heftCopy) bool { return w.storage == storage && w.writer == c.writer[a] })
+	k := slices.IndexFunc(c.wanted, func(w heftTransfer) bool { return w.storage == storage && w.writer == c.writer[a] })
 	if k < 0 {
 		k = len(c.wanted)
-		c.wanted = append(c.wanted, heftCopy{storage: storage, writer: c.writer[a], from: c.source[a], start: from})
+		c.wanted = append(c.wanted, heftTransfer{storage: storage, writer: c.writer[a], from: c.source[a], start: from})
 	}
 	w := &c.wanted[k]
 	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
@@ -136,7 +136,7 @@ func (c *heftCopies) want(a int32, storage dag.BufferID, from time.Duration) {
 }
 
 // fit delays a copy until all its engines are free.
-func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
+func (c *heftTransfers) fit(w *heftTransfer, m platform.MemoryID) {
 	in, out := c.p.Platform.EnginesTaken(w.from, m)
 	takes := c.p.Platform.RouteTime(w.from, m, w.bytes)
 	for settled := false; !settled; {
@@ -157,7 +157,7 @@ func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
 }
 
 // engage finds the engine that is free soonest and delays the copy until then.
-func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Duration) {
+func (c *heftTransfers) engage(engines []heftEngine, w *heftTransfer, takes time.Duration) {
 	var best *heftEngine
 	soonest := time.Duration(0)
 	for k := range engines {
@@ -173,13 +173,13 @@ func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Durati
 }
 
 // place settles where a task runs, and with it the copies for the task.
-func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
+func (c *heftTransfers) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
 	c.fetch(t, m, 0)
 	c.wrote(t, m, end)
 }
 
 // fetch settles the copies that bring a memory what a task reads, as [heftCopies.arrive] has them.
-func (c *heftCopies) fetch(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
+func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	at, ok = c.arrive(t, m, from)
 	if c == nil || !ok {
 		return at, ok
@@ -199,7 +199,7 @@ func (c *heftCopies) fetch(t dag.TaskID, m platform.MemoryID, from time.Duration
 }
 
 // wrote notes that what a task writes is in a memory from a moment on, and nowhere else.
-func (c *heftCopies) wrote(t dag.TaskID, m platform.MemoryID, end time.Duration) {
+func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Duration) {
 	if c == nil {
 		return
 	}
@@ -216,7 +216,7 @@ func (c *heftCopies) wrote(t dag.TaskID, m platform.MemoryID, end time.Duration)
 }
 
 // missing is how many bytes that a task reads a memory does not have at a moment.
-func (c *heftCopies) missing(t dag.TaskID, m platform.MemoryID, now time.Duration) (bytes int64) {
+func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Duration) (bytes int64) {
 	if c == nil {
 		return 0
 	}

@@ -9,9 +9,9 @@ import (
 	"dahl/schedule/ready"
 )
 
-// copies times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine
+// transfers times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine
 // takes what has been ready longest, and of that what is read first, as a decision estimates it.
-type copies struct {
+type transfers struct {
 	*problem.Data
 	*evaluator
 	memories int
@@ -52,10 +52,10 @@ func (c copying) Before(d copying) bool {
 	return c.to < d.to
 }
 
-func newCopies(e *evaluator, steps int) *copies {
+func newTransfers(e *evaluator, steps int) *transfers {
 	p := e.platform
 	n := steps * len(e.data.Pieces) * len(p.Memories)
-	c := &copies{Data: e.data, evaluator: e, memories: len(p.Memories), host: p.HostMemory(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
+	c := &transfers{Data: e.data, evaluator: e, memories: len(p.Memories), host: p.HostMemory(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
 	for m := range p.Memories {
 		in, out := p.CopyEngines(platform.MemoryID(m))
 		c.engines = append(c.engines, make([]int64, in), make([]int64, out))
@@ -64,7 +64,7 @@ func newCopies(e *evaluator, steps int) *copies {
 }
 
 // begin prepares a step. Before the first one everything goes from where it is at home to where it is read.
-func (c *copies) begin() {
+func (c *transfers) begin() {
 	n := len(c.Pieces) * c.memories
 	for i := int(c.step) * n; i < int(c.step+1)*n; i++ {
 		c.at[i] = pending
@@ -83,20 +83,20 @@ func (c *copies) begin() {
 
 // memory is where the writer of a piece is. The one past the last task stands for what was there before the
 // run.
-func (c *copies) memory(p *problem.Piece) platform.MemoryID {
+func (c *transfers) memory(p *problem.Piece) platform.MemoryID {
 	if int(p.Writer) == c.tasks {
 		return p.Home
 	}
 	return c.in[p.Writer]
 }
 
-func (c *copies) entry(piece, step int32) int32 {
+func (c *transfers) entry(piece, step int32) int32 {
 	return (step*int32(len(c.Pieces)) + piece) * int32(c.memories)
 }
 
 // send lets what a task has written move as soon as it has ended. What is of one storage and for one reader
 // first moves together.
-func (c *copies) send(writer int32, ended int64) {
+func (c *transfers) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.Written[writer] {
 		p := &c.Pieces[id]
@@ -127,7 +127,7 @@ func (c *copies) send(writer int32, ended int64) {
 }
 
 // load adds a piece to the batch.
-func (c *copies) load(of copying) {
+func (c *transfers) load(of copying) {
 	for k := range c.batch {
 		if b := &c.batch[k]; b.storage == of.storage && b.to == of.to && b.reader == of.reader {
 			b.bytes += of.bytes
@@ -140,7 +140,7 @@ func (c *copies) load(of copying) {
 }
 
 // start lets a copy wait for an engine if it needs one.
-func (c *copies) start(of copying) {
+func (c *transfers) start(of copying) {
 	if way := &c.Ways[of.from][of.to]; way.Engine < 0 && len(way.Shares) == 0 {
 		c.move(of)
 	} else {
@@ -149,7 +149,7 @@ func (c *copies) start(of copying) {
 }
 
 // arrived is when a memory has all that a task reads.
-func (c *copies) arrived(t int32) (at int64) {
+func (c *transfers) arrived(t int32) (at int64) {
 	in := c.in[t]
 	for _, r := range c.Reads[t] {
 		p := &c.Pieces[r.Of]
@@ -167,7 +167,7 @@ func (c *copies) arrived(t int32) (at int64) {
 
 // share is when a copy ends on links that others share with it. A link has so much left to move from before;
 // the copy gets half of it until that is done or it has ended.
-func (c *copies) share(way *problem.Way, start, end, bytes int64) int64 {
+func (c *transfers) share(way *problem.Way, start, end, bytes int64) int64 {
 	for _, s := range way.Shares {
 		from, takes := start+way.LatencyNs, int64(s.NsPerByte*float64(bytes))
 		left := max(0, c.links[s.Link]-from)
@@ -181,7 +181,7 @@ func (c *copies) share(way *problem.Way, start, end, bytes int64) int64 {
 const parts = 8
 
 // move gives a copy to the engine that is free first.
-func (c *copies) move(of copying) {
+func (c *transfers) move(of copying) {
 	way := &c.Ways[of.from][of.to]
 	start, takes := of.since, way.Takes(of.bytes)
 	end := start + takes
