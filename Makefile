@@ -139,7 +139,7 @@ cuda-driver:
 cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl ./bench/dahlbench ./train
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA .
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./conformance
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.
 cuda-check: cuda
@@ -155,7 +155,7 @@ gpu-bundle: bin/cuda/libcuda.a
 	@mkdir -p bin/gpu
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl ./cmd/dahl
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl-bench ./bench/dahlbench
-	for p in execute/cuda execute energy .; do \
+	for p in execute/cuda execute energy conformance; do \
 	  name=$$(basename $$(cd $$p && go list .)); \
 	  $(CUDA_ENV) go test -c -tags cuda -trimpath -ldflags "-s -w" -o bin/gpu/$$name.test ./$$p || exit 1; done
 	tar -C bin -czf bin/gpu.tar.gz gpu
@@ -266,7 +266,7 @@ bench-blas:
 update:
 	go test ./dag ./plots -update
 	go test ./cmd/dahl -run TestTutorial -update
-	go test -run TestNotices . -update
+	go test ./conformance -run TestNotices -update
 
 # Mutates the inputs of every fuzz target for FUZZTIME, a time or a number such as 2000x. The
 # committed ones run with the tests. At most 10 executions go into making a new input small:

@@ -17,7 +17,7 @@
 // gradients of these. The lowerer does the rest. It cuts each operation along samples, outputs and
 // whatever else the lowering says, sums gradients of parameters over tasks, micro-batches and layers that share them, and
 // updates the parameters. Whether a task reads, writes or changes an operand is in the statement of the operation.
-// testdata/module/layer has normalisations and an embedding that are written so.
+// conformance/testdata/module/layer has normalisations and an embedding that are written so.
 //
 // # Partition
 //

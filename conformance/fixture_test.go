@@ -1,4 +1,5 @@
-package dahl_test
+// Package conformance holds the tests of the whole: what is trained, planned, predicted and executed must agree, whatever runs it.
+package conformance
 
 import (
 	"context"

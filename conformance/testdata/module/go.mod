@@ -4,4 +4,4 @@ go 1.26
 
 require dahl v0.0.0
 
-replace dahl => ../..
+replace dahl => ../../..

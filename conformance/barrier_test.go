@@ -1,4 +1,4 @@
-package dahl_test
+package conformance
 
 import (
 	"cmp"
@@ -211,7 +211,7 @@ func byLayer(g *dag.Graph) (order []dag.TaskID, group []int) {
 		group[i], order[i] = groups[name], dag.TaskID(i)
 		for _, p := range g.Preds(dag.TaskID(i)) {
 			if group[p] > group[i] {
-				panic("dahl_test: " + g.Tasks[i].Name + " follows a task of a later layer")
+				panic("conformance: " + g.Tasks[i].Name + " follows a task of a later layer")
 			}
 		}
 	}

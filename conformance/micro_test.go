@@ -1,4 +1,4 @@
-package dahl_test
+package conformance
 
 import (
 	"slices"

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package dahl_test
+package conformance
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package dahl_test
+package conformance
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ func TestForeignLayer(t *testing.T) {
 func runForeign(t *testing.T, program, line string) [][]string {
 	t.Helper()
 	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
-	for from, to := range map[string]string{filepath.Join(foreignModule, "go.mod"): "go.mod", "go.sum": "go.sum"} {
+	for from, to := range map[string]string{filepath.Join(foreignModule, "go.mod"): "go.mod", "../go.sum": "go.sum"} {
 		data := must.Get(os.ReadFile(from))(t)
 		must.Do(t, os.WriteFile(filepath.Join(own, to), data, 0o666))
 	}

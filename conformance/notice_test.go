@@ -1,4 +1,4 @@
-package dahl_test
+package conformance
 
 import (
 	"bytes"
@@ -30,6 +30,7 @@ var chosenLicences = map[string]string{"github.com/golang/freetype": "licenses/f
 // TestNotices holds the notice of third parties to the licences of the modules whose packages
 // are linked into the programs, with and without CUDA. With -update it writes the notice.
 func TestNotices(t *testing.T) {
+	t.Chdir("..")
 	texts := map[string][]string{} // what a text covers
 	for _, m := range linkedModules(t) {
 		for _, file := range m.licences(t) {
@@ -87,7 +88,7 @@ func linkedModules(t *testing.T) (modules []*linkedModule) {
 	t.Helper()
 	byPath := map[string]*linkedModule{}
 	for _, tags := range []string{"", "cuda"} {
-		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "./cmd/dahl", "./bench/dahlbench")
+		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "dahl/cmd/dahl", "dahl/bench/dahlbench")
 		cmd.Env, cmd.Stderr = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1"), os.Stderr
 		out, err := cmd.Output()
 		if err != nil {

@@ -1,4 +1,4 @@
-package dahl_test
+package conformance
 
 import (
 	"bytes"
@@ -115,7 +115,7 @@ func TestSimulateWritesTheSameFilesAtEveryLevel(t *testing.T) {
 func buildCommand(t *testing.T, dir, level string) string {
 	t.Helper()
 	path := filepath.Join(dir, "dahl."+level)
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/dahl")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "dahl/cmd/dahl")
 	build.Env = append(os.Environ(), "GOAMD64="+level)
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building for GOAMD64=%s: %v\n%s", level, err, text)
