@@ -175,7 +175,7 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		initialise(r)
-		const steps = 20000
+		const steps = 100_000 // which last longer than a cancel takes on a loaded machine
 		s, err := r.Run(ctx, 0, steps, true)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that the context was cancelled", err)
