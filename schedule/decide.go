@@ -120,7 +120,7 @@ func planGraphs(d *Decision, choice *Choice) error {
 // problem is one step of a graph for a policy.
 func (d *Decision) problem(graph int, seed uint64) *Problem {
 	problem := d.Priced.Problem(graph, 1)
-	problem.Seed, problem.eligible = seed, d.Priced.graphs[graph].eligible
+	problem.Seed, problem.fit = seed, d.Priced.graphs[graph].fit
 	return problem
 }
 

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -39,9 +38,9 @@ type Engine struct {
 	workers   []workerState
 	idle      []uint64 // set of workers that have been given nothing to run
 	ahead     []uint64 // set of workers that run a task and may be given another
-	eligible  *eligibility
+	fit       *Fit
 
-	resident *residency     // nil where the memory can hold everything, and in a plan for several memories
+	resident *Residency     // nil where the memory can hold everything, and in a plan for several memories
 	moves    *heftTransfers // of a plan for several memories; nil: in one memory
 }
 
@@ -84,12 +83,12 @@ func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 	if err != nil {
 		return nil, err
 	}
-	resident, err := newResidency(p)
+	resident, err := NewResidency(p)
 	if err != nil {
 		return nil, err
 	}
 	for m := range p.Platform.Memories {
-		if err := resident.overfull(platform.MemoryID(m)); err != nil {
+		if err := resident.Overfull(platform.MemoryID(m)); err != nil {
 			return nil, fmt.Errorf("before the first task: %w", err)
 		}
 	}
@@ -100,12 +99,12 @@ func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 }
 
 func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.orders(), ready.ByPriority(p.Graph))}
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Orders(), ready.ByPriority(p.Graph))}
 	var err error
-	if e.eligible, err = newEligibility(p); err != nil {
+	if e.fit, err = newFit(p); err != nil {
 		return nil, err
 	}
 	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks))
@@ -121,7 +120,7 @@ func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 		e.workers[w].runs = make([]dag.Instance, 0, e.workers[w].most)
 		e.asks(platform.WorkerID(w))
 	}
-	e.view = View{Problem: p, Fit: Fit{p, e.eligible}, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, order: e.steps}
+	e.view = View{Problem: p, Fit: e.fit, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, order: e.steps}
 	return e, nil
 }
 
@@ -134,45 +133,6 @@ func (p *Problem) mayOverflow() bool {
 		}
 	}
 	return limit > 0 && total > limit
-}
-
-// LongestRun bounds the sum of all durations of a run, so that no time overflows.
-const LongestRun = time.Duration(1 << 61)
-
-// check refuses problems that no engine can run.
-func (p *Problem) check() error {
-	switch {
-	case p.Graph == nil || p.Platform == nil || p.Costs == nil:
-		return errors.New("a problem needs a graph, a platform and costs")
-	case p.Steps < 1:
-		return fmt.Errorf("graph %q: %d steps; at least 1 is needed", p.Graph.Name, p.Steps)
-	case len(p.Graph.Tasks) == 0:
-		return fmt.Errorf("graph %q has no tasks", p.Graph.Name)
-	case len(p.Platform.Workers) == 0 || len(p.Platform.Memories) == 0:
-		return fmt.Errorf("platform %q has no workers or no memory", p.Platform.Name)
-	case len(p.Costs.Class) != len(p.Graph.Tasks):
-		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
-	}
-	serial := 0.0
-	for t := range p.Graph.Tasks {
-		for _, c := range p.Costs.ByClass[p.Costs.Class[t]] {
-			serial += float64(max(c.Duration, 0))
-		}
-		for _, a := range p.Graph.Tasks[t].Accesses {
-			if a.Mode == dag.Reduce {
-				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)
-			}
-		}
-	}
-	if total := float64(serial * float64(p.Steps)); total > float64(LongestRun) {
-		return fmt.Errorf("graph %q: its tasks take %.3g s in %d steps, longer than %v can hold", p.Graph.Name, total/1e9, p.Steps, LongestRun)
-	}
-	for _, e := range append(p.Reuse[:len(p.Reuse):len(p.Reuse)], p.ReuseNext...) {
-		if n := len(p.Graph.Tasks); e.From < 0 || e.To < 0 || int(e.From) >= n || int(e.To) >= n {
-			return fmt.Errorf("graph %q has %d tasks; a reuse of memory orders tasks %d and %d", p.Graph.Name, n, e.From, e.To)
-		}
-	}
-	return nil
 }
 
 // Start begins the run.
@@ -194,7 +154,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.asks(w)
 	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.resident.end(i)
+		e.resident.End(i)
 	}
 	e.moves.wrote(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	e.steps.End(i)
@@ -295,8 +255,8 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
 		return false
 	}
-	if !e.eligible.canRun(i.Task, w) {
-		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.eligible.needs.refusal(i.Task, w))
+	if !e.fit.CanRun(i.Task, w) {
+		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.fit.Refusal(i.Task, w))
 		return false
 	}
 	return true
@@ -306,16 +266,16 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != Undecided {
-		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
+		e.workers[x.worker].queued -= e.fit.Occupies(i.Task, x.worker)
 	}
 	x.worker = w
 	arrives, routed := e.moves.fetch(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	if !routed {
 		e.err = fmt.Errorf("the policy put task %q on worker %q, to which no route brings its operands", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name)
 	}
-	e.workers[w].ends = max(e.freeAt(w), arrives) + e.p.occupies(i.Task, w)
-	e.workers[w].queued += e.p.occupies(i.Task, w)
-	e.eligible.bind(i.Task, w)
+	e.workers[w].ends = max(e.freeAt(w), arrives) + e.fit.Occupies(i.Task, w)
+	e.workers[w].queued += e.fit.Occupies(i.Task, w)
+	e.fit.Give(i.Task, w)
 }
 
 // handOut gives a worker the instance that the scheduler chose for it.
@@ -337,12 +297,12 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 	e.ready--
 	e.begun = max(e.begun, i.Step)
 	if e.resident != nil {
-		if err := e.resident.begin(i, e.p.Platform.MemoryOf(w)); err != nil {
+		if err := e.resident.Begin(i, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}
 	}
-	state, takes := &e.workers[w], e.p.occupies(i.Task, w)
+	state, takes := &e.workers[w], e.fit.Occupies(i.Task, w)
 	state.queued -= takes
 	state.until = e.startsAt(w, i) + takes
 	state.runs = append(state.runs, i)

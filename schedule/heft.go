@@ -45,7 +45,7 @@ var HEFT = NewPolicy(Doc{
 //
 // Tasks go to the given memories, if they can run there. Nil means anywhere.
 func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
-	eligible, err := p.eligibility()
+	fit, err := NewFit(p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
-	h := newHEFT(p, eligible)
+	h := newHEFT(p, fit)
 	h.memories = memories
 	for _, t := range h.byRank(sorted) {
 		if err := h.place(t); err != nil {
@@ -65,7 +65,7 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 
 type heft struct {
 	p        *Problem
-	eligible *eligibility
+	fit      *Fit
 	memories []platform.MemoryID // by task: where it goes, or anywhere; nil: all go anywhere
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
@@ -84,9 +84,9 @@ type readyIn struct {
 	known, ok bool // ok: there are routes for its operands
 }
 
-func newHEFT(p *Problem, eligible *eligibility) *heft {
+func newHEFT(p *Problem, fit *Fit) *heft {
 	n := len(p.Graph.Tasks)
-	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
+	return &heft{p: p, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
@@ -121,10 +121,10 @@ func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 
 // meanNs is the mean duration of a task over the workers that can run it.
 func (h *heft) meanNs(t dag.TaskID) float64 {
-	workers := h.eligible.of(t)
+	workers := h.fit.Workers(t)
 	sum := 0.0
 	for _, w := range workers {
-		sum += float64(h.p.occupies(t, w))
+		sum += float64(h.fit.Occupies(t, w))
 	}
 	return sum / float64(len(workers))
 }
@@ -142,7 +142,7 @@ func (h *heft) place(t dag.TaskID) error {
 		if !ready.ok {
 			continue
 		}
-		takes := h.p.occupies(t, w)
+		takes := h.fit.Occupies(t, w)
 		start, at := h.timelines[w].gap(ready.at, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
@@ -152,7 +152,7 @@ func (h *heft) place(t dag.TaskID) error {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
 	h.copies.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
-	h.eligible.bind(t, bestWorker)
+	h.fit.Give(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
@@ -160,7 +160,7 @@ func (h *heft) place(t dag.TaskID) error {
 
 // workers lists those to which a task may go.
 func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
-	all := h.eligible.of(t)
+	all := h.fit.Workers(t)
 	if h.memories == nil || h.memories[t] == anywhere {
 		return all
 	}

@@ -72,8 +72,8 @@ func newHEFTTransfers(p *Problem) *heftTransfers {
 		if g.Storage(storage) != storage {
 			continue
 		}
-		home, set := platform.MemoryID(-1), everywhere
-		if in, counted, err := initialMemories(p, storage, written[storage]); err == nil && counted {
+		home, set := platform.MemoryID(-1), Everywhere
+		if in, counted, err := InitialMemories(p, storage, written[storage]); err == nil && counted {
 			home, set = platform.MemoryID(bits.TrailingZeros64(in)), in
 		}
 		for a, end := g.StorageAtoms(storage); a < end; a++ {
@@ -98,7 +98,7 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 		}
 		for _, a := range g.Atoms(t, k) {
 			switch {
-			case c.valid[a] == everywhere:
+			case c.valid[a] == Everywhere:
 			case c.valid[a]&(1<<m) != 0:
 				at = max(at, c.at[c.entry(a, m)])
 			default:
@@ -226,7 +226,7 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 			continue
 		}
 		for _, a := range g.Atoms(t, k) {
-			if c.valid[a]&(1<<m) == 0 || c.valid[a] != everywhere && c.at[c.entry(a, m)] > now {
+			if c.valid[a]&(1<<m) == 0 || c.valid[a] != Everywhere && c.at[c.entry(a, m)] > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
 		}

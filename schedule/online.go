@@ -17,16 +17,13 @@ const plannedSteps = 3
 // A task takes what it occupies a worker, and a transfer what [heftCopies] expects. A task runs where the whole storages
 // that it names fit, if it can; room for what else is there is not looked at.
 func (o *online) Plan(p *Problem) (*Plan, error) {
-	several := *p
-	several.Steps, several.whole = 1, true
-	if _, err := newEligibility(&several); err != nil {
-		several.whole = false
-	}
-	r := &onlineRun{p: &several, free: make([]time.Duration, len(p.Platform.Workers))}
-	moves := newHEFTTransfers(&several)
+	several := p.WithWholeStorages()
+	several.Steps = 1
+	r := &onlineRun{p: several, free: make([]time.Duration, len(p.Platform.Workers))}
+	moves := newHEFTTransfers(several)
 	for range plannedSteps {
 		var err error
-		if r.engine, err = newEngine(&several, o.start(&several), func() time.Duration { return r.now }); err != nil {
+		if r.engine, err = newEngine(several, o.start(several), func() time.Duration { return r.now }); err != nil {
 			return nil, err
 		}
 		r.engine.moves, r.order = moves, make([][]dag.TaskID, len(p.Platform.Workers))
@@ -85,7 +82,7 @@ func (r *onlineRun) obey(cmds []Command) []Command {
 	for _, c := range cmds {
 		t := c.Instance.Task
 		start := max(r.now, r.free[c.Worker], r.engine.arrival(c.Instance, r.p.Platform.MemoryOf(c.Worker)))
-		r.free[c.Worker] = start + r.p.occupies(t, c.Worker)
+		r.free[c.Worker] = start + r.engine.fit.Occupies(t, c.Worker)
 		r.ends.Push(taskEnd{r.free[c.Worker], r.p.Graph.Rank(t), c.Worker})
 		r.order[c.Worker] = append(r.order[c.Worker], t)
 	}

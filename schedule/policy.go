@@ -91,7 +91,7 @@ func PolicyByName(name string) (Policy, error) {
 // View is the read-only state that a scheduler may look at.
 type View struct {
 	Problem *Problem
-	Fit
+	*Fit
 	// FreeAt estimates when a worker will have finished the tasks it was given.
 	FreeAt func(w platform.WorkerID) time.Duration
 	// MissingBytes is how many bytes a memory lacks for an instance to run there, those on their way included.
@@ -101,29 +101,3 @@ type View struct {
 
 	order *ready.Steps
 }
-
-// Fit says which workers may run which tasks of a problem, and how long that takes. It follows the tasks that
-// are given away: the other tasks of a colocation group may then run on the same worker only.
-type Fit struct {
-	p        *Problem
-	eligible *eligibility
-}
-
-// NewFit checks a problem. The error names a task that nothing can run.
-func NewFit(p *Problem) (Fit, error) {
-	eligible, err := p.eligibility()
-	return Fit{p, eligible}, err
-}
-
-// CanRun reports whether a worker may run a task: its device has a cost for it,
-// the task's placement allows it, and no other worker has its colocation group.
-func (f Fit) CanRun(t dag.TaskID, w platform.WorkerID) bool { return f.eligible.canRun(t, w) }
-
-// Workers lists the workers for which CanRun holds, ascending. The caller must not keep it.
-func (f Fit) Workers(t dag.TaskID) []platform.WorkerID { return f.eligible.of(t) }
-
-// Occupies is how long a task keeps a worker that can run it, dispatch included.
-func (f Fit) Occupies(t dag.TaskID, w platform.WorkerID) time.Duration { return f.p.occupies(t, w) }
-
-// Give notes that a worker was given a task.
-func (f Fit) Give(t dag.TaskID, w platform.WorkerID) { f.eligible.bind(t, w) }
