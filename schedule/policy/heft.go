@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"cmp"
@@ -8,17 +8,18 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
 // HEFT plans where each task ends first, by upward rank. It is what plans where no policy is asked for.
-var HEFT = NewPolicy(Doc{
+var HEFT = New(schedule.Doc{
 	Name:     "heft",
 	Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
 	Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",
-}, func(p *Problem) (*Plan, error) { return p.heft(nil) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, nil) })
 
-// heft plans one step with the heterogeneous earliest finish time heuristic.
+// byRank plans one step with the heterogeneous earliest finish time heuristic.
 //
 // Theory. Let w(t) be the mean duration of t over the workers that can run it. Let c(s,t) be
 // the mean time to move the bytes that s writes and t reads, over all ordered pairs of distinct
@@ -44,8 +45,8 @@ var HEFT = NewPolicy(Doc{
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
 //
 // Tasks go to the given memories, if they can run there. Nil means anywhere.
-func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
-	fit, err := NewFit(p)
+func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, error) {
+	fit, err := schedule.NewFit(p)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 	}
 	h := newHEFT(p, fit)
 	h.memories = memories
-	for _, t := range h.byRank(sorted) {
+	for _, t := range h.ranked(sorted) {
 		if err := h.place(t); err != nil {
 			return nil, err
 		}
@@ -64,8 +65,8 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 }
 
 type heft struct {
-	p        *Problem
-	fit      *Fit
+	p        *schedule.Problem
+	fit      *schedule.Fit
 	memories []platform.MemoryID // by task: where it goes, or anywhere; nil: all go anywhere
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
@@ -84,15 +85,15 @@ type readyIn struct {
 	known, ok bool // ok: there are routes for its operands
 }
 
-func newHEFT(p *Problem, fit *Fit) *heft {
+func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	n := len(p.Graph.Tasks)
 	return &heft{p: p, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 
-// byRank orders the tasks by upward rank; sorted is a topological order.
-func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
+// ranked orders the tasks by upward rank; sorted is a topological order.
+func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
 	n := len(sorted)
 	rank, depth := make([]float64, n), make([]int32, n)
 	after := dag.NewRows(n, h.p.Reuse)
@@ -187,8 +188,8 @@ func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 	return readyIn{at: at, known: true, ok: ok}
 }
 
-func (h *heft) plan() *Plan {
-	plan := &Plan{GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
+func (h *heft) plan() *schedule.Plan {
+	plan := &schedule.Plan{GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
 	for w := range h.timelines {
 		for _, c := range h.timelines[w].chunks {
 			for _, s := range c.slots {
@@ -213,7 +214,7 @@ type memoryPairs struct {
 	count    float64
 }
 
-func newMeanTransfer(p *Problem) meanTransfer {
+func newMeanTransfer(p *schedule.Problem) meanTransfer {
 	workersIn := make([]float64, len(p.Platform.Memories))
 	for w := range p.Platform.Workers {
 		workersIn[p.Platform.MemoryOf(platform.WorkerID(w))]++

@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
@@ -23,7 +24,7 @@ import (
 //
 // A caller with several threads holds one lock around each call.
 type Engine struct {
-	p        *Problem
+	p        *schedule.Problem
 	policy   Scheduler
 	view     View
 	now      func() time.Duration
@@ -38,10 +39,10 @@ type Engine struct {
 	workers   []workerState
 	idle      []uint64 // set of workers that have been given nothing to run
 	ahead     []uint64 // set of workers that run a task and may be given another
-	fit       *Fit
+	fit       *schedule.Fit
 
-	resident *Residency     // nil where the memory can hold everything, and in a plan for several memories
-	moves    *heftTransfers // of a plan for several memories; nil: in one memory
+	resident *schedule.Residency // nil where the memory can hold everything, and in a plan for several memories
+	moves    *heftTransfers      // of a plan for several memories; nil: in one memory
 }
 
 // Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
@@ -78,12 +79,12 @@ type workerState struct {
 
 // NewEngine prepares a run in one memory. It fails when the problem is not complete, when a task can run
 // nowhere, or when the home of a buffer does not exist.
-func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
+func NewEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
 	e, err := newEngine(p, policy, now)
 	if err != nil {
 		return nil, err
 	}
-	resident, err := NewResidency(p)
+	resident, err := schedule.NewResidency(p)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,19 @@ func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 			return nil, fmt.Errorf("before the first task: %w", err)
 		}
 	}
-	if p.mayOverflow() {
+	if mayOverflow(p) {
 		e.resident = resident
 	}
 	return e, nil
 }
 
-func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
+func newEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Orders(), ready.ByPriority(p.Graph))}
 	var err error
-	if e.fit, err = newFit(p); err != nil {
+	if e.fit, err = schedule.NewFit(p); err != nil {
 		return nil, err
 	}
 	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks))
@@ -125,7 +126,7 @@ func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 }
 
 // mayOverflow reports whether the storages together exceed the memory in which all tasks run.
-func (p *Problem) mayOverflow() bool {
+func mayOverflow(p *schedule.Problem) bool {
 	total, limit := int64(0), p.Platform.Memories[p.Platform.HostMemory()].CapacityBytes
 	for i := range p.Graph.Buffers {
 		if p.Graph.Buffers[i].ViewOf == dag.None {
@@ -146,7 +147,7 @@ func (e *Engine) Start(cmds []Command) []Command {
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	if len(state.runs) == 0 {
-		panic("schedule: Done of a worker that runs nothing")
+		panic("policy: Done of a worker that runs nothing")
 	}
 	e.at = e.now()
 	i := state.runs[0]
@@ -333,7 +334,7 @@ func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 }
 
 // Never is later than any time of a run.
-const Never = 2 * LongestRun
+const Never = 2 * schedule.LongestRun
 
 func (e *Engine) arrival(i dag.Instance, m platform.MemoryID) time.Duration {
 	at, routed := e.moves.arrive(i.Task, m, e.at)

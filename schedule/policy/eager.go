@@ -1,17 +1,18 @@
-package schedule
+package policy
 
 import (
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
 // Eager is list scheduling by one queue.
-var Eager = NewOnline(Doc{
+var Eager = NewOnline(schedule.Doc{
 	Name:     "eager",
 	Sentence: "one central queue by priority, then name; an idle worker takes the first task it can run",
 	Paper:    "R. L. Graham, Bounds for certain multiprocessing anomalies, Bell System Technical Journal 45(9), 1966",
-}, func(*Problem) Scheduler { return &eager{} })
+}, func(*schedule.Problem) Scheduler { return &eager{} })
 
 // eager is list scheduling. Ready tasks wait in one queue: earlier steps first, then higher
 // priorities, then by name. A worker that becomes idle takes the first task it can run. No worker
