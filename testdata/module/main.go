@@ -24,8 +24,7 @@ type random struct {
 }
 
 func (r *random) Ready(v *policy.View, i dag.Instance) platform.WorkerID {
-	able := v.Workers(i.Task)
-	w := able[r.IntN(len(able))]
+	w := v.Workers(i.Task)[r.IntN(len(v.Workers(i.Task)))]
 	r.queue[w] = append(r.queue[w], i)
 	return w
 }
