@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"dahl/cmd/cli"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -60,7 +60,7 @@ func TestSoak(t *testing.T) {
 }
 
 // soakTraining is a training on devices of a platform; "": this machine.
-func soakTraining(t *testing.T, model, file, devices, policy string) *train.Workload {
+func soakTraining(t *testing.T, model, file, devices, name string) *train.Workload {
 	m, err := cli.LoadModel(model)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func soakTraining(t *testing.T, model, file, devices, policy string) *train.Work
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := schedule.PolicyByName(policy)
+	info, err := policy.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"dahl/execute"
 	"dahl/plan"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // taskShapes is the table of graphs of empty tasks; bench/starpu/main.c has the same.
@@ -81,7 +82,7 @@ func addCholesky(b *dag.Builder, tasks int) {
 }
 
 // compile builds the program of one graph and compiles it for two cores.
-func compile(b *testing.B, shape int, policy string) (r *execute.Runner, tasks int) {
+func compile(b *testing.B, shape int, name string) (r *execute.Runner, tasks int) {
 	b.Helper()
 	builder := dag.NewBuilder(taskShapes[shape].name)
 	taskShapes[shape].add(builder, 100_000)
@@ -96,7 +97,7 @@ func compile(b *testing.B, shape int, policy string) (r *execute.Runner, tasks i
 	if err != nil {
 		b.Fatal(err)
 	}
-	info, err := schedule.PolicyByName(policy)
+	info, err := policy.ByName(name)
 	if err != nil {
 		b.Fatal(err)
 	}

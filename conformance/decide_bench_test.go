@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // BenchmarkDecide decides again on what is priced already, as a planner does: by HEFT, and
@@ -17,7 +18,7 @@ func BenchmarkDecide(b *testing.B) {
 			for _, by := range []struct {
 				name   string
 				choice schedule.Choice
-			}{{"heft", schedule.Choice{}}, {"plan", schedule.Choice{Plans: []*schedule.Plan{order}}}} {
+			}{{"heft", schedule.Choice{Policy: policy.HEFT}}, {"plan", schedule.Choice{Plans: []*schedule.Plan{order}}}} {
 				b.Run(machine+"/"+model+"/"+by.name, func(b *testing.B) {
 					for b.Loop() {
 						if _, err := d.Priced.Decide(by.choice); err != nil {

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -84,17 +85,17 @@ func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
 func TestFeedbackReproducesAPolicy(t *testing.T) {
 	p := machine(t, 3)
 	g := trainingStep(t, "lenet5", 37, p)
-	for _, policy := range []string{"eager", "dmda"} {
-		d := decided(t, program(g), how{platform: p, policy: policy})
+	for _, name := range []string{"eager", "dmda"} {
+		d := decided(t, program(g), how{platform: p, policy: name})
 		q := perturbed(d.Problem(0, 1, false), 11)
-		measured, err := nullRun(q, d.Policy.(schedule.Online).Start(q))
+		measured, err := nullRun(q, d.Policy.(policy.Online).Start(q))
 		if err != nil {
 			t.Fatal(err)
 		}
-		plans := []*schedule.Plan{schedule.PlanFrom(measured, policy, g)}
+		plans := []*schedule.Plan{schedule.PlanFrom(measured, name, g)}
 		fed := feedBack(t, decided(t, program(g), how{platform: p, plans: plans}), 0, measured)
 		if fed.Makespan != measured.Makespan {
-			t.Errorf("%s: %v fed back, %v measured", policy, fed.Makespan, measured.Makespan)
+			t.Errorf("%s: %v fed back, %v measured", name, fed.Makespan, measured.Makespan)
 		}
 	}
 }

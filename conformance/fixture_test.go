@@ -19,6 +19,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -157,7 +158,7 @@ func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *sc
 	choice := schedule.Choice{Plans: h.plans}
 	priced, err := schedule.Price(prog, h.platform, target)
 	if err == nil && h.policy != "" {
-		choice.Policy, err = schedule.PolicyByName(h.policy)
+		choice.Policy, err = policy.ByName(h.policy)
 	}
 	if err != nil {
 		t.Fatal(err)

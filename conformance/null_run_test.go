@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // nullRun drives the Engine serially by the model's clock, without kernels or threads: a
@@ -21,12 +22,12 @@ import (
 //
 // Ends at the same moment are reported in the order of the ranks of the tasks' names, then
 // of their steps.
-func nullRun(p *schedule.Problem, policy schedule.Scheduler) (*schedule.Schedule, error) {
+func nullRun(p *schedule.Problem, scheduler policy.Scheduler) (*schedule.Schedule, error) {
 	if n := len(p.Platform.Memories); n != 1 {
 		return nil, fmt.Errorf("null run of graph %q: platform %q has %d memories; one is supported", p.Graph.Name, p.Platform.Name, n)
 	}
 	c := &nullClock{p: p, pace: schedule.NewPace(p), ends: endQueue{rank: p.Graph.Rank}}
-	e, err := schedule.NewEngine(p, policy, func() time.Duration { return c.now })
+	e, err := policy.NewEngine(p, scheduler, func() time.Duration { return c.now })
 	if err != nil {
 		return nil, fmt.Errorf("null run: %w", err)
 	}
@@ -55,7 +56,7 @@ func nullRun(p *schedule.Problem, policy schedule.Scheduler) (*schedule.Schedule
 // nullClock is the time and the ends to come.
 type nullClock struct {
 	p      *schedule.Problem
-	engine *schedule.Engine
+	engine *policy.Engine
 	pace   *schedule.Pace
 	now    time.Duration
 	ends   endQueue
@@ -63,7 +64,7 @@ type nullClock struct {
 }
 
 // begin starts what the Engine commands.
-func (c *nullClock) begin(cmds []schedule.Command) error {
+func (c *nullClock) begin(cmds []policy.Command) error {
 	if err := c.engine.Err(); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ type replayed struct {
 	ready  map[dag.Instance]bool
 }
 
-func replay(plan *schedule.Plan) schedule.Scheduler {
+func replay(plan *schedule.Plan) policy.Scheduler {
 	r := &replayed{order: plan.Order, worker: map[dag.TaskID]platform.WorkerID{}, begun: make([]int, len(plan.Order)), ready: map[dag.Instance]bool{}}
 	for w, list := range plan.Order {
 		for _, t := range list {
@@ -120,12 +121,12 @@ func replay(plan *schedule.Plan) schedule.Scheduler {
 	return r
 }
 
-func (r *replayed) Ready(_ *schedule.View, i dag.Instance) platform.WorkerID {
+func (r *replayed) Ready(_ *policy.View, i dag.Instance) platform.WorkerID {
 	r.ready[i] = true
 	return r.worker[i.Task]
 }
 
-func (r *replayed) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
+func (r *replayed) Next(_ *policy.View, w platform.WorkerID) (dag.Instance, bool) {
 	if int(w) >= len(r.order) || len(r.order[w]) == 0 {
 		return dag.Instance{}, false
 	}
@@ -157,7 +158,7 @@ func TestNullRunOfAFork(t *testing.T) {
 		p.Devices[0].Dispatch = 100
 		d := decided(t, program(fork(t)), how{platform: p, policy: "eager"})
 		problem := d.Problem(0, 1, false)
-		s, err := nullRun(problem, d.Policy.(schedule.Online).Start(problem))
+		s, err := nullRun(problem, d.Policy.(policy.Online).Start(problem))
 		if err != nil {
 			t.Fatal(err)
 		}

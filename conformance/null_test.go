@@ -10,6 +10,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // TestNullRunAgreesWithTheSimulator: a loop of its own around the Engine gives the
@@ -79,13 +80,13 @@ func dependingOnCaches(c *schedule.Costs) *schedule.Costs {
 func compareWorlds(t *testing.T, d *schedule.Decision, graph, steps int) {
 	t.Helper()
 	problem := d.Problem(graph, steps, false)
-	var policy schedule.Scheduler
+	var scheduler policy.Scheduler
 	if plan := d.Graphs[graph].Plan; plan != nil {
-		policy = replay(plan)
+		scheduler = replay(plan)
 	} else {
-		policy = d.Policy.(schedule.Online).Start(problem)
+		scheduler = d.Policy.(policy.Online).Start(problem)
 	}
-	got, err := nullRun(problem, policy)
+	got, err := nullRun(problem, scheduler)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // TestPoliciesOverDevices trains a convolutional network by the plan of every policy that decides at
@@ -16,8 +16,8 @@ func TestPoliciesOverDevices(t *testing.T) {
 		n := newNetwork(t, "digits-cnn", dag.Float32, 1)
 		n.lower(t, []dag.Lowering{fixtureLowering(), n.mixedLowering()}[i])
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"}).hash()
-		for _, info := range schedule.Policies() {
-			if _, online := info.(schedule.Online); !online {
+		for _, info := range policy.All() {
+			if _, online := info.(policy.Online); !online {
 				continue
 			}
 			for gpus := 1; gpus <= 2; gpus++ {

@@ -10,6 +10,7 @@ import (
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -26,7 +27,7 @@ func ExampleFromSchedule() {
 		return
 	}
 	prog := &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	d, err := plan.Decide(prog, p, schedule.Unbound, schedule.Choice{})
+	d, err := plan.Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT})
 	if err != nil {
 		fmt.Println(err)
 		return

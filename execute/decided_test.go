@@ -7,6 +7,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // how says how a program of a test is decided and executed.
@@ -28,11 +29,11 @@ func decided(prog *dag.Program, h how) (*schedule.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := h.Policy
-	if policy == "" {
-		policy = map[bool]string{false: "eager", true: "heft"}[p.Spread()]
+	name := h.Policy
+	if name == "" {
+		name = map[bool]string{false: "eager", true: "heft"}[p.Spread()]
 	}
-	info, err := schedule.PolicyByName(policy)
+	info, err := policy.ByName(name)
 	if err != nil {
 		return nil, err
 	}

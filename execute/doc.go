@@ -4,7 +4,7 @@
 // Read first: [New] and [Runner.Run]. New takes a [schedule.Decision] for a platform that is this
 // machine ([Runnable]); [Target] says which kernels the decision may use. New reserves all
 // memory, binds every task to its bytes and compiles every plan into lists. Run then decides
-// nothing: with a plan each worker replays its list; without one [schedule.Engine] asks the
+// nothing: with a plan each worker replays its list; without one [policy.Engine] asks the
 // policy, under one lock. Both give a measured [schedule.Schedule]. [Detect] describes this
 // machine; [Calibrate] and [CalibrateInSitu] measure it.
 //

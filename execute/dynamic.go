@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 var errStall = errors.New("the policy leaves every worker idle with tasks left")
@@ -18,9 +19,9 @@ var errStall = errors.New("the policy leaves every worker idle with tasks left")
 // ended tasks in a replay.
 type dispatcher struct {
 	mu      sync.Mutex
-	engine  *schedule.Engine
+	engine  *policy.Engine
 	at      time.Duration // of the event in progress
-	cmds    []schedule.Command
+	cmds    []policy.Command
 	running int     // number of tasks in progress
 	inbox   []inbox // by worker
 }
@@ -33,11 +34,11 @@ type inbox struct {
 	handed int64
 }
 
-func newDispatcher(p *schedule.Problem, policy schedule.Scheduler) (*dispatcher, error) {
+func newDispatcher(p *schedule.Problem, scheduler policy.Scheduler) (*dispatcher, error) {
 	workers := len(p.Platform.Workers)
-	d := &dispatcher{cmds: make([]schedule.Command, 0, 2*workers), inbox: make([]inbox, workers)}
+	d := &dispatcher{cmds: make([]policy.Command, 0, 2*workers), inbox: make([]inbox, workers)}
 	var err error
-	d.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return d.at })
+	d.engine, err = policy.NewEngine(p, scheduler, func() time.Duration { return d.at })
 	return d, err
 }
 

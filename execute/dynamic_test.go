@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // dynamicPolicies are the names of those that decide at run time.
 func dynamicPolicies() (names []string) {
-	for _, info := range schedule.Policies() {
-		if _, online := info.(schedule.Online); online {
+	for _, info := range policy.All() {
+		if _, online := info.(policy.Online); online {
 			names = append(names, info.Doc().Name)
 		}
 	}

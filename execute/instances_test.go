@@ -11,6 +11,7 @@ import (
 	"dahl/kernels"
 	"dahl/schedule"
 	"dahl/schedule/place"
+	"dahl/schedule/policy"
 )
 
 // inCopies has so many copies of buffers wherever a plan's tasks need them; of a buffer that there is
@@ -100,8 +101,8 @@ func TestPoliciesKnowCopies(t *testing.T) {
 		}
 		prog.Graphs[i] = with
 	}
-	for _, info := range schedule.Policies() {
-		if _, online := info.(schedule.Online); !online {
+	for _, info := range policy.All() {
+		if _, online := info.(policy.Online); !online {
 			continue
 		}
 		if got := trained(t, prog, how{Platform: machine(t, 3), Policy: info.Doc().Name, Variant: "go"}, steps); got != want {

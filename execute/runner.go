@@ -15,6 +15,7 @@ import (
 	"dahl/schedule"
 	"dahl/schedule/layout"
 	"dahl/schedule/place"
+	"dahl/schedule/policy"
 )
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
@@ -166,7 +167,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	j.base = time.Now()
 	if j.graph.placed == nil {
 		var err error
-		if j.dynamic, err = newDispatcher(p, r.decision.Policy.(schedule.Online).Start(p)); err != nil {
+		if j.dynamic, err = newDispatcher(p, r.decision.Policy.(policy.Online).Start(p)); err != nil {
 			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 		}
 		j.starter = r.workers[0].id

@@ -17,6 +17,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/policy"
 )
 
 // weights is a digest of all parameters.
@@ -78,7 +79,7 @@ func TestBitsAreEqual(t *testing.T) {
 				t.Errorf("random plan %d on %d workers: other bits", seed, workers)
 			}
 		}
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			if got, other := train(how{Platform: machine(t, workers), Policy: info.Doc().Name}); got != want || !slices.Equal(other, losses) {
 				t.Errorf("%s on %d workers: other bits", info.Doc().Name, workers)
 			}

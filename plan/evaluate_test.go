@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // onePlatform is a core that draws 2 W, or 5 W while it runs a task, in a machine that draws 1 W.
@@ -25,7 +26,7 @@ power = { idle = "2 W", busy = "5 W" }
 func TestStep(t *testing.T) {
 	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}, {"name": "b", "ns": {"cpu": 6000}}]`, onePlatform)
 	priced := must.Get(schedule.Price(prog, p, schedule.Unbound))(t)
-	e := must.Get(Evaluate(priced, schedule.Choice{}))(t)
+	e := must.Get(Evaluate(priced, schedule.Choice{Policy: policy.HEFT}))(t)
 	for _, steady := range []bool{false, true} {
 		step, err := e.Step(t.Context(), steady, 3)
 		if err != nil || step.Time != 10_000 || math.Abs(step.Joules*1e6-60) > 1e-9 {
@@ -52,7 +53,7 @@ func TestEvaluator(t *testing.T) {
 	}
 	var v Evaluator
 	one, two := of(), of()
-	for _, policy := range schedule.Policies() {
+	for _, policy := range policy.All() {
 		first, err := v.Policy(t.Context(), one, policy, true)
 		if err != nil {
 			t.Fatal(policy.Doc().Name, err)

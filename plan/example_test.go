@@ -10,6 +10,7 @@ import (
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // lenet5 is a training step of a network, as all of a machine runs it.
@@ -26,7 +27,7 @@ func lenet5(machine string) (*schedule.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.Decide(prog, p, execute.Target{}, schedule.Choice{})
+	return plan.Decide(prog, p, execute.Target{}, schedule.Choice{Policy: policy.HEFT})
 }
 
 func ExamplePredict() {

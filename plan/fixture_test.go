@@ -8,6 +8,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -48,7 +49,7 @@ func parsed(t *testing.T, graph, machine string) (*dag.Program, *platform.Platfo
 func decided(t *testing.T, graph string) *schedule.Decision {
 	t.Helper()
 	prog, p := parsed(t, graph, unlikePlatform)
-	return must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
+	return must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))(t)
 }
 
 func simulated(t *testing.T, d *schedule.Decision, steps int, opt simulate.Options) *schedule.Schedule {

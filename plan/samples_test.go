@@ -9,6 +9,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // sampledProblem has a measured task and two tasks of one fit on one device.
@@ -136,7 +137,7 @@ power = { idle = "2 W", busy = "5 W" }
 `)
 	prog.Order[0].Steps = 2
 	sample := func(seed uint64) *Samples {
-		d := must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
+		d := must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))(t)
 		return must.Get(Sample(t.Context(), d, d.Priced.Program.Order[0], 41, seed))(t)
 	}
 	s := sample(3)

@@ -13,6 +13,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // A row wins on what was measured only when all were.
@@ -68,7 +69,7 @@ const threeTasks = `"tasks": [{"name": "a", "ns": {"cpu": 25000, "emulated": 100
 // decidedOn is the decision for some of the devices.
 func decidedOn(t *testing.T, prog, devices string) *schedule.Decision {
 	t.Helper()
-	return must.Get(must.Get(decided(t, prog).Priced.On(devices))(t).Decide(schedule.Choice{}))(t)
+	return must.Get(must.Get(decided(t, prog).Priced.On(devices))(t).Decide(schedule.Choice{Policy: policy.HEFT}))(t)
 }
 
 // TestCompareSets: with the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU the

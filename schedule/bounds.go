@@ -78,17 +78,17 @@ func (c *Priced) newBound(graph int) *bound {
 		b.settings, b.follows = c.settingsOf(graph), mustFollow(g, len(c.Platform.Memories))
 	}
 	problem := c.Problem(graph, 1)
-	if problem.check() != nil {
+	if problem.Check() != nil {
 		return b
 	}
 	leasts := c.leasts(graph, b.settings)
 	problem.Costs = leasts.costs
-	eligible, err := newEligibility(problem)
+	fit, err := newFit(problem)
 	if err != nil {
 		return b
 	}
 	b.least = make([]time.Duration, len(g.Tasks))
-	work := newStepWork(problem, leasts, eligible)
+	work := newStepWork(problem, leasts, fit)
 	for t := range b.least {
 		b.least[t] = work.add(dag.TaskID(t))
 		b.serialNs += float64(b.least[t])

@@ -10,11 +10,11 @@ import (
 // stepWork is the tasks of one step. Those that take the same and can run at the same places are
 // one part of it.
 type stepWork struct {
-	p        *Problem
-	leasts   leasts
-	eligible *eligibility
-	at       map[workKey]int
-	parts    []workPart
+	p      *Problem
+	leasts leasts
+	fit    *Fit
+	at     map[workKey]int
+	parts  []workPart
 }
 
 type workKey struct{ costs, eligible int32 } // classes
@@ -27,18 +27,18 @@ type workPart struct {
 	shareNs  []float64     // of one task, by devices
 }
 
-func newStepWork(p *Problem, l leasts, eligible *eligibility) *stepWork {
-	return &stepWork{p: p, leasts: l, eligible: eligible, at: map[workKey]int{}}
+func newStepWork(p *Problem, l leasts, fit *Fit) *stepWork {
+	return &stepWork{p: p, leasts: l, fit: fit, at: map[workKey]int{}}
 }
 
 // add counts a task, and returns the least that it can take.
 func (w *stepWork) add(t dag.TaskID) time.Duration {
-	key := workKey{w.leasts.costs.Class[t], w.eligible.class[t]}
+	key := workKey{w.leasts.costs.Class[t], w.fit.class[t]}
 	k, known := w.at[key]
 	if !known {
 		k = len(w.parts)
 		part := workPart{eligible: key.eligible, least: -1}
-		for _, worker := range w.eligible.of(t) {
+		for _, worker := range w.fit.Workers(t) {
 			d := int32(w.p.Platform.Workers[worker].Device)
 			if slices.Contains(part.devices, d) {
 				continue
@@ -58,16 +58,16 @@ func (w *stepWork) add(t dag.TaskID) time.Duration {
 // oneWorker is the most that some worker has to run: tasks that no other can run, or a group that
 // is to share one.
 func (w *stepWork) oneWorker() time.Duration {
-	byClass := make([]time.Duration, len(w.eligible.workers))
+	byClass := make([]time.Duration, len(w.fit.workers))
 	for i := range w.parts {
 		byClass[w.parts[i].eligible] += w.parts[i].least * time.Duration(w.parts[i].tasks)
 	}
 	alone := make([]time.Duration, len(w.p.Platform.Workers))
 	var longest time.Duration
 	for class, sum := range byClass {
-		if workers := w.eligible.workers[class]; len(workers) == 1 {
+		if workers := w.fit.workers[class]; len(workers) == 1 {
 			alone[workers[0]] += sum
-		} else if w.eligible.group[class] {
+		} else if w.fit.group[class] {
 			longest = max(longest, sum)
 		}
 	}

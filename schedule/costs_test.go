@@ -228,7 +228,7 @@ func TestNowhereToRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := HEFT.Plan(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err == nil || !strings.Contains(err.Error(), `colocate "k"`) {
+	if _, err := NewFit(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err == nil || !strings.Contains(err.Error(), `colocate "k"`) {
 		t.Errorf("error %v", err)
 	}
 }

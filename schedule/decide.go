@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,10 +14,10 @@ import (
 
 // Choice says what a [Decision] is to rest on.
 type Choice struct {
-	// Policy plans the graphs for which Plans has nothing. An [Online] one decides while they run, where all
-	// tasks run in the host's memory and Plans has nothing at all. Nil means [HEFT].
+	// Policy plans the graphs for which Plans has nothing. An online one ([Doc.Online]) decides while they run, where all
+	// tasks run in the host's memory and Plans has nothing at all. Nil means that Plans has every graph.
 	Policy Policy
-	// Plans are by graph; nil, or a nil entry: the policy decides.
+	// Plans are by graph. A nil entry leaves the graph to the policy.
 	Plans []*Plan
 	// Seed is for policies that draw random numbers; they find it in [Problem.Seed].
 	Seed uint64
@@ -64,9 +65,6 @@ var passes = []struct {
 // Decide makes the decisions of a choice.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
 	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
-	if choice.Policy == nil {
-		choice.Policy = HEFT
-	}
 	d := &Decision{Priced: c, Policy: choice.Policy}
 	for _, pass := range passes {
 		if err := pass.run(d, &choice); err != nil {
@@ -104,11 +102,14 @@ func checkProblems(d *Decision, choice *Choice) error {
 
 // planGraphs takes the plans that are given. The policy makes the others, unless it decides while the graphs run.
 func planGraphs(d *Decision, choice *Choice) error {
-	if d.Priced.DecidesLater(choice.Policy) && !slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
+	if choice.Policy != nil && d.Priced.DecidesLater(choice.Policy) && !slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
 		return nil
 	}
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		if d.Graphs[i].Plan = choice.Plans[i]; d.Graphs[i].Plan == nil {
+			if choice.Policy == nil {
+				return errors.New("there is neither a plan nor a policy")
+			}
 			if d.Graphs[i].Plan, err = choice.Policy.Plan(d.problem(i, choice.Seed)); err != nil {
 				return fmt.Errorf("policy %s: %w", choice.Policy.Doc().Name, err)
 			}
@@ -120,7 +121,7 @@ func planGraphs(d *Decision, choice *Choice) error {
 // problem is one step of a graph for a policy.
 func (d *Decision) problem(graph int, seed uint64) *Problem {
 	problem := d.Priced.Problem(graph, 1)
-	problem.Seed, problem.eligible = seed, d.Priced.graphs[graph].eligible
+	problem.Seed, problem.fit = seed, d.Priced.graphs[graph].fit
 	return problem
 }
 
@@ -128,10 +129,7 @@ func (d *Decision) problem(graph int, seed uint64) *Problem {
 // host's memory, and all buffers are at home there.
 func (c *Priced) DecidesLater(policy Policy) bool {
 	host := c.Platform.HostMemory()
-	if _, online := policy.(Online); !online {
-		return false
-	}
-	if slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
+	if !policy.Doc().Online || slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
 		return false
 	}
 	return !slices.ContainsFunc(c.Program.Graphs, func(g *dag.Graph) bool {

@@ -41,18 +41,27 @@ func TestDecideAgain(t *testing.T) {
 	}
 	for _, order := range [][][]dag.TaskID{{{0, 1}}, {nil, {0, 1}}, {{0}, {1}}, {nil, nil, {0, 1}}} {
 		plan := &Plan{Order: order}
-		own := NewPolicy(Doc{Name: "own"}, func(*Problem) (*Plan, error) { return plan, nil })
+		own := fixed{plan: plan}
 		for _, choice := range []Choice{{Plans: []*Plan{plan}}, {Policy: own}} {
 			_, err := priced.Decide(choice)
 			if apart := len(order[0]) == 1; (err != nil) != apart {
 				t.Errorf("%v by own policy %v: %v", order, choice.Policy != nil, err)
 			}
 		}
-		if _, err := priced.Decide(Choice{}); err != nil {
+		if _, err := priced.Decide(Choice{Policy: fixed{plan: &Plan{Order: [][]dag.TaskID{{0, 1}}}}}); err != nil {
 			t.Errorf("after %v: %v", order, err)
 		}
 	}
 }
+
+// fixed is a policy that has one plan for all problems.
+type fixed struct {
+	online bool
+	plan   *Plan
+}
+
+func (f fixed) Doc() Doc                     { return Doc{Name: "fixed", Online: f.online} }
+func (f fixed) Plan(*Problem) (*Plan, error) { return f.plan, nil }
 
 // TestDecidesLater: an online policy decides while the program runs if all devices and all homes are in the host's memory, whether
 // buffers name it, say "host" or nothing.
@@ -61,19 +70,18 @@ func TestDecidesLater(t *testing.T) {
 	cores := &platform.Platform{Memories: memories, Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}}}
 	both := &platform.Platform{Memories: memories, Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}, {Name: "gpu", Kind: "emulated", Memory: 1}}}
 	for _, c := range []struct {
-		p      *platform.Platform
-		home   string
-		policy Policy
-		later  bool
+		p             *platform.Platform
+		home          string
+		online, later bool
 	}{
-		{cores, "", Eager, true}, {cores, dag.HostHome, DMDA, true}, {cores, "ram", DMDAR, true},
-		{cores, "hbm", Eager, false}, {cores, "attic", Eager, false},
-		{cores, dag.HostHome, HEFT, false}, {both, dag.HostHome, Eager, false},
+		{cores, "", true, true}, {cores, dag.HostHome, true, true}, {cores, "ram", true, true},
+		{cores, "hbm", true, false}, {cores, "attic", true, false},
+		{cores, dag.HostHome, false, false}, {both, dag.HostHome, true, false},
 	} {
 		g := &dag.Graph{Buffers: []dag.Buffer{{Name: "x", Home: c.home}}}
 		priced := &Priced{Platform: c.p, Program: &dag.Program{Graphs: []*dag.Graph{g}}}
-		if got := priced.DecidesLater(c.policy); got != c.later {
-			t.Errorf("%s on %d devices with a home %q: %v", c.policy.Doc().Name, len(c.p.Devices), c.home, got)
+		if got := priced.DecidesLater(fixed{online: c.online}); got != c.later {
+			t.Errorf("online %v on %d devices with a home %q: %v", c.online, len(c.p.Devices), c.home, got)
 		}
 	}
 }

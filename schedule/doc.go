@@ -9,8 +9,8 @@
 //
 //   - With a [Plan] for every graph, one pass places the copies between memories as tasks and
 //     lays out every memory (package place). [Lists] then replays the lists of the placed graph.
-//   - In one memory an [Online] policy decides while the graph runs. The [Engine] serves it: it knows
-//     which tasks are ready.
+//   - In one memory a policy may decide while the graph runs ([Doc.Online]). The Engine of package policy
+//     serves it: it knows which tasks are ready.
 //
 // A run leaves a [Schedule]. [Schedule.Check] derives it again from the graph and the platform
 // alone.

@@ -10,6 +10,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -54,7 +55,7 @@ func ExamplePrice() {
 
 // HEFT gives the longer chain to one core and the other task to the second.
 func ExamplePriced_Decide() {
-	d, err := priced().Decide(schedule.Choice{})
+	d, err := priced().Decide(schedule.Choice{Policy: policy.HEFT})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,14 +76,14 @@ type lastFit struct {
 	given map[platform.WorkerID][]dag.Instance
 }
 
-func (l *lastFit) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
+func (l *lastFit) Ready(v *policy.View, i dag.Instance) platform.WorkerID {
 	workers := v.Workers(i.Task)
 	w := workers[len(workers)-1]
 	l.given[w] = append(l.given[w], i)
 	return w
 }
 
-func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
+func (l *lastFit) Next(_ *policy.View, w platform.WorkerID) (dag.Instance, bool) {
 	if len(l.given[w]) == 0 {
 		return dag.Instance{}, false
 	}
@@ -93,8 +94,8 @@ func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, boo
 
 // A policy of one's own is a value like those of the table, in the simulator and in the
 // executor. Where tasks run in several memories its decisions are taken beforehand.
-func ExampleNewOnline() {
-	own := schedule.NewOnline(schedule.Doc{Name: "last"}, func(*schedule.Problem) schedule.Scheduler {
+func Example_policyOfYourOwn() {
+	own := policy.NewOnline(schedule.Doc{Name: "last"}, func(*schedule.Problem) policy.Scheduler {
 		return &lastFit{given: map[platform.WorkerID][]dag.Instance{}}
 	})
 	d, err := priced().Decide(schedule.Choice{Policy: own})

@@ -65,7 +65,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), orders: pg.MemoryOrders(),
 		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
 	if pg.Moves() == nil {
-		l.orders = l.p.orders()
+		l.orders = l.p.Orders()
 	} else if steps > 1 {
 		l.orders = pg.Orders()
 	}

@@ -45,7 +45,7 @@ type Pace struct {
 
 // NewPace prepares a run of a problem's own tasks.
 func NewPace(p *Problem) *Pace {
-	return newPace(p, p.Graph.Body(), newHandoffs(p, p.Graph.Links, p.orders()), func(t dag.TaskID) dag.TaskID { return t })
+	return newPace(p, p.Graph.Body(), newHandoffs(p, p.Graph.Links, p.Orders()), func(t dag.TaskID) dag.TaskID { return t })
 }
 
 func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID) dag.TaskID) *Pace {

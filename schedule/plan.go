@@ -37,7 +37,7 @@ func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 // Check verifies that a plan fits a problem: every task once, on a worker that
 // can run it, colocated tasks together, in an order that the dependences allow.
 func (plan *Plan) Check(p *Problem) error {
-	eligible, err := p.eligibility()
+	fit, err := NewFit(p)
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func (plan *Plan) Check(p *Problem) error {
 				return fmt.Errorf("the plan runs task %q twice in one step", g.Tasks[t].Name)
 			}
 			seen[t] = true
-			if !eligible.canRun(t, platform.WorkerID(w)) {
-				return fmt.Errorf("the plan puts task %q on worker %q, %s", g.Tasks[t].Name, pl.Workers[w].Name, eligible.needs.refusal(t, platform.WorkerID(w)))
+			if !fit.CanRun(t, platform.WorkerID(w)) {
+				return fmt.Errorf("the plan puts task %q on worker %q, %s", g.Tasks[t].Name, pl.Workers[w].Name, fit.Refusal(t, platform.WorkerID(w)))
 			}
-			eligible.bind(t, platform.WorkerID(w))
+			fit.Give(t, platform.WorkerID(w))
 		}
 	}
 	for t, ok := range seen {

@@ -54,7 +54,7 @@ type pricedGraph struct {
 	scratchBytes   []int64   // by memory: for each worker that computes there the greatest workspace of a call
 	copies         [][]int32 // by memory and buffer: how many copies of a buffer a plan has there; nil: as many as the graph says
 	checked        func() error
-	eligible       func() (*eligibility, error) // where no task is given to a worker yet
+	fit            func() (*Fit, error) // where no task is given to a worker yet
 }
 
 // Price finds the cost of every task of a program on every device of a platform.
@@ -91,8 +91,8 @@ func (c *Priced) price(g *dag.Graph, variants Variants, clocks []platform.ClockI
 		return priced, fmt.Errorf("graph %q on platform %q: %w", g.Name, c.Platform.Name, err)
 	}
 	problem := &Problem{Graph: g, Platform: c.Platform, Costs: priced.untimed, Steps: 1}
-	priced.checked = sync.OnceValue(problem.check)
-	priced.eligible = sync.OnceValues(func() (*eligibility, error) { return newEligibility(problem) })
+	priced.checked = sync.OnceValue(problem.Check)
+	priced.fit = sync.OnceValues(func() (*Fit, error) { return newFit(problem) })
 	priced.scratchBytes = scratchOf(c.Platform, slices.Compact([]*Costs{priced.untimed, priced.timed}))
 	return priced, nil
 }

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,11 +36,22 @@ type Problem struct {
 	// then has room for any tasks that it runs, one at a time, whatever part of a storage they use.
 	whole bool
 
-	eligible func() (*eligibility, error) // of a problem that was checked; nil: found when asked for
+	fit func() (*Fit, error) // of a checked problem; nil where [NewFit] has to find it
 }
 
-// orders are those that let buffers share bytes, by the number of steps between the two tasks.
-func (p *Problem) orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNext} }
+// WithWholeStorages is a copy of a problem in which a task needs room for whole storages in its memory, beside all
+// parameters and optimiser state, if some worker then has room for every task.
+func (p *Problem) WithWholeStorages() *Problem {
+	whole := *p
+	whole.whole, whole.fit = true, nil
+	if _, err := newFit(&whole); err != nil {
+		whole.whole = false
+	}
+	return &whole
+}
+
+// Orders are those that let buffers share bytes, by the number of steps between the two tasks.
+func (p *Problem) Orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNext} }
 
 // copiesIn is how many times a storage exists in a memory.
 func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
@@ -134,4 +147,43 @@ func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock platform.Cl
 func (p *Problem) occupies(t dag.TaskID, w platform.WorkerID) time.Duration {
 	d := p.Platform.Workers[w].Device
 	return p.Platform.Devices[d].Dispatch + p.Costs.ByClass[p.Costs.Class[t]][d].Duration
+}
+
+// LongestRun bounds the sum of all durations of a run, so that no time overflows.
+const LongestRun = time.Duration(1 << 61)
+
+// check refuses problems that no engine can run.
+func (p *Problem) Check() error {
+	switch {
+	case p.Graph == nil || p.Platform == nil || p.Costs == nil:
+		return errors.New("a problem needs a graph, a platform and costs")
+	case p.Steps < 1:
+		return fmt.Errorf("graph %q: %d steps; at least 1 is needed", p.Graph.Name, p.Steps)
+	case len(p.Graph.Tasks) == 0:
+		return fmt.Errorf("graph %q has no tasks", p.Graph.Name)
+	case len(p.Platform.Workers) == 0 || len(p.Platform.Memories) == 0:
+		return fmt.Errorf("platform %q has no workers or no memory", p.Platform.Name)
+	case len(p.Costs.Class) != len(p.Graph.Tasks):
+		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
+	}
+	serial := 0.0
+	for t := range p.Graph.Tasks {
+		for _, c := range p.Costs.ByClass[p.Costs.Class[t]] {
+			serial += float64(max(c.Duration, 0))
+		}
+		for _, a := range p.Graph.Tasks[t].Accesses {
+			if a.Mode == dag.Reduce {
+				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)
+			}
+		}
+	}
+	if total := float64(serial * float64(p.Steps)); total > float64(LongestRun) {
+		return fmt.Errorf("graph %q: its tasks take %.3g s in %d steps, longer than %v can hold", p.Graph.Name, total/1e9, p.Steps, LongestRun)
+	}
+	for _, e := range append(p.Reuse[:len(p.Reuse):len(p.Reuse)], p.ReuseNext...) {
+		if n := len(p.Graph.Tasks); e.From < 0 || e.To < 0 || int(e.From) >= n || int(e.To) >= n {
+			return fmt.Errorf("graph %q has %d tasks; a reuse of memory orders tasks %d and %d", p.Graph.Name, n, e.From, e.To)
+		}
+	}
+	return nil
 }

@@ -10,12 +10,12 @@ import (
 	"dahl/schedule/place"
 )
 
-// residency knows where the contents of every atom are valid and how many bytes are live in every memory. A set of memories is a word, one bit for each.
+// Residency knows where the contents of every atom are valid and how many bytes are live in every memory. A set of memories is a word, one bit for each.
 //
 // An atom of a storage that keeps its contents from step to step stays live until a write
 // elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
 // step. An input without a home is everywhere and costs nothing.
-type residency struct {
+type Residency struct {
 	p      *Problem
 	copies []int32  // by storage: how many versions exist beside each other; nil: one of each
 	valid  []uint64 // by atom and copy ([residency.of]): memories that have it
@@ -24,12 +24,12 @@ type residency struct {
 	live   []int64  // bytes by memory
 }
 
-const everywhere = ^uint64(0)
+const Everywhere = ^uint64(0)
 
-func newResidency(p *Problem) (*residency, error) {
+func NewResidency(p *Problem) (*Residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
+	r := &Residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -37,7 +37,7 @@ func newResidency(p *Problem) (*residency, error) {
 		if g.Storage(id) != id {
 			continue
 		}
-		start, counted, err := initialMemories(p, id, written[b])
+		start, counted, err := InitialMemories(p, id, written[b])
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func newResidency(p *Problem) (*residency, error) {
 }
 
 // of is the number of an atom in a step, in lists by atom and copy.
-func (r *residency) of(atom, step int32) int32 {
+func (r *Residency) of(atom, step int32) int32 {
 	if r.copies == nil {
 		return atom
 	}
@@ -72,7 +72,7 @@ func (r *residency) of(atom, step int32) int32 {
 
 // displace frees what a memory holds of an atom of the earlier step whose copy a step takes there,
 // where another memory has more copies.
-func (r *residency) displace(atom, step int32, m platform.MemoryID) {
+func (r *Residency) displace(atom, step int32, m platform.MemoryID) {
 	if r.p.Versions == nil {
 		return
 	}
@@ -84,30 +84,30 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 	}
 }
 
-// initialMemories is the set of memories with a storage's contents before the first step. counted
+// InitialMemories is the set of memories with a storage's contents before the first step. counted
 // says whether its bytes count there.
-func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
+func InitialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
 	b := &p.Graph.Buffers[storage]
 	switch {
 	case b.Home != "":
 		m, err := place.Home(p.Platform, b)
 		return 1 << m, true, err
 	case !written:
-		return everywhere, false, nil
+		return Everywhere, false, nil
 	case p.Graph.Carried(storage):
 		return 1 << p.Platform.HostMemory(), true, nil
 	}
 	return 0, false, nil
 }
 
-// begin makes room for the results of a task. It fails when the memory is too small.
-func (r *residency) begin(i dag.Instance, m platform.MemoryID) error {
+// Begin makes room for the results of a task. It fails when the memory is too small.
+func (r *Residency) Begin(i dag.Instance, m platform.MemoryID) error {
 	r.occupy(i, m)
-	return r.overfull(m)
+	return r.Overfull(m)
 }
 
 // occupy makes room for the results of a task and makes all other copies of them invalid.
-func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
+func (r *Residency) occupy(i dag.Instance, m platform.MemoryID) {
 	g, t, here := r.p.Graph, i.Task, uint64(1)<<m
 	for k, a := range g.Tasks[t].Accesses {
 		if !a.Mode.Writes() {
@@ -125,8 +125,8 @@ func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 	}
 }
 
-// end frees atoms that no later task of the step uses.
-func (r *residency) end(i dag.Instance) {
+// End frees atoms that no later task of the step uses.
+func (r *Residency) End(i dag.Instance) {
 	g := r.p.Graph
 	for k := range g.Tasks[i.Task].Accesses {
 		for _, atom := range g.Atoms(i.Task, k) {
@@ -144,19 +144,19 @@ func (r *residency) end(i dag.Instance) {
 }
 
 // take counts an atom in a memory from now on.
-func (r *residency) take(atom int32, m platform.MemoryID) {
+func (r *Residency) take(atom int32, m platform.MemoryID) {
 	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
 }
 
 // drop stops counting an atom in a set of memories.
-func (r *residency) drop(atom int32, set uint64) {
+func (r *Residency) drop(atom int32, set uint64) {
 	for ; set != 0; set &= set - 1 {
 		r.live[bits.TrailingZeros64(set)] -= r.p.Graph.AtomBytes(dag.AtomID(atom))
 	}
 }
 
-// overfull fails when a memory holds more than its capacity.
-func (r *residency) overfull(m platform.MemoryID) error {
+// Overfull fails when a memory holds more than its capacity.
+func (r *Residency) Overfull(m platform.MemoryID) error {
 	mem := &r.p.Platform.Memories[m]
 	if mem.CapacityBytes == 0 || r.live[m] <= mem.CapacityBytes {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/policy"
 )
 
 // TestBoundKnowsNoLayout: a and b run on the gpu and pass x on, c and d on the cpu and pass z on;
@@ -45,7 +46,7 @@ func TestBoundKnowsNoLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	const steps = 4
-	for _, info := range schedule.Policies() {
+	for _, info := range policy.All() {
 		d, err := priced.Decide(schedule.Choice{Policy: info})
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestBoundKnowsNoLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, online := info.(schedule.Online)
+		_, online := info.(policy.Online)
 		if !d.Priced.DecidesLater(info) && !online && s.Makespan != 3*34+34+10+20 {
 			t.Errorf("%s takes %d, want 166", info.Doc().Name, s.Makespan)
 		}
@@ -122,7 +123,7 @@ type boundCase struct {
 
 // on decides in every way, or in some, on the machine or on a part of it, and simulates.
 func (c *boundCase) on(part *schedule.Priced, some float64) {
-	chance := schedule.NewOnline(schedule.Doc{Name: "chance"}, func(*schedule.Problem) schedule.Scheduler { return &byChance{r: c.r} })
+	chance := policy.NewOnline(schedule.Doc{Name: "chance"}, func(*schedule.Problem) policy.Scheduler { return &byChance{r: c.r} })
 	if plan := c.planByChance(part, chance); plan != nil && c.r.Float64() < some {
 		if d, err := part.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}); err != nil {
 			c.refused++
@@ -130,7 +131,7 @@ func (c *boundCase) on(part *schedule.Priced, some float64) {
 			c.run(part, d)
 		}
 	}
-	for _, info := range append(schedule.Policies(), chance) {
+	for _, info := range append(policy.All(), chance) {
 		if c.r.Float64() >= some {
 			continue
 		}
@@ -223,15 +224,15 @@ type byChance struct {
 	queue []dag.Instance
 }
 
-func (q *byChance) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
+func (q *byChance) Ready(v *policy.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	if workers := v.Workers(i.Task); q.r.IntN(3) > 0 {
 		return workers[q.r.IntN(len(workers))]
 	}
-	return schedule.Undecided
+	return policy.Undecided
 }
 
-func (q *byChance) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
+func (q *byChance) Next(v *policy.View, w platform.WorkerID) (dag.Instance, bool) {
 	for _, k := range q.r.Perm(len(q.queue)) {
 		if i := q.queue[k]; v.CanRun(i.Task, w) {
 			q.queue = slices.Delete(q.queue, k, k+1)

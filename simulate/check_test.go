@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // twoMemories is a host and a device joined by a link of 1 GB/s and 10 ns latency:
@@ -54,7 +55,7 @@ func pingPong(t testing.TB) *dag.Graph {
 // waits for c, and w moves again, as c wrote it.
 func TestPingPong(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 2)
-	plan, err := schedule.HEFT.Plan(p)
+	plan, err := policy.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestPingPong(t *testing.T) {
 // TestCheckRefuses breaks a sound schedule in every way that Check knows.
 func TestCheckRefuses(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 3)
-	plan, err := schedule.HEFT.Plan(p)
+	plan, err := policy.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,12 +181,12 @@ func TestStealing(t *testing.T) {
 // worker take it: what was fetched for one may be needed by another.
 type thief struct{ queue []dag.Instance }
 
-func (q *thief) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
+func (q *thief) Ready(v *policy.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	return v.Workers(i.Task)[0]
 }
 
-func (q *thief) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
+func (q *thief) Next(v *policy.View, w platform.WorkerID) (dag.Instance, bool) {
 	for k := len(q.queue) - 1; k >= 0; k-- {
 		if i := q.queue[k]; v.CanRun(i.Task, w) {
 			q.queue = slices.Delete(q.queue, k, k+1)

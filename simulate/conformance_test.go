@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // runPolicy runs one policy of the table.
@@ -21,7 +22,7 @@ func runPolicy(t *testing.T, p *schedule.Problem, info schedule.Policy) *schedul
 
 func byPolicy(t *testing.T, p *schedule.Problem, info schedule.Policy) how {
 	t.Helper()
-	if online, ok := info.(schedule.Online); ok {
+	if online, ok := info.(policy.Online); ok {
 		return how{policy: online}
 	}
 	plan, err := info.Plan(p)
@@ -70,7 +71,7 @@ func TestPolicies(t *testing.T) {
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		p := problem(t, g, pl, 1+int(seed%24))
 		shuffled := problem(t, tasks.build(t, otherOrder(r, g)), pl, p.Steps)
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			s := runPolicy(t, p, info)
 			if err := s.Check(p); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, info.Doc().Name, err)

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // layers is two layers over a batch of four samples, a sample per task: a[i] writes sample i of x, b[i] reads it and
@@ -64,7 +65,7 @@ func TestDataParallel(t *testing.T) {
 	} {
 		g := layers(t, c.layer, both(10, 5000), c.placed)
 		p := problem(t, g, twoMemories(t), 1)
-		plan, err := schedule.DataParallel.Plan(p)
+		plan, err := policy.DataParallel.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestDataParallelAlongOutputs(t *testing.T) {
 	for _, c := range []struct {
 		by    schedule.Policy
 		onGPU int
-	}{{schedule.HEFT, 0}, {schedule.DataParallel, 2}} {
+	}{{policy.HEFT, 0}, {policy.DataParallel, 2}} {
 		plan, err := c.by.Plan(p)
 		if err != nil {
 			t.Fatal(err)
@@ -126,11 +127,11 @@ func TestDataParallelOfOneMemory(t *testing.T) {
 		pl := oneMemory(t, 3)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1)
-		heft, err := schedule.HEFT.Plan(p)
+		heft, err := policy.HEFT.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := schedule.DataParallel.Plan(p)
+		plan, err := policy.DataParallel.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}

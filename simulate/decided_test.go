@@ -8,12 +8,13 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // how says by what a problem of a test is decided, and what differs from its costs. One of
 // the first two is set.
 type how struct {
-	policy schedule.Online
+	policy policy.Online
 	plan   *schedule.Plan
 	Options
 }
@@ -84,16 +85,16 @@ func lowerBound(t testing.TB, p *schedule.Problem) time.Duration {
 }
 
 // dynamic is a policy of the table that decides at run time.
-func dynamic(t testing.TB, name string) schedule.Online {
+func dynamic(t testing.TB, name string) policy.Online {
 	t.Helper()
-	policy, err := schedule.PolicyByName(name)
+	found, err := policy.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return policy.(schedule.Online)
+	return found.(policy.Online)
 }
 
 // by is the policy of a scheduler, for one run.
-func by(s schedule.Scheduler) schedule.Online {
-	return schedule.NewOnline(schedule.Doc{Name: "test"}, func(*schedule.Problem) schedule.Scheduler { return s })
+func by(s policy.Scheduler) policy.Online {
+	return policy.NewOnline(schedule.Doc{Name: "test"}, func(*schedule.Problem) policy.Scheduler { return s })
 }

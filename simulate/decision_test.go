@@ -12,6 +12,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/policy"
 )
 
 // unevenMachine is a random platform on which what a task takes depends on how many units
@@ -156,7 +157,7 @@ func TestOneDecision(t *testing.T) {
 			}
 			return part.Decide(schedule.Choice{Policy: policy, Seed: seed})
 		}
-		heft, err := schedule.PolicyByName("heft")
+		heft, err := policy.ByName("heft")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +167,7 @@ func TestOneDecision(t *testing.T) {
 		}
 		parts++
 		tighten(t, r, p, roomy)
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			d, err := decide(info)
 			if err != nil {
 				continue // too little memory
@@ -228,7 +229,7 @@ func TestKindsChangeNoTime(t *testing.T) {
 			}
 			return scheduleBytes(t, d, 4)
 		}
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			want := of(info)
 			for _, kind := range platform.Kinds() {
 				for i := range p.Devices[1:] {

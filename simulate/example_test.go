@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -31,7 +32,7 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	d, err := priced.Decide(schedule.Choice{})
+	d, err := priced.Decide(schedule.Choice{Policy: policy.HEFT})
 	if err != nil {
 		fmt.Println(err)
 		return

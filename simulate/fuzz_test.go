@@ -10,6 +10,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // FuzzPlanWithGraph reads a graph and a plan for it, decides, and simulates two steps. What is
@@ -58,7 +59,7 @@ func priceAndPlan(g *dag.Graph, p *platform.Platform, plan *schedule.Plan) (*sch
 	if err != nil {
 		return nil, err
 	}
-	return priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	return priced.Decide(schedule.Choice{Policy: policy.HEFT, Plans: []*schedule.Plan{plan}})
 }
 
 // refused reports whether there is an error, which is one line.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // TestHandOffToCPU: of TestPingPong's loop, c (cpu) reads what b (gpu) wrote, which a copy
@@ -18,7 +18,7 @@ func TestHandOffToCPU(t *testing.T) {
 		pl := twoMemories(t)
 		pl.Devices[1].HandoffToCPU = 1000
 		p := problem(t, pingPong(t), withEngines(t, pl, engines), 2)
-		plan, err := schedule.HEFT.Plan(p)
+		plan, err := policy.HEFT.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,14 +5,14 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // plannedOn is the worker on which HEFT plans a task.
 func plannedOn(t *testing.T, pl *platform.Platform, g *dag.Graph, task string) string {
 	t.Helper()
 	p := problem(t, g, pl, 1)
-	plan, err := schedule.HEFT.Plan(p)
+	plan, err := policy.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // paperProblem reads the ten-task example of the HEFT paper: one unit of time is
 // one second, one unit of communication cost is one byte at one byte per second.
 func paperProblem(t *testing.T) *schedule.Problem {
 	t.Helper()
-	file, err := os.Open("../schedule/testdata/heft10.csv")
+	file, err := os.Open("../schedule/policy/testdata/heft10.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func complete(t testing.TB, p *platform.Platform) {
 // the placement given there (and in the last lines of the data file).
 func TestHEFTPaper(t *testing.T) {
 	p := paperProblem(t)
-	plan, err := schedule.HEFT.Plan(p)
+	plan, err := policy.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
+	"dahl/schedule/policy"
 )
 
 // stages is a pipeline: stage i runs on device d<i> for a time, writes a<i>, and reads a<i-1>. Stage
@@ -96,7 +97,7 @@ func TestCopiesOfABuffer(t *testing.T) {
 		if grows := lowerBound(t, p) - lowerBound(t, &fewer); grows != 60*c.period {
 			t.Errorf("%+v: the bound grows by %v in 60 steps", c, grows)
 		}
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			beside := *p
 			beside.Platform = withMemoryBeside(t, p.Platform)
 			if s := runPolicy(t, &beside, info); s.Period != c.period || s.Check(&beside) != nil {
@@ -128,7 +129,7 @@ func TestCopiesCount(t *testing.T) {
 		p := problem(t, stages(t, 2, 100, 2, 1), pl, 3)
 		free := *p
 		free.Platform = oneMemory(t, 2)
-		for _, info := range schedule.Policies() {
+		for _, info := range policy.All() {
 			h := byPolicy(t, &free, info)
 			s, err := run(p, h)
 			if capacity == 128 && err == nil {
@@ -207,7 +208,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 			each = 97 * ms
 		}
 		p := problem(t, stages(t, c.stages, each, c.copies, 3), twoMemoriesOf(t, c.stages), steps)
-		plan, err := schedule.HEFT.Plan(p)
+		plan, err := policy.HEFT.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		if i%2 == 1 { // a policy that plans so
-			d, err = priced.Decide(schedule.Choice{Policy: schedule.NewPolicy(schedule.Doc{Name: "planner"}, func(*schedule.Problem) (*schedule.Plan, error) { return plan, nil })})
+			d, err = priced.Decide(schedule.Choice{Policy: policy.New(schedule.Doc{Name: "planner"}, func(*schedule.Problem) (*schedule.Plan, error) { return plan, nil })})
 			if err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}

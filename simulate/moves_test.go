@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // moves writes transfers and evictions in the order of their times, as
@@ -73,7 +74,7 @@ func runPlan(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.S
 	return s
 }
 
-func runChecked(t *testing.T, p *schedule.Problem, policy schedule.Online) *schedule.Schedule {
+func runChecked(t *testing.T, p *schedule.Problem, policy policy.Online) *schedule.Schedule {
 	t.Helper()
 	s, err := run(p, how{policy: policy})
 	if err != nil {

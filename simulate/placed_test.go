@@ -14,6 +14,7 @@ import (
 	"dahl/schedule"
 	"dahl/schedule/layout"
 	"dahl/schedule/place"
+	"dahl/schedule/policy"
 )
 
 // withEngines returns a platform on which every device has as many copy engines.
@@ -31,7 +32,7 @@ func withEngines(t *testing.T, p *platform.Platform, n int) *platform.Platform {
 // planOf is what eager did.
 func planOf(t *testing.T, p *schedule.Problem) *schedule.Plan {
 	t.Helper()
-	eager := must.Get(schedule.PolicyByName("eager"))(t)
+	eager := must.Get(policy.ByName("eager"))(t)
 	return schedule.PlanFrom(runPolicy(t, p, eager), "eager", p.Graph)
 }
 

@@ -5,17 +5,18 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // policyRun is a run whose policy decides while it runs, through the Engine.
 type policyRun struct {
 	*simulation
-	engine *schedule.Engine
-	cmds   []schedule.Command
+	engine *policy.Engine
+	cmds   []policy.Command
 }
 
-func newPolicyRun(s *simulation, policy schedule.Scheduler) (*policyRun, error) {
-	engine, err := schedule.NewEngine(s.p, policy, func() time.Duration { return s.now })
+func newPolicyRun(s *simulation, scheduler policy.Scheduler) (*policyRun, error) {
+	engine, err := policy.NewEngine(s.p, scheduler, func() time.Duration { return s.now })
 	s.pace = schedule.NewPace(s.p)
 	return &policyRun{simulation: s, engine: engine}, err
 }
@@ -33,7 +34,7 @@ func (r *policyRun) copyEnds(int32) {
 func (r *policyRun) complete() (*schedule.Schedule, error) { return r.out, r.out.Complete(r.p) }
 
 // obey carries out the Engine's commands.
-func (r *policyRun) obey(cmds []schedule.Command) {
+func (r *policyRun) obey(cmds []policy.Command) {
 	r.cmds = cmds
 	for _, c := range cmds {
 		r.task(c.Instance, c.Instance, c.Worker, r.engine.ReadyAt(c.Instance))

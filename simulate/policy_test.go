@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // TestDMDAWeighsTransfers: the gpu takes 10 ns and the cpu 80. The operand is in
@@ -98,7 +98,7 @@ func TestDispatch(t *testing.T) {
 	pl := cores(t, 1)
 	pl.Devices[0].Dispatch = 2
 	p := problem(t, g, pl, 1)
-	for _, info := range schedule.Policies() {
+	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
 		a, b := s.Spans[0], s.Spans[1]
 		if got, want := [6]time.Duration{a.Ready, a.Start, a.End, b.Ready, b.Start, b.End}, [6]time.Duration{0, 2, 7, 7, 9, 16}; got != want {
@@ -121,7 +121,7 @@ func TestSharedCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, twoMemories(t), 3)
-	for _, info := range schedule.Policies() {
+	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
 		if len(s.Transfers) != 1 || s.Transfers[0].Bytes != 40 || g.Tasks[s.Transfers[0].For].Name != "a" {
 			t.Errorf("%s: transfers %+v, want one of 40 bytes for a", info.Doc().Name, s.Transfers)

@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // randomPlatform has one to three memories with one device each, joined by links
@@ -273,7 +274,7 @@ func TestRandomStates(t *testing.T) {
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		prob := problem(t, g, pl, 1+r.IntN(4))
-		plan, err := schedule.HEFT.Plan(prob)
+		plan, err := policy.HEFT.Plan(prob)
 		if err != nil {
 			t.Fatal(err)
 		}

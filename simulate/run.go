@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/schedule/ready"
 )
 
@@ -40,7 +41,7 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 	if d.Graphs[graph].Placed != nil {
 		s.driver = newListRun(s, d, graph)
 	} else {
-		s.driver, err = newPolicyRun(s, d.Policy.(schedule.Online).Start(p))
+		s.driver, err = newPolicyRun(s, d.Policy.(policy.Online).Start(p))
 	}
 	if err == nil {
 		if err = s.run(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // cores is one device of n units on one memory.
@@ -76,7 +77,7 @@ func TestStepsOverlap(t *testing.T) {
 // TestManySteps runs far more steps than the engine keeps state for.
 func TestManySteps(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 1000)
-	for _, info := range schedule.Policies() {
+	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
 		if err := s.Check(p); err != nil {
 			t.Fatalf("%s: %v", info.Doc().Name, err)
@@ -96,7 +97,7 @@ func TestReuseEdges(t *testing.T) {
 	fast, _ := p.Graph.TaskByName("fast")
 	slow, _ := p.Graph.TaskByName("slow")
 	p.Reuse, p.ReuseNext = []dag.Edge{{From: fast, To: slow}}, []dag.Edge{{From: slow, To: fast}}
-	for _, info := range schedule.Policies() {
+	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
 		if err := s.Check(p); err != nil {
 			t.Fatalf("%s: %v", info.Doc().Name, err)
@@ -133,7 +134,7 @@ func TestCapacity(t *testing.T) {
 	pl := twoMemories(t)
 	p := problem(t, pingPong(t), pl, 3)
 	pl.Memories[1].CapacityBytes = 192
-	plan, err := schedule.HEFT.Plan(p)
+	plan, err := policy.HEFT.Plan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,24 +148,24 @@ func TestCapacity(t *testing.T) {
 // lazy never gives a worker anything.
 type lazy struct{}
 
-func (lazy) Ready(*schedule.View, dag.Instance) platform.WorkerID { return schedule.Undecided }
-func (lazy) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
+func (lazy) Ready(*policy.View, dag.Instance) platform.WorkerID { return policy.Undecided }
+func (lazy) Next(*policy.View, platform.WorkerID) (dag.Instance, bool) {
 	return dag.Instance{}, false
 }
 
 // rogue hands out what it likes.
 type rogue struct{ i dag.Instance }
 
-func (rogue) Ready(*schedule.View, dag.Instance) platform.WorkerID { return schedule.Undecided }
-func (r rogue) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
+func (rogue) Ready(*policy.View, dag.Instance) platform.WorkerID { return policy.Undecided }
+func (r rogue) Next(*policy.View, platform.WorkerID) (dag.Instance, bool) {
 	return r.i, true
 }
 
 // assigner puts every task on one worker.
 type assigner struct{ w platform.WorkerID }
 
-func (a assigner) Ready(*schedule.View, dag.Instance) platform.WorkerID { return a.w }
-func (assigner) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
+func (a assigner) Ready(*policy.View, dag.Instance) platform.WorkerID { return a.w }
+func (assigner) Next(*policy.View, platform.WorkerID) (dag.Instance, bool) {
 	return dag.Instance{}, false
 }
 
@@ -212,12 +213,12 @@ func TestNoAllocationInASteadyStep(t *testing.T) {
 	for _, name := range []string{"eager", "dmda", "dmdar"} {
 		p := problem(t, layered(t, 6, 8), cores(t, 3), 4000)
 		var now time.Duration
-		e, err := schedule.NewEngine(p, dynamic(t, name).Start(p), func() time.Duration { return now })
+		e, err := policy.NewEngine(p, dynamic(t, name).Start(p), func() time.Duration { return now })
 		if err != nil {
 			t.Fatal(err)
 		}
 		var queue []platform.WorkerID // each task ends in the order of its start
-		cmds := e.Start(make([]schedule.Command, 0, 64))
+		cmds := e.Start(make([]policy.Command, 0, 64))
 		step := func() {
 			for range len(p.Graph.Tasks) {
 				for _, c := range cmds {

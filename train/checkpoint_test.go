@@ -18,6 +18,7 @@ import (
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // trainable is a workload of digits-cnn over 53 training and 17 test images: per epoch 7 steps of 7
@@ -91,7 +92,7 @@ func TestResume(t *testing.T) {
 	cores := load(t, "emulated")
 	cores = must.Get(cores.Select("cpu"))(t)
 	policy := func(name string) schedule.Policy {
-		return must.Get(schedule.PolicyByName(name))(t)
+		return must.Get(policy.ByName(name))(t)
 	}
 	adam := must.Get(nn.OptimizerByName("adam"))(t)
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}

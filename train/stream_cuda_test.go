@@ -9,7 +9,7 @@ import (
 	"dahl/execute/cuda"
 	"dahl/nn"
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // TestCUDAStreamed: on a GPU alone and beside cores, by a plan and a policy that decides at run
@@ -39,7 +39,7 @@ func TestCUDAStreamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			policy, err := schedule.PolicyByName(c.policy)
+			policy, err := policy.ByName(c.policy)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train/budget"
 )
 
@@ -72,12 +72,12 @@ func splits(t *testing.T) map[string]string {
 
 // streaming is a training of 3 epochs of 7 steps of 5 images, one of 2, and 3 of 5 and one of 1 of
 // the test.
-func streaming(t *testing.T, data, devices, policy string, o Options) *Workload {
+func streaming(t *testing.T, data, devices, name string, o Options) *Workload {
 	t.Helper()
 	m := must.Get(nn.ModelByName("mlp"))(t)
 	d := must.Get(OpenData(data, 0, 0))(t)
 	p := must.Get(load(t, "emulated").Select(devices))(t)
-	o.Policy = must.Get(schedule.PolicyByName(policy))(t)
+	o.Policy = must.Get(policy.ByName(name))(t)
 	o.Batch, o.Epochs, o.Seed, o.Shuffle = 5, 3, 7, true
 	return must.Get(New(m, d, p, o))(t)
 }

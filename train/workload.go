@@ -14,6 +14,7 @@ import (
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train/budget"
 )
 
@@ -129,6 +130,9 @@ func HasVariant(p *platform.Platform, name string) bool {
 // Choose makes all decisions: by the plan for the first graph, else by the policy.
 func (w *Workload) Choose() (err error) {
 	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}
+	if choice.Policy == nil {
+		choice.Policy = policy.HEFT
+	}
 	if w.Options.Plan != nil {
 		choice.Plans = []*schedule.Plan{w.Options.Plan}
 	}

@@ -10,7 +10,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // Texts is a list as texts, such as the names of a table's entries.
@@ -23,7 +23,7 @@ func Texts[T any](list []T, text func(T) string) (texts []string) {
 
 // PolicyNames are the schedulers to choose from. A plan is replayed with --plan.
 func PolicyNames() (names []string) {
-	for _, policy := range schedule.Policies() {
+	for _, policy := range policy.All() {
 		names = append(names, policy.Doc().Name)
 	}
 	return names

@@ -18,7 +18,7 @@ import (
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // completions say what a shell offers as the value of each flag: by the flag's name, or by
@@ -70,7 +70,7 @@ func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	var found []cobra.Completion
 	for _, name := range cli.BeginWith(begin, flags.PolicyNames()) {
 		sentence := "the fastest plan that it finds on sets of the devices" // best is this program's
-		if policy, err := schedule.PolicyByName(name); err == nil {
+		if policy, err := policy.ByName(name); err == nil {
 			sentence = policy.Doc().Sentence
 		}
 		found = append(found, cobra.CompletionWithDesc(name, sentence))

@@ -16,7 +16,7 @@ import (
 	"dahl/nn/npz"
 	"dahl/rundir"
 	"dahl/rundir/durable"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // tinyTraining is 2 steps.
@@ -117,17 +117,17 @@ outputs = 10
 	}
 	execute("planned", "cpu:2,gpu", "heft")
 	planned := must.Get(os.ReadFile("planned/" + rundir.PlanFile))(t)
-	for _, policy := range schedule.Policies() {
-		if _, online := policy.(schedule.Online); !online {
+	for _, online := range policy.All() {
+		if !online.Doc().Online {
 			continue
 		}
-		execute("run", "cpu:2", policy.Doc().Name) // on one memory a plan also says where buffers lay
+		execute("run", "cpu:2", online.Doc().Name) // on one memory a plan also says where buffers lay
 		wantVerified(t, "run")
-		execute("run", "cpu:2,gpu", policy.Doc().Name)
+		execute("run", "cpu:2,gpu", online.Doc().Name)
 		wantVerified(t, "run")
 		writeTestFile(t, "run/"+rundir.PlanFile, string(planned)) // which says where buffers lie in both
 		if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitFailed || !strings.Contains(r.stdout+r.stderr, "damaged: "+rundir.PlanFile) {
-			t.Errorf("%s with another plan: exit code %d\n%s%s", policy.Doc().Name, r.code, r.stdout, r.stderr)
+			t.Errorf("%s with another plan: exit code %d\n%s%s", online.Doc().Name, r.code, r.stdout, r.stderr)
 		}
 		must.Do(t, os.RemoveAll("run"))
 	}

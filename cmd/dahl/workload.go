@@ -17,8 +17,8 @@ import (
 	"dahl/plan/best"
 	"dahl/platform"
 	"dahl/rundir"
-	"dahl/schedule"
 	"dahl/schedule/place"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -156,11 +156,11 @@ func (w *workload) hintRoom(err error) error {
 	if !errors.As(err, &room) || w.opts.Plan != "" {
 		return err
 	}
-	if train.Accelerators(w.Platform) > 1 && w.Options.Policy != schedule.DataParallel {
+	if train.Accelerators(w.Platform) > 1 && w.Options.Policy != policy.DataParallel {
 		other := w.Workload
-		other.Options.Policy = schedule.DataParallel
+		other.Options.Policy = policy.DataParallel
 		if other.Choose() == nil {
-			return fmt.Errorf("%w; it fits with --policy %s", err, schedule.DataParallel.Doc().Name)
+			return fmt.Errorf("%w; it fits with --policy %s", err, policy.DataParallel.Doc().Name)
 		}
 	}
 	if layers := w.Recomputable(w.samples); layers != nil {

@@ -11,6 +11,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -35,7 +36,7 @@ func main() {
 	g := must(b.Build())
 	machine := must(platform.Parse([]byte(twoCores), "two cores"))
 	prog := &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	d := must(plan.Decide(prog, machine, schedule.Unbound, schedule.Choice{}))
+	d := must(plan.Decide(prog, machine, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))
 	s := must(plan.Simulate(context.Background(), d, 0, 1, simulate.Options{}))
 	for _, span := range s.Spans {
 		fmt.Printf("%-6s %4v to %4v on %s\n", g.Tasks[span.Task].Name, span.Start, span.End, machine.Workers[span.Worker].Name)

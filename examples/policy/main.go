@@ -12,6 +12,7 @@ import (
 	"dahl/nn"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -46,7 +47,7 @@ func main() {
 	model := must(nn.ModelByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(platforms.Load("laptop"))
-	for _, policy := range append(schedule.Policies(), schedule.Policy(leastWork{})) {
+	for _, policy := range append(policy.All(), schedule.Policy(leastWork{})) {
 		w := must(train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true}))
 		predicted := must(w.Predict(context.Background()))
 		fmt.Printf("%-13s a step takes %v\n", policy.Doc().Name, predicted.Counted.PerStep())

@@ -11,6 +11,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // first plans what the choice is compared by: with all policies, or quickly with HEFT. Where that has no plan for several GPUs
@@ -23,9 +24,9 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	if f.Policy != nil {
 		return c.tryBy(ctx, f, f.Policy)
 	}
-	policies := []schedule.Policy{schedule.HEFT}
+	policies := []schedule.Policy{policy.HEFT}
 	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
-		if policies = append(policies, schedule.DataParallel); f.Plain {
+		if policies = append(policies, policy.DataParallel); f.Plain {
 			slices.Reverse(policies)
 		}
 	}
@@ -52,7 +53,7 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	c.planned = true
 	var known [][][]dag.TaskID
-	for _, policy := range schedule.Policies() {
+	for _, policy := range policy.All() {
 		order, err := c.try(ctx, f.Options, policy, known)
 		if err != nil {
 			return err

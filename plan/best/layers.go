@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dahl/plan/space"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // cutLayers goes downhill from the best choices over single layers, until nothing helps or a third of the nodes that are left
@@ -99,7 +99,7 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 	}
 	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.lost || c.bound >= f.best.Value })
 	err = f.planTogether(ctx, near, func(c *candidate, ctx context.Context, f *finder) error {
-		policy, err := schedule.PolicyByName(from.Policy)
+		policy, err := policy.ByName(from.Policy)
 		if err != nil || f.Quick || c.isSmall(f.Options) {
 			return c.first(ctx, f)
 		}

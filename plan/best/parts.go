@@ -7,7 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // planParts plans for the choices with layers in parts. How many parts are best depends on how many GPUs there are, and
@@ -31,7 +31,7 @@ func (f *finder) planParts(ctx context.Context) error {
 		}
 		some = spread(some, of.nodes/nodes)
 		err := f.planTogether(ctx, some, func(c *candidate, ctx context.Context, f *finder) error {
-			return c.tryBy(ctx, f, schedule.DataParallel)
+			return c.tryBy(ctx, f, policy.DataParallel)
 		})
 		if err != nil {
 			return err

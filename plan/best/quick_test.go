@@ -9,6 +9,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/space"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -16,7 +17,7 @@ import (
 // faster than the least of all plans.
 func TestQuick(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 3))
-	heft := must.Get(schedule.PolicyByName("heft"))(t)
+	heft := must.Get(policy.ByName("heft"))(t)
 	for compared := 0; compared < 60; compared++ {
 		in, ok := randomInstance(t, r)
 		if !ok {

@@ -8,11 +8,12 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // tryHEFT begins with a plan that costs little to find, where it is one of those searched.
 func (s *search) tryHEFT() {
-	d, err := s.priced.Decide(schedule.Choice{})
+	d, err := s.priced.Decide(schedule.Choice{Policy: policy.HEFT})
 	if err != nil {
 		s.refused = err
 		return

@@ -17,6 +17,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // inSeconds and inJoules are objectives.
@@ -147,7 +148,7 @@ func randomGraph(r *rand.Rand, tasks int) *dag.Builder {
 // heftOf is the plan from which searches start.
 func heftOf(t *testing.T, priced *schedule.Priced) *schedule.Plan {
 	t.Helper()
-	d := must.Get(priced.Decide(schedule.Choice{}))(t)
+	d := must.Get(priced.Decide(schedule.Choice{Policy: policy.HEFT}))(t)
 	return d.Graphs[0].Plan
 }
 

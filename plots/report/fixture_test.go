@@ -13,6 +13,7 @@ import (
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -68,7 +69,7 @@ func simulated(t *testing.T, graph string, cores, steps int) Run {
 	g := must.Get(dag.ReadJSON(strings.NewReader(graph), "graph.json"))(t)
 	p := must.Get(platform.Parse(fmt.Appendf(nil, unlike, cores), "machine.toml"))(t)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	d := must.Get(plan.Decide(prog, p, schedule.Unbound, schedule.Choice{}))(t)
+	d := must.Get(plan.Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))(t)
 	s := must.Get(plan.Simulate(t.Context(), d, 0, steps, simulate.Options{}))(t)
 	problem := d.Problem(0, s.Steps, false)
 	r := Run{Name: "random", Provenance: []Fact{{"seed", "7"}}, Shown: &plots.Run{Problem: problem, Schedule: s}, Waits: []*plan.Waits{plan.WaitsOf(problem, s)}, Kernels: plan.Kernels(problem, s, s)}

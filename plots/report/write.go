@@ -14,8 +14,8 @@ var page embed.FS
 // scripts are the parts of the page's program, in the order in which they run.
 var scripts = []string{"data.js", "view.js", "timeline.js", "curves.js", "details.js", "tables.js", "main.js"}
 
-// policy forbids the page every request.
-const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+// security forbids the page every request.
+const security = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 
 // Write writes a report of one run or of several.
 func Write(w io.Writer, title string, runs []Run) error {
@@ -36,7 +36,7 @@ func Write(w io.Writer, title string, runs []Run) error {
 	for _, name := range scripts {
 		program.WriteString(asset(name))
 	}
-	_, err := strings.NewReplacer("{{policy}}", policy, "{{title}}", html.EscapeString(title), "{{style}}", asset("page.css"),
+	_, err := strings.NewReplacer("{{policy}}", security, "{{title}}", html.EscapeString(title), "{{style}}", asset("page.css"),
 		"{{program}}", program.String(), "{{data}}", data.String()).WriteString(w, asset("page.html"))
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -335,9 +336,8 @@ func (o *Options) Planned() (bool, error) {
 	if o.Plan != "" {
 		return true, nil
 	}
-	policy, err := o.Scheduler()
-	_, online := policy.(schedule.Online)
-	return !online, cli.AsInput(err)
+	scheduler, err := o.Scheduler()
+	return err == nil && !scheduler.Doc().Online, cli.AsInput(err)
 }
 
 // UnitsOf are the devices that --devices names, with how many of their units.
@@ -362,9 +362,9 @@ func (o *Options) UnitsOf(p *platform.Platform) (map[string]int, error) {
 // Scheduler is the scheduler for a given set of devices.
 func (o *Options) Scheduler() (schedule.Policy, error) {
 	if o.Policy == BestPolicy {
-		return schedule.HEFT, nil
+		return policy.HEFT, nil
 	}
-	return schedule.PolicyByName(o.Policy)
+	return policy.ByName(o.Policy)
 }
 
 // AsksBest reports whether the policy best is to plan.

@@ -20,7 +20,7 @@ import (
 	"dahl/nn/data"
 	"dahl/plan/exact"
 	"dahl/plan/tiling"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // Options are the flags that decide what a run computes. They are kept in the
@@ -210,7 +210,7 @@ processor. Of a machine that is detected, whose rates are guesses, none are:
 const BestPolicy = "best"
 
 // ListPolicy is the one that plans for a given set of devices in the place of bestPolicy.
-var ListPolicy = schedule.HEFT.Doc().Name
+var ListPolicy = policy.HEFT.Doc().Name
 
 const (
 	// BestNodes bounds its search: a step of a shipped network takes it less than a second.

@@ -13,6 +13,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -22,14 +23,13 @@ type random struct {
 	queue map[platform.WorkerID][]dag.Instance
 }
 
-func (r *random) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
-	able := v.Workers(i.Task)
-	w := able[r.IntN(len(able))]
+func (r *random) Ready(v *policy.View, i dag.Instance) platform.WorkerID {
+	w := v.Workers(i.Task)[r.IntN(len(v.Workers(i.Task)))]
 	r.queue[w] = append(r.queue[w], i)
 	return w
 }
 
-func (r *random) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance, ok bool) {
+func (r *random) Next(_ *policy.View, w platform.WorkerID) (next dag.Instance, ok bool) {
 	if ok = len(r.queue[w]) > 0; ok {
 		next, r.queue[w] = r.queue[w][0], r.queue[w][1:]
 	}
@@ -39,7 +39,7 @@ func (r *random) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance,
 func main() {
 	ctx := context.Background()
 	model, data := must(nn.ModelByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
-	own := schedule.NewOnline(schedule.Doc{Name: "random"}, func(p *schedule.Problem) schedule.Scheduler {
+	own := policy.NewOnline(schedule.Doc{Name: "random"}, func(p *schedule.Problem) policy.Scheduler {
 		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]dag.Instance{}}
 	})
 	for _, policy := range []schedule.Policy{nil, own} { // nil means HEFT

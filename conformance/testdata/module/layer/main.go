@@ -13,7 +13,7 @@ import (
 	"dahl/nn"
 	"dahl/plan/best"
 	"dahl/plan/exact"
-	"dahl/schedule"
+	"dahl/schedule/policy"
 	"dahl/train"
 )
 
@@ -77,7 +77,7 @@ func main() {
 		o := train.Options{Seed: 7, Epochs: 2}
 		switch name {
 		case "heft", "eager":
-			o.Policy = must(schedule.PolicyByName(name))
+			o.Policy = must(policy.ByName(name))
 		case "cut":
 			l := train.DefaultLowering(model, machine, model.Defaults.Batch, dag.Float32)
 			cut(&l, model.Defaults.Batch)

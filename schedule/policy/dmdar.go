@@ -1,16 +1,17 @@
-package schedule
+package policy
 
 import (
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // DMDAR is DMDA with workers that take the task with the fewest missing bytes.
-var DMDAR = NewOnline(Doc{
+var DMDAR = NewOnline(schedule.Doc{
 	Name:     "dmdar",
 	Sentence: "places as dmda does; a worker takes the waiting task with the fewest bytes missing in its memory",
 	Paper:    "C. Augonnet, J. Clet-Ortega, S. Thibault, R. Namyst, Data-aware task scheduling on multi-accelerator based platforms, ICPADS 2010; StarPU handbook, scheduling policy dmdar",
-}, func(p *Problem) Scheduler { return &dmdar{newDMDA(p)} })
+}, func(p *schedule.Problem) Scheduler { return &dmdar{newDMDA(p)} })
 
 // dmdar gives tasks to workers as [dmda] does. A worker then takes the waiting task with the
 // fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes

@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
@@ -16,17 +17,14 @@ const plannedSteps = 3
 // Plan runs a few steps over expected times and writes down which tasks each worker was told to run, in which order.
 // A task takes what it occupies a worker, and a transfer what [heftCopies] expects. A task runs where the whole storages
 // that it names fit, if it can; room for what else is there is not looked at.
-func (o *online) Plan(p *Problem) (*Plan, error) {
-	several := *p
-	several.Steps, several.whole = 1, true
-	if _, err := newEligibility(&several); err != nil {
-		several.whole = false
-	}
-	r := &onlineRun{p: &several, free: make([]time.Duration, len(p.Platform.Workers))}
-	moves := newHEFTTransfers(&several)
+func (o *online) Plan(p *schedule.Problem) (*schedule.Plan, error) {
+	several := p.WithWholeStorages()
+	several.Steps = 1
+	r := &onlineRun{p: several, free: make([]time.Duration, len(p.Platform.Workers))}
+	moves := newHEFTTransfers(several)
 	for range plannedSteps {
 		var err error
-		if r.engine, err = newEngine(&several, o.start(&several), func() time.Duration { return r.now }); err != nil {
+		if r.engine, err = newEngine(several, o.start(several), func() time.Duration { return r.now }); err != nil {
 			return nil, err
 		}
 		r.engine.moves, r.order = moves, make([][]dag.TaskID, len(p.Platform.Workers))
@@ -34,12 +32,12 @@ func (o *online) Plan(p *Problem) (*Plan, error) {
 			return nil, fmt.Errorf("at %v: %w", r.now, err)
 		}
 	}
-	return &Plan{Policy: o.doc.Name, GraphHash: p.Graph.Hash(), Order: r.order}, nil
+	return &schedule.Plan{Policy: o.doc.Name, GraphHash: p.Graph.Hash(), Order: r.order}, nil
 }
 
 // onlineRun drives the Engine over expected times.
 type onlineRun struct {
-	p      *Problem
+	p      *schedule.Problem
 	engine *Engine
 	now    time.Duration
 	free   []time.Duration // by worker: when the tasks that it was told to run end
@@ -85,7 +83,7 @@ func (r *onlineRun) obey(cmds []Command) []Command {
 	for _, c := range cmds {
 		t := c.Instance.Task
 		start := max(r.now, r.free[c.Worker], r.engine.arrival(c.Instance, r.p.Platform.MemoryOf(c.Worker)))
-		r.free[c.Worker] = start + r.p.occupies(t, c.Worker)
+		r.free[c.Worker] = start + r.engine.fit.Occupies(t, c.Worker)
 		r.ends.Push(taskEnd{r.free[c.Worker], r.p.Graph.Rank(t), c.Worker})
 		r.order[c.Worker] = append(r.order[c.Worker], t)
 	}

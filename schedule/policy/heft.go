@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"cmp"
@@ -8,17 +8,18 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
 // HEFT plans where each task ends first, by upward rank. It is what plans where no policy is asked for.
-var HEFT = NewPolicy(Doc{
+var HEFT = New(schedule.Doc{
 	Name:     "heft",
 	Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
 	Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",
-}, func(p *Problem) (*Plan, error) { return p.heft(nil) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, nil) })
 
-// heft plans one step with the heterogeneous earliest finish time heuristic.
+// byRank plans one step with the heterogeneous earliest finish time heuristic.
 //
 // Theory. Let w(t) be the mean duration of t over the workers that can run it. Let c(s,t) be
 // the mean time to move the bytes that s writes and t reads, over all ordered pairs of distinct
@@ -44,8 +45,8 @@ var HEFT = NewPolicy(Doc{
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
 //
 // Tasks go to the given memories, if they can run there. Nil means anywhere.
-func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
-	eligible, err := p.eligibility()
+func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, error) {
+	fit, err := schedule.NewFit(p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +54,9 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
-	h := newHEFT(p, eligible)
+	h := newHEFT(p, fit)
 	h.memories = memories
-	for _, t := range h.byRank(sorted) {
+	for _, t := range h.ranked(sorted) {
 		if err := h.place(t); err != nil {
 			return nil, err
 		}
@@ -64,8 +65,8 @@ func (p *Problem) heft(memories []platform.MemoryID) (*Plan, error) {
 }
 
 type heft struct {
-	p        *Problem
-	eligible *eligibility
+	p        *schedule.Problem
+	fit      *schedule.Fit
 	memories []platform.MemoryID // by task: where it goes, or anywhere; nil: all go anywhere
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
@@ -84,15 +85,15 @@ type readyIn struct {
 	known, ok bool // ok: there are routes for its operands
 }
 
-func newHEFT(p *Problem, eligible *eligibility) *heft {
+func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	n := len(p.Graph.Tasks)
-	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
+	return &heft{p: p, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 
-// byRank orders the tasks by upward rank; sorted is a topological order.
-func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
+// ranked orders the tasks by upward rank; sorted is a topological order.
+func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
 	n := len(sorted)
 	rank, depth := make([]float64, n), make([]int32, n)
 	after := dag.NewRows(n, h.p.Reuse)
@@ -121,10 +122,10 @@ func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 
 // meanNs is the mean duration of a task over the workers that can run it.
 func (h *heft) meanNs(t dag.TaskID) float64 {
-	workers := h.eligible.of(t)
+	workers := h.fit.Workers(t)
 	sum := 0.0
 	for _, w := range workers {
-		sum += float64(h.p.occupies(t, w))
+		sum += float64(h.fit.Occupies(t, w))
 	}
 	return sum / float64(len(workers))
 }
@@ -142,7 +143,7 @@ func (h *heft) place(t dag.TaskID) error {
 		if !ready.ok {
 			continue
 		}
-		takes := h.p.occupies(t, w)
+		takes := h.fit.Occupies(t, w)
 		start, at := h.timelines[w].gap(ready.at, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
@@ -152,7 +153,7 @@ func (h *heft) place(t dag.TaskID) error {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
 	h.copies.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
-	h.eligible.bind(t, bestWorker)
+	h.fit.Give(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
@@ -160,7 +161,7 @@ func (h *heft) place(t dag.TaskID) error {
 
 // workers lists those to which a task may go.
 func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
-	all := h.eligible.of(t)
+	all := h.fit.Workers(t)
 	if h.memories == nil || h.memories[t] == anywhere {
 		return all
 	}
@@ -187,8 +188,8 @@ func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 	return readyIn{at: at, known: true, ok: ok}
 }
 
-func (h *heft) plan() *Plan {
-	plan := &Plan{GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
+func (h *heft) plan() *schedule.Plan {
+	plan := &schedule.Plan{GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
 	for w := range h.timelines {
 		for _, c := range h.timelines[w].chunks {
 			for _, s := range c.slots {
@@ -213,7 +214,7 @@ type memoryPairs struct {
 	count    float64
 }
 
-func newMeanTransfer(p *Problem) meanTransfer {
+func newMeanTransfer(p *schedule.Problem) meanTransfer {
 	workersIn := make([]float64, len(p.Platform.Memories))
 	for w := range p.Platform.Workers {
 		workersIn[p.Platform.MemoryOf(platform.WorkerID(w))]++

@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"math"
@@ -6,14 +6,15 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // DataParallel plans as [HEFT] does and keeps parts of the data in one memory.
-var DataParallel = NewPolicy(Doc{
+var DataParallel = New(schedule.Doc{
 	Name:     "data-parallel",
 	Sentence: "as heft, but tasks on one part of a batch, or of the channels, rows or columns of a layer, stay in one memory",
 	Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
-}, func(p *Problem) (*Plan, error) { return p.heft(p.memoriesOfParts()) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, memoriesOfParts(p)) })
 
 // memoriesOfParts are the memories to which tasks go because of their parts, by task: tasks on one part of the data stay in
 // one memory, a part of the batch or of the channels, rows or columns of a layer.
@@ -26,7 +27,7 @@ var DataParallel = NewPolicy(Doc{
 // move. Without parts, or with workers in one memory only, the plan is HEFT's.
 //
 // Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014.
-func (p *Problem) memoriesOfParts() []platform.MemoryID {
+func memoriesOfParts(p *schedule.Problem) []platform.MemoryID {
 	middles := make([]float64, len(p.Graph.Tasks))
 	memories := len(p.Platform.Memories)
 	runs, takes := make([]float64, memories), make([]float64, memories) // tasks on parts that can run there, and how long all of these take

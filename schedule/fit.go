@@ -3,15 +3,17 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
 )
 
-// eligibility says which workers may run which tasks. Tasks with equal answers share a class.
-// Each colocation group has a class of its own, which shrinks to one worker when its first task
-// is given away. No task may run at a memory that is smaller than its operands.
-type eligibility struct {
+// Fit says which workers may run which tasks of a problem, and how long a task occupies a worker. Tasks with equal
+// answers share a class. Each colocation group has a class of its own, which shrinks to one worker when
+// its first task is given away. No task may run at a memory that is smaller than its operands.
+type Fit struct {
+	p       *Problem
 	needs   *footprint
 	class   []int32               // by task
 	allowed [][]bool              // by class and worker
@@ -19,9 +21,9 @@ type eligibility struct {
 	group   []bool                // by class: a colocation group
 }
 
-func newEligibility(p *Problem) (*eligibility, error) {
+func newFit(p *Problem) (*Fit, error) {
 	g := p.Graph
-	e := &eligibility{needs: newFootprint(p), class: make([]int32, len(g.Tasks))}
+	e := &Fit{p: p, needs: newFootprint(p), class: make([]int32, len(g.Tasks))}
 	type key struct {
 		costs            int32
 		device, colocate string
@@ -72,20 +74,24 @@ func newEligibility(p *Problem) (*eligibility, error) {
 	return e, nil
 }
 
-// eligibility checks a problem and finds who may run its tasks, for one use. What [Priced] has
-// found already is not looked for again.
-func (p *Problem) eligibility() (*eligibility, error) {
-	if p.eligible == nil {
-		if err := p.check(); err != nil {
+// NewFit checks a problem and finds the workers of its tasks, for one use. It reuses what [Priced] has
+// found. The error names a task that no worker can run.
+func NewFit(p *Problem) (*Fit, error) {
+	if p.fit == nil {
+		if err := p.Check(); err != nil {
 			return nil, err
 		}
-		return newEligibility(p)
+		return newFit(p)
 	}
-	e, err := p.eligible()
-	if err != nil || !slices.Contains(e.group, true) {
-		return e, err // no use changes it
+	e, err := p.fit()
+	if err != nil {
+		return nil, err
 	}
 	free := *e
+	free.p = p
+	if !slices.Contains(e.group, true) {
+		return &free, nil // Give changes nothing
+	}
 	free.allowed, free.workers = slices.Clone(e.allowed), slices.Clone(e.workers)
 	for c := range free.allowed {
 		free.allowed[c], free.workers[c] = slices.Clone(e.allowed[c]), slices.Clone(e.workers[c])
@@ -96,7 +102,7 @@ func (p *Problem) eligibility() (*eligibility, error) {
 // Eligible lists the workers that may run each task of a graph, equal lists being one, and the number of the group of tasks
 // that are to share a worker with it; -1: it stands alone.
 func (c *Priced) Eligible(graph int) (workers [][]platform.WorkerID, groups []int32, err error) {
-	e, err := c.graphs[graph].eligible()
+	e, err := c.graphs[graph].fit()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +117,7 @@ func (c *Priced) Eligible(graph int) (workers [][]platform.WorkerID, groups []in
 }
 
 // nowhere says why no worker can run a task.
-func (e *eligibility) nowhere(p *Problem, t dag.TaskID) error {
+func (e *Fit) nowhere(p *Problem, t dag.TaskID) error {
 	task := &p.Graph.Tasks[t]
 	if e.group[e.class[t]] {
 		return fmt.Errorf("task %q: no worker can run all tasks that are to share one with it (colocate %q)", task.Name, task.Placement.Colocate)
@@ -139,7 +145,7 @@ func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) []
 	return allowed
 }
 
-func (e *eligibility) classOf(byWorkers map[string]int32, allowed []bool) int32 {
+func (e *Fit) classOf(byWorkers map[string]int32, allowed []bool) int32 {
 	bits := make([]byte, len(allowed))
 	for w, ok := range allowed {
 		if ok {
@@ -155,7 +161,7 @@ func (e *eligibility) classOf(byWorkers map[string]int32, allowed []bool) int32 
 	return class
 }
 
-func (e *eligibility) joinGroup(groups map[string]int32, colocate string, allowed []bool) int32 {
+func (e *Fit) joinGroup(groups map[string]int32, colocate string, allowed []bool) int32 {
 	class, ok := groups[colocate]
 	if !ok {
 		class = e.add(allowed, true)
@@ -168,21 +174,34 @@ func (e *eligibility) joinGroup(groups map[string]int32, colocate string, allowe
 	return class
 }
 
-func (e *eligibility) add(allowed []bool, group bool) int32 {
+func (e *Fit) add(allowed []bool, group bool) int32 {
 	e.allowed = append(e.allowed, allowed)
 	e.workers = append(e.workers, nil)
 	e.group = append(e.group, group)
 	return int32(len(e.allowed) - 1)
 }
 
-// canRun reports whether a worker may run a task now.
-func (e *eligibility) canRun(t dag.TaskID, w platform.WorkerID) bool { return e.allowed[e.class[t]][w] }
+// CanRun reports whether a worker may run a task now: its device has a cost for the task, the task's
+// placement allows it, and no other worker has the task's colocation group.
+func (e *Fit) CanRun(t dag.TaskID, w platform.WorkerID) bool { return e.allowed[e.class[t]][w] }
 
-// of lists the workers that may run a task now.
-func (e *eligibility) of(t dag.TaskID) []platform.WorkerID { return e.workers[e.class[t]] }
+// Workers lists the workers for which CanRun holds, ascending. The caller must not keep the list.
+func (e *Fit) Workers(t dag.TaskID) []platform.WorkerID { return e.workers[e.class[t]] }
 
-// bind notes that a worker was given a task. The rest of the task's colocation group follows.
-func (e *eligibility) bind(t dag.TaskID, w platform.WorkerID) {
+// Class is the number of the class of a task. Tasks of one class may run on the same workers.
+func (e *Fit) Class(t dag.TaskID) int32 { return e.class[t] }
+
+// Classes counts the classes.
+func (e *Fit) Classes() int { return len(e.allowed) }
+
+// Occupies is the time for which a task keeps a worker that can run it, dispatch included.
+func (e *Fit) Occupies(t dag.TaskID, w platform.WorkerID) time.Duration { return e.p.occupies(t, w) }
+
+// Refusal says why a worker cannot run a task, as the end of a sentence that names both.
+func (e *Fit) Refusal(t dag.TaskID, w platform.WorkerID) string { return e.needs.refusal(t, w) }
+
+// Give notes that a worker was given a task. The rest of the task's colocation group follows.
+func (e *Fit) Give(t dag.TaskID, w platform.WorkerID) {
 	c := e.class[t]
 	if !e.group[c] || len(e.workers[c]) == 1 {
 		return

@@ -1,7 +1,6 @@
-package schedule
+package policy
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
@@ -24,7 +24,7 @@ import (
 //
 // A caller with several threads holds one lock around each call.
 type Engine struct {
-	p        *Problem
+	p        *schedule.Problem
 	policy   Scheduler
 	view     View
 	now      func() time.Duration
@@ -39,10 +39,10 @@ type Engine struct {
 	workers   []workerState
 	idle      []uint64 // set of workers that have been given nothing to run
 	ahead     []uint64 // set of workers that run a task and may be given another
-	eligible  *eligibility
+	fit       *schedule.Fit
 
-	resident *residency     // nil where the memory can hold everything, and in a plan for several memories
-	moves    *heftTransfers // of a plan for several memories; nil: in one memory
+	resident *schedule.Residency // nil where the memory can hold everything, and in a plan for several memories
+	moves    *heftTransfers      // of a plan for several memories; nil: in one memory
 }
 
 // Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
@@ -79,33 +79,33 @@ type workerState struct {
 
 // NewEngine prepares a run in one memory. It fails when the problem is not complete, when a task can run
 // nowhere, or when the home of a buffer does not exist.
-func NewEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
+func NewEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
 	e, err := newEngine(p, policy, now)
 	if err != nil {
 		return nil, err
 	}
-	resident, err := newResidency(p)
+	resident, err := schedule.NewResidency(p)
 	if err != nil {
 		return nil, err
 	}
 	for m := range p.Platform.Memories {
-		if err := resident.overfull(platform.MemoryID(m)); err != nil {
+		if err := resident.Overfull(platform.MemoryID(m)); err != nil {
 			return nil, fmt.Errorf("before the first task: %w", err)
 		}
 	}
-	if p.mayOverflow() {
+	if mayOverflow(p) {
 		e.resident = resident
 	}
 	return e, nil
 }
 
-func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
-	if err := p.check(); err != nil {
+func newEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.orders(), ready.ByPriority(p.Graph))}
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Orders(), ready.ByPriority(p.Graph))}
 	var err error
-	if e.eligible, err = newEligibility(p); err != nil {
+	if e.fit, err = schedule.NewFit(p); err != nil {
 		return nil, err
 	}
 	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks))
@@ -121,12 +121,12 @@ func newEngine(p *Problem, policy Scheduler, now func() time.Duration) (*Engine,
 		e.workers[w].runs = make([]dag.Instance, 0, e.workers[w].most)
 		e.asks(platform.WorkerID(w))
 	}
-	e.view = View{Problem: p, Fit: Fit{p, e.eligible}, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, order: e.steps}
+	e.view = View{Problem: p, Fit: e.fit, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, order: e.steps}
 	return e, nil
 }
 
 // mayOverflow reports whether the storages together exceed the memory in which all tasks run.
-func (p *Problem) mayOverflow() bool {
+func mayOverflow(p *schedule.Problem) bool {
 	total, limit := int64(0), p.Platform.Memories[p.Platform.HostMemory()].CapacityBytes
 	for i := range p.Graph.Buffers {
 		if p.Graph.Buffers[i].ViewOf == dag.None {
@@ -134,45 +134,6 @@ func (p *Problem) mayOverflow() bool {
 		}
 	}
 	return limit > 0 && total > limit
-}
-
-// LongestRun bounds the sum of all durations of a run, so that no time overflows.
-const LongestRun = time.Duration(1 << 61)
-
-// check refuses problems that no engine can run.
-func (p *Problem) check() error {
-	switch {
-	case p.Graph == nil || p.Platform == nil || p.Costs == nil:
-		return errors.New("a problem needs a graph, a platform and costs")
-	case p.Steps < 1:
-		return fmt.Errorf("graph %q: %d steps; at least 1 is needed", p.Graph.Name, p.Steps)
-	case len(p.Graph.Tasks) == 0:
-		return fmt.Errorf("graph %q has no tasks", p.Graph.Name)
-	case len(p.Platform.Workers) == 0 || len(p.Platform.Memories) == 0:
-		return fmt.Errorf("platform %q has no workers or no memory", p.Platform.Name)
-	case len(p.Costs.Class) != len(p.Graph.Tasks):
-		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
-	}
-	serial := 0.0
-	for t := range p.Graph.Tasks {
-		for _, c := range p.Costs.ByClass[p.Costs.Class[t]] {
-			serial += float64(max(c.Duration, 0))
-		}
-		for _, a := range p.Graph.Tasks[t].Accesses {
-			if a.Mode == dag.Reduce {
-				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)
-			}
-		}
-	}
-	if total := float64(serial * float64(p.Steps)); total > float64(LongestRun) {
-		return fmt.Errorf("graph %q: its tasks take %.3g s in %d steps, longer than %v can hold", p.Graph.Name, total/1e9, p.Steps, LongestRun)
-	}
-	for _, e := range append(p.Reuse[:len(p.Reuse):len(p.Reuse)], p.ReuseNext...) {
-		if n := len(p.Graph.Tasks); e.From < 0 || e.To < 0 || int(e.From) >= n || int(e.To) >= n {
-			return fmt.Errorf("graph %q has %d tasks; a reuse of memory orders tasks %d and %d", p.Graph.Name, n, e.From, e.To)
-		}
-	}
-	return nil
 }
 
 // Start begins the run.
@@ -186,7 +147,7 @@ func (e *Engine) Start(cmds []Command) []Command {
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	if len(state.runs) == 0 {
-		panic("schedule: Done of a worker that runs nothing")
+		panic("policy: Done of a worker that runs nothing")
 	}
 	e.at = e.now()
 	i := state.runs[0]
@@ -194,7 +155,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.asks(w)
 	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.resident.end(i)
+		e.resident.End(i)
 	}
 	e.moves.wrote(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	e.steps.End(i)
@@ -295,8 +256,8 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
 		return false
 	}
-	if !e.eligible.canRun(i.Task, w) {
-		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.eligible.needs.refusal(i.Task, w))
+	if !e.fit.CanRun(i.Task, w) {
+		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.fit.Refusal(i.Task, w))
 		return false
 	}
 	return true
@@ -306,16 +267,16 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != Undecided {
-		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
+		e.workers[x.worker].queued -= e.fit.Occupies(i.Task, x.worker)
 	}
 	x.worker = w
 	arrives, routed := e.moves.fetch(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	if !routed {
 		e.err = fmt.Errorf("the policy put task %q on worker %q, to which no route brings its operands", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name)
 	}
-	e.workers[w].ends = max(e.freeAt(w), arrives) + e.p.occupies(i.Task, w)
-	e.workers[w].queued += e.p.occupies(i.Task, w)
-	e.eligible.bind(i.Task, w)
+	e.workers[w].ends = max(e.freeAt(w), arrives) + e.fit.Occupies(i.Task, w)
+	e.workers[w].queued += e.fit.Occupies(i.Task, w)
+	e.fit.Give(i.Task, w)
 }
 
 // handOut gives a worker the instance that the scheduler chose for it.
@@ -337,12 +298,12 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 	e.ready--
 	e.begun = max(e.begun, i.Step)
 	if e.resident != nil {
-		if err := e.resident.begin(i, e.p.Platform.MemoryOf(w)); err != nil {
+		if err := e.resident.Begin(i, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}
 	}
-	state, takes := &e.workers[w], e.p.occupies(i.Task, w)
+	state, takes := &e.workers[w], e.fit.Occupies(i.Task, w)
 	state.queued -= takes
 	state.until = e.startsAt(w, i) + takes
 	state.runs = append(state.runs, i)
@@ -373,7 +334,7 @@ func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 }
 
 // Never is later than any time of a run.
-const Never = 2 * LongestRun
+const Never = 2 * schedule.LongestRun
 
 func (e *Engine) arrival(i dag.Instance, m platform.MemoryID) time.Duration {
 	at, routed := e.moves.arrive(i.Task, m, e.at)

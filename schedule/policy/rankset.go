@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import "math/bits"
 

@@ -1,17 +1,18 @@
-package schedule
+package policy
 
 import (
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
 // Eager is list scheduling by one queue.
-var Eager = NewOnline(Doc{
+var Eager = NewOnline(schedule.Doc{
 	Name:     "eager",
 	Sentence: "one central queue by priority, then name; an idle worker takes the first task it can run",
 	Paper:    "R. L. Graham, Bounds for certain multiprocessing anomalies, Bell System Technical Journal 45(9), 1966",
-}, func(*Problem) Scheduler { return &eager{} })
+}, func(*schedule.Problem) Scheduler { return &eager{} })
 
 // eager is list scheduling. Ready tasks wait in one queue: earlier steps first, then higher
 // priorities, then by name. A worker that becomes idle takes the first task it can run. No worker
@@ -35,7 +36,7 @@ func (q *eager) Ready(v *View, i dag.Instance) platform.WorkerID {
 	if q.queues == nil {
 		q.prepare(v)
 	}
-	queue := &q.queues[v.eligible.class[i.Task]]
+	queue := &q.queues[v.Class(i.Task)]
 	queue.at(i.Step).add(int(q.place[i.Task]))
 	queue.size++
 	return Undecided
@@ -44,7 +45,7 @@ func (q *eager) Ready(v *View, i dag.Instance) platform.WorkerID {
 func (q *eager) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	first, best := -1, dag.Instance{}
 	for c := range q.queues {
-		if q.queues[c].size == 0 || !v.eligible.allowed[c][w] {
+		if q.queues[c].size == 0 || !v.CanRun(q.queues[c].tasks[0], w) {
 			continue
 		}
 		if i := q.queues[c].first(v.order); first < 0 || v.order.Key(i) < v.order.Key(best) {
@@ -73,11 +74,11 @@ func (q *eagerQueue) first(order *ready.Steps) dag.Instance {
 
 // prepare makes a queue for each class.
 func (q *eager) prepare(v *View) {
-	q.queues = make([]eagerQueue, len(v.eligible.allowed))
-	q.place = make([]int32, len(v.eligible.class))
+	q.queues = make([]eagerQueue, v.Classes())
+	q.place = make([]int32, v.Problem.Graph.NumTasks())
 	tasks, _ := v.order.Order()
 	for _, t := range tasks {
-		queue := &q.queues[v.eligible.class[t]]
+		queue := &q.queues[v.Class(t)]
 		q.place[t] = int32(len(queue.tasks))
 		queue.tasks = append(queue.tasks, t)
 	}

@@ -1,19 +1,20 @@
-package schedule
+package policy
 
 import (
 	"time"
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/ready"
 )
 
 // DMDA places every task where it is expected to end first.
-var DMDA = NewOnline(Doc{
+var DMDA = NewOnline(schedule.Doc{
 	Name:     "dmda",
 	Sentence: "a task that becomes ready goes where it is expected to end first, transfers included",
 	Paper:    "C. Augonnet, S. Thibault, R. Namyst, P.-A. Wacrenier, StarPU, Concurrency and Computation: Practice and Experience 23(2), 2011",
-}, func(p *Problem) Scheduler { return newDMDA(p) })
+}, func(p *schedule.Problem) Scheduler { return newDMDA(p) })
 
 // dmda gives every task, when it becomes ready, to the worker that is expected to end it first.
 // The worker first ends the tasks it was given, and the operands arrive. Then the kernel runs. Each worker runs its tasks in the order in which
@@ -32,7 +33,7 @@ type queue struct {
 	size        int
 }
 
-func newDMDA(p *Problem) *dmda {
+func newDMDA(p *schedule.Problem) *dmda {
 	memories := len(p.Platform.Memories)
 	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks)),
 		arrival: make([]time.Duration, memories), known: make([]bool, memories)}

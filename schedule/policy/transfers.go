@@ -1,4 +1,4 @@
-package schedule
+package policy
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // heftTransfers times the copies of a plan in the making, where there are several memories.
@@ -21,7 +22,7 @@ import (
 // Communication contention in task scheduling, IEEE Transactions on Parallel and Distributed
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
-	p        *Problem
+	p        *schedule.Problem
 	memories int
 	valid    []uint64            // by atom: memories that have it or will have it
 	at       []time.Duration     // by atom and memory: from when on it is there
@@ -53,7 +54,7 @@ type heftEngine struct {
 }
 
 // newHEFTTransfers is nil where there is one memory.
-func newHEFTTransfers(p *Problem) *heftTransfers {
+func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	g, n := p.Graph, len(p.Platform.Memories)
 	if n == 1 {
 		return nil
@@ -72,8 +73,8 @@ func newHEFTTransfers(p *Problem) *heftTransfers {
 		if g.Storage(storage) != storage {
 			continue
 		}
-		home, set := platform.MemoryID(-1), everywhere
-		if in, counted, err := initialMemories(p, storage, written[storage]); err == nil && counted {
+		home, set := platform.MemoryID(-1), schedule.Everywhere
+		if in, counted, err := schedule.InitialMemories(p, storage, written[storage]); err == nil && counted {
 			home, set = platform.MemoryID(bits.TrailingZeros64(in)), in
 		}
 		for a, end := g.StorageAtoms(storage); a < end; a++ {
@@ -98,7 +99,7 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 		}
 		for _, a := range g.Atoms(t, k) {
 			switch {
-			case c.valid[a] == everywhere:
+			case c.valid[a] == schedule.Everywhere:
 			case c.valid[a]&(1<<m) != 0:
 				at = max(at, c.at[c.entry(a, m)])
 			default:
@@ -226,7 +227,7 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 			continue
 		}
 		for _, a := range g.Atoms(t, k) {
-			if c.valid[a]&(1<<m) == 0 || c.valid[a] != everywhere && c.at[c.entry(a, m)] > now {
+			if c.valid[a]&(1<<m) == 0 || c.valid[a] != schedule.Everywhere && c.at[c.entry(a, m)] > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
 		}

@@ -1,0 +1,10 @@
+// Package policy holds the policies of dahl: algorithms that make a [schedule.Plan] of a
+// [schedule.Problem].
+//
+// Read first: [All], the table, and heft.go. A policy of another module is a type with the two methods of
+// [schedule.Policy]; [schedule.NewFit] tells it which workers may run a task.
+//
+// An [Online] policy decides while a program runs, where all tasks run in one memory. Its [Scheduler] sees tasks
+// become ready, and the [Engine] passes its decisions to the simulator or the executor. For several memories
+// the Engine runs once over expected times, and the plan is what it did ([Online.Plan]).
+package policy
