@@ -26,12 +26,9 @@ const (
 // storeBytes stores the lowest byte of each element; both vectors are overwritten.
 func (m machine) storeBytes(masked bool, from, scratch reg.Register, to bytesAt) {
 	bytes, memory := from.(reg.Vec).AsX(), operand.Mem{Base: to.at}
-	switch {
-	case m.wide && m.f64:
-		m.VPMOVQB(from, bytes)
-	case m.wide:
-		m.VPMOVDB(from, bytes)
-	default:
+	if m.wide {
+		form(m, m.VPMOVDB, m.VPMOVQB)(from, bytes)
+	} else {
 		m.packBytes(bytes, from, scratch)
 	}
 	switch {
@@ -86,11 +83,7 @@ func (m machine) loadBytes(masked bool, from bytesAt, to reg.Register) {
 			m.loadByteByByte(from, x)
 		}
 	}
-	if m.f64 {
-		m.VPMOVZXBQ(bytes, to)
-	} else {
-		m.VPMOVZXBD(bytes, to)
-	}
+	form(m, m.VPMOVZXBD, m.VPMOVZXBQ)(bytes, to)
 }
 
 func (m machine) loadByteByByte(from bytesAt, to reg.Register) {

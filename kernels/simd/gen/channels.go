@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -10,16 +9,10 @@ import (
 // a channel has for all pixels is read again at each, from the first-level cache. Products and sums are
 // rounded one by one, so that all levels give equal bits.
 
-func channelsAVX2(c *build.Context)   { channels(c, false) }
-func channelsAVX512(c *build.Context) { channels(c, true) }
-
-func channels(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, f := range channelLoops {
-			l := channelLoop{machine: m, images: f.images, rows: f.rows}
-			l.function(f.name+m.name(), "channelArgs", f.doc, args)
-			l.walk(func(masked bool) { f.body(&l, masked) })
-		}
+func channels(m machine) {
+	for _, f := range channelLoops {
+		l := channelLoop{m.begin(f.name+m.name(), "channelArgs", f.doc, channelFields...), f.images, f.rows}
+		l.walk(func(masked bool) { f.body(&l, masked) })
 	}
 }
 
@@ -56,54 +49,28 @@ const (
 )
 
 type channelLoop struct {
-	machine
+	loop
 	images, rows []string
-	field        func(string) operand.Mem
-	parts        int
 }
 
 // walk writes the loops around the body, which is written twice: for whole vectors and masked for the rest.
 func (l *channelLoop) walk(body func(masked bool)) {
-	l.field = fields(args, channelFields...)
-	digit := func(i int) string { return string(rune('0' + i)) }
 	for i := range l.images {
-		l.MOVQ(l.field("i"+digit(i)), imagePointers[i])
+		l.MOVQ(l.field(numbered("i", i)), imagePointers[i])
 	}
 	for i := range l.rows {
-		l.MOVQ(l.field("r"+digit(i)), rowPointers[i])
+		l.MOVQ(l.field(numbered("r", i)), rowPointers[i])
 	}
-	l.MOVQ(l.field("mask"), channelsLeft)
-	l.loadMask(channelsLeft, l.mask())
+	l.setMask("mask", channelsLeft)
 	l.zero(l.v(13))
 	l.Label("pixel")
 	l.XORQ(channelAt, channelAt)
-	l.MOVQ(l.field("vectors"), channelsLeft)
-	l.TESTQ(channelsLeft, channelsLeft)
-	l.JE(operand.LabelRef("rest"))
-	l.Label("vector")
-	body(false)
-	l.ADDQ(operand.Imm(uint64(l.bytes())), channelAt)
-	l.DECQ(channelsLeft)
-	l.JNE(operand.LabelRef("vector"))
-	l.Label("rest")
-	l.CMPQ(l.field("tail"), operand.Imm(0))
-	l.JE(operand.LabelRef("next"))
-	body(true)
-	l.Label("next")
+	l.vectors(channelsLeft, "next", body, func() { l.ADDQ(operand.Imm(uint64(l.bytes())), channelAt) })
 	for i := range l.images {
-		l.ADDQ(l.field("step"+digit(i)), imagePointers[i])
+		l.ADDQ(l.field(numbered("step", i)), imagePointers[i])
 	}
-	l.DECQ(l.field("pixels"))
-	l.JNE(operand.LabelRef("pixel"))
-	l.VZEROUPPER()
-	l.RET()
-}
-
-func (l *channelLoop) mask() reg.Register {
-	if l.wide {
-		return reg.K1
-	}
-	return l.v(15)
+	l.again(l.field("pixels"), "pixel")
+	l.end()
 }
 
 func (l *channelLoop) at(name string) operand.Mem {
@@ -133,16 +100,6 @@ func (l *channelLoop) addTo(masked bool, name string, v, sum reg.Register) {
 	l.get(masked, name, sum)
 	l.plus(sum, v, sum)
 	l.put(masked, sum, name)
-}
-
-// when runs the body only if a bit of the flags is set.
-func (l *channelLoop) when(bit int, body func()) {
-	l.parts++
-	skip := "skip" + string(rune('A'+l.parts))
-	l.TESTQ(operand.U32(1<<bit), l.field("flags"))
-	l.JE(operand.LabelRef(skip))
-	body()
-	l.Label(skip)
 }
 
 func (l *channelLoop) sums(masked bool) {
@@ -176,18 +133,18 @@ func (l *channelLoop) normalise(masked bool) {
 	x, t := l.v(0), l.v(1)
 	l.centred(masked, x, t)
 	l.scaled(masked, x, t, x)
-	l.when(flagAdd, func() {
+	l.when(flagAdd, l.field("flags"), func() {
 		l.get(masked, "r", t)
 		l.plus(x, t, x)
 	})
-	l.when(flagReLU, func() { l.notBelow(l.v(13), x) })
+	l.when(flagReLU, l.field("flags"), func() { l.notBelow(l.v(13), x) })
 	l.put(masked, x, "y")
 }
 
 // kept reads dy, and with a ReLU stops it where x gives nothing positive.
 func (l *channelLoop) kept(masked bool, g, centred, t, y reg.Register) {
 	l.get(masked, "dy", g)
-	l.when(flagReLU, func() {
+	l.when(flagReLU, l.field("flags"), func() {
 		l.scaled(masked, centred, t, y)
 		l.keep(l.v(13), y, g)
 	})
@@ -205,7 +162,7 @@ func (l *channelLoop) gradientSums(masked bool) {
 func (l *channelLoop) gate(masked bool) {
 	x, g, t := l.v(0), l.v(1), l.v(2)
 	l.get(masked, "dy", g)
-	l.when(flagAdd, func() {
+	l.when(flagAdd, l.field("flags"), func() {
 		l.get(masked, "r", t)
 		l.plus(g, t, g)
 	})

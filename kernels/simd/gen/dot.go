@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -15,22 +14,10 @@ import (
 // dotColumns are the values of n.
 var dotColumns = []int{1, 2, 4}
 
-func dotRows(wide bool) int {
-	if wide {
-		return 6
-	}
-	return 3
-}
-
-func dotAVX2(c *build.Context)   { dot(c, false) }
-func dotAVX512(c *build.Context) { dot(c, true) }
-
-func dot(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, n := range dotColumns {
-			d := dotLoop{machine: m, n: n}
-			d.write(dotRows(wide))
-		}
+func dot(m machine) {
+	for _, n := range dotColumns {
+		d := dotLoop{n: n}
+		d.function(m, width(m, 3, 6))
 	}
 }
 
@@ -49,16 +36,14 @@ var (
 )
 
 type dotLoop struct {
-	machine
+	loop
 	n, m  int
-	field func(string) operand.Mem
 	label func(string) string
 }
 
-func (d *dotLoop) write(maxRows int) {
-	d.function(fmt.Sprintf("dot%sx%d", d.name(), d.n), "dotArgs",
-		fmt.Sprintf("computes blocks of 1 to %d rows of %s.", maxRows, count(d.n, "sum")), args)
-	d.field = fields(args, dotFields...)
+func (d *dotLoop) function(m machine, maxRows int) {
+	d.loop = m.begin(fmt.Sprintf("dot%sx%d", m.name(), d.n), "dotArgs",
+		fmt.Sprintf("computes blocks of 1 to %d rows of %s.", maxRows, plural(d.n, "sum")), dotFields...)
 	d.MOVQ(d.field("aRow"), row)
 	d.LEAQ(operand.Mem{Base: row, Index: row, Scale: 2}, row3)
 	d.LEAQ(operand.Mem{Base: row, Index: row, Scale: 4}, row5)
@@ -80,48 +65,32 @@ func (d *dotLoop) rows() {
 	m := d.m
 	d.label = func(name string) string { return fmt.Sprintf("%s%d", name, m) }
 	d.Label(d.label("rows"))
-	d.MOVQ(d.field("a"), a0)
-	d.ADDQ(d.field("aAt"), a0)
+	d.pointer("a", "aAt", a0)
 	d.MOVQ(d.field("b"), b)
 	for i := range d.m {
 		for j := range d.n {
 			d.zero(d.sum(i, j))
 		}
 	}
-	d.MOVQ(d.field("vectors"), depth)
-	d.TESTQ(depth, depth)
-	d.JE(operand.LabelRef(d.label("rest")))
-	d.Label(d.label("step"))
-	d.step(false)
-	d.ADDQ(operand.Imm(uint64(d.bytes())), a0)
-	d.ADDQ(operand.Imm(uint64(d.bytes())), b)
-	d.DECQ(depth)
-	d.JNE(operand.LabelRef(d.label("step")))
-	d.Label(d.label("rest"))
-	d.MOVQ(d.field("rest"), depth)
-	d.TESTQ(depth, depth)
-	d.JE(operand.LabelRef(d.label("end")))
-	d.step(true)
-	d.Label(d.label("end"))
-	d.end()
+	d.count("vectors", depth, d.label("rest"), func() {
+		d.Label(d.label("step"))
+		d.step(false)
+		d.ADDQ(operand.Imm(uint64(d.bytes())), a0)
+		d.ADDQ(operand.Imm(uint64(d.bytes())), b)
+		d.again(depth, d.label("step"))
+	})
+	d.count("rest", depth, d.label("end"), func() { d.step(true) })
+	d.finish()
 	for _, name := range []string{"a", "c", "start"} {
-		d.MOVQ(d.field(name+"Block"), batch)
-		d.ADDQ(batch, d.field(name+"At"))
+		d.advance(name+"At", name+"Block", batch)
 	}
-	d.DECQ(d.field("blocks"))
-	d.JNE(operand.LabelRef(d.label("rows")))
-	d.VZEROUPPER()
-	d.RET()
+	d.again(d.field("blocks"), d.label("rows"))
+	d.end()
 }
 
 // sum is the register of the sum of row i and column j; those before are for
 // operands.
-func (d *dotLoop) sum(i, j int) reg.Register {
-	if d.wide {
-		return d.v(8 + i*d.n + j)
-	}
-	return d.v(4 + i*d.n + j)
-}
+func (d *dotLoop) sum(i, j int) reg.Register { return d.v(width(d.machine, 4, 8) + i*d.n + j) }
 
 // step multiplies one vector of every row of A with one of every row of B. The rows
 // of the side that has fewer are held in registers.
@@ -165,23 +134,17 @@ func (d *dotLoop) loadStep(from operand.Mem, masked bool, to reg.Register) {
 	}
 }
 
-// end adds the lanes of the sums and what they start from, and stores n of each row.
-func (d *dotLoop) end() {
-	d.MOVQ(d.field("c"), cOf)
-	d.ADDQ(d.field("cAt"), cOf)
-	d.MOVQ(d.field("start"), startOf)
-	d.ADDQ(d.field("startAt"), startOf)
+// finish adds the lanes of the sums and what they start from, and stores n of each row.
+func (d *dotLoop) finish() {
+	d.pointer("c", "cAt", cOf)
+	d.pointer("start", "startAt", startOf)
 	for i := range d.m {
 		d.addLanes(i)
 		x, t, floor := d.part(0), d.part(1), d.part(2)
 		d.movePart(operand.Mem{Base: startOf}, t)
-		d.addPart(t, x, x)
+		d.plus(x, t, x)
 		d.broadcast(d.field("floor"), floor)
-		if d.f64 {
-			d.VMAXPD(x, floor, x)
-		} else {
-			d.VMAXPS(x, floor, x)
-		}
+		d.notBelow(floor, x)
 		d.movePart(x, operand.Mem{Base: cOf})
 		if i < d.m-1 {
 			d.ADDQ(d.field("startRow"), startOf)
@@ -191,12 +154,7 @@ func (d *dotLoop) end() {
 }
 
 // part is register i as wide as four elements.
-func (d *dotLoop) part(i int) reg.Register {
-	if d.f64 {
-		return zmm[i].AsY()
-	}
-	return zmm[i].AsX()
-}
+func (d *dotLoop) part(i int) reg.Register { return form(d.machine, zmm[i].AsX(), zmm[i].AsY()) }
 
 // addLanes puts the sums of row i into part 0; where there are fewer than four, the
 // first is taken again.
@@ -207,15 +165,13 @@ func (d *dotLoop) addLanes(i int) {
 		if d.wide {
 			if j < d.n {
 				d.VEXTRACTF64X4(operand.Imm(1), s[j], zmm[4].AsY())
-				d.addHalves(s[j], zmm[j].AsY())
+				d.plus(s[j].(reg.VecPhysical).AsY(), zmm[4].AsY(), zmm[j].AsY())
 			}
 			s[j] = zmm[j%d.n].AsY()
 		}
 	}
-	u, w := zmm[4].AsY(), zmm[5].AsY()
-	if !d.wide {
-		u, w = zmm[0].AsY(), zmm[1].AsY()
-	}
+	at := width(d.machine, 0, 4)
+	u, w := zmm[at].AsY(), zmm[at+1].AsY()
 	if d.f64 {
 		d.VHADDPD(s[1], s[0], u)
 		d.VHADDPD(s[3], s[2], w)
@@ -231,25 +187,7 @@ func (d *dotLoop) addLanes(i int) {
 	d.VADDPS(zmm[2].AsX(), asX(u), zmm[0].AsX())
 }
 
-// addHalves adds the upper half of a sum, which is in register 4, to its lower.
-func (d *dotLoop) addHalves(sum, to reg.Register) {
-	low := sum.(reg.VecPhysical).AsY()
-	if d.f64 {
-		d.VADDPD(zmm[4].AsY(), low, to)
-	} else {
-		d.VADDPS(zmm[4].AsY(), low, to)
-	}
-}
-
 func asX(r reg.Register) reg.Register { return r.(reg.Vec).AsX() }
-
-func (d *dotLoop) addPart(x, y, to reg.Register) {
-	if d.f64 {
-		d.VADDPD(x, y, to)
-	} else {
-		d.VADDPS(x, y, to)
-	}
-}
 
 // movePart loads or stores n elements.
 func (d *dotLoop) movePart(from, to operand.Op) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -9,20 +8,14 @@ import (
 // Loops over runs of elements: every operand is contiguous, and element i of the
 // results depends on element i of the operands only.
 
-func elementwiseAVX2(c *build.Context)   { elementwise(c, false) }
-func elementwiseAVX512(c *build.Context) { elementwise(c, true) }
-
-func elementwise(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, f := range elementwiseLoops {
-			l := runLoop{machine: m, operands: f.operands}
-			l.function(f.name+m.name(), "runArgs", f.doc, args)
-			l.walk(func() {
-				if f.constants != nil {
-					f.constants(&l)
-				}
-			}, func(masked bool) { f.body(&l, masked) })
-		}
+func elementwise(m machine) {
+	for _, f := range elementwiseLoops {
+		l := m.run(f.name+m.name(), f.doc, f.operands)
+		l.walk(func() {
+			if f.constants != nil {
+				f.constants(&l)
+			}
+		}, func(masked bool) { f.body(&l, masked) })
 	}
 }
 
@@ -56,78 +49,46 @@ var (
 )
 
 type runLoop struct {
-	machine
+	loop
 	operands []string
-	field    func(string) operand.Mem
-	parts    int
+}
+
+func (m machine) run(name, doc string, operands []string) runLoop {
+	return runLoop{m.begin(name, "runArgs", doc, runFields...), operands}
 }
 
 // walk writes the loop around the body, which is written twice: for whole vectors and
 // masked for the rest.
 func (l *runLoop) walk(constants func(), body func(masked bool)) {
-	l.field = fields(args, runFields...)
 	for i := range l.operands {
-		l.MOVQ(l.field("p"+string(rune('0'+i))), runPointers[i])
+		l.MOVQ(l.field(numbered("p", i)), runPointers[i])
 	}
 	l.MOVQ(l.field("flags"), runFlags)
-	l.MOVQ(l.field("mask"), runLeft)
-	l.loadMask(runLeft, l.mask())
+	l.setMask("mask", runLeft)
 	constants()
-	l.MOVQ(l.field("vectors"), runLeft)
-	l.TESTQ(runLeft, runLeft)
-	l.JE(operand.LabelRef("rest"))
-	l.Label("vector")
-	body(false)
-	for i, name := range l.operands {
-		step := l.bytes()
-		if isBytes(name) {
-			step /= l.element()
+	l.vectors(runLeft, "done", body, func() {
+		for i, name := range l.operands {
+			step := l.bytes()
+			if isBytes(name) {
+				step /= l.element()
+			}
+			l.ADDQ(operand.Imm(uint64(step)), runPointers[i])
 		}
-		l.ADDQ(operand.Imm(uint64(step)), runPointers[i])
-	}
-	l.DECQ(runLeft)
-	l.JNE(operand.LabelRef("vector"))
-	l.Label("rest")
-	l.CMPQ(l.field("tail"), operand.Imm(0))
-	l.JE(operand.LabelRef("done"))
-	body(true)
-	l.Label("done")
-	l.VZEROUPPER()
-	l.RET()
+	})
+	l.end()
 }
 
 func isBytes(name string) bool { return name[0] < 'a' }
 
-func (l *runLoop) mask() reg.Register {
-	if l.wide {
-		return reg.K1
-	}
-	return l.v(15)
-}
-
-// selection is a mask register for what a comparison gives.
-func (l *runLoop) selection() reg.Register {
-	if l.wide {
-		return reg.K2
-	}
-	return l.v(14)
-}
-
-// unique is a label of the body that is being written.
-func (l *runLoop) unique(name string) string {
-	l.parts++
-	return name + string(rune('A'+l.parts))
-}
-
 func (l *runLoop) get(masked bool, name string, to reg.Register) {
-	l.read(masked, l.mask(), operand.Mem{Base: l.pointer(name)}, to)
+	l.read(masked, l.mask(), operand.Mem{Base: l.operand(name)}, to)
 }
 
 func (l *runLoop) put(masked bool, from reg.Register, name string) {
-	l.write(masked, l.mask(), from, operand.Mem{Base: l.pointer(name)})
+	l.write(masked, l.mask(), from, operand.Mem{Base: l.operand(name)})
 }
 
-func (l *runLoop) pointer(name string) reg.Register {
+func (l *runLoop) operand(name string) reg.Register {
 	for i, o := range l.operands {
 		if o == name {
 			return runPointers[i]
@@ -137,24 +98,14 @@ func (l *runLoop) pointer(name string) reg.Register {
 }
 
 func (l *runLoop) tail(name string) bytesAt {
-	return bytesAt{l.pointer(name), l.mask(), l.field("tail"), l.unique("byte"), runScratch}
+	return bytesAt{l.operand(name), l.mask(), l.field("tail"), l.unique("byte"), runScratch}
 }
 
 // scalars broadcasts the first scalars of the arguments to registers from v(first).
 func (l *runLoop) scalars(first, count int) {
 	for i := range count {
-		l.broadcast(l.field("s"+string(rune('0'+i))), l.v(first+i))
+		l.broadcast(l.field(numbered("s", i)), l.v(first+i))
 	}
-}
-
-// when runs the body only if a bit of the flags is set. All elements take the same
-// way, so the branch costs nothing.
-func (l *runLoop) when(bit int, body func()) {
-	skip := l.unique("skip")
-	l.TESTQ(operand.U32(1<<bit), runFlags)
-	l.JE(operand.LabelRef(skip))
-	body()
-	l.Label(skip)
 }
 
 func (l *runLoop) reluConstants() {
@@ -166,7 +117,7 @@ func (l *runLoop) reluConstants() {
 }
 
 func (l *runLoop) relu(masked bool) {
-	x, zero, one, selected := l.v(0), l.v(8), l.v(9), l.selection()
+	x, zero, one, selected := l.v(0), l.v(8), l.v(9), l.selection(14, reg.K2)
 	l.get(masked, "x", x)
 	l.compare(notLessOrEqual, x, zero, selected)
 	mask := l.tail("MASK")
@@ -178,11 +129,7 @@ func (l *runLoop) relu(masked bool) {
 		l.storeBytes(masked, l.v(1), l.v(2), mask)
 		return
 	}
-	if l.f64 {
-		l.VMOVAPD_Z(x, selected, l.v(1))
-	} else {
-		l.VMOVAPS_Z(x, selected, l.v(1))
-	}
+	form(l.machine, l.VMOVAPS_Z, l.VMOVAPD_Z)(x, selected, l.v(1))
 	l.put(masked, l.v(1), "y")
 	l.compare(greaterThan, x, zero, selected)
 	bytes, memory := l.v(2).(reg.Vec).AsX(), operand.Mem{Base: mask.at}
@@ -198,23 +145,14 @@ func (l *runLoop) relu(masked bool) {
 }
 
 func (l *runLoop) reluGradient(masked bool) {
-	mask, selected := l.tail("MASK"), l.selection()
+	mask, selected := l.tail("MASK"), l.selection(14, reg.K2)
 	l.loadBytes(masked, mask, l.v(0))
-	switch {
-	case l.wide && l.f64:
-		l.VPTESTMQ(l.v(0), l.v(0), selected)
+	if l.wide {
+		form(l.machine, l.VPTESTMD, l.VPTESTMQ)(l.v(0), l.v(0), selected)
 		l.get(masked, "dy", l.v(1))
-		l.VMOVAPD_Z(l.v(1), selected, l.v(1))
-	case l.wide:
-		l.VPTESTMD(l.v(0), l.v(0), selected)
-		l.get(masked, "dy", l.v(1))
-		l.VMOVAPS_Z(l.v(1), selected, l.v(1))
-	default:
-		if l.f64 {
-			l.VPCMPEQQ(l.v(8), l.v(0), selected)
-		} else {
-			l.VPCMPEQD(l.v(8), l.v(0), selected)
-		}
+		form(l.machine, l.VMOVAPS_Z, l.VMOVAPD_Z)(l.v(1), selected, l.v(1))
+	} else {
+		form(l.machine, l.VPCMPEQD, l.VPCMPEQQ)(l.v(8), l.v(0), selected)
 		l.get(masked, "dy", l.v(1))
 		l.VANDNPS(l.v(1), selected, l.v(1))
 	}
@@ -263,11 +201,11 @@ func (l *runLoop) sgd(masked bool) {
 	l.get(masked, "w", w)
 	l.get(masked, "g", step)
 	l.times(step, factor, step)
-	l.when(flagDecay, func() {
+	l.when(flagDecay, runFlags, func() {
 		l.times(w, decay, product)
 		l.plus(step, product, step)
 	})
-	l.when(flagMomentum, func() {
+	l.when(flagMomentum, runFlags, func() {
 		v := l.v(3)
 		l.get(masked, "v", v)
 		l.times(v, momentum, v)
@@ -298,7 +236,7 @@ func (l *runLoop) adam(masked bool) {
 	l.get(masked, "w", w)
 	l.get(masked, "g", g)
 	l.times(g, factor, g)
-	l.when(flagDecay, func() {
+	l.when(flagDecay, runFlags, func() {
 		l.times(w, decay, t)
 		l.plus(g, t, g)
 	})

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // Loops of functions, see simd.Function, and of their gradients. They compute in float64: a vector
 // of float32 is two.
-
-func functionAVX2(c *build.Context)   { function(c, false) }
-func functionAVX512(c *build.Context) { function(c, true) }
 
 // functions has, for each, the value of v(2), which goes there. A gradient is the slope, of x or of
 // y, times v(3).
@@ -34,20 +30,15 @@ type functionLoop struct {
 	e exponential
 }
 
-func function(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, f := range functions {
-			writeFunction(m, f.name, "computes "+f.name+".", []string{"y", "x"}, f.value)
-			writeFunction(m, f.name+"Gradient", "computes the gradient of "+f.name+".", []string{"dx", "dy", "v"}, f.gradient)
-		}
+func function(m machine) {
+	for _, f := range functions {
+		writeFunction(m, f.name, "computes "+f.name+".", []string{"y", "x"}, f.value)
+		writeFunction(m, f.name+"Gradient", "computes the gradient of "+f.name+".", []string{"dx", "dy", "v"}, f.gradient)
 	}
 }
 
 func writeFunction(m machine, name, doc string, operands []string, body func(*functionLoop)) {
-	l := functionLoop{runLoop: runLoop{machine: m, operands: operands}}
-	double := machine{m.Context, m.wide, true}
-	l.e = exponential{double, functionConstants, m.v(11), m.v(12), m.v(13)}
-	l.function(name+m.name(), "runArgs", doc, args)
+	l := functionLoop{m.run(name+m.name(), doc, operands), exponential{m.double(), functionConstants, m.v(11), m.v(12), m.v(13)}}
 	result, last := operands[0], operands[len(operands)-1]
 	l.walk(func() { l.MOVQ(l.field("p3"), functionConstants) }, func(masked bool) {
 		if m.f64 {
@@ -83,10 +74,7 @@ func (l *functionLoop) load(constant int, to reg.Register) reg.Register {
 // choose replaces otherwise by then where x is on a side of 0: lessThan or greaterThan. scratch is a
 // register.
 func (l *functionLoop) choose(side operand.U8, x, then, otherwise, scratch reg.Register) {
-	selected := scratch
-	if l.wide {
-		selected = reg.K2
-	}
+	selected := width(l.machine, scratch, reg.Register(reg.K2))
 	l.zero(scratch)
 	l.e.compare(side, x, scratch, selected)
 	l.e.replace(selected, then, otherwise)

@@ -15,24 +15,14 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// loops is the table of outputs: name_SET_amd64.s for both instruction sets.
-var loops = []struct {
-	name         string
-	avx2, avx512 func(c *build.Context)
+// families is the table of outputs: name_SET_amd64.s for both instruction sets, with loops for both element types.
+var families = []struct {
+	name  string
+	write func(m machine)
 }{
-	{"product", productAVX2, productAVX512},
-	{"peak", peakAVX2, peakAVX512},
-	{"dot", dotAVX2, dotAVX512},
-	{"pool", poolAVX2, poolAVX512},
-	{"narrow", narrowAVX2, narrowAVX512},
-	{"elementwise", elementwiseAVX2, elementwiseAVX512},
-	{"function", functionAVX2, functionAVX512},
-	{"softmax", softmaxAVX2, softmaxAVX512},
-	{"columns", columnsAVX2, columnsAVX512},
-	{"channels", channelsAVX2, channelsAVX512},
-	{"pixels", pixelsAVX2, pixelsAVX512},
-	{"transpose", transposeAVX2, transposeAVX512},
-	{"winograd", winogradAVX2, winogradAVX512},
+	{"product", product}, {"peak", peak}, {"dot", dot}, {"pool", pool}, {"narrow", narrow},
+	{"elementwise", elementwise}, {"function", function}, {"softmax", softmax}, {"columns", columns},
+	{"channels", channels}, {"pixels", pixels}, {"transpose", transpose}, {"winograd", winograd},
 }
 
 func main() {
@@ -40,31 +30,37 @@ func main() {
 	log.SetPrefix("gen: ")
 	dir := flag.String("dir", "..", "where the files go")
 	flag.Parse()
-	var avx2, avx512 ir.File
-	for _, l := range loops {
-		generate(&avx2, filepath.Join(*dir, l.name+"_avx2_amd64.s"), l.avx2)
-		generate(&avx512, filepath.Join(*dir, l.name+"_avx512_amd64.s"), l.avx512)
+	for _, set := range []struct {
+		name string
+		wide bool
+	}{{"avx2", false}, {"avx512", true}} {
+		var all ir.File
+		for _, l := range families {
+			c := build.NewContext()
+			for _, f64 := range []bool{false, true} {
+				l.write(machine{c, set.wide, f64})
+			}
+			f := compiled(c, l.name)
+			all.Sections = append(all.Sections, f.Sections...)
+			write(filepath.Join(*dir, l.name+"_"+set.name+"_amd64.s"), printer.NewGoAsm(config), f)
+		}
+		// Declarations of all functions of an instruction set are one file.
+		write(filepath.Join(*dir, set.name+"_amd64.go"), printer.NewStubs(config), &all)
 	}
-	// Declarations of all functions of an instruction set are one file.
-	write(filepath.Join(*dir, "avx2_amd64.go"), printer.NewStubs(config), &avx2)
-	write(filepath.Join(*dir, "avx512_amd64.go"), printer.NewStubs(config), &avx512)
 }
 
 var config = printer.Config{Name: "gen", Pkg: "simd"}
 
-// generate writes a file of assembly, and adds its functions to those of the instruction set.
-func generate(set *ir.File, path string, body func(c *build.Context)) {
-	c := build.NewContext()
-	body(c)
+// compiled is the assembly of a family of loops.
+func compiled(c *build.Context, name string) *ir.File {
 	f, err := c.Result()
 	if err == nil {
 		err = pass.Compile.Execute(f)
 	}
 	if err != nil {
-		log.Fatalf("%s: %v", path, err)
+		log.Fatalf("%s: %v", name, err)
 	}
-	set.Sections = append(set.Sections, f.Sections...)
-	write(path, printer.NewGoAsm(config), f)
+	return f
 }
 
 // write writes a file.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -12,25 +11,18 @@ import (
 // gradient over them. Which element goes where depends on the channels only and comes
 // in tables, see simd.narrowTables.
 
-func narrowAVX2(c *build.Context)   { narrow(c, false) }
-func narrowAVX512(c *build.Context) { narrow(c, true) }
-
-func narrow(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, body := range []struct {
-			name, doc string
-			constants func(l *narrowLoop)
-			write     func(l *narrowLoop, masked bool)
-		}{
-			{"maxPoolNarrow", "takes the maxima of windows of 2×2 over few channels.", (*narrowLoop).maximumConstants, (*narrowLoop).maximum},
-			{"unpoolNarrow", "spreads over windows of 2×2 with few channels.", (*narrowLoop).spreadConstants, (*narrowLoop).spread},
-		} {
-			l := narrowLoop{poolLoop{machine: m}}
-			l.function(body.name+m.name(), "narrowArgs", body.doc, args)
-			l.field = fields(args, narrowFields...)
-			body.constants(&l)
-			l.walk(func(masked bool) { body.write(&l, masked) })
-		}
+func narrow(m machine) {
+	for _, body := range []struct {
+		name, doc string
+		constants func(l *narrowLoop)
+		write     func(l *narrowLoop, masked bool)
+	}{
+		{"maxPoolNarrow", "takes the maxima of windows of 2×2 over few channels.", (*narrowLoop).maximumConstants, (*narrowLoop).maximum},
+		{"unpoolNarrow", "spreads over windows of 2×2 with few channels.", (*narrowLoop).spreadConstants, (*narrowLoop).spread},
+	} {
+		l := narrowLoop{poolLoop{m.begin(body.name+m.name(), "narrowArgs", body.doc, narrowFields...)}}
+		body.constants(&l)
+		l.walk(func(masked bool) { body.write(&l, masked) })
 	}
 }
 
@@ -70,53 +62,37 @@ func (l *narrowLoop) loadTable(n int, to reg.Register) {
 func (l *narrowLoop) walk(body func(masked bool)) {
 	l.MOVQ(l.field("xRow"), xRow)
 	l.Label("row")
-	for _, o := range []struct {
-		name string
-		to   reg.Register
-	}{{"y", yHere}, {"index", indexHere}, {"x", xHere}} {
-		l.MOVQ(l.field(o.name), o.to)
-		l.ADDQ(l.field(o.name+"At"), o.to)
-	}
-	l.vectors("vectors", func() { body(false) })
+	l.pointer("y", "yAt", yHere)
+	l.pointer("index", "indexAt", indexHere)
+	l.pointer("x", "xAt", xHere)
+	l.windows("vectors", func() { body(false) })
 	if l.wide {
 		l.setMasks("mask", "pixels0", "pixels1")
-		l.vectors("parts", func() { body(true) })
+		l.windows("parts", func() { body(true) })
 	}
-	l.CMPQ(l.field("tail"), operand.Imm(0))
-	l.JE(operand.LabelRef("whole"))
+	l.ifZero("tail", "whole")
 	l.setMasks("tailMask", "tailPixels0", "tailPixels1")
 	body(true)
 	l.Label("whole")
-	for _, o := range [][2]string{{"yRow", "yAt"}, {"indexRow", "indexAt"}, {"xRows", "xAt"}} {
-		l.MOVQ(l.field(o[0]), vectors)
-		l.ADDQ(vectors, l.field(o[1]))
-	}
-	l.DECQ(l.field("rows"))
-	l.JNE(operand.LabelRef("row"))
-	l.VZEROUPPER()
-	l.RET()
+	l.nextRow()
 }
 
-// vectors writes a loop over as many vectors of windows as a field says, or none.
-func (l *narrowLoop) vectors(field string, body func()) {
-	l.MOVQ(l.field(field), vectors)
-	l.TESTQ(vectors, vectors)
-	l.JE(operand.LabelRef(field + "Done"))
-	l.Label(field)
-	body()
-	l.ADDQ(l.field("yStep"), yHere)
-	l.ADDQ(l.field("indexStep"), indexHere)
-	l.ADDQ(l.field("xStep"), xHere)
-	l.DECQ(vectors)
-	l.JNE(operand.LabelRef(field))
-	l.Label(field + "Done")
+// windows writes a loop over as many vectors of windows as a field says, or none.
+func (l *narrowLoop) windows(field string, body func()) {
+	l.count(field, vectors, field+"Done", func() {
+		l.Label(field)
+		body()
+		l.ADDQ(l.field("yStep"), yHere)
+		l.ADDQ(l.field("indexStep"), indexHere)
+		l.ADDQ(l.field("xStep"), xHere)
+		l.again(vectors, field)
+	})
 }
 
 // setMasks loads the masks of the output and of two vectors of pixels; AVX2 loads the
 // latter when they are needed.
 func (l *narrowLoop) setMasks(out, pixels0, pixels1 string) {
-	l.MOVQ(l.field(out), windowPixel)
-	l.loadMask(windowPixel, l.mask())
+	l.setMask(out, windowPixel)
 	if l.wide {
 		l.MOVQ(l.field(pixels0), windowPixel)
 		l.KMOVQ(windowPixel, reg.K4)
@@ -138,12 +114,7 @@ func (l *narrowLoop) pixelMask(masked bool, half int) reg.Register {
 }
 
 func (l *narrowLoop) maximumConstants() {
-	l.zero(l.zeros())
-	l.broadcast(l.field("limit"), l.limit())
-	l.broadcast(l.field("none"), l.none())
-	l.broadcast(l.field("one"), l.ones())
-	l.addInt(l.ones(), l.ones(), l.constant(2))
-	l.addInt(l.ones(), l.constant(2), l.constant(3))
+	l.constants()
 	l.MOVQ(l.field("tables"), tables)
 	if l.wide {
 		l.loadTable(tapTable, l.table(0))
@@ -178,20 +149,16 @@ func (l *narrowLoop) maximum(masked bool) {
 // pick gathers the left or right pixels of all windows.
 func (l *narrowLoop) pick(column int, to reg.Register) {
 	low, high := l.pixels(0), l.pixels(1)
-	switch {
-	case l.wide && l.f64:
+	if l.wide {
 		l.move(low, to)
-		l.VPERMT2PD(high, l.table(column), to)
-	case l.wide:
-		l.move(low, to)
-		l.VPERMT2PS(high, l.table(column), to)
-	default:
-		l.loadTable(tapTable+column, l.v(5))
-		l.VPERMPS(low, l.v(5), to)
-		l.VPERMPS(high, l.v(5), l.v(14))
-		l.loadTable(highTable+column, l.v(5))
-		l.VBLENDVPS(l.v(5), l.v(14), to, to)
+		form(l.machine, l.VPERMT2PS, l.VPERMT2PD)(high, l.table(column), to)
+		return
 	}
+	l.loadTable(tapTable+column, l.v(5))
+	l.VPERMPS(low, l.v(5), to)
+	l.VPERMPS(high, l.v(5), l.v(14))
+	l.loadTable(highTable+column, l.v(5))
+	l.VBLENDVPS(l.v(5), l.v(14), to, to)
 }
 
 // Registers of the gradient: for both vectors of pixels the window of each element, and
@@ -241,18 +208,7 @@ func (l *narrowLoop) permute(table, values, positions reg.Register) {
 
 // passEqual sets passed to the values whose positions are as said, 0 elsewhere.
 func (l *narrowLoop) passEqual(position, values, positions, passed reg.Register) {
-	switch {
-	case l.wide && l.f64:
-		l.VPCMPEQQ(position, positions, reg.K2)
-		l.VMOVAPD_Z(values, reg.K2, passed)
-	case l.wide:
-		l.VPCMPEQD(position, positions, reg.K2)
-		l.VMOVAPS_Z(values, reg.K2, passed)
-	case l.f64:
-		l.VPCMPEQQ(position, positions, passed)
-		l.VANDPS(values, passed, passed)
-	default:
-		l.VPCMPEQD(position, positions, passed)
-		l.VANDPS(values, passed, passed)
-	}
+	selected := width(l.machine, passed, reg.Register(reg.K2))
+	l.equalInt(position, positions, selected)
+	l.pass(selected, values, passed)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -9,25 +8,19 @@ import (
 // The loops of simd.Pooling walk rows of windows, the windows of a
 // row, and vectors of channels; for each vector they visit the pixels of the window.
 
-func poolAVX2(c *build.Context)   { pool(c, false) }
-func poolAVX512(c *build.Context) { pool(c, true) }
-
-func pool(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		for _, body := range []struct {
-			name, doc string
-			write     func(l *poolLoop, masked bool)
-		}{
-			{"maxPool2x2", "takes the maxima of windows of 2×2.", (*poolLoop).maximum2x2},
-			{"maxPool", "takes the maxima of windows of any size.", (*poolLoop).maximum},
-			{"unpool2x2", "spreads over windows of 2×2.", (*poolLoop).spread2x2},
-			{"unpool", "spreads over windows of any size.", (*poolLoop).spread},
-			{"unpoolAdd", "adds to windows of any size.", (*poolLoop).add},
-		} {
-			l := poolLoop{machine: m}
-			l.function(body.name+m.name(), "poolArgs", body.doc, args)
-			l.walk(func(masked bool) { body.write(&l, masked) })
-		}
+func pool(m machine) {
+	for _, body := range []struct {
+		name, doc string
+		write     func(l *poolLoop, masked bool)
+	}{
+		{"maxPool2x2", "takes the maxima of windows of 2×2.", (*poolLoop).maximum2x2},
+		{"maxPool", "takes the maxima of windows of any size.", (*poolLoop).maximum},
+		{"unpool2x2", "spreads over windows of 2×2.", (*poolLoop).spread2x2},
+		{"unpool", "spreads over windows of any size.", (*poolLoop).spread},
+		{"unpoolAdd", "adds to windows of any size.", (*poolLoop).add},
+	} {
+		l := poolLoop{m.begin(body.name+m.name(), "poolArgs", body.doc, poolFields...)}
+		l.walk(func(masked bool) { body.write(&l, masked) })
 	}
 }
 
@@ -49,11 +42,7 @@ var (
 	rowsLeft, pixelsLeft                = reg.R13, reg.RCX
 )
 
-type poolLoop struct {
-	machine
-	field func(string) operand.Mem
-	parts int // bodies written so far, for their labels
-}
+type poolLoop struct{ loop }
 
 // Vector registers: the values and positions so far, the present pixel, scratch, and
 // constants.
@@ -70,66 +59,45 @@ func (l *poolLoop) none() reg.Register     { return l.v(11) }
 // constant is the position n of a window of 2×2, from 1 to 3.
 func (l *poolLoop) constant(n int) reg.Register { return l.v(5 + n) }
 
-func (l *poolLoop) mask() reg.Register {
-	if l.wide {
-		return reg.K1
-	}
-	return l.v(15)
-}
-
 // walk writes the loops around the body, which is written twice: for whole vectors of
 // channels, and masked for the rest.
 func (l *poolLoop) walk(body func(masked bool)) {
-	l.field = fields(args, poolFields...)
+	l.MOVQ(l.field("xRow"), xRow)
+	l.MOVQ(l.field("xPixel"), xPixel)
+	l.setMask("mask", vectors)
 	l.constants()
 	l.Label("row")
-	l.MOVQ(l.field("y"), yOfWindow)
-	l.ADDQ(l.field("yAt"), yOfWindow)
-	l.MOVQ(l.field("index"), indexOfWindow)
-	l.ADDQ(l.field("indexAt"), indexOfWindow)
-	l.MOVQ(l.field("x"), xOfWindow)
-	l.ADDQ(l.field("xAt"), xOfWindow)
+	l.pointer("y", "yAt", yOfWindow)
+	l.pointer("index", "indexAt", indexOfWindow)
+	l.pointer("x", "xAt", xOfWindow)
 	l.MOVQ(l.field("windows"), vectors)
 	l.MOVQ(vectors, l.field("left"))
 	l.Label("window")
 	l.MOVQ(yOfWindow, yHere)
 	l.MOVQ(indexOfWindow, indexHere)
 	l.MOVQ(xOfWindow, xHere)
-	l.MOVQ(l.field("vectors"), vectors)
-	l.TESTQ(vectors, vectors)
-	l.JE(operand.LabelRef("rest"))
-	l.Label("vector")
-	body(false)
-	l.ADDQ(operand.Imm(uint64(l.bytes())), yHere)
-	l.ADDQ(operand.Imm(uint64(l.bytes())), xHere)
-	l.ADDQ(operand.Imm(uint64(l.bytes()/l.element())), indexHere)
-	l.DECQ(vectors)
-	l.JNE(operand.LabelRef("vector"))
-	l.Label("rest")
-	l.CMPQ(l.field("tail"), operand.Imm(0))
-	l.JE(operand.LabelRef("whole"))
-	body(true)
-	l.Label("whole")
+	l.vectors(vectors, "whole", body, func() {
+		l.ADDQ(operand.Imm(uint64(l.bytes())), yHere)
+		l.ADDQ(operand.Imm(uint64(l.bytes())), xHere)
+		l.ADDQ(operand.Imm(uint64(l.bytes()/l.element())), indexHere)
+	})
 	l.ADDQ(l.field("yPixel"), yOfWindow)
 	l.ADDQ(l.field("indexPixel"), indexOfWindow)
 	l.ADDQ(l.field("xStep"), xOfWindow)
-	l.DECQ(l.field("left"))
-	l.JNE(operand.LabelRef("window"))
-	for _, operands := range [][2]string{{"yRow", "yAt"}, {"indexRow", "indexAt"}, {"xRows", "xAt"}} {
-		l.MOVQ(l.field(operands[0]), vectors)
-		l.ADDQ(vectors, l.field(operands[1]))
-	}
-	l.DECQ(l.field("rows"))
-	l.JNE(operand.LabelRef("row"))
-	l.VZEROUPPER()
-	l.RET()
+	l.again(l.field("left"), "window")
+	l.nextRow()
+}
+
+// nextRow goes on with the next row of windows, or ends the function.
+func (l *poolLoop) nextRow() {
+	l.advance("yAt", "yRow", vectors)
+	l.advance("indexAt", "indexRow", vectors)
+	l.advance("xAt", "xRows", vectors)
+	l.again(l.field("rows"), "row")
+	l.end()
 }
 
 func (l *poolLoop) constants() {
-	l.MOVQ(l.field("xRow"), xRow)
-	l.MOVQ(l.field("xPixel"), xPixel)
-	l.MOVQ(l.field("mask"), vectors)
-	l.loadMask(vectors, l.mask())
 	l.zero(l.zeros())
 	l.broadcast(l.field("limit"), l.limit())
 	l.broadcast(l.field("none"), l.none())
@@ -152,11 +120,9 @@ func (l *poolLoop) pixels(visit func()) {
 	visit()
 	l.addInt(l.ones(), l.position(), l.position())
 	l.ADDQ(xPixel, windowPixel)
-	l.DECQ(pixelsLeft)
-	l.JNE(operand.LabelRef(pixel))
+	l.again(pixelsLeft, pixel)
 	l.ADDQ(xRow, windowRow)
-	l.DECQ(rowsLeft)
-	l.JNE(operand.LabelRef(row))
+	l.again(rowsLeft, row)
 }
 
 // pixels2x2 visits the four pixels of a window, in order.
@@ -168,12 +134,6 @@ func (l *poolLoop) pixels2x2(visit func(at operand.Mem, n int)) {
 	} {
 		visit(at, n)
 	}
-}
-
-// unique is a label of the body that is being written.
-func (l *poolLoop) unique(name string) string {
-	l.parts++
-	return name + string(rune('A'+l.parts))
 }
 
 // tail is where the bytes of a vector are.
@@ -207,17 +167,11 @@ func (l *poolLoop) maximum(masked bool) {
 // takeGreater replaces the maximum and its position where the pixel is greater, or is
 // NaN and the maximum is not.
 func (l *poolLoop) takeGreater(position reg.Register) {
-	greater, number := reg.Register(reg.K2), reg.Register(reg.K3)
-	if !l.wide {
-		greater, number = l.v(3), l.v(4)
-	}
+	greater, number := l.selection(3, reg.K2), l.selection(4, reg.K3)
 	l.compare(notLessOrEqual, l.pixel(), l.most(), greater)
-	switch {
-	case l.wide && l.f64:
-		l.VCMPPD(neitherIsNaN, l.most(), l.most(), greater, number)
-	case l.wide:
-		l.VCMPPS(neitherIsNaN, l.most(), l.most(), greater, number)
-	default:
+	if l.wide {
+		form(l.machine, l.VCMPPS, l.VCMPPD)(neitherIsNaN, l.most(), l.most(), greater, number)
+	} else {
 		l.compare(neitherIsNaN, l.most(), l.most(), number)
 		l.VANDPS(greater, number, number)
 	}
@@ -228,10 +182,7 @@ func (l *poolLoop) takeGreater(position reg.Register) {
 // finish applies the ReLU and stores maxima and positions. Without a ReLU the limit is
 // NaN, which nothing is less than or equal to.
 func (l *poolLoop) finish(masked bool) {
-	cut := reg.Register(reg.K2)
-	if !l.wide {
-		cut = l.scratch()
-	}
+	cut := l.selection(3, reg.K2)
 	l.compare(lessOrEqual, l.most(), l.limit(), cut)
 	l.replace(cut, l.zeros(), l.most())
 	l.replace(cut, l.none(), l.index())
@@ -246,13 +197,7 @@ func (l *poolLoop) gradient(masked bool) {
 }
 
 // unsigned makes -0 to 0, as a sum that starts from 0 does.
-func (l *poolLoop) unsigned() {
-	if l.f64 {
-		l.VADDPD(l.zeros(), l.most(), l.most())
-	} else {
-		l.VADDPS(l.zeros(), l.most(), l.most())
-	}
-}
+func (l *poolLoop) unsigned() { l.plus(l.most(), l.zeros(), l.most()) }
 
 func (l *poolLoop) spread2x2(masked bool) {
 	l.gradient(masked)
@@ -282,11 +227,7 @@ func (l *poolLoop) add(masked bool) {
 		at := operand.Mem{Base: windowPixel}
 		mask := l.selected(l.position())
 		l.read(masked, l.mask(), at, l.pixel())
-		if l.f64 {
-			l.VADDPD(l.pixel(), l.most(), l.v(4))
-		} else {
-			l.VADDPS(l.pixel(), l.most(), l.v(4))
-		}
+		l.plus(l.most(), l.pixel(), l.v(4))
 		l.replace(mask, l.v(4), l.pixel())
 		l.write(masked, l.mask(), l.pixel(), at)
 	})
@@ -294,27 +235,12 @@ func (l *poolLoop) add(masked bool) {
 
 // passed sets pixel to the values at a position, 0 elsewhere.
 func (l *poolLoop) passed(position reg.Register) {
-	mask := l.selected(position)
-	switch {
-	case l.wide && l.f64:
-		l.VMOVAPD_Z(l.most(), mask, l.pixel())
-	case l.wide:
-		l.VMOVAPS_Z(l.most(), mask, l.pixel())
-	default:
-		l.VANDPS(l.most(), mask, l.pixel())
-	}
+	l.pass(l.selected(position), l.most(), l.pixel())
 }
 
 // selected is a mask of the elements whose position this is.
 func (l *poolLoop) selected(position reg.Register) reg.Register {
-	mask := reg.Register(reg.K2)
-	if !l.wide {
-		mask = l.scratch()
-	}
-	if l.f64 {
-		l.VPCMPEQQ(position, l.index(), mask)
-	} else {
-		l.VPCMPEQD(position, l.index(), mask)
-	}
+	mask := l.selection(3, reg.K2)
+	l.equalInt(position, l.index(), mask)
 	return mask
 }

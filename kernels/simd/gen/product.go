@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -22,16 +21,11 @@ func productRows(wide bool) map[int]int {
 	return map[int]int{1: 12, 2: 6}
 }
 
-func productAVX2(c *build.Context)   { product(c, false) }
-func productAVX512(c *build.Context) { product(c, true) }
-
-func product(c *build.Context, wide bool) {
-	rows := productRows(wide)
-	for _, m := range machines(c, wide) {
-		for nv := 1; nv <= len(rows); nv++ {
-			p := productLoop{machine: m, nv: nv}
-			p.write(rows[nv])
-		}
+func product(m machine) {
+	rows := productRows(m.wide)
+	for nv := 1; nv <= len(rows); nv++ {
+		p := productLoop{nv: nv}
+		p.function(m, rows[nv])
 	}
 }
 
@@ -45,7 +39,6 @@ var productFields = []string{
 
 // Registers of the loops; the others are named where they are used.
 var (
-	args              = reg.RDI
 	a0, a9            = reg.RSI, reg.R8
 	row, row3         = reg.R9, reg.R10
 	row5, row7        = reg.R11, reg.R12
@@ -56,32 +49,21 @@ var (
 )
 
 type productLoop struct {
-	machine
+	loop
 	nv, m int
-	field func(string) operand.Mem
 	label func(string) string
-	mask  reg.Register
 }
 
-func (p *productLoop) write(maxRows int) {
-	p.function(fmt.Sprintf("product%sx%d", p.name(), p.nv), "productArgs",
-		fmt.Sprintf("computes blocks of 1 to %d rows of %s.", maxRows, count(p.nv, "vector")), args)
-	p.field = fields(args, productFields...)
+func (p *productLoop) function(m machine, maxRows int) {
+	p.loop = m.begin(fmt.Sprintf("product%sx%d", m.name(), p.nv), "productArgs",
+		fmt.Sprintf("computes blocks of 1 to %d rows of %s.", maxRows, plural(p.nv, "vector")), productFields...)
 	p.MOVQ(p.field("aRow"), row)
 	p.LEAQ(operand.Mem{Base: row, Index: row, Scale: 2}, row3)
 	p.LEAQ(operand.Mem{Base: row, Index: row, Scale: 4}, row5)
 	p.LEAQ(operand.Mem{Base: row, Index: row3, Scale: 2}, row7)
 	p.MOVQ(p.field("aStep"), aStep)
 	p.MOVQ(p.field("bRow"), bRow)
-	if p.wide {
-		p.mask = reg.K1
-		p.MOVQ(p.field("mask"), batch)
-		p.KMOVQ(batch, reg.K1)
-	} else {
-		p.mask = p.v(15)
-		p.MOVQ(p.field("mask"), batch)
-		p.move(operand.Mem{Base: batch}, p.v(15))
-	}
+	p.setMask("mask", batch)
 	p.MOVQ(p.field("rows"), batch)
 	choose(p.machine, 1, maxRows)
 	for p.m = 1; p.m <= maxRows; p.m++ {
@@ -109,10 +91,8 @@ func (p *productLoop) rows() {
 	m := p.m
 	p.label = func(name string) string { return fmt.Sprintf("%s%d", name, m) }
 	p.Label(p.label("rows"))
-	p.MOVQ(p.field("a"), aOfBatch)
-	p.ADDQ(p.field("aAt"), aOfBatch)
-	p.MOVQ(p.field("b"), bOfThis)
-	p.ADDQ(p.field("bAt"), bOfThis)
+	p.pointer("a", "aAt", aOfBatch)
+	p.pointer("b", "bAt", bOfThis)
 	p.start()
 	p.zeroSets()
 	p.MOVQ(p.field("batch"), batch)
@@ -130,14 +110,12 @@ func (p *productLoop) rows() {
 	p.MOVQ(bOfThis, b)
 	p.MOVQ(p.field("k"), depth)
 	if p.prefetches() {
-		p.CMPQ(p.field("aheadStep"), operand.Imm(0))
-		p.JE(operand.LabelRef(p.label("plain")))
+		p.ifZero("aheadStep", p.label("plain"))
 		p.Label(p.label("fetching"))
 		p.step(0)
 		p.PREFETCHT0(operand.Mem{Base: ahead})
 		p.ADDQ(p.field("aheadStep"), ahead)
-		p.DECQ(depth)
-		p.JNE(operand.LabelRef(p.label("fetching")))
+		p.again(depth, p.label("fetching"))
 		p.JMP(operand.LabelRef(p.label("stepped")))
 		p.Label(p.label("plain"))
 	}
@@ -154,7 +132,7 @@ func (p *productLoop) rows() {
 	p.JNE(operand.LabelRef(p.label("outer")))
 	p.Label(p.label("summed"))
 	p.addSets()
-	p.end()
+	p.finish()
 	p.DECQ(p.field("panelsLeft"))
 	p.JE(operand.LabelRef(p.label("across")))
 	p.MOVQ(p.field("panel"), batch)
@@ -167,20 +145,18 @@ func (p *productLoop) rows() {
 	p.MOVQ(p.field("panels"), batch)
 	p.MOVQ(batch, p.field("panelsLeft"))
 	p.MOVQ(operand.I32(0), p.field("bAt"))
-	p.advance("Block")
+	p.advanceAll("Block")
 	p.fetchOn("Block")
-	p.DECQ(p.field("left"))
-	p.JNE(operand.LabelRef(p.label("rows")))
+	p.again(p.field("left"), p.label("rows"))
 	p.DECQ(p.field("groups"))
 	p.JE(operand.LabelRef(p.label("done")))
-	p.advance("Group")
+	p.advanceAll("Group")
 	p.fetchOn("Group")
 	p.MOVQ(p.field("blocks"), batch)
 	p.MOVQ(batch, p.field("left"))
 	p.JMP(operand.LabelRef(p.label("rows")))
 	p.Label(p.label("done"))
-	p.VZEROUPPER()
-	p.RET()
+	p.end()
 	p.nextOuter()
 }
 
@@ -209,19 +185,16 @@ func (p *productLoop) fetchOn(by string) {
 	if !p.prefetches() {
 		return
 	}
-	fetched := operand.LabelRef(p.label("fetched" + by))
-	p.CMPQ(p.field("aheadPanel"), operand.Imm(0))
-	p.JE(fetched)
-	p.MOVQ(p.field("ahead"+by), batch)
-	p.ADDQ(batch, p.field("aheadAt"))
-	p.Label(string(fetched))
+	fetched := p.label("fetched" + by)
+	p.ifZero("aheadPanel", fetched)
+	p.advance("aheadAt", "ahead"+by, batch)
+	p.Label(fetched)
 }
 
-// advance moves the operands to the next block of rows or group of rows.
-func (p *productLoop) advance(by string) {
+// advanceAll moves the operands to the next block of rows or group of rows.
+func (p *productLoop) advanceAll(by string) {
 	for _, name := range []string{"a", "c", "start", "where"} {
-		p.MOVQ(p.field(name+by), batch)
-		p.ADDQ(batch, p.field(name+"At"))
+		p.advance(name+"At", name+by, batch)
 	}
 }
 
@@ -255,7 +228,7 @@ func (p *productLoop) loadRow(from reg.Register, to func(j int) reg.Register) {
 	for j := range p.nv - 1 {
 		p.move(operand.Mem{Base: from, Disp: j * p.bytes()}, to(j))
 	}
-	p.load(operand.Mem{Base: from, Disp: (p.nv - 1) * p.bytes()}, p.mask, to(p.nv-1))
+	p.load(operand.Mem{Base: from, Disp: (p.nv - 1) * p.bytes()}, p.mask(), to(p.nv-1))
 }
 
 // sets is how many sums each element has. A multiplication with addition takes four
@@ -314,8 +287,7 @@ func (p *productLoop) steps() {
 	}
 	p.Label(p.label("step"))
 	p.step(0)
-	p.DECQ(depth)
-	p.JNE(operand.LabelRef(p.label("step")))
+	p.again(depth, p.label("step"))
 	p.Label(p.label("stepped"))
 }
 
@@ -371,22 +343,19 @@ func rowOf(i int) operand.Mem {
 	return operand.Mem{Base: base, Index: row, Scale: uint8(i)}
 }
 
-// end replaces sums by zero as asked, and stores them.
-func (p *productLoop) end() {
+// finish replaces sums by zero as asked, and stores them.
+func (p *productLoop) finish() {
 	floor := p.v(p.m * p.nv)
-	p.MOVQ(p.field("relu"), batch)
-	p.TESTQ(batch, batch)
-	p.JE(operand.LabelRef(p.label("signed")))
-	p.zero(floor)
-	for i := range p.m {
-		for j := range p.nv {
-			p.notBelow(floor, p.sum(i, j))
+	p.count("relu", batch, p.label("signed"), func() {
+		p.zero(floor)
+		for i := range p.m {
+			for j := range p.nv {
+				p.notBelow(floor, p.sum(i, j))
+			}
 		}
-	}
-	p.Label(p.label("signed"))
+	})
 	p.where()
-	p.MOVQ(p.field("c"), a0)
-	p.ADDQ(p.field("cAt"), a0)
+	p.pointer("c", "cAt", a0)
 	p.MOVQ(p.field("cRow"), b)
 	if p.wide {
 		p.storeRows(true)
@@ -414,11 +383,7 @@ func (p *productLoop) where() {
 	for i := range p.m {
 		for j := range p.nv {
 			from := operand.Mem{Base: a0, Disp: j * p.bytes()}
-			if j == p.nv-1 {
-				p.load(from, p.mask, gate)
-			} else {
-				p.move(from, gate)
-			}
+			p.read(j == p.nv-1, p.mask(), from, gate)
 			p.keep(zero, gate, p.sum(i, j))
 		}
 		if i < p.m-1 {
@@ -432,11 +397,7 @@ func (p *productLoop) storeRows(masked bool) {
 	for i := range p.m {
 		for j := range p.nv {
 			to := operand.Mem{Base: a0, Disp: j * p.bytes()}
-			if masked && j == p.nv-1 {
-				p.store(p.sum(i, j), p.mask, to)
-			} else {
-				p.move(p.sum(i, j), to)
-			}
+			p.write(masked && j == p.nv-1, p.mask(), p.sum(i, j), to)
 		}
 		if i < p.m-1 {
 			p.ADDQ(b, a0)

@@ -17,35 +17,37 @@ const (
 
 // compare sets to where a and b are as the predicate says.
 func (m machine) compare(predicate operand.U8, a, b, to reg.Register) {
-	if m.f64 {
-		m.VCMPPD(predicate, b, a, to)
-	} else {
-		m.VCMPPS(predicate, b, a, to)
-	}
+	form(m, m.VCMPPS, m.VCMPPD)(predicate, b, a, to)
 }
 
 // replace moves the elements of from that the mask selects.
 func (m machine) replace(mask, from, to reg.Register) {
-	switch {
-	case m.wide && m.f64:
-		m.VMOVAPD(from, mask, to)
-	case m.wide:
-		m.VMOVAPS(from, mask, to)
-	case m.f64:
-		m.VBLENDVPD(mask, from, to, to)
-	default:
-		m.VBLENDVPS(mask, from, to, to)
+	if m.wide {
+		form(m, m.VMOVAPS, m.VMOVAPD)(from, mask, to)
+	} else {
+		form(m, m.VBLENDVPS, m.VBLENDVPD)(mask, from, to, to)
 	}
 }
 
-// addInt adds integers as wide as the elements.
-func (m machine) addInt(a, b, to reg.Register) {
-	if m.f64 {
-		m.VPADDQ(a, b, to)
+// selection is a register for what a comparison gives: a vector, or an opmask.
+func (m machine) selection(vector int, opmask reg.Register) reg.Register {
+	return width(m, m.v(vector), opmask)
+}
+
+// pass sets to to the elements of from that the mask selects, and the others to 0.
+func (m machine) pass(mask, from, to reg.Register) {
+	if m.wide {
+		form(m, m.VMOVAPS_Z, m.VMOVAPD_Z)(from, mask, to)
 	} else {
-		m.VPADDD(a, b, to)
+		m.VANDPS(from, mask, to)
 	}
 }
+
+// equalInt sets to where integers as wide as the elements are equal.
+func (m machine) equalInt(a, b, to reg.Register) { form(m, m.VPCMPEQD, m.VPCMPEQQ)(a, b, to) }
+
+// addInt adds integers as wide as the elements.
+func (m machine) addInt(a, b, to reg.Register) { form(m, m.VPADDD, m.VPADDQ)(a, b, to) }
 
 // read loads a vector, or what a mask selects of it.
 func (m machine) read(masked bool, mask reg.Register, from operand.Mem, to reg.Register) {

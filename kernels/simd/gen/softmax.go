@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -9,25 +8,17 @@ import (
 // The loop of simd.softmaxBlock has a sample in each element of its vectors and a class
 // in each vector: no sum, maximum or quotient goes across a vector.
 
-func softmaxAVX2(c *build.Context)   { softmax(c, false) }
-func softmaxAVX512(c *build.Context) { softmax(c, true) }
-
-func softmax(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		l := softmaxLoop{poolLoop{machine: m}}
-		l.function("softmax"+m.name(), "softmaxArgs", "computes softmax and gradient of some samples.", args)
-		l.field = fields(args, "block", "rest", "classes", "gradient", "batch", "one", "keep", "share", "constants")
-		l.MOVQ(l.field("rest"), softmaxRest)
-		l.MOVQ(l.field("constants"), softmaxConstants)
-		l.maxima()
-		l.exponentials()
-		l.CMPQ(l.field("gradient"), operand.Imm(0))
-		l.JE(operand.LabelRef("done"))
-		l.gradients()
-		l.Label("done")
-		l.VZEROUPPER()
-		l.RET()
-	}
+func softmax(m machine) {
+	l := softmaxLoop{poolLoop{m.begin("softmax"+m.name(), "softmaxArgs", "computes softmax and gradient of some samples.",
+		"block", "rest", "classes", "gradient", "batch", "one", "keep", "share", "constants")}}
+	l.MOVQ(l.field("rest"), softmaxRest)
+	l.MOVQ(l.field("constants"), softmaxConstants)
+	l.maxima()
+	l.exponentials()
+	l.ifZero("gradient", "done")
+	l.gradients()
+	l.Label("done")
+	l.end()
 }
 
 var (
@@ -66,8 +57,7 @@ func (l *softmaxLoop) classes(label string, first int, body func(at operand.Mem)
 	l.Label(label)
 	body(operand.Mem{Base: softmaxBlock})
 	l.ADDQ(operand.Imm(uint64(l.bytes())), softmaxBlock)
-	l.DECQ(softmaxLeft)
-	l.JNE(operand.LabelRef(label))
+	l.again(softmaxLeft, label)
 	l.Label(done)
 }
 
@@ -92,7 +82,7 @@ func (l *softmaxLoop) maxima() {
 // exponentials replaces z by exp(z - most) and adds them up.
 func (l *softmaxLoop) exponentials() {
 	sum, most, x := l.v(8), l.v(9), l.v(5)
-	e := exponential{machine{l.Context, l.wide, true}, softmaxConstants, l.v(12), l.v(13), l.v(14)}
+	e := exponential{l.double(), softmaxConstants, l.v(12), l.v(13), l.v(14)}
 	l.zero(sum)
 	l.move(l.rest(restMost), most)
 	l.classes("exponential", 0, func(at operand.Mem) {
@@ -118,10 +108,7 @@ func (l *softmaxLoop) exponentials() {
 func (l *softmaxLoop) gradients() {
 	class, one, sum, batch, label := l.v(5), l.v(6), l.v(8), l.v(9), l.v(10)
 	p, less, keep, share := l.v(0), l.v(1), l.v(11), l.v(12)
-	selected := reg.Register(reg.K2)
-	if !l.wide {
-		selected = l.v(3)
-	}
+	selected := l.selection(3, reg.K2)
 	l.zero(class)
 	l.broadcast(l.field("one"), one)
 	l.broadcast(l.field("batch"), batch)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -13,18 +12,13 @@ import (
 // vectors in such an order that a transposition within the 16-byte parts of the
 // vectors, which needs no shuffles across them, is the whole.
 
-func transposeAVX2(c *build.Context)   { transpose(c, false) }
-func transposeAVX512(c *build.Context) { transpose(c, true) }
-
-func transpose(c *build.Context, wide bool) {
-	for _, m := range machines(c, wide) {
-		if wide {
-			m.transposeRows(4)
-			continue
-		}
-		m.transposeRows(1)
-		m.transposeRows(2)
+func transpose(m machine) {
+	if m.wide {
+		m.transposeRows(4)
+		return
 	}
+	m.transposeRows(1)
+	m.transposeRows(2)
 }
 
 // Registers: the first of four groups of rows, the distance of rows and three times
@@ -40,22 +34,20 @@ var (
 // transposeRows writes the loop for vectors of some 16-byte parts.
 func (m machine) transposeRows(parts int) {
 	side := 16 / m.element() // elements of a part
-	m.function(fmt.Sprintf("transpose%d%s", parts*side, m.name()), "transposeArgs",
-		fmt.Sprintf("turns blocks of %d rows into columns.", parts*side), args)
-	field := fields(args, "from", "to", "fromAt", "toAt", "fromRow", "toRow", "columns", "blocks", "fromBlock", "toBlock")
-	m.MOVQ(field("fromRow"), fromRow1)
+	l := m.begin(fmt.Sprintf("transpose%d%s", parts*side, m.name()), "transposeArgs",
+		fmt.Sprintf("turns blocks of %d rows into columns.", parts*side),
+		"from", "to", "fromAt", "toAt", "fromRow", "toRow", "columns", "blocks", "fromBlock", "toBlock")
+	l.MOVQ(l.field("fromRow"), fromRow1)
 	m.LEAQ(operand.Mem{Base: fromRow1, Index: fromRow1, Scale: 2}, fromRow3)
-	m.MOVQ(field("toRow"), toRow1)
+	l.MOVQ(l.field("toRow"), toRow1)
 	m.LEAQ(operand.Mem{Base: toRow1, Index: toRow1, Scale: 2}, toRow3)
 	m.Label("block")
-	m.MOVQ(field("from"), fromRows[0])
-	m.ADDQ(field("fromAt"), fromRows[0])
+	l.pointer("from", "fromAt", fromRows[0])
 	for part := 1; part < parts; part++ {
 		m.LEAQ(operand.Mem{Base: fromRows[part-1], Index: fromRow1, Scale: uint8(side)}, fromRows[part])
 	}
-	m.MOVQ(field("to"), toHere)
-	m.ADDQ(field("toAt"), toHere)
-	m.MOVQ(field("columns"), columnsLeft)
+	l.pointer("to", "toAt", toHere)
+	l.MOVQ(l.field("columns"), columnsLeft)
 	m.Label("columns")
 	for k := range side {
 		m.gather(parts, k)
@@ -69,14 +61,10 @@ func (m machine) transposeRows(parts int) {
 	m.LEAQ(operand.Mem{Base: toHere, Index: toRow1, Scale: uint8(side)}, toHere)
 	m.SUBQ(operand.Imm(uint64(side)), columnsLeft)
 	m.JNE(operand.LabelRef("columns"))
-	m.MOVQ(field("fromBlock"), toHere)
-	m.ADDQ(toHere, field("fromAt"))
-	m.MOVQ(field("toBlock"), toHere)
-	m.ADDQ(toHere, field("toAt"))
-	m.DECQ(field("blocks"))
-	m.JNE(operand.LabelRef("block"))
-	m.VZEROUPPER()
-	m.RET()
+	l.advance("fromAt", "fromBlock", toHere)
+	l.advance("toAt", "toBlock", toHere)
+	l.again(l.field("blocks"), "block")
+	l.end()
 }
 
 // rowAt is the address of row k of four.

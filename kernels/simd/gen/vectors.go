@@ -1,13 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"go/token"
-	"go/types"
-
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/gotypes"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -19,45 +13,28 @@ type machine struct {
 	f64  bool
 }
 
-// machines are the four that every family of loops is written for.
-func machines(c *build.Context, wide bool) []machine {
-	return []machine{{c, wide, false}, {c, wide, true}}
+// form picks the instruction for the elements' type.
+func form[F any](m machine, f32, f64 F) F {
+	if m.f64 {
+		return f64
+	}
+	return f32
+}
+
+// width picks what a level has, of AVX2 and AVX-512.
+func width[T any](m machine, avx2, avx512 T) T {
+	if m.wide {
+		return avx512
+	}
+	return avx2
 }
 
 // name is the suffix of functions: AVX512F32 and so on.
-func (m machine) name() string {
-	level, float := "AVX2", "F32"
-	if m.wide {
-		level = "AVX512"
-	}
-	if m.f64 {
-		float = "F64"
-	}
-	return level + float
-}
+func (m machine) name() string { return width(m, "AVX2", "AVX512") + form(m, "F32", "F64") }
 
-// registers is the number of vector registers, bytes the size of one, element that
-// of one element.
-func (m machine) registers() int {
-	if m.wide {
-		return 32
-	}
-	return 16
-}
-
-func (m machine) bytes() int {
-	if m.wide {
-		return 64
-	}
-	return 32
-}
-
-func (m machine) element() int {
-	if m.f64 {
-		return 8
-	}
-	return 4
-}
+// bytes is the size of a vector register, and element that of one element.
+func (m machine) bytes() int   { return width(m, 32, 64) }
+func (m machine) element() int { return form(m, 4, 8) }
 
 var zmm = [32]reg.VecPhysical{
 	reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
@@ -67,44 +44,10 @@ var zmm = [32]reg.VecPhysical{
 }
 
 // v is vector register i.
-func (m machine) v(i int) reg.Register {
-	if m.wide {
-		return zmm[i]
-	}
-	return zmm[i].AsY()
-}
+func (m machine) v(i int) reg.Register { return width[reg.Register](m, zmm[i].AsY(), zmm[i]) }
 
-// count is a number and what it counts.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// function begins func name(args *structName), not to be preempted and without a
-// frame, and loads the pointer into a register.
-func (m machine) function(name, structName, doc string, args reg.Register) {
-	m.Function(name)
-	m.Doc(name + " " + doc)
-	m.Attributes(attr.NOSPLIT)
-	named := types.NewNamed(types.NewTypeName(token.NoPos, nil, structName, nil), types.NewStruct(nil, nil), nil)
-	param := types.NewParam(token.NoPos, nil, "args", types.NewPointer(named))
-	m.Signature(gotypes.NewSignature(nil, types.NewSignatureType(nil, nil, nil, types.NewTuple(param), nil, false)))
-	m.Load(m.Param("args"), args)
-}
-
-// fields gives the position of each 8-byte field of a struct of arguments.
-func fields(base reg.Register, names ...string) func(name string) operand.Mem {
-	return func(name string) operand.Mem {
-		for i, n := range names {
-			if n == name {
-				return operand.Mem{Base: base, Disp: 8 * i}
-			}
-		}
-		panic("gen: no field " + name)
-	}
-}
+// double is the machine for float64.
+func (m machine) double() machine { return machine{m.Context, m.wide, true} }
 
 func (m machine) zero(v reg.Register) {
 	if m.wide {
@@ -115,92 +58,51 @@ func (m machine) zero(v reg.Register) {
 }
 
 // move loads or stores a whole vector, or copies one.
-func (m machine) move(from, to operand.Op) {
-	if m.f64 {
-		m.VMOVUPD(from, to)
-	} else {
-		m.VMOVUPS(from, to)
-	}
-}
+func (m machine) move(from, to operand.Op) { form(m, m.VMOVUPS, m.VMOVUPD)(from, to) }
 
 // load reads the elements of a vector that a mask selects and sets the others to zero.
 func (m machine) load(from operand.Mem, mask reg.Register, to reg.Register) {
-	switch {
-	case m.wide && m.f64:
-		m.VMOVUPD_Z(from, mask, to)
-	case m.wide:
-		m.VMOVUPS_Z(from, mask, to)
-	case m.f64:
-		m.VMASKMOVPD(from, mask, to)
-	default:
-		m.VMASKMOVPS(from, mask, to)
+	if m.wide {
+		form(m, m.VMOVUPS_Z, m.VMOVUPD_Z)(from, mask, to)
+	} else {
+		form(m, m.VMASKMOVPS, m.VMASKMOVPD)(from, mask, to)
 	}
 }
 
 // store writes the elements of a vector that a mask selects.
 func (m machine) store(from reg.Register, mask reg.Register, to operand.Mem) {
-	switch {
-	case m.wide && m.f64:
-		m.VMOVUPD(from, mask, to)
-	case m.wide:
-		m.VMOVUPS(from, mask, to)
-	case m.f64:
-		m.VMASKMOVPD(from, mask, to)
-	default:
-		m.VMASKMOVPS(from, mask, to)
+	if m.wide {
+		form(m, m.VMOVUPS, m.VMOVUPD)(from, mask, to)
+	} else {
+		form(m, m.VMASKMOVPS, m.VMASKMOVPD)(from, mask, to)
 	}
 }
 
 func (m machine) broadcast(from operand.Mem, to reg.Register) {
-	if m.f64 {
-		m.VBROADCASTSD(from, to)
-	} else {
-		m.VBROADCASTSS(from, to)
-	}
+	form(m, m.VBROADCASTSS, m.VBROADCASTSD)(from, to)
 }
 
 // fma adds a·b to sum.
 func (m machine) fma(a operand.Op, b, sum reg.Register) {
-	if m.f64 {
-		m.VFMADD231PD(a, b, sum)
-	} else {
-		m.VFMADD231PS(a, b, sum)
-	}
+	form(m, m.VFMADD231PS, m.VFMADD231PD)(a, b, sum)
 }
 
 // fmaScalar adds a·b to sum for a scalar a in memory; AVX-512 only.
 func (m machine) fmaScalar(a operand.Mem, b, sum reg.Register) {
-	if m.f64 {
-		m.VFMADD231PD_BCST(a, b, sum)
-	} else {
-		m.VFMADD231PS_BCST(a, b, sum)
-	}
+	form(m, m.VFMADD231PS_BCST, m.VFMADD231PD_BCST)(a, b, sum)
 }
 
 // notBelow sets v to the larger of v and floor; a NaN in v stays.
-func (m machine) notBelow(floor, v reg.Register) {
-	if m.f64 {
-		m.VMAXPD(v, floor, v)
-	} else {
-		m.VMAXPS(v, floor, v)
-	}
-}
+func (m machine) notBelow(floor, v reg.Register) { form(m, m.VMAXPS, m.VMAXPD)(v, floor, v) }
 
 // keep sets v to zero where gate is not greater than zero, which is a register of
 // zeros; gate and opmask 2 are overwritten.
 func (m machine) keep(zero, gate, v reg.Register) {
-	switch {
-	case m.wide && m.f64:
-		m.VCMPPD(lessThan, gate, zero, reg.K2)
-		m.VMOVUPD_Z(v, reg.K2, v)
-	case m.wide:
-		m.VCMPPS(lessThan, gate, zero, reg.K2)
-		m.VMOVUPS_Z(v, reg.K2, v)
-	case m.f64:
-		m.VCMPPD(lessThan, gate, zero, gate)
-		m.VANDPD(gate, v, v)
-	default:
-		m.VCMPPS(lessThan, gate, zero, gate)
-		m.VANDPS(gate, v, v)
+	if m.wide {
+		form(m, m.VCMPPS, m.VCMPPD)(lessThan, gate, zero, reg.K2)
+		form(m, m.VMOVUPS_Z, m.VMOVUPD_Z)(v, reg.K2, v)
+	} else {
+		form(m, m.VCMPPS, m.VCMPPD)(lessThan, gate, zero, gate)
+		form(m, m.VANDPS, m.VANDPD)(gate, v, v)
 	}
 }

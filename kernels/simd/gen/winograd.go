@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/mmcloughlin/avo/attr"
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -13,13 +12,13 @@ import (
 // lines, applied to all its columns and then to all rows of what that gives. Between the two lie at
 // most 36 vectors on the stack, where each row follows the one before.
 
-func winogradAVX2(c *build.Context)   { winograd(c, false) }
-func winogradAVX512(c *build.Context) { winograd(c, true) }
-
 // domainSide is the rows and columns of a tile in Winograd's domain.
 const domainSide = 6
 
-func winograd(c *build.Context, wide bool) {
+func winograd(m machine) {
+	if m.f64 {
+		return
+	}
 	for _, t := range []winogradTransform{
 		{"winogradData", "takes tiles of an image to the domain.", domainSide, false, (*winogradLoop).data},
 		{"winogradGradient", "takes tiles of an output's gradient to the domain.", 4, false, (*winogradLoop).gradient},
@@ -27,7 +26,7 @@ func winograd(c *build.Context, wide bool) {
 		{"winogradResult", "takes tiles of an output out of the domain.", 4, true, (*winogradLoop).result},
 		{"winogradFilterGradient", "takes filters' gradients out of the domain.", 3, true, (*winogradLoop).filterGradient},
 	} {
-		l := winogradLoop{machine: machine{c, wide, false}, of: t}
+		l := winogradLoop{loop: m.begin(t.name+m.name(), "winogradArgs", t.doc, winogradFields...), of: t}
 		l.function()
 	}
 }
@@ -65,64 +64,40 @@ var (
 )
 
 type winogradLoop struct {
-	machine
-	of    winogradTransform
-	field func(string) operand.Mem
-	parts int // bodies written so far, for their labels
+	loop
+	of winogradTransform
 }
 
 // c is one of the constants of the transform.
 func (l *winogradLoop) c(i int) reg.Register { return l.v(8 + i) }
 
-func (l *winogradLoop) mask() reg.Register {
-	if l.wide {
-		return reg.K1
-	}
-	return l.v(15)
-}
-
 const winogradConstants = 7
 
 // function writes the loop.
 func (l *winogradLoop) function() {
-	l.machine.function(l.of.name+l.name(), "winogradArgs", l.of.doc, args)
 	l.Attributes(attr.Attribute(0)) // the frame is too large for a function that does not check the stack
-	l.field = fields(args, winogradFields...)
 	frame := l.AllocLocal(domainSide*domainSide*l.bytes() + l.bytes())
 	l.LEAQ(frame.Offset(l.bytes()-1), between)
 	l.ANDQ(operand.I32(-l.bytes()), between)
 	l.setConstants()
 	l.toSteps()
 	l.Label("tile")
-	l.load64("x", "xAt", l.pixels())
-	l.load64("domain", "domainAt", l.positions())
+	l.pointer("x", "xAt", l.pixels())
+	l.pointer("domain", "domainAt", l.positions())
 	if l.hasEpilogue() {
-		l.load64("where", "whereAt", whereVector)
+		l.pointer("where", "whereAt", whereVector)
 		l.MOVQ(l.field("bias"), biasHere)
 	}
-	l.MOVQ(l.field("vectors"), vectorsLeft)
-	l.TESTQ(vectorsLeft, vectorsLeft)
-	l.JE(operand.LabelRef("rest"))
-	l.Label("vector")
-	l.body(false)
-	for _, r := range l.advanced() {
-		l.ADDQ(operand.Imm(uint64(l.bytes())), r)
-	}
-	l.DECQ(vectorsLeft)
-	l.JNE(operand.LabelRef("vector"))
-	l.Label("rest")
-	l.CMPQ(l.field("tail"), operand.Imm(0))
-	l.JE(operand.LabelRef("whole"))
-	l.body(true)
-	l.Label("whole")
-	for _, o := range [][2]string{{"xTile", "xAt"}, {"domainTile", "domainAt"}, {"whereTile", "whereAt"}} {
-		l.MOVQ(l.field(o[0]), lineHere)
-		l.ADDQ(lineHere, l.field(o[1]))
-	}
-	l.DECQ(l.field("tiles"))
-	l.JNE(operand.LabelRef("tile"))
-	l.VZEROUPPER()
-	l.RET()
+	l.vectors(vectorsLeft, "whole", l.body, func() {
+		for _, r := range l.advanced() {
+			l.ADDQ(operand.Imm(uint64(l.bytes())), r)
+		}
+	})
+	l.advance("xAt", "xTile", lineHere)
+	l.advance("domainAt", "domainTile", lineHere)
+	l.advance("whereAt", "whereTile", lineHere)
+	l.again(l.field("tiles"), "tile")
+	l.end()
 }
 
 // hasEpilogue reports whether a bias is added and what follows it is done, too.
@@ -155,14 +130,8 @@ func (l *winogradLoop) advanced() []reg.GPPhysical {
 	return []reg.GPPhysical{fromVector, toVector}
 }
 
-func (l *winogradLoop) load64(base, at string, to reg.Register) {
-	l.MOVQ(l.field(base), to)
-	l.ADDQ(l.field(at), to)
-}
-
 func (l *winogradLoop) setConstants() {
-	l.MOVQ(l.field("mask"), lineHere)
-	l.loadMask(lineHere, l.mask())
+	l.setMask("mask", lineHere)
 	l.MOVQ(l.field("constants"), lineHere)
 	for i := range winogradConstants {
 		l.broadcast(operand.Mem{Base: lineHere, Disp: 4 * i}, l.c(i))
@@ -304,8 +273,7 @@ func (l *winogradLoop) store(masked bool, i int, results []reg.Register) {
 // addOld adds what is there if the call says so.
 func (l *winogradLoop) addOld(masked bool, i int, results []reg.Register, to func(int) operand.Mem) {
 	past := l.unique(fmt.Sprintf("new%d_", i))
-	l.CMPQ(l.field("add"), operand.Imm(0))
-	l.JE(operand.LabelRef(past))
+	l.ifZero("add", past)
 	for j, r := range results {
 		if l.hasEpilogue() && j > 0 {
 			l.CMPQ(l.field("columns"), operand.Imm(uint64(j)))
@@ -325,8 +293,7 @@ func (l *winogradLoop) finish(masked bool, i int, results []reg.Register, to fun
 	l.broadcast(l.field("floor"), floor)
 	biased := l.unique(fmt.Sprintf("biased%d_", i))
 	l.zero(bias)
-	l.CMPQ(l.field("bias"), operand.Imm(0))
-	l.JE(operand.LabelRef(biased))
+	l.ifZero("bias", biased)
 	l.read(masked, l.mask(), operand.Mem{Base: biasHere}, bias)
 	l.Label(biased)
 	for j, r := range results {
@@ -337,8 +304,7 @@ func (l *winogradLoop) finish(masked bool, i int, results []reg.Register, to fun
 		l.plus(r, bias, r)
 		l.notBelow(floor, r)
 		open := l.unique(fmt.Sprintf("open%d%d_", i, j))
-		l.CMPQ(l.field("where"), operand.Imm(0))
-		l.JE(operand.LabelRef(open))
+		l.ifZero("where", open)
 		l.zero(zero)
 		l.read(masked, l.mask(), rowAt(whereLine, wherePixel, wherePixel3, j), gate)
 		l.keep(zero, gate, r)
