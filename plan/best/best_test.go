@@ -105,7 +105,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 		}
 		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
 			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
 			proof := must.Get(relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations))(t)
 			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			must.Do(t, c.Leaves[0].Add(m, proof))
@@ -148,7 +148,7 @@ func TestMutants(t *testing.T) {
 		}
 		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
 			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
 			proof := must.Get(relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations))(t)
 			for range 200 {
 				mutants++
@@ -208,7 +208,7 @@ func TestSteadyBounds(t *testing.T) {
 			// with a value that leaves room.
 			var leaf certificate.Leaf
 			for _, claim := range found.Certificate.Leaves[0].Claims {
-				m := must.Get(certificate.NewModel(in.priced, 0, claim.Objective, true))(t)
+				m := must.Get(certificate.NewModel(in.priced, claim.Objective, true))(t)
 				proof := must.Get(relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value, 3*claim.Proofs[0].Value, iterations))(t)
 				must.Do(t, leaf.Add(m, proof))
 			}

@@ -17,7 +17,7 @@ func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, va
 	leaf := &certificate.Leaf{Graph: in.priced.Program.Graphs[0].Hash()}
 	parts := must.Get(certificate.Parts(string(o)))(t)
 	for _, part := range parts {
-		m := must.Get(certificate.NewModel(in.priced, 0, part, steady))(t)
+		m := must.Get(certificate.NewModel(in.priced, part, steady))(t)
 		known := value
 		if part != o {
 			known = 10 * in.least[part]

@@ -49,7 +49,7 @@ func TestBoundsWithDeadline(t *testing.T) {
 		fastest := must.Get(exact.Search(t.Context(), in.priced, exact.Options{Objective: exact.Time, Nodes: 20_000}))(t)
 		var bounds [2]float64
 		for i, deadline := range []time.Duration{0, fastest.Makespan} {
-			m := must.Get(certificate.NewModel(in.priced, 0, certificate.Energy, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, certificate.Energy, false))(t)
 			m.Within(deadline)
 			proof := must.Get(relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations))(t)
 			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}

@@ -127,7 +127,7 @@ func TestPlansFulfilRows(t *testing.T) {
 			if steady {
 				families, steps = among, 4
 			}
-			m := must.Get(certificate.NewModel(priced, 0, certificate.Time, steady))(t)
+			m := must.Get(certificate.NewModel(priced, certificate.Time, steady))(t)
 			ran := must.Get(simulate.Run(t.Context(), d, 0, steps, simulate.Options{}))(t)
 			m = must.Get(m.Given(placed(priced, worker)))(t)
 			p := pointOf(m, priced, ran, worker, clock)

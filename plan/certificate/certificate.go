@@ -34,15 +34,12 @@ type Certificate struct {
 	Leaves  []Leaf         `json:"leaves"`
 }
 
-// Leaf is a bound of all plans of a choice in which each of some devices runs a task.
+// Leaf is a bound of all plans of a choice.
 type Leaf struct {
 	space.Choice
 	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see
 	// [Join].
 	Joined []string `json:"joined,omitempty"`
-	// Used are the devices that run a task. Plans that leave one out are plans of a smaller set too, of which
-	// other leaves are bounds.
-	Used   []string `json:"used,omitempty"`
 	Graph  string   `json:"graph"` // hash
 	Claims []Claim  `json:"claims"`
 }

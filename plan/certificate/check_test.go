@@ -29,7 +29,7 @@ func modelOn(t *testing.T, priced *schedule.Priced, set string, o Objective) *Mo
 	if set != "" {
 		priced = must.Get(priced.On(set))(t)
 	}
-	return must.Get(NewModel(priced, 0, o, true))(t)
+	return must.Get(NewModel(priced, o, true))(t)
 }
 
 // Where a graph gives the times of its tasks, they are the same on any set of devices, and units that a set

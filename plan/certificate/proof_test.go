@@ -39,7 +39,7 @@ func chainModel(o Objective) *Model {
 	check(p.Complete())
 	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	check(err)
-	m, err := NewModel(priced, 0, o, false)
+	m, err := NewModel(priced, o, false)
 	check(err)
 	return m
 }

@@ -36,7 +36,7 @@ func oneCall(t *testing.T, clock int) *schedule.Priced {
 // the core draws idle, and frugal 30 ns and 5 nJ. At the low clock fast takes 20 ns, and frugal 12 ns and 4·12 nJ.
 func TestVariantsBound(t *testing.T) {
 	for clock, want := range []Option{{Nanos: 10, Nanojoules: 5}, {Clock: 1, Nanos: 12, AwakeNanos: 12, Nanojoules: 48}} {
-		m := must.Get(NewModel(oneCall(t, clock), 0, Energy, false))(t)
+		m := must.Get(NewModel(oneCall(t, clock), Energy, false))(t)
 		of := m.Tasks[0].Options
 		if len(of) != 1 || math.Abs(of[0].Nanojoules-want.Nanojoules) > 1e-9 {
 			t.Fatalf("options %+v, want %+v", of, want)

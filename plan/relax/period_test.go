@@ -43,7 +43,7 @@ func TestBoundByPeriod(t *testing.T) {
 		objective    certificate.Objective
 		value, least float64
 	}{{certificate.Time, 12, 8}, {certificate.Energy, 110, 98}} {
-		m := must.Get(certificate.NewModel(priced, 0, c.objective, true))(t)
+		m := must.Get(certificate.NewModel(priced, c.objective, true))(t)
 		proof := must.Get(Bound(t.Context(), m, c.value, c.value, 1000))(t)
 		if bound, err := proof.Bound(m); err != nil || bound < c.least*(1-1e-6) || bound > c.least*(1+1e-6) {
 			t.Errorf("%s: %v, %v, want %v", c.objective, bound, err, c.least)

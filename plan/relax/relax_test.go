@@ -34,7 +34,7 @@ func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.O
 	t.Helper()
 	g := must.Get(b.Build())(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
-	return must.Get(certificate.NewModel(priced, 0, o, steady))(t)
+	return must.Get(certificate.NewModel(priced, o, steady))(t)
 }
 
 // layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
