@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/space"
 	"dahl/schedule"
@@ -19,7 +20,7 @@ import (
 
 // spaceOf is all sets of devices of an instance but the last, each priced once, the choice of the last set, and the least
 // value that any plan on each of them has.
-func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Space, further space.Choice, least map[space.Choice]float64, ok bool) {
+func spaceOf(t *testing.T, in *instance, o problem.Objective) (s *space.Space, further space.Choice, least map[space.Choice]float64, ok bool) {
 	t.Helper()
 	of := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
 	type priced struct {
@@ -40,12 +41,12 @@ func spaceOf(t *testing.T, in *instance, o certificate.Objective) (s *space.Spac
 	least = map[space.Choice]float64{}
 	for _, choice := range append(s.Choices(), further) {
 		part := must.Get(s.Price(choice))(t)
-		found, err := exact.Search(t.Context(), part, exact.Options{Objective: exact.Objective(o), Nodes: 20_000})
+		found, err := exact.Search(t.Context(), part, exact.Options{Objective: o, Nodes: 20_000})
 		if err != nil || !found.Proven {
 			return nil, further, nil, false
 		}
 		unit := 1e9
-		if o == certificate.EDP {
+		if o == problem.EDP {
 			unit = 1e18
 		}
 		least[choice] = found.Value * unit
@@ -64,9 +65,9 @@ func leastOf(least map[space.Choice]float64, choices []space.Choice) float64 {
 
 // certify proves a bound of all plans of a space and of a further choice: of those on both devices in one leaf of all sets that have
 // both, and of each device alone in one leaf of its numbers of units.
-func certify(t *testing.T, in *instance, s *space.Space, further space.Choice, o certificate.Objective, least float64) *certificate.Certificate {
+func certify(t *testing.T, in *instance, s *space.Space, further space.Choice, o problem.Objective, least float64) *certificate.Certificate {
 	t.Helper()
-	c := &certificate.Certificate{Objective: string(o), Devices: s.Devices, Tiles: s.Tiles, Further: []space.Choice{further}}
+	c := &certificate.Certificate{Objective: o, Devices: s.Devices, Tiles: s.Tiles, Further: []space.Choice{further}}
 	at := map[string]int{}
 	for _, choice := range append(s.Choices(), further) {
 		set := choice.Devices
@@ -90,9 +91,9 @@ func certify(t *testing.T, in *instance, s *space.Space, further space.Choice, o
 }
 
 // prove gives a leaf its claims.
-func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Objective, value float64, nodes int) {
+func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o problem.Objective, value float64, nodes int) {
 	t.Helper()
-	parts := must.Get(certificate.Parts(string(o)))(t)
+	parts := certificate.Parts(o)
 	for _, part := range parts {
 		m, err := l.Model(s, part, &certificate.Models{})
 		if err != nil {
@@ -102,7 +103,7 @@ func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o certificate.Obje
 		if part != o {
 			known = 1e5
 		}
-		if part == certificate.EDP {
+		if part == problem.EDP {
 			m.LeastSpan = l.Claims[0].Bound
 		}
 		found, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
@@ -125,7 +126,7 @@ func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 
 // mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one
 // would who wants to be believed.
-func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective, r *rand.Rand) {
+func mutate(c *certificate.Certificate, s *space.Space, o problem.Objective, r *rand.Rand) {
 	for range 1 + r.IntN(3) {
 		if len(c.Leaves) == 0 {
 			return
@@ -211,7 +212,7 @@ func mutate(c *certificate.Certificate, s *space.Space, o certificate.Objective,
 // claims fit what is changed.
 func TestMutantsOfLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))
-	objectives := []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP}
+	objectives := []problem.Objective{problem.Time, problem.Energy, problem.EDP}
 	mutants, accepted, near, cases := 0, 0, 0, 10_000
 	if testing.Short() {
 		cases = 2000
@@ -232,7 +233,7 @@ func TestMutantsOfLeaves(t *testing.T) {
 			t.Fatalf("%s, unchanged: %v", o, err)
 		}
 		unit := 1e9
-		if o == certificate.EDP {
+		if o == problem.EDP {
 			unit = 1e18
 		}
 		if c.Bound()*unit > 0.8*least {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/parallel"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 )
 
@@ -17,11 +18,11 @@ func (c *Certificate) Check(s *space.Space) error {
 	if !sameSet(c.Devices, s.Devices) || !sameSet(c.Tiles, s.Tiles) {
 		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
 	}
-	parts, err := Parts(c.Objective)
+	parts, err := c.parts()
 	if err != nil {
 		return err
 	}
-	k := &checking{Certificate: c, space: s, parts: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
+	k := &checking{Certificate: c, space: s, of: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
 	if err := parallel.Do(context.Background(), len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func sameSet[T comparable](a, b []T) bool {
 type checking struct {
 	*Certificate
 	space  *space.Space
-	parts  []Objective
+	of     []problem.Objective // the claims of a leaf
 	made   Models
 	models []*Model // by leaf: of the last of the parts, which knows all that the others know
 }
@@ -55,10 +56,10 @@ type checking struct {
 // checkLeaf proves the claims of a leaf.
 func (k *checking) checkLeaf(i int) error {
 	l := &k.Leaves[i]
-	if err := l.wellFormed(k.parts); err != nil {
+	if err := l.wellFormed(k.of); err != nil {
 		return err
 	}
-	m, err := l.Model(k.space, k.parts[len(k.parts)-1], &k.made)
+	m, err := l.Model(k.space, k.of[len(k.of)-1], &k.made)
 	if err == nil {
 		err = l.check(m.Within(k.Deadline))
 	}
@@ -71,7 +72,7 @@ func (k *checking) checkLeaf(i int) error {
 }
 
 // Model returns the model of all plans of a leaf, whose sets of devices are in a space.
-func (l *Leaf) Model(s *space.Space, o Objective, made *Models) (*Model, error) {
+func (l *Leaf) Model(s *space.Space, o problem.Objective, made *Models) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {
 		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
@@ -113,7 +114,7 @@ func (k *checking) checkCovered(choice space.Choice) error {
 		return nil // it has no plans
 	}
 	graph := priced.Program.Graphs[0].Hash()
-	m, err := k.made.Of(priced, graph, k.parts[len(k.parts)-1])
+	m, err := k.made.Of(priced, graph, k.of[len(k.of)-1])
 	if err != nil {
 		return fmt.Errorf("%s: %w", choice, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -40,7 +41,7 @@ func tasks(t *testing.T, chain bool, nanos ...int64) *dag.Graph {
 // 2 of each assignment. If at most one runs on the first, T ≥ 4·Σ y on the second = 4·(3 − Σ y on the first) ≥
 // 4·(3 − 1); if at least two do, T ≥ 4·2. So 8 ns, where both parts are proved.
 func TestPartsProveMore(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4, 4)), Time, false))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4, 4)), problem.Time, false))(t)
 	few := Condition{Tasks: []int32{0, 1, 2}, Devices: []int{0}, Most: 1}
 	assign := func(y float64) (rows []Multiplied) {
 		for task := range int32(3) {
@@ -100,7 +101,7 @@ func TestComplete(t *testing.T) {
 
 // Conditions on what the model does not have are refused.
 func TestBadConditions(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4)), Time, false))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4)), problem.Time, false))(t)
 	for _, c := range []Condition{
 		{Most: -1}, {Most: math.NaN()}, {Most: math.Inf(1)}, {Devices: []int{0}}, {Tasks: []int32{0}}, {Tasks: []int32{2}, Devices: []int{0}},
 		{Tasks: []int32{1, 0}, Devices: []int{0}}, {Tasks: []int32{0, 0}, Devices: []int{0}}, {Tasks: []int32{0}, Devices: []int{2}},
@@ -116,7 +117,7 @@ func TestBadConditions(t *testing.T) {
 // end of b and the start of a lie within T, so T ≥ 7: the turn and the order of both, and 7 of the assignments. The
 // turn is no row where a may run elsewhere.
 func TestTurnsOfOneUnit(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), Time, true))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), problem.Time, true))(t)
 	here := func(task int32) Condition {
 		return Condition{Tasks: []int32{task}, Devices: []int{0}, More: true}
 	}
@@ -165,7 +166,7 @@ func TestLeastOver(t *testing.T) {
 // A joined model relaxes all that it is of, and has no option that none of them has.
 func TestJoin(t *testing.T) {
 	priced := diamond(t, "server")
-	for _, o := range []Objective{Time, Energy} {
+	for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 		for _, sets := range [][]string{{"cpu0:1", "cpu0:36"}, {"cpu0:36", "cpu0:1"}, {"gpu0", "cpu0:4,cpu1:8", "cpu0:1,gpu2,gpu3"}, {"cpu0:2,gpu0", "cpu1:2,gpu1", ""}} {
 			var models []*Model
 			for _, set := range sets {
@@ -184,9 +185,9 @@ func TestJoin(t *testing.T) {
 			}
 		}
 	}
-	small, err := NewModel(pair(t, tasks(t, false, 4)), Time, true)
+	small, err := NewModel(pair(t, tasks(t, false, 4)), problem.Time, true)
 	if err == nil {
-		_, err = Join(modelOn(t, priced, "gpu0", Time), small)
+		_, err = Join(modelOn(t, priced, "gpu0", problem.Time), small)
 	}
 	if err == nil || !strings.Contains(err.Error(), "cannot be joined") {
 		t.Errorf("models of two graphs: %v", err)

@@ -13,7 +13,7 @@ import (
 // Model is one step of a graph on some devices, as far as bounds know it: everything in it is no more
 // than what the simulator charges.
 type Model struct {
-	Objective Objective
+	Objective problem.Objective
 	// Steady: the step is one of many that follow each other. Times are then means over all of them, of
 	// starts less those of the step, and T is the distance of two steps.
 	Steady   bool
@@ -42,16 +42,6 @@ type Model struct {
 
 	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
-
-// Objective is what is to be small.
-type Objective string
-
-// The objectives that bounds are for.
-const (
-	Time   Objective = "time"   // makespan, nanoseconds
-	Energy Objective = "energy" // joules of everything over the makespan, nanojoules here
-	EDP    Objective = "edp"    // energy times time, nanojoules times nanoseconds; rows and costs are those of energy
-)
 
 // Task is the ways to run a task.
 type Task struct{ Options []Option }
@@ -101,7 +91,7 @@ type Version struct {
 
 // NewModel makes the model of a step of the first graph of a program, one that runs alone or a steady one. It fails where a
 // device draws less busy than idle, or a task can run nowhere.
-func NewModel(c *schedule.Priced, o Objective, steady bool) (*Model, error) {
+func NewModel(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
 	m, err := newDevices(c, o, steady)
 	if err != nil {
 		return nil, err
@@ -130,7 +120,7 @@ func (m *Model) On(c *schedule.Priced) (*Model, error) {
 }
 
 // newDevices is a model without what tasks read of each other.
-func newDevices(c *schedule.Priced, o Objective, steady bool) (*Model, error) {
+func newDevices(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
 	p := c.Platform
 	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
 	for i := range p.Devices {

@@ -3,6 +3,7 @@ package certificate
 import (
 	"sync"
 
+	"dahl/plan/problem"
 	"dahl/schedule"
 )
 
@@ -16,7 +17,7 @@ type Models struct {
 }
 
 // Of is the model of the first graph, with that hash, of a priced program.
-func (s *Models) Of(c *schedule.Priced, hash string, o Objective) (*Model, error) {
+func (s *Models) Of(c *schedule.Priced, hash string, o problem.Objective) (*Model, error) {
 	s.mutex.Lock()
 	first, ok := s.models[hash]
 	if !ok {

@@ -3,6 +3,8 @@ package certificate
 import (
 	"math"
 	"slices"
+
+	"dahl/plan/problem"
 )
 
 // A model relaxes another if every plan of the other, read task by task by the names of devices and the
@@ -29,7 +31,7 @@ func (m *Model) Relaxes(other *Model) bool {
 	if m.Objective != other.Objective || m.Steady != other.Steady || m.mostSpan != other.mostSpan || len(m.Tasks) != len(other.Tasks) {
 		return false
 	}
-	if m.Objective != Time && !noMore(m.FloorWatts, other.FloorWatts) {
+	if m.Objective != problem.Time && !noMore(m.FloorWatts, other.FloorWatts) {
 		return false
 	}
 	same := make([]int, len(other.Devices)) // by device of the other: m's of that name, or -1
@@ -70,7 +72,7 @@ func (m *Model) relaxesMemories(other *Model) bool {
 			continue
 		}
 		if a.BytesPerNano > 0 && (b.BytesPerNano == 0 || a.BytesPerNano < b.BytesPerNano) || a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
-			m.Objective != Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
+			m.Objective != problem.Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
 			return false
 		}
 	}
@@ -103,7 +105,7 @@ func (m *Model) relaxesTasks(other *Model, same []int) bool {
 				return false
 			}
 			more := m.moreAwake(other, a.Device, b.Device)
-			if m.Objective != Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
+			if m.Objective != problem.Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
 				return false
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 )
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
@@ -153,7 +154,7 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64, iter
 	if err := q.addFixed(); err != nil {
 		return nil, fmt.Errorf("relaxation: %w", err)
 	}
-	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != certificate.EDP {
+	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != problem.EDP {
 		b.spread = 0
 		if m.Steady {
 			b.spread = busiest(m)

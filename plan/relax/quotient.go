@@ -7,6 +7,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 	"dahl/platform"
 )
 
@@ -208,7 +209,7 @@ func (q *quotient) addPools() error {
 		rows = append(rows, certificate.Row{Family: certificate.Spread, To: around})
 	}
 	for d := range m.Devices {
-		if m.Objective != certificate.Time && m.Devices[d].AwakeWatts > 0 {
+		if m.Objective != problem.Time && m.Devices[d].AwakeWatts > 0 {
 			rows = append(rows, certificate.Row{Family: certificate.PoolAwake, To: around, Where: d})
 		}
 	}
@@ -280,7 +281,7 @@ func (q *quotient) addWork() error {
 // bound that no plan is worth. Such a program keeps an optimum, whose multipliers are the proof.
 func (q *quotient) keepDeadline() error {
 	most := q.m.Horizon(math.Inf(1))
-	if math.IsInf(most, 1) || q.m.Objective == certificate.Time {
+	if math.IsInf(most, 1) || q.m.Objective == problem.Time {
 		return nil
 	}
 	all := 0.0 // that any plan costs within the deadline
