@@ -145,13 +145,8 @@ func TestColoursChangeNoBound(t *testing.T) {
 					fewer++
 				}
 			}
-			q, err := newQuotient(m, c, m.Horizon(value))
-			if err == nil {
-				err = q.addFixed()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := newQuotient(m, c, m.Horizon(value))
+			q.addFixed()
 			proof := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
 			bounds[together] = must.Get(proof.Bound(m))(t)
 		}
@@ -171,13 +166,8 @@ func TestCutsRaiseTheBound(t *testing.T) {
 	for n := range 40 {
 		m := layered(t, r, []problem.Objective{problem.Time, problem.Energy}[n%2])
 		const value = 1e5
-		q, err := newQuotient(m, refine(m), m.Horizon(value))
-		if err == nil {
-			err = q.addFixed()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := newQuotient(m, refine(m), m.Horizon(value))
+		q.addFixed()
 		first := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
 		last := must.Get(Bound(t.Context(), m, value, value, 10_000))(t)
 		a, errA := first.Bound(m)
