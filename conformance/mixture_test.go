@@ -10,7 +10,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/train"
@@ -141,7 +141,7 @@ func TestMixture(t *testing.T) {
 		found := must.Get(best.Find(ctx, &s.Space, o))(t)
 		return found, s
 	}
-	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: 20_000}, Steady: true, Unproven: true}
+	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 20_000, Unproven: true}
 	quick := o
 	quick.Quick = true
 	least, singles := math.Inf(1), []tiling.Tiling(nil)

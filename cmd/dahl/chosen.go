@@ -12,7 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -61,7 +61,7 @@ func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Spac
 	if err != nil {
 		return nil, nil, err
 	}
-	o := best.Options{Options: exact.Options{Objective: exact.Time, Nodes: flags.BestNodes}, Quick: true, Time: within, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}
+	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}, Nodes: flags.BestNodes, Quick: true, Time: within}
 	if w.tasks() > flags.BestTasks {
 		o.Plain = true
 		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {

@@ -15,6 +15,7 @@ import (
 	"dahl/plan/best"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -29,7 +30,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if small := o.Budget < flags.BestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.Announce != nil && (!small || o.BudgetTime > 0) {
 		o.Announce()
 	}
-	of := best.Options{Options: exact.Options{Objective: exact.Objective(o.Objective), Nodes: cmp.Or(o.Budget, math.MaxInt)}, Steady: o.Steps > 1, Deadline: o.Deadline, Time: o.BudgetTime, Begun: o.Begun}
+	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}
 	if _, known, err := w.quick(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
 		of.Known = known
 	}
@@ -109,10 +110,10 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 	}
 	of.Gap, of.Proven, of.Nodes = record.Number(found.Gap()), found.Proven, found.Nodes
 	of.DeadlineS = o.Deadline.Seconds()
-	switch exact.Objective(o.Objective) {
-	case exact.Time:
+	switch problem.Objective(o.Objective) {
+	case problem.Time:
 		s.LowerBoundS = found.Bound
-	case exact.Energy:
+	case problem.Energy:
 		of.LowerBoundJ = &found.Bound
 	default:
 		of.LowerBoundJS = &found.Bound

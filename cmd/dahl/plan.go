@@ -17,7 +17,7 @@ import (
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/schedule"
@@ -172,7 +172,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 // printFound prints what a search has found, and why.
 func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	e := &words.Explained{Explanation: s.Explanation, Objective: exact.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
+	e := &words.Explained{Explanation: s.Explanation, Objective: problem.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
 	words.PrintOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {

@@ -8,7 +8,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/train"
 )
@@ -32,7 +32,7 @@ func (w *workload) searchTiles(ctx context.Context) error {
 		return err
 	}
 	s.Devices, s.Near = []string{""}, append([]space.Neighbourhood{s.Mixed}, s.Near...)
-	found, err := best.Find(ctx, &s.Space, best.Options{Options: exact.Options{Objective: exact.Time, Nodes: math.MaxInt}, Quick: true, Steady: true, Policy: policy})
+	found, err := best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: math.MaxInt, Quick: true, Policy: policy})
 	if err != nil {
 		return cmp.Or(ctx.Err(), cli.AsInput(err))
 	}

@@ -64,16 +64,15 @@ import (
 	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 )
 
 // Options say what to look for. Nodes bounds what is tried for each choice beyond the plans of policies.
 type Options struct {
-	exact.Options
-	Steady bool // of a step among many; else of one that runs alone
-	// Deadline is how long a step may take; 0: no matter.
-	Deadline time.Duration
+	problem.Aim
+	Nodes int
 	// Time bounds the search and its explanation beside the nodes; what they find then depends on the machine. 0: it does not.
 	Time time.Duration
 	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
@@ -365,16 +364,12 @@ func (f *finder) leaveOut(context.Context) error {
 	if f.Steady {
 		return nil
 	}
-	parts, err := certificate.Parts(string(f.Objective))
-	if err != nil {
-		return err
-	}
 	var wholes []*certificate.Model // of all devices, with each of the lowerings
 	kept := []*candidate{}
 	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
 		small := c.isSmall(f.Options)
-		alike := f.Objective == exact.Time || len(c.priced.Platform.LeftAsleep) == 0
-		m, err := f.models.Of(c.priced, c.graph, parts[len(parts)-1])
+		alike := f.Objective == problem.Time || len(c.priced.Platform.LeftAsleep) == 0
+		m, err := f.models.Of(c.priced, c.graph, f.Objective)
 		if err != nil {
 			return err
 		}
@@ -454,7 +449,7 @@ func (f *finder) result() (*Result, error) {
 	}
 	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
-	certified := &certificate.Certificate{Objective: string(f.Objective), Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
+	certified := &certificate.Certificate{Objective: f.Objective, Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {

@@ -11,6 +11,7 @@ import (
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -22,14 +23,14 @@ import (
 // two, and the least time and joules of all its plans.
 type instance struct {
 	priced *schedule.Priced
-	least  map[certificate.Objective]float64 // nanoseconds, nanojoules, their product
+	least  map[problem.Objective]float64 // nanoseconds, nanojoules, their product
 }
 
 func randomInstance(t *testing.T, r *rand.Rand) (in instance, ok bool) {
 	t.Helper()
-	in = instance{randomGraph(t, r, 3+r.IntN(5)), map[certificate.Objective]float64{}}
-	for o, unit := range map[certificate.Objective]float64{certificate.Time: 1e9, certificate.Energy: 1e9, certificate.EDP: 1e18} {
-		found, err := exact.Search(t.Context(), in.priced, exact.Options{Objective: exact.Objective(o), Nodes: 20_000})
+	in = instance{randomGraph(t, r, 3+r.IntN(5)), map[problem.Objective]float64{}}
+	for o, unit := range map[problem.Objective]float64{problem.Time: 1e9, problem.Energy: 1e9, problem.EDP: 1e18} {
+		found, err := exact.Search(t.Context(), in.priced, exact.Options{Objective: o, Nodes: 20_000})
 		if err != nil || !found.Proven {
 			return in, false
 		}
@@ -103,11 +104,11 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
+		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
 			proof := must.Get(relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations))(t)
-			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
+			c := &certificate.Certificate{Objective: o, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			must.Do(t, c.Leaves[0].Add(m, proof))
 			bound := c.Leaves[0].Claims[0].Bound
 			if bound > least*(1+tolerance) {
@@ -146,9 +147,9 @@ func TestMutants(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy} {
+		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, 0, o, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
 			proof := must.Get(relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations))(t)
 			for range 200 {
 				mutants++
@@ -201,14 +202,14 @@ func TestSteadyBounds(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
-			found := must.Get(Find(t.Context(), space.Of(in.priced, []string{""}), Options{Options: exact.Options{Objective: o, Nodes: 1000}, Steady: true}))(t)
+		for _, o := range []problem.Objective{problem.Time, problem.Energy, problem.EDP} {
+			found := must.Get(Find(t.Context(), space.Of(in.priced, []string{""}), Options{Aim: problem.Aim{Objective: o, Steady: true}, Nodes: 1000}))(t)
 			compared++
 			// Find holds the bound to the value of the plan that it knows; so each claim is proved once more
 			// with a value that leaves room.
 			var leaf certificate.Leaf
 			for _, claim := range found.Certificate.Leaves[0].Claims {
-				m := must.Get(certificate.NewModel(in.priced, 0, claim.Objective, true))(t)
+				m := must.Get(certificate.NewModel(in.priced, claim.Objective, true))(t)
 				proof := must.Get(relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value, 3*claim.Proofs[0].Value, iterations))(t)
 				must.Do(t, leaf.Add(m, proof))
 			}

@@ -6,23 +6,24 @@ import (
 
 	"dahl/must"
 	"dahl/plan/certificate"
+	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 )
 
 // leafOf proves a bound of an objective by branching.
-func leafOf(t *testing.T, in *instance, o certificate.Objective, steady bool, value float64, nodes int) *certificate.Leaf {
+func leafOf(t *testing.T, in *instance, o problem.Objective, steady bool, value float64, nodes int) *certificate.Leaf {
 	t.Helper()
 	leaf := &certificate.Leaf{Graph: in.priced.Program.Graphs[0].Hash()}
-	parts := must.Get(certificate.Parts(string(o)))(t)
+	parts := certificate.Parts(o)
 	for _, part := range parts {
-		m := must.Get(certificate.NewModel(in.priced, 0, part, steady))(t)
+		m := must.Get(certificate.NewModel(in.priced, part, steady))(t)
 		known := value
 		if part != o {
 			known = 10 * in.least[part]
 		}
-		if part == certificate.EDP {
+		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
 		found := must.Get(relax.Branch(t.Context(), m, known, known, nodes, iterations))(t)
@@ -44,8 +45,8 @@ func TestPartsOfKnownOptima(t *testing.T) {
 			continue
 		}
 		n++
-		bounds := map[certificate.Objective]float64{}
-		for _, o := range []certificate.Objective{certificate.Time, certificate.Energy, certificate.EDP} {
+		bounds := map[problem.Objective]float64{}
+		for _, o := range []problem.Objective{problem.Time, problem.Energy, problem.EDP} {
 			least := in.least[o]
 			one, many := leafOf(t, &in, o, false, least*1.5, 1), leafOf(t, &in, o, false, least*1.5, 60)
 			bounds[o] = last(many)
@@ -59,16 +60,16 @@ func TestPartsOfKnownOptima(t *testing.T) {
 			if last(many) > last(one)*1.001 {
 				raised++
 			}
-			c := &certificate.Certificate{Objective: string(o), Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{*many}}
+			c := &certificate.Certificate{Objective: o, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{*many}}
 			if err := c.Check(space.Of(in.priced, c.Devices)); err != nil {
 				t.Errorf("graph %d, %s: %v", n, o, err)
 			}
 		}
-		both := bounds[certificate.Time] * bounds[certificate.Energy]
-		if bounds[certificate.EDP] < both*0.999 {
-			t.Errorf("graph %d: the product of both bounds is %.12g, and %.12g is proved of the product", n, both, bounds[certificate.EDP])
+		both := bounds[problem.Time] * bounds[problem.Energy]
+		if bounds[problem.EDP] < both*0.999 {
+			t.Errorf("graph %d: the product of both bounds is %.12g, and %.12g is proved of the product", n, both, bounds[problem.EDP])
 		}
-		if bounds[certificate.EDP] > both*1.02 {
+		if bounds[problem.EDP] > both*1.02 {
 			product++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/plan"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -76,8 +77,7 @@ func (c *candidate) isSmall(o *Options) bool {
 
 // search looks at all plans, as far as the nodes go.
 func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
-	of := o.Options
-	of.Nodes, of.Clocks = nodes, o.freeClocks(c.priced.Platform)
+	of := exact.Options{Objective: o.Objective, Nodes: nodes, Clocks: o.freeClocks(c.priced.Platform)}
 	within, cancel := until(ctx, time.Now(), o.Time, 0.5)
 	defer cancel()
 	found, err := exact.Search(within, c.priced, of)
@@ -173,7 +173,7 @@ func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, ste
 
 // step is what a step of a plan takes. A quick search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
-	if o.Quick && o.Objective == exact.Time {
+	if o.Quick && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)
 		return step, err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/plan/certificate"
 	"dahl/plan/improve"
 	"dahl/plan/space"
 	"dahl/platform"
@@ -74,7 +73,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 		if err != nil || plan == nil {
 			continue // a task can run there only
 		}
-		of := improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: min(lightMoves, f.Nodes/20), Clocks: f.freeClocks(o.priced.Platform), Deadline: f.Deadline, Seed: 1}
+		of := improve.Options{Aim: f.Aim, Moves: min(lightMoves, f.Nodes/20), Clocks: f.freeClocks(o.priced.Platform), Seed: 1}
 		if f.Steady {
 			of.Versions = 2
 		}
@@ -176,15 +175,11 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 	if f.Quick || o.bound >= of.bound && (o.leaf != nil || o.proven) {
 		return nil
 	}
-	parts, err := certificate.Parts(string(f.Objective))
+	whole, err := f.models.Of(of.priced, of.graph, f.Objective)
 	if err != nil {
 		return err
 	}
-	whole, err := f.models.Of(of.priced, of.graph, parts[len(parts)-1])
-	if err != nil {
-		return err
-	}
-	part, err := f.models.Of(o.priced, o.graph, parts[len(parts)-1])
+	part, err := f.models.Of(o.priced, o.graph, f.Objective)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"dahl/plan"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
@@ -30,7 +31,7 @@ func found(t *testing.T, devices string, counts ...int) *finder {
 	}
 	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(names, ",")+`]}`), "graph.json"))(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
-	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Deadline: 1e12, Evaluator: &plan.Evaluator{}}, left: 100_000,
+	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: 1e12}, Nodes: 100_000, Evaluator: &plan.Evaluator{}}, left: 100_000,
 		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
 	must.Do(t, f.price(t.Context()))
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
@@ -92,11 +93,11 @@ func TestOutsideHasNoGap(t *testing.T) {
 // TestSearched: a plan of policies alone is none that was looked for as far as one of local search, unless that was not searched
 // either. Of 72 tasks on 4 units local search makes moves for one number of units alone.
 func TestSearched(t *testing.T) {
-	e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000})
 	if e.Next.Searched || e.Without[0].Searched {
 		t.Errorf("two units were searched: next %+v, without %+v", e.Next, e.Without[0])
 	}
-	e = explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 2}, Steady: true})
+	e = explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 2})
 	if !e.Next.Searched || !e.Without[0].Searched {
 		t.Errorf("nothing was searched: next %+v, without %+v", e.Next, e.Without[0])
 	}

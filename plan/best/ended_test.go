@@ -11,7 +11,7 @@ import (
 
 	"dahl/must"
 	"dahl/plan"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 )
@@ -50,7 +50,7 @@ func TestEnded(t *testing.T) {
 		}
 		compared++
 		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
-		for _, o := range []Options{{Options: exact.Options{Objective: exact.Energy, Nodes: 5000}, Steady: true}, {Options: exact.Options{Objective: exact.Time, Nodes: 5000}}} {
+		for _, o := range []Options{{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 5000}, {Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000}} {
 			whole := must.Get(Find(t.Context(), s, o))(t)
 			ended := true
 			for n := 1; ended; n = n*3/2 + 1 {
@@ -86,7 +86,7 @@ func TestEnded(t *testing.T) {
 // TestExplainEnded: where the context of an explanation ends, the chosen plan is told as ever, and the draws are those until
 // then. Each of up to 100 draws is a look.
 func TestExplainEnded(t *testing.T) {
-	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000})
 	for _, looks := range []int{1, 60} {
 		e := must.Get(found.Explain(newEndsAtLook(t, looks), 1))(t)
 		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {

@@ -9,7 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
@@ -59,7 +59,7 @@ func near9(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b))
 // 18 J. The slow device has no task and is not chosen; its idle watt is drawn all the same. Instead of the fast one it would
 // take 18 J, and beside it nothing more.
 func TestExplainUnlike(t *testing.T) {
-	e := explained(t, unlike, 1, `{"fast": 1000000000, "slow": 2000000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000}})
+	e := explained(t, unlike, 1, `{"fast": 1000000000, "slow": 2000000000}`, Options{Aim: problem.Aim{Objective: problem.Energy}, Nodes: 1000})
 	c := &e.Chosen
 	if f := (Figures{Value: 15, StepS: 1, StepJ: 15}); c.Figures != f || c.Devices != "fast" {
 		t.Errorf("chosen %+v, want %+v", c, f)
@@ -100,7 +100,7 @@ run_spread = 0.05
 // by as much.
 func TestExplainUnits(t *testing.T) {
 	for _, steady := range []bool{false, true} {
-		e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: steady})
+		e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: steady}, Nodes: 100_000})
 		c := &e.Chosen
 		if !near9(c.Figures.Value, 0.432) || !near9(c.Figures.StepS, 0.018) || c.Devices != "cpu:4" {
 			t.Errorf("chosen %+v", c)
@@ -133,7 +133,7 @@ func TestExplainUnits(t *testing.T) {
 // TestExplainSpare: were two of the four units chosen, four would take 432 mJ instead of 576, a quarter less, and one would take
 // 72 ms at 4 + 3 + 5 W, 864 mJ, half more.
 func TestExplainSpare(t *testing.T) {
-	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Options: exact.Options{Objective: exact.Energy, Nodes: 100_000}, Steady: true})
+	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000})
 	f := found.from
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "cpu:2" })]
 	e := must.Get(found.Explain(t.Context(), 1))(t)
@@ -150,7 +150,7 @@ func TestExplainSpare(t *testing.T) {
 // or more than 50 of them.
 func TestExplainDraws(t *testing.T) {
 	spread := strings.Replace(unlike, `name = "fast"`, "name = \"fast\"\nrun_spread = 0.2", 1)
-	e := explained(t, spread, 1, `{"fast": 1000000000, "slow": 1100000000}`, Options{Options: exact.Options{Objective: exact.Time, Nodes: 1000}})
+	e := explained(t, spread, 1, `{"fast": 1000000000, "slow": 1100000000}`, Options{Aim: problem.Aim{Objective: problem.Time}, Nodes: 1000})
 	s := &e.Spread
 	if e.Next == nil || e.Next.Devices != "slow" || !near9(e.Next.Figures.Relative, 0.1) {
 		t.Fatalf("next %+v", e.Next)

@@ -10,6 +10,7 @@ import (
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -46,10 +47,10 @@ func TestBoundsWithDeadline(t *testing.T) {
 			continue
 		}
 		compared++
-		fastest := must.Get(exact.Search(t.Context(), in.priced, exact.Options{Objective: exact.Time, Nodes: 20_000}))(t)
+		fastest := must.Get(exact.Search(t.Context(), in.priced, exact.Options{Objective: problem.Time, Nodes: 20_000}))(t)
 		var bounds [2]float64
 		for i, deadline := range []time.Duration{0, fastest.Makespan} {
-			m := must.Get(certificate.NewModel(in.priced, 0, certificate.Energy, false))(t)
+			m := must.Get(certificate.NewModel(in.priced, problem.Energy, false))(t)
 			m.Within(deadline)
 			proof := must.Get(relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations))(t)
 			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
@@ -65,8 +66,8 @@ func TestBoundsWithDeadline(t *testing.T) {
 				t.Errorf("graph %d within %v: %v", compared, deadline, err)
 				continue
 			}
-			if again.Deadline = 0; again.Bound()*1e9 > in.least[certificate.Energy]*(1+tolerance) && again.Check(space.Of(in.priced, again.Devices)) == nil {
-				t.Errorf("graph %d: %.9g J are accepted without the deadline, and a plan takes %.9g nJ", compared, again.Bound(), in.least[certificate.Energy])
+			if again.Deadline = 0; again.Bound()*1e9 > in.least[problem.Energy]*(1+tolerance) && again.Check(space.Of(in.priced, again.Devices)) == nil {
+				t.Errorf("graph %d: %.9g J are accepted without the deadline, and a plan takes %.9g nJ", compared, again.Bound(), in.least[problem.Energy])
 			}
 		}
 		if bounds[1] > fastest.Joules*(1+tolerance) || bounds[1] < bounds[0]*(1-tolerance) {
@@ -90,9 +91,9 @@ func TestDeadline(t *testing.T) {
 		if !ok {
 			continue
 		}
-		deadline := time.Duration(1.2 * in.least[certificate.Time])
+		deadline := time.Duration(1.2 * in.least[problem.Time])
 		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
-		o := Options{Options: exact.Options{Objective: exact.Energy, Nodes: 20_000}, Deadline: deadline}
+		o := Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: deadline}, Nodes: 20_000}
 		found, err := Find(t.Context(), s, o)
 		if err != nil {
 			if !strings.Contains(err.Error(), "the shortest takes ") {
@@ -118,7 +119,7 @@ func TestDeadline(t *testing.T) {
 	for in.priced == nil {
 		in, _ = randomInstance(t, r)
 	}
-	_, err := Find(t.Context(), space.Of(in.priced, []string{""}), Options{Options: exact.Options{Objective: exact.EDP, Nodes: 2000}, Deadline: 1})
+	_, err := Find(t.Context(), space.Of(in.priced, []string{""}), Options{Aim: problem.Aim{Objective: problem.EDP, Deadline: 1}, Nodes: 2000})
 	if err == nil || !strings.Contains(err.Error(), "no plan that was found takes at most 1ns for a step; the shortest takes ") {
 		t.Errorf("a deadline of a nanosecond: %v", err)
 	}

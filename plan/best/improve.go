@@ -110,8 +110,8 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 	found := make([]*improve.Result, len(from))
 	err := parallel.Do(ctx, len(from), func(i int) (err error) {
 		c := from[i]
-		found[i], err = improve.Search(ctx, c.priced, c.Plan, improve.Options{Objective: f.Objective.Of, Steady: f.Steady, Moves: moves,
-			Clocks: f.freeClocks(c.priced.Platform), Deadline: f.Deadline, Versions: copies[i], Seed: uint64(moves)})
+		found[i], err = improve.Search(ctx, c.priced, c.Plan, improve.Options{Aim: f.Aim, Moves: moves,
+			Clocks: f.freeClocks(c.priced.Platform), Versions: copies[i], Seed: uint64(moves)})
 		return err
 	})
 	for i, c := range from {

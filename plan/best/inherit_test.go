@@ -8,7 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 )
@@ -19,7 +19,7 @@ func TestInherit(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for taken := [2]int{}; taken[0] < 3 || taken[1] < 3; {
 		priced := randomGraph(t, r, 6)
-		f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time}, Steady: true, Evaluator: &plan.Evaluator{}}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
+		f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Evaluator: &plan.Evaluator{}}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
 		must.Do(t, f.price(t.Context()))
 		part, all := f.candidates[0], f.candidates[1]
 		for _, c := range f.candidates {

@@ -8,7 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -86,18 +86,18 @@ func twoLayers(t *testing.T) *space.Space {
 func TestCutLayers(t *testing.T) {
 	s := twoLayers(t)
 	find := func(o Options) *Result {
-		o.Objective, o.Nodes = exact.Time, 10_000
+		o.Objective, o.Nodes = problem.Time, 10_000
 		return must.Get(Find(t.Context(), s, o))(t)
 	}
 	for _, steady := range []bool{false, true} {
-		if found := find(Options{Steady: steady}); found.Makespan != 15_000 || found.Tiles != tiles("2 samples per task; b: 2 samples") || !found.Proven {
+		if found := find(Options{Aim: problem.Aim{Steady: steady}}); found.Makespan != 15_000 || found.Tiles != tiles("2 samples per task; b: 2 samples") || !found.Proven {
 			t.Errorf("steady %v: %v with tiles %q, proven %v", steady, found.Makespan, found.Tiles, found.Proven)
 		}
-		if found := find(Options{Steady: steady, Quick: true}); found.Makespan != 17_000 || found.Tiles != tiles("2 samples per task") {
+		if found := find(Options{Aim: problem.Aim{Steady: steady}, Quick: true}); found.Makespan != 17_000 || found.Tiles != tiles("2 samples per task") {
 			t.Errorf("steady %v, quick: %v with tiles %q", steady, found.Makespan, found.Tiles)
 		}
 	}
-	c := copyOf(t, find(Options{Steady: true}).Certificate)
+	c := copyOf(t, find(Options{Aim: problem.Aim{Steady: true}}).Certificate)
 	if err := c.Check(s); err != nil || !slices.Contains(c.Further, space.Choice{Tiles: tiles("2 samples per task; b: 2 samples")}) {
 		t.Fatalf("further choices %q: %v", c.Further, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/certificate"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -40,7 +40,7 @@ func TestPlanParts(t *testing.T) {
 		}
 		return nil, fmt.Errorf("%s cannot run", c)
 	}}
-	f := &finder{Options: &Options{Options: exact.Options{Objective: exact.Time, Nodes: 1 << 20}, Steady: true, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
+	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 1 << 20, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
 		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
 	for _, pass := range []pass{{f.price, 0}, {f.begin, 0}} {
 		must.Do(t, pass.run(t.Context()))

@@ -9,7 +9,7 @@ import (
 
 	"dahl/parallel"
 	"dahl/plan/certificate"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -232,7 +232,7 @@ func (c *candidate) isPartOf(other *candidate) bool {
 // lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
 // several devices, or in how long a step takes, where the objective is a product.
 func (f *finder) lastStep(c *candidate) int {
-	if len(c.units()) > 1 || f.Objective == exact.EDP {
+	if len(c.units()) > 1 || f.Objective == problem.EDP {
 		return byParts
 	}
 	return byRelaxation
@@ -264,16 +264,13 @@ func (c *candidate) octave() (digits int) {
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
 func (f *finder) bound(ctx context.Context, p *proving) error {
 	group := p.group
-	parts, err := certificate.Parts(string(f.Objective))
-	if err != nil {
-		return err
-	}
 	leaf := &certificate.Leaf{Choice: group[0].Choice, Graph: group[0].graph}
 	for _, c := range group[1:] {
 		leaf.Joined = append(leaf.Joined, c.Devices)
 	}
-	for _, part := range parts {
+	for _, part := range certificate.Parts(f.Objective) {
 		models := make([]*certificate.Model, len(group))
+		var err error
 		for i, c := range group {
 			if models[i], err = f.models.Of(c.priced, c.graph, part); err != nil {
 				return err
@@ -283,7 +280,7 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if err != nil {
 			return err
 		}
-		if part == certificate.EDP {
+		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
 		proofs, err := p.by(ctx, m.Within(f.Deadline), f.known(part))

@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/plan/certificate"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -24,10 +23,10 @@ func TestQuick(t *testing.T) {
 			continue
 		}
 		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
-		o := Options{Options: exact.Options{Objective: exact.Time, Nodes: 5000}, Quick: true}
+		o := Options{Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000, Quick: true}
 		found := must.Get(Find(t.Context(), space.Of(in.priced, sets), o))(t)
-		if float64(found.Makespan) < in.least[certificate.Time]*(1-tolerance) {
-			t.Errorf("graph %d: %v, and no plan takes less than %v", compared, found.Makespan, in.least[certificate.Time])
+		if float64(found.Makespan) < in.least[problem.Time]*(1-tolerance) {
+			t.Errorf("graph %d: %v, and no plan takes less than %v", compared, found.Makespan, in.least[problem.Time])
 		}
 		for _, set := range []string{"", "d0", "d1"} {
 			priced := in.priced

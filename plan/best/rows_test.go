@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/certificate"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -127,7 +128,7 @@ func TestPlansFulfilRows(t *testing.T) {
 			if steady {
 				families, steps = among, 4
 			}
-			m := must.Get(certificate.NewModel(priced, 0, certificate.Time, steady))(t)
+			m := must.Get(certificate.NewModel(priced, problem.Time, steady))(t)
 			ran := must.Get(simulate.Run(t.Context(), d, 0, steps, simulate.Options{}))(t)
 			m = must.Get(m.Given(placed(priced, worker)))(t)
 			p := pointOf(m, priced, ran, worker, clock)

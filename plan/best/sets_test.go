@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dahl/must"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/platform"
 )
@@ -25,7 +25,7 @@ func TestTimeAlone(t *testing.T) {
 		if !ok {
 			continue
 		}
-		o := Options{Options: exact.Options{Objective: exact.Time, Nodes: math.MaxInt}, Steady: true, Time: 100 * time.Millisecond}
+		o := Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: math.MaxInt, Time: 100 * time.Millisecond}
 		found, err := Find(t.Context(), space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])), o)
 		if err != nil || found.Plan == nil {
 			t.Fatal(found, err)
@@ -45,8 +45,8 @@ func TestMoreUnitsAreNoWorse(t *testing.T) {
 			continue
 		}
 		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
-		find := func(sets []string, o exact.Objective, steady bool) *Result {
-			return must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: o, Nodes: nodesEach * len(sets)}, Steady: steady}))(t)
+		find := func(sets []string, o problem.Objective, steady bool) *Result {
+			return must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Aim: problem.Aim{Objective: o, Steady: steady}, Nodes: nodesEach * len(sets)}))(t)
 		}
 		for _, d := range in.priced.Platform.Devices {
 			if d.Count == 1 {
@@ -62,7 +62,7 @@ func TestMoreUnitsAreNoWorse(t *testing.T) {
 				}
 				return slices.ContainsFunc(p.Devices, func(of platform.Device) bool { return of.Name == d.Name && of.Count == d.Count })
 			})
-			for _, o := range []exact.Objective{exact.Time, exact.Energy, exact.EDP} {
+			for _, o := range []problem.Objective{problem.Time, problem.Energy, problem.EDP} {
 				for _, steady := range []bool{false, true} {
 					few, many := find(part, o, steady), find(sets, o, steady)
 					compared++
@@ -90,7 +90,7 @@ func TestEqualNodesEqualBytes(t *testing.T) {
 			var texts []string
 			for _, processors := range []int{1, 4} {
 				runtime.GOMAXPROCS(processors)
-				found := must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000 * len(sets)}, Steady: steady}))(t)
+				found := must.Get(Find(t.Context(), space.Of(in.priced, sets), Options{Aim: problem.Aim{Objective: problem.Energy, Steady: steady}, Nodes: 1000 * len(sets)}))(t)
 				var file bytes.Buffer
 				must.Do(t, json.NewEncoder(&file).Encode(found.Plan))
 				if found.Certificate != nil {

@@ -9,7 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 )
@@ -25,7 +25,7 @@ kind = "cpu"
 memory = "ram"
 power = { idle = "2 W", busy = "10 W" }
 `
-	o := Options{Options: exact.Options{Objective: exact.Energy, Nodes: 1000}}
+	o := Options{Aim: problem.Aim{Objective: problem.Energy}, Nodes: 1000}
 	r := searchGraph(t, core, `{"name": "a", "op": "op", "ns": {"core/fast": 1000000000, "core/frugal": 2000000000}, "joules": {"core/fast": 10, "core/frugal": 2}}`, o)
 	if !near9(r.Value, 14) || r.Bound > 8*(1+rounding) || r.Proven {
 		t.Errorf("variants %v: %g J, bound %g, proven %v; want 14 J, and a bound of 8 J", r.Plan.Variants, r.Value, r.Bound, r.Proven)
@@ -76,10 +76,10 @@ func TestBoundsHoldForVariants(t *testing.T) {
 	}
 	for range graphs {
 		priced := randomGraphOf(t, r, 3+r.IntN(5), randomVariants(r))
-		for _, objective := range []exact.Objective{exact.Energy, exact.EDP, exact.Time} {
+		for _, objective := range []problem.Objective{problem.Energy, problem.EDP, problem.Time} {
 			for _, steady := range []bool{false, true} {
 				s := space.Of(priced, space.Sets(priced.Platform, priced.Program.Graphs[0]))
-				found := must.Get(Find(t.Context(), s, Options{Options: exact.Options{Objective: objective, Nodes: 3000}, Steady: steady}))(t)
+				found := must.Get(Find(t.Context(), s, Options{Aim: problem.Aim{Objective: objective, Steady: steady}, Nodes: 3000}))(t)
 				if found.Bound > found.Value*(1+rounding) {
 					t.Errorf("%s, steady %v: bound %g above %g", objective, steady, found.Bound, found.Value)
 				}
@@ -114,7 +114,7 @@ func TestBoundsHoldForVariants(t *testing.T) {
 	t.Logf("%d plans name variants, and %d random ones are better", varied, better)
 }
 
-func valueOf(t *testing.T, priced *schedule.Priced, made *schedule.Plan, o exact.Objective, steady bool) float64 {
+func valueOf(t *testing.T, priced *schedule.Priced, made *schedule.Plan, o problem.Objective, steady bool) float64 {
 	t.Helper()
 	e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}))(t)
 	step := must.Get(e.Step(t.Context(), steady, longRun))(t)

@@ -9,9 +9,11 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 )
@@ -22,9 +24,9 @@ const Format = "dahl-certificate 2"
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
 type Certificate struct {
-	Format    string `json:"format"`
-	Objective string `json:"objective"` // time, energy or edp
-	Steady    bool   `json:"steady"`    // of a step among many; else of one that runs alone
+	Format    string            `json:"format"`
+	Objective problem.Objective `json:"objective"`
+	Steady    bool              `json:"steady"` // of a step among many; else of one that runs alone
 	// Deadline is how long a step of the plans may take of which it is a bound; 0: no matter.
 	Deadline time.Duration   `json:"deadline_ns,omitempty"`
 	Devices  []string        `json:"devices"` // the sets that it covers
@@ -34,15 +36,12 @@ type Certificate struct {
 	Leaves  []Leaf         `json:"leaves"`
 }
 
-// Leaf is a bound of all plans of a choice in which each of some devices runs a task.
+// Leaf is a bound of all plans of a choice.
 type Leaf struct {
 	space.Choice
 	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see
 	// [Join].
 	Joined []string `json:"joined,omitempty"`
-	// Used are the devices that run a task. Plans that leave one out are plans of a smaller set too, of which
-	// other leaves are bounds.
-	Used   []string `json:"used,omitempty"`
 	Graph  string   `json:"graph"` // hash
 	Claims []Claim  `json:"claims"`
 }
@@ -50,20 +49,25 @@ type Leaf struct {
 // Claim is a bound, in nanoseconds or nanojoules or their product, and its proofs: of parts that are all plans
 // together, see [Condition].
 type Claim struct {
-	Objective Objective `json:"objective"`
-	Bound     float64   `json:"bound"`
-	Proofs    []*Proof  `json:"proofs"`
+	Objective problem.Objective `json:"objective"`
+	Bound     float64           `json:"bound"`
+	Proofs    []*Proof          `json:"proofs"`
 }
 
 // Parts are the objectives of the claims of a leaf: what bounds energy times time needs to know the least time.
-func Parts(objective string) ([]Objective, error) {
-	switch o := Objective(objective); o {
-	case Time, Energy:
-		return []Objective{o}, nil
-	case EDP:
-		return []Objective{Time, o}, nil
+func Parts(o problem.Objective) []problem.Objective {
+	if o == problem.EDP {
+		return []problem.Objective{problem.Time, o}
 	}
-	return nil, fmt.Errorf("bounds are of %s, %s or %s, not of %q", Time, Energy, EDP, objective)
+	return []problem.Objective{o}
+}
+
+// parts are those of the certificate, of whose objective there are bounds.
+func (c *Certificate) parts() ([]problem.Objective, error) {
+	if !slices.Contains(problem.Objectives(), string(c.Objective)) {
+		return nil, fmt.Errorf("bounds are of %s, not of %q", strings.Join(problem.Objectives(), ", "), c.Objective)
+	}
+	return Parts(c.Objective), nil
 }
 
 // Add adds what proofs prove of the leaf's model, of which their conditions leave out no plan. A claim of
@@ -76,7 +80,7 @@ func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
 
 // prove is the bound that proofs have, with claims that hold.
 func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) {
-	if m.Objective == EDP && len(known) > 0 {
+	if m.Objective == problem.EDP && len(known) > 0 {
 		after := *m
 		after.LeastSpan = max(m.LeastSpan, known[0].Bound)
 		m = &after
@@ -99,7 +103,7 @@ func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) 
 // Bound is that of the objective for the leaf's plans: seconds, joules, or their product.
 func (l *Leaf) Bound() float64 {
 	claim := &l.Claims[len(l.Claims)-1]
-	if claim.Objective == EDP {
+	if claim.Objective == problem.EDP {
 		return below(claim.Bound / 1e18)
 	}
 	return claim.Bound / 1e9
@@ -149,7 +153,7 @@ func Read(r io.Reader) (*Certificate, error) {
 	if c.Format != Format {
 		return nil, fmt.Errorf("its format is %q; want %q", c.Format, Format)
 	}
-	parts, err := Parts(c.Objective)
+	parts, err := c.parts()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +166,7 @@ func Read(r io.Reader) (*Certificate, error) {
 }
 
 // wellFormed verifies that a leaf has one claim for each of some objectives.
-func (l *Leaf) wellFormed(parts []Objective) error {
+func (l *Leaf) wellFormed(parts []problem.Objective) error {
 	if len(l.Claims) != len(parts) {
 		return fmt.Errorf("%s: %d claims; want one of each of %v", l.Choice, len(l.Claims), parts)
 	}

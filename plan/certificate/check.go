@@ -6,23 +6,23 @@ import (
 	"slices"
 
 	"dahl/parallel"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 )
 
 // Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
 // every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model
-// relaxes that of the choice (see [Model.Relaxes]) and the plan uses the devices that the leaf says. Plans
-// that do not use one of them are plans without this device, and need another leaf. The further choices of the
-// certificate are covered beside those of the space. Proofs are checked on all processors at one time.
+// relaxes that of the choice (see [Model.Relaxes]). The certificate covers its further choices as well as those
+// of the space. Proofs are checked on all processors at one time.
 func (c *Certificate) Check(s *space.Space) error {
 	if !sameSet(c.Devices, s.Devices) || !sameSet(c.Tiles, s.Tiles) {
 		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
 	}
-	parts, err := Parts(c.Objective)
+	parts, err := c.parts()
 	if err != nil {
 		return err
 	}
-	k := &checking{Certificate: c, space: s, parts: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
+	k := &checking{Certificate: c, space: s, of: parts, made: Models{Steady: c.Steady}, models: make([]*Model, len(c.Leaves))}
 	if err := parallel.Do(context.Background(), len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func sameSet[T comparable](a, b []T) bool {
 type checking struct {
 	*Certificate
 	space  *space.Space
-	parts  []Objective
+	of     []problem.Objective // the claims of a leaf
 	made   Models
 	models []*Model // by leaf: of the last of the parts, which knows all that the others know
 }
@@ -56,10 +56,10 @@ type checking struct {
 // checkLeaf proves the claims of a leaf.
 func (k *checking) checkLeaf(i int) error {
 	l := &k.Leaves[i]
-	if err := l.wellFormed(k.parts); err != nil {
+	if err := l.wellFormed(k.of); err != nil {
 		return err
 	}
-	m, err := l.Model(k.space, k.parts[len(k.parts)-1], &k.made)
+	m, err := l.Model(k.space, k.of[len(k.of)-1], &k.made)
 	if err == nil {
 		err = l.check(m.Within(k.Deadline))
 	}
@@ -71,9 +71,8 @@ func (k *checking) checkLeaf(i int) error {
 	return nil
 }
 
-// Model is that of the plans of a leaf's sets of devices, of a space. [Leaf.Given] is that of its own plans
-// among them.
-func (l *Leaf) Model(s *space.Space, o Objective, made *Models) (*Model, error) {
+// Model returns the model of all plans of a leaf, whose sets of devices are in a space.
+func (l *Leaf) Model(s *space.Space, o problem.Objective, made *Models) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {
 		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
@@ -92,23 +91,10 @@ func (l *Leaf) Model(s *space.Space, o Objective, made *Models) (*Model, error) 
 	return Join(models...)
 }
 
-// Given is the model of those plans that use the devices that the leaf says.
-func (l *Leaf) Given(m *Model) (*Model, error) {
-	used, err := m.used(l.Used)
-	if err != nil {
-		return nil, err
-	}
-	return m.Given(used)
-}
-
 // check proves the claims of a leaf, with its model.
 func (l *Leaf) check(m *Model) error {
-	given, err := l.Given(m)
-	if err != nil {
-		return err
-	}
 	for i := range l.Claims {
-		claim, of := &l.Claims[i], *given
+		claim, of := &l.Claims[i], *m
 		of.Objective = claim.Objective
 		bound, err := l.prove(&of, claim.Proofs, l.Claims[:i])
 		if err != nil {
@@ -127,77 +113,18 @@ func (k *checking) checkCovered(choice space.Choice) error {
 	if err != nil {
 		return nil // it has no plans
 	}
-	c := &cover{checking: k, graph: priced.Program.Graphs[0].Hash(), known: map[string]bool{}}
-	m, err := k.made.Of(priced, c.graph, k.parts[len(k.parts)-1])
+	graph := priced.Program.Graphs[0].Hash()
+	m, err := k.made.Of(priced, graph, k.of[len(k.of)-1])
 	if err != nil {
 		return fmt.Errorf("%s: %w", choice, err)
 	}
-	for i := range k.Leaves {
-		if k.Leaves[i].Choice == choice {
-			c.order = slices.Insert(c.order, 0, i)
-		} else {
-			c.order = append(c.order, i)
+	m = m.Within(k.Deadline)
+	for _, own := range []bool{true, false} { // those of the choice first, which mostly suffice
+		for i := range k.Leaves {
+			if l := &k.Leaves[i]; (l.Choice == choice) == own && l.Graph == graph && k.models[i].Relaxes(m) {
+				return nil
+			}
 		}
 	}
-	if !c.covered(m.Within(k.Deadline), make([]byte, len(m.Devices))) {
-		return fmt.Errorf("%s: no leaf bounds all of these plans", choice)
-	}
-	return nil
-}
-
-// cover is the search for leaves of all plans of a choice.
-type cover struct {
-	*checking
-	graph string
-	order []int           // in which leaves are tried: those of the choice first
-	known map[string]bool // by devices that are left out
-}
-
-// covered reports whether leaves bound all plans of a model, from which some devices are left out.
-func (c *cover) covered(m *Model, without []byte) bool {
-	key := string(without)
-	if known, ok := c.known[key]; ok {
-		return known
-	}
-	c.known[key] = false
-	for _, i := range c.order {
-		if l := &c.Leaves[i]; l.Graph == c.graph && c.models[i].Relaxes(m) && c.coveredBut(m, l, without) {
-			c.known[key] = true
-			break
-		}
-	}
-	return c.known[key]
-}
-
-// coveredBut reports whether leaves bound all plans of a model that do not use the devices that a leaf says.
-func (c *cover) coveredBut(m *Model, l *Leaf, without []byte) bool {
-	for _, name := range l.Used {
-		d := slices.IndexFunc(m.Devices, func(d Device) bool { return d.Name == name })
-		if d < 0 {
-			return false // no plan uses it
-		}
-		rest, can := m.without(d)
-		if !can {
-			continue // all plans use it
-		}
-		less := slices.Clone(without)
-		less[d] = 1
-		if slices.Equal(less, without) || !c.covered(rest, less) {
-			return false
-		}
-	}
-	return true
-}
-
-// without is the model of the plans in which a device runs nothing; false: there are none.
-func (m *Model) without(device int) (*Model, bool) {
-	rest := *m
-	rest.Tasks = make([]Task, len(m.Tasks))
-	for t := range m.Tasks {
-		rest.Tasks[t].Options = slices.DeleteFunc(slices.Clone(m.Tasks[t].Options), func(o Option) bool { return o.Device == device })
-		if len(rest.Tasks[t].Options) == 0 {
-			return nil, false
-		}
-	}
-	return &rest, true
+	return fmt.Errorf("%s: no leaf bounds all of these plans", choice)
 }

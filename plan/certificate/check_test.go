@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -24,12 +25,12 @@ func diamond(t *testing.T, machine string) *schedule.Priced {
 	return must.Get(schedule.Price(&dag.Program{Name: "diamond", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
-func modelOn(t *testing.T, priced *schedule.Priced, set string, o Objective) *Model {
+func modelOn(t *testing.T, priced *schedule.Priced, set string, o problem.Objective) *Model {
 	t.Helper()
 	if set != "" {
 		priced = must.Get(priced.On(set))(t)
 	}
-	return must.Get(NewModel(priced, 0, o, true))(t)
+	return must.Get(NewModel(priced, o, true))(t)
 }
 
 // Where a graph gives the times of its tasks, they are the same on any set of devices, and units that a set
@@ -39,7 +40,7 @@ func modelOn(t *testing.T, priced *schedule.Priced, set string, o Objective) *Mo
 func TestRelaxesWithGivenCosts(t *testing.T) {
 	priced := diamond(t, "server")
 	sets := space.Sets(priced.Platform, priced.Program.Graphs[0])
-	for _, o := range []Objective{Time, Energy} {
+	for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 		all := modelOn(t, priced, "", o)
 		for i := 0; i < len(sets); i += 7 {
 			m := modelOn(t, priced, sets[i], o)
@@ -68,7 +69,7 @@ func TestRelaxesWithGivenCosts(t *testing.T) {
 // A model relaxes no other that lets a plan do something more, or do it for less.
 func TestWhatIsNotRelaxed(t *testing.T) {
 	priced := diamond(t, "server")
-	m := modelOn(t, priced, "cpu0:4,gpu0", Energy)
+	m := modelOn(t, priced, "cpu0:4,gpu0", problem.Energy)
 	for what, change := range map[string]func(o *Model){
 		"time":           func(o *Model) { o.Tasks[2].Options[0].Nanos-- },
 		"joules":         func(o *Model) { o.Tasks[2].Options[0].Nanojoules *= 1 - 1e-9 },
@@ -83,9 +84,9 @@ func TestWhatIsNotRelaxed(t *testing.T) {
 		"bandwidth":      func(o *Model) { o.Memories[2].BytesPerNano *= 1.1 },
 		"joules of link": func(o *Model) { o.Memories[2].NanojoulesPerByte /= 2 },
 		"steady":         func(o *Model) { o.Steady = false },
-		"objective":      func(o *Model) { o.Objective = Time },
+		"objective":      func(o *Model) { o.Objective = problem.Time },
 	} {
-		o := modelOn(t, priced, "cpu0:4,gpu0", Energy)
+		o := modelOn(t, priced, "cpu0:4,gpu0", problem.Energy)
 		if !m.Relaxes(o) {
 			t.Fatal("a model does not relax itself")
 		}
@@ -110,7 +111,7 @@ func TestCheck(t *testing.T) {
 	s := space.Of(priced, []string{"", "cpu:1", "cpu:2", "gpu"})
 	proof := &Proof{Value: 20_000, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, 10_000}}}
 	leaf := func(set string) Leaf {
-		return Leaf{Choice: space.Choice{Devices: set}, Graph: g.Hash(), Claims: []Claim{{Time, 10_000, []*Proof{proof}}}}
+		return Leaf{Choice: space.Choice{Devices: set}, Graph: g.Hash(), Claims: []Claim{{problem.Time, 10_000, []*Proof{proof}}}}
 	}
 	for _, c := range []struct {
 		what   string

@@ -38,22 +38,6 @@ func (c *Condition) equal(other *Condition) bool {
 	return c.More == other.More && c.Most == other.Most && slices.Equal(c.Tasks, other.Tasks) && slices.Equal(c.Devices, other.Devices)
 }
 
-// used are the conditions that each of some devices runs at least one task.
-func (m *Model) used(devices []string) (list []Condition, err error) {
-	for _, name := range devices {
-		d := slices.IndexFunc(m.Devices, func(d Device) bool { return d.Name == name })
-		if d < 0 {
-			return nil, fmt.Errorf("there is no device %q that a task could use", name)
-		}
-		c := Condition{Devices: []int{d}, More: true}
-		for t := range m.all {
-			c.Tasks = append(c.Tasks, t)
-		}
-		list = append(list, c)
-	}
-	return list, nil
-}
-
 // Given is the model of those plans that fulfil some more conditions.
 func (m *Model) Given(conditions []Condition) (*Model, error) {
 	if len(conditions) == 0 {

@@ -8,7 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan/space"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -41,7 +41,7 @@ func tasks(t *testing.T, chain bool, nanos ...int64) *dag.Graph {
 // 2 of each assignment. If at most one runs on the first, T ≥ 4·Σ y on the second = 4·(3 − Σ y on the first) ≥
 // 4·(3 − 1); if at least two do, T ≥ 4·2. So 8 ns, where both parts are proved.
 func TestPartsProveMore(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4, 4)), 0, Time, false))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4, 4)), problem.Time, false))(t)
 	few := Condition{Tasks: []int32{0, 1, 2}, Devices: []int{0}, Most: 1}
 	assign := func(y float64) (rows []Multiplied) {
 		for task := range int32(3) {
@@ -101,7 +101,7 @@ func TestComplete(t *testing.T) {
 
 // Conditions on what the model does not have are refused.
 func TestBadConditions(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4)), 0, Time, false))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, false, 4, 4)), problem.Time, false))(t)
 	for _, c := range []Condition{
 		{Most: -1}, {Most: math.NaN()}, {Most: math.Inf(1)}, {Devices: []int{0}}, {Tasks: []int32{0}}, {Tasks: []int32{2}, Devices: []int{0}},
 		{Tasks: []int32{1, 0}, Devices: []int{0}}, {Tasks: []int32{0, 0}, Devices: []int{0}}, {Tasks: []int32{0}, Devices: []int{2}},
@@ -117,7 +117,7 @@ func TestBadConditions(t *testing.T) {
 // end of b and the start of a lie within T, so T ≥ 7: the turn and the order of both, and 7 of the assignments. The
 // turn is no row where a may run elsewhere.
 func TestTurnsOfOneUnit(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), 0, Time, true))(t)
+	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), problem.Time, true))(t)
 	here := func(task int32) Condition {
 		return Condition{Tasks: []int32{task}, Devices: []int{0}, More: true}
 	}
@@ -163,39 +163,10 @@ func TestLeastOver(t *testing.T) {
 	}
 }
 
-// A leaf of the plans that use both devices needs leaves of each alone, and has no plan of a device that there
-// is not.
-func TestUsedDevices(t *testing.T) {
-	g := tasks(t, false, 4, 4)
-	s := space.Of(pair(t, g), []string{"", "cpu", "gpu"})
-	proof := &Proof{Value: 99, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, 4}}}
-	leaf := func(set string, used ...string) Leaf {
-		return Leaf{Choice: space.Choice{Devices: set}, Used: used, Graph: g.Hash(), Claims: []Claim{{Time, 4, []*Proof{proof}}}}
-	}
-	for _, c := range []struct {
-		leaves []Leaf
-		want   string
-	}{
-		{[]Leaf{leaf("")}, ""},
-		{[]Leaf{leaf("", "cpu", "gpu"), leaf("cpu"), leaf("gpu")}, ""},
-		{[]Leaf{leaf("", "cpu"), leaf("gpu")}, ""},
-		{[]Leaf{leaf("", "cpu", "gpu"), leaf("gpu")}, "all devices: no leaf bounds all of these plans"},
-		{[]Leaf{leaf("", "cpu", "gpu")}, "all devices: no leaf bounds all of these plans"},
-		{[]Leaf{leaf("", "gpu"), leaf("gpu")}, "all devices: no leaf bounds all of these plans"},
-		{[]Leaf{leaf("cpu"), leaf("gpu")}, "all devices: no leaf bounds all of these plans"},
-		{[]Leaf{leaf("", "tpu")}, `no device "tpu"`},
-	} {
-		k := &Certificate{Objective: "time", Devices: s.Devices, Tiles: s.Tiles, Leaves: c.leaves}
-		if err := k.Check(s); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%d leaves, the first with %q: %v, want %q", len(c.leaves), c.leaves[0].Used, err, c.want)
-		}
-	}
-}
-
 // A joined model relaxes all that it is of, and has no option that none of them has.
 func TestJoin(t *testing.T) {
 	priced := diamond(t, "server")
-	for _, o := range []Objective{Time, Energy} {
+	for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 		for _, sets := range [][]string{{"cpu0:1", "cpu0:36"}, {"cpu0:36", "cpu0:1"}, {"gpu0", "cpu0:4,cpu1:8", "cpu0:1,gpu2,gpu3"}, {"cpu0:2,gpu0", "cpu1:2,gpu1", ""}} {
 			var models []*Model
 			for _, set := range sets {
@@ -214,9 +185,9 @@ func TestJoin(t *testing.T) {
 			}
 		}
 	}
-	small, err := NewModel(pair(t, tasks(t, false, 4)), 0, Time, true)
+	small, err := NewModel(pair(t, tasks(t, false, 4)), problem.Time, true)
 	if err == nil {
-		_, err = Join(modelOn(t, priced, "gpu0", Time), small)
+		_, err = Join(modelOn(t, priced, "gpu0", problem.Time), small)
 	}
 	if err == nil || !strings.Contains(err.Error(), "cannot be joined") {
 		t.Errorf("models of two graphs: %v", err)

@@ -6,8 +6,7 @@ import (
 )
 
 // Join is a model that relaxes each of some models of one graph: a device has the most units that it has in
-// any, a task the options that it has in any, in the least time and with the fewest joules, and edges are
-// those of all. So one proof bounds the plans of sets of devices whose costs are near each other, such as
+// any, and a task the options that it has in any, in the least time and with the fewest joules. So one proof bounds the plans of sets of devices whose costs are near each other, such as
 // those of 24 and of 36 cores.
 //
 // Watts that a device draws while any unit is awake are the most of all models. Where a model has fewer, as
@@ -19,18 +18,16 @@ func Join(models ...*Model) (*Model, error) {
 	}
 	joined.Devices, joined.Memories, joined.Tasks = nil, slices.Clone(joined.Memories), make([]Task, len(joined.Tasks))
 	for _, m := range models {
-		if len(m.Tasks) != len(joined.Tasks) || len(m.Memories) != len(joined.Memories) || !slices.EqualFunc(m.Versions, joined.Versions, sameVersion) {
+		if len(m.Tasks) != len(joined.Tasks) || len(m.Memories) != len(joined.Memories) || !m.sameData(&joined) {
 			return nil, errors.New("models of unlike graphs, or of machines with unlike memories, cannot be joined")
 		}
 		joined.FloorWatts = min(joined.FloorWatts, m.FloorWatts)
-		joined.Edges = commonEdges(joined.Edges, m.Edges)
 		joined.joinMemories(m)
 		joined.joinDevices(m)
 	}
 	for _, m := range models {
 		joined.joinTasks(m)
 	}
-	joined.link()
 	joined.number()
 	return &joined, nil
 }
@@ -96,28 +93,4 @@ func (m *Model) joinTasks(other *Model) {
 // moreAwake is what a device of m costs more than one of another model for each nanosecond in which it is awake.
 func (m *Model) moreAwake(other *Model, d, of int) float64 {
 	return max(0, below(m.Devices[d].AwakeWatts)-below(other.Devices[of].AwakeWatts))
-}
-
-// commonEdges are the edges of both of two lists, with the lesser of their times. The lists are sorted. Models that [Models]
-// makes of one graph have one list in common.
-func commonEdges(a, b []Edge) (both []Edge) {
-	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
-		return a
-	}
-	for len(a) > 0 && len(b) > 0 {
-		switch order := compareEdges(&a[0], &b[0]); {
-		case order < 0:
-			a = a[1:]
-		case order > 0:
-			b = b[1:]
-		default:
-			e := a[0]
-			e.Bytes, e.Nanos = min(e.Bytes, b[0].Bytes), slices.Clone(e.Nanos)
-			for at := range e.Nanos {
-				e.Nanos[at] = min(e.Nanos[at], b[0].Nanos[at])
-			}
-			both, a, b = append(both, e), a[1:], b[1:]
-		}
-	}
-	return both
 }

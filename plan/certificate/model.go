@@ -13,7 +13,7 @@ import (
 // Model is one step of a graph on some devices, as far as bounds know it: everything in it is no more
 // than what the simulator charges.
 type Model struct {
-	Objective Objective
+	Objective problem.Objective
 	// Steady: the step is one of many that follow each other. Times are then means over all of them, of
 	// starts less those of the step, and T is the distance of two steps.
 	Steady   bool
@@ -42,16 +42,6 @@ type Model struct {
 
 	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
 }
-
-// Objective is what is to be small.
-type Objective string
-
-// The objectives that bounds are for.
-const (
-	Time   Objective = "time"   // makespan, nanoseconds
-	Energy Objective = "energy" // joules of everything over the makespan, nanojoules here
-	EDP    Objective = "edp"    // energy times time, nanojoules times nanoseconds; rows and costs are those of energy
-)
 
 // Task is the ways to run a task.
 type Task struct{ Options []Option }
@@ -99,14 +89,14 @@ type Version struct {
 	storage int32 // of which it is a part, until versions are merged
 }
 
-// NewModel makes the model of a step of a graph, one that runs alone or a steady one. It fails where a
+// NewModel makes the model of a step of the first graph of a program, one that runs alone or a steady one. It fails where a
 // device draws less busy than idle, or a task can run nowhere.
-func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
-	m, err := newDevices(c, graph, o, steady)
+func NewModel(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
+	m, err := newDevices(c, o, steady)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.addData(c.Program.Graphs[graph], c.Platform); err != nil {
+	if err := m.addData(c.Program.Graphs[0], c.Platform); err != nil {
 		return nil, err
 	}
 	m.link()
@@ -116,8 +106,8 @@ func NewModel(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, 
 
 // On is the model of the same step on other devices of the same machine. What tasks read of each other is taken from m,
 // since it takes longest to find.
-func (m *Model) On(c *schedule.Priced, graph int) (*Model, error) {
-	on, err := newDevices(c, graph, m.Objective, m.Steady)
+func (m *Model) On(c *schedule.Priced) (*Model, error) {
+	on, err := newDevices(c, m.Objective, m.Steady)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +120,7 @@ func (m *Model) On(c *schedule.Priced, graph int) (*Model, error) {
 }
 
 // newDevices is a model without what tasks read of each other.
-func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model, error) {
+func newDevices(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
 	p := c.Platform
 	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
 	for i := range p.Devices {
@@ -148,7 +138,7 @@ func newDevices(c *schedule.Priced, graph int, o Objective, steady bool) (*Model
 		}
 		m.Memories = append(m.Memories, memory)
 	}
-	m.addTasks(c, graph)
+	m.addTasks(c)
 	return m, nil
 }
 
@@ -174,15 +164,15 @@ func (m *Model) addDevice(d *platform.Device) error {
 
 // addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
 // variant, whatever is in the caches and whoever runs beside it.
-func (m *Model) addTasks(c *schedule.Priced, graph int) {
-	p, costs := c.Platform, c.Costs(graph)
+func (m *Model) addTasks(c *schedule.Priced) {
+	p, costs := c.Platform, c.Costs(0)
 	clocks := platform.ClockID(1)
 	for i := range p.Devices {
 		clocks = max(clocks, p.Devices[i].NumClocks())
 	}
 	byClass := make([][]Option, len(costs.ByClass))
 	for clock := range clocks {
-		for class, byDevice := range c.ByVariant(graph, clock) {
+		for class, byDevice := range c.ByVariant(0, clock) {
 			for id, byVariant := range byDevice {
 				if d := &p.Devices[id]; len(byVariant) > 0 && slices.Contains(d.FreeClocks(), clock) {
 					o := optionOf(d, id, clock, &byVariant[0])

@@ -3,6 +3,7 @@ package certificate
 import (
 	"sync"
 
+	"dahl/plan/problem"
 	"dahl/schedule"
 )
 
@@ -16,22 +17,22 @@ type Models struct {
 }
 
 // Of is the model of the first graph, with that hash, of a priced program.
-func (s *Models) Of(c *schedule.Priced, hash string, o Objective) (*Model, error) {
+func (s *Models) Of(c *schedule.Priced, hash string, o problem.Objective) (*Model, error) {
 	s.mutex.Lock()
 	first, ok := s.models[hash]
 	if !ok {
 		if s.models == nil {
 			s.models = map[string]func() (*Model, error){}
 		}
-		first = sync.OnceValues(func() (*Model, error) { return NewModel(c, 0, o, s.Steady) })
+		first = sync.OnceValues(func() (*Model, error) { return NewModel(c, o, s.Steady) })
 		s.models[hash] = first
 	}
 	s.mutex.Unlock()
 	like, err := first()
 	if err != nil {
-		return NewModel(c, 0, o, s.Steady) // it may be a device that c lacks
+		return NewModel(c, o, s.Steady) // it may be a device that c lacks
 	}
-	m, err := like.On(c, 0)
+	m, err := like.On(c)
 	if err == nil {
 		m.Objective = o
 	}

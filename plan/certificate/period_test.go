@@ -4,11 +4,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dahl/plan/problem"
 )
 
 // steadyModel is a model of tasks with times on equal units, and of edges.
 func steadyModel(units int, nanos []int64, edges ...Edge) *Model {
-	m := &Model{Objective: Time, Steady: true, Devices: []Device{{Units: units}}, Memories: []Memory{{}}, Edges: edges}
+	m := &Model{Objective: problem.Time, Steady: true, Devices: []Device{{Units: units}}, Memories: []Memory{{}}, Edges: edges}
 	for _, n := range nanos {
 		m.Tasks = append(m.Tasks, Task{[]Option{{Nanos: n, AwakeNanos: n}}})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"dahl/plan/problem"
 )
 
 // Proof is multipliers of rows that add up to a lower bound. Those of [Assign] need not be told: a task's share stands in
@@ -59,7 +61,7 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 		}
 		sum.addMultiple(&s, &reduced[j], upper)
 	}
-	least := leastOver(sum.rat(), reduced[span].rat(), m.LeastSpan, horizon, m.Objective == EDP)
+	least := leastOver(sum.rat(), reduced[span].rat(), m.LeastSpan, horizon, m.Objective == problem.EDP)
 	var known big.Rat
 	if known.SetFloat64(p.Value); least == nil {
 		return 0, nil

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -18,12 +19,12 @@ import (
 
 // chain is the worked example of doc.go: b of 4 ns after a of 3 ns, on one device of 10 W busy and 2 W
 // idle, with a host of 1 W.
-func chain(t *testing.T, o Objective) *Model {
+func chain(t *testing.T, o problem.Objective) *Model {
 	t.Helper()
 	return chainModel(o)
 }
 
-func chainModel(o Objective) *Model {
+func chainModel(o problem.Objective) *Model {
 	check := func(err error) {
 		if err != nil {
 			panic(err)
@@ -39,7 +40,7 @@ func chainModel(o Objective) *Model {
 	check(p.Complete())
 	priced, err := schedule.Price(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	check(err)
-	m, err := NewModel(priced, 0, o, false)
+	m, err := NewModel(priced, o, false)
 	check(err)
 	return m
 }
@@ -56,10 +57,10 @@ func example(scale float64) []Multiplied {
 // low, by a part in 10^12.
 func TestWorkedExample(t *testing.T) {
 	p := Proof{Value: 9, Rows: example(1)}
-	if got, err := p.Bound(chain(t, Time)); err != nil || got != 7 {
+	if got, err := p.Bound(chain(t, problem.Time)); err != nil || got != 7 {
 		t.Errorf("time %v, %v, want 7", got, err)
 	}
-	m := chain(t, Energy)
+	m := chain(t, problem.Energy)
 	rows := example(3 * (1 - 1e-12))
 	rows[2].Multiplier += 24 * (1 - 1e-12)
 	rows[3].Multiplier += 32 * (1 - 1e-12)
@@ -69,7 +70,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 	// A bound above a known plan only says that the plan is the best.
 	p = Proof{Value: 6, Rows: example(1)}
-	if got, err := p.Bound(chain(t, Time)); err != nil || got != 6 {
+	if got, err := p.Bound(chain(t, problem.Time)); err != nil || got != 6 {
 		t.Errorf("a plan of 6 ns is said to exist: bound %v, %v", got, err)
 	}
 }
@@ -77,7 +78,7 @@ func TestWorkedExample(t *testing.T) {
 // Multipliers that are off cost what the bounds of columns allow, and never give more than 7. More than
 // needed of y = 1 costs nothing, since y is at most 1 anyway.
 func TestWrongMultipliersProveLess(t *testing.T) {
-	m := chain(t, Time)
+	m := chain(t, problem.Time)
 	for i := range 4 {
 		for _, by := range []float64{-0.5, -1e-9, 1e-9, 0.5} {
 			rows := example(1)
@@ -92,7 +93,7 @@ func TestWrongMultipliersProveLess(t *testing.T) {
 }
 
 func TestBadProofs(t *testing.T) {
-	m := chain(t, Time)
+	m := chain(t, problem.Time)
 	for _, c := range []struct {
 		p    Proof
 		want string
@@ -118,7 +119,7 @@ func TestBadProofs(t *testing.T) {
 // TestWrite: a certificate that is written leaf by leaf has the bytes that package json gives the whole.
 func TestWrite(t *testing.T) {
 	leaf := func(tiles tiling.Tiling) Leaf {
-		return Leaf{Choice: space.Choice{Devices: "a<b", Tiles: tiles}, Claims: []Claim{{Energy, 7.5, []*Proof{{Value: 9, Rows: example(1)}}}}}
+		return Leaf{Choice: space.Choice{Devices: "a<b", Tiles: tiles}, Claims: []Claim{{problem.Energy, 7.5, []*Proof{{Value: 9, Rows: example(1)}}}}}
 	}
 	braces := must.Get(tiling.Parse("default; ]}: 2 samples"))(t)
 	for _, leaves := range [][]Leaf{{}, {leaf(tiling.Tiling{})}, {leaf(tiling.Of(tiling.Base{Kind: tiling.Whole})), leaf(tiling.InParts(2, dag.AlongRows)), leaf(braces)}} {
@@ -133,7 +134,7 @@ func TestWrite(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	p := Proof{Value: 9, Rows: example(1)}
 	var b bytes.Buffer
-	must.Do(f, (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{Time, 7, []*Proof{&p}}}}}}).Write(&b))
+	must.Do(f, (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{problem.Time, 7, []*Proof{&p}}}}}}).Write(&b))
 	f.Add(b.String())
 	f.Add(`{"format":"dahl-certificate 2","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -141,7 +142,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m := chainModel(Time)
+		m := chainModel(problem.Time)
 		for _, leaf := range c.Leaves {
 			for _, claim := range leaf.Claims {
 				if bound, err := leaf.prove(m, claim.Proofs, nil); err == nil && bound > 7 {

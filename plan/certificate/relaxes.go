@@ -3,6 +3,8 @@ package certificate
 import (
 	"math"
 	"slices"
+
+	"dahl/plan/problem"
 )
 
 // A model relaxes another if every plan of the other, read task by task by the names of devices and the
@@ -29,15 +31,23 @@ func (m *Model) Relaxes(other *Model) bool {
 	if m.Objective != other.Objective || m.Steady != other.Steady || m.mostSpan != other.mostSpan || len(m.Tasks) != len(other.Tasks) {
 		return false
 	}
-	if m.Objective != Time && !noMore(m.FloorWatts, other.FloorWatts) {
+	if m.Objective != problem.Time && !noMore(m.FloorWatts, other.FloorWatts) {
 		return false
 	}
 	same := make([]int, len(other.Devices)) // by device of the other: m's of that name, or -1
 	for d := range same {
 		same[d] = m.deviceAs(&other.Devices[d])
 	}
-	return m.relaxesMemories(other) && m.relaxesEdges(other) &&
-		slices.EqualFunc(m.Versions, other.Versions, sameVersion) && m.relaxesTasks(other, same)
+	return m.relaxesMemories(other) && m.sameData(other) && m.relaxesTasks(other, same)
+}
+
+// sameData reports whether tasks read the same of each other in two models, as they do in all models of a graph on one machine.
+func (m *Model) sameData(other *Model) bool {
+	return slices.EqualFunc(m.Edges, other.Edges, sameEdge) && slices.EqualFunc(m.Versions, other.Versions, sameVersion)
+}
+
+func sameEdge(a, b Edge) bool {
+	return compareEdges(&a, &b) == 0 && a.Bytes == b.Bytes && slices.Equal(a.Nanos, b.Nanos)
 }
 
 func sameVersion(a, b Version) bool {
@@ -62,7 +72,7 @@ func (m *Model) relaxesMemories(other *Model) bool {
 			continue
 		}
 		if a.BytesPerNano > 0 && (b.BytesPerNano == 0 || a.BytesPerNano < b.BytesPerNano) || a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
-			m.Objective != Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
+			m.Objective != problem.Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
 			return false
 		}
 	}
@@ -72,31 +82,6 @@ func (m *Model) relaxesMemories(other *Model) bool {
 // computesAt reports whether some device is at a memory, so that something may move there.
 func (m *Model) computesAt(memory int) bool {
 	return slices.ContainsFunc(m.Devices, func(d Device) bool { return d.Memory == memory })
-}
-
-// relaxesEdges reports whether the other has every edge of m, with no fewer bytes and nanoseconds. Edges are
-// sorted.
-func (m *Model) relaxesEdges(other *Model) bool {
-	i := 0
-	for k := range m.Edges {
-		a := &m.Edges[k]
-		for i < len(other.Edges) && compareEdges(&other.Edges[i], a) < 0 {
-			i++
-		}
-		if i == len(other.Edges) || compareEdges(&other.Edges[i], a) != 0 {
-			return false
-		}
-		b := &other.Edges[i]
-		for at := range a.Nanos {
-			if a.Nanos[at] > b.Nanos[at] {
-				return false
-			}
-		}
-		if a.Bytes > b.Bytes {
-			return false
-		}
-	}
-	return true
 }
 
 // relaxesTasks reports whether m has every option of the other, by devices of m that are the other's, and for
@@ -120,7 +105,7 @@ func (m *Model) relaxesTasks(other *Model, same []int) bool {
 				return false
 			}
 			more := m.moreAwake(other, a.Device, b.Device)
-			if m.Objective != Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
+			if m.Objective != problem.Time && (a.AwakeNanos > b.AwakeNanos || !noMore(a.Nanojoules+float64(more*float64(b.AwakeNanos)), b.Nanojoules)) {
 				return false
 			}
 		}

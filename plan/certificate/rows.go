@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dahl/plan/problem"
 )
 
 // Family is a kind of inequality that every plan fulfils.
@@ -126,7 +128,7 @@ func (m *Model) Upper(column int, horizon float64) float64 {
 // Cost is the objective's coefficient of every column.
 func (m *Model) Cost() []float64 {
 	cost := make([]float64, m.NumColumns())
-	if m.Objective == Time {
+	if m.Objective == problem.Time {
 		cost[m.ColumnSpan()] = 1
 		return cost
 	}
@@ -355,9 +357,9 @@ func (v *Version) reads(t int32, memory int) bool {
 func (m *Model) Horizon(value float64) float64 {
 	horizon := value
 	switch m.Objective {
-	case Energy:
+	case problem.Energy:
 		horizon = math.Nextafter(value/below(m.FloorWatts), math.Inf(1))
-	case EDP: // T·(watts·T) is at most the product
+	case problem.EDP: // T·(watts·T) is at most the product
 		horizon = above(math.Sqrt(value / below(m.FloorWatts)))
 	}
 	if m.mostSpan > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/platform"
 	"dahl/schedule"
@@ -36,7 +37,7 @@ func oneCall(t *testing.T, clock int) *schedule.Priced {
 // the core draws idle, and frugal 30 ns and 5 nJ. At the low clock fast takes 20 ns, and frugal 12 ns and 4·12 nJ.
 func TestVariantsBound(t *testing.T) {
 	for clock, want := range []Option{{Nanos: 10, Nanojoules: 5}, {Clock: 1, Nanos: 12, AwakeNanos: 12, Nanojoules: 48}} {
-		m := must.Get(NewModel(oneCall(t, clock), 0, Energy, false))(t)
+		m := must.Get(NewModel(oneCall(t, clock), problem.Energy, false))(t)
 		of := m.Tasks[0].Options
 		if len(of) != 1 || math.Abs(of[0].Nanojoules-want.Nanojoules) > 1e-9 {
 			t.Fatalf("options %+v, want %+v", of, want)
@@ -55,7 +56,7 @@ func TestVariantsRefuseClaims(t *testing.T) {
 	for nanos, want := range map[float64]string{12: "", 20: "it claims that no plan takes less time than 20, and proves 12"} {
 		proof := &Proof{Value: 40, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, nanos}}}
 		c := &Certificate{Objective: "time", Devices: s.Devices, Tiles: s.Tiles,
-			Leaves: []Leaf{{Graph: priced.Program.Graphs[0].Hash(), Claims: []Claim{{Time, nanos, []*Proof{proof}}}}}}
+			Leaves: []Leaf{{Graph: priced.Program.Graphs[0].Hash(), Claims: []Claim{{problem.Time, nanos, []*Proof{proof}}}}}}
 		if err := c.Check(s); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%g ns: %v, want %q", nanos, err, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -59,7 +60,7 @@ func (m *model) lower(x *state, v *view) float64 {
 	for i := range m.timeAreas {
 		last = max(last, math.Ceil(float64(m.timeAreas[i].of(m, x, v)*(1-1e-9))))
 	}
-	if m.objective == Time {
+	if m.objective == problem.Time {
 		return last
 	}
 	rest := m.restOf(x.used)
@@ -69,7 +70,7 @@ func (m *model) lower(x *state, v *view) float64 {
 		joules = max(joules, a.of(m, x, v)+float64((rest-float64(a.share*m.restOf(0)))*last))
 	}
 	joules = float64((x.joules + joules) * (1 - tolerance/10))
-	if m.objective == EDP {
+	if m.objective == problem.EDP {
 		return float64(joules * last)
 	}
 	return joules
@@ -78,9 +79,9 @@ func (m *model) lower(x *state, v *view) float64 {
 // value is that of a complete plan in the model.
 func (m *model) value(x *state) float64 {
 	switch joules := x.joules + float64(m.restOf(x.used)*float64(x.last)); m.objective {
-	case Time:
+	case problem.Time:
 		return float64(x.last)
-	case EDP:
+	case problem.EDP:
 		return float64(joules * float64(x.last))
 	default:
 		return joules
@@ -89,7 +90,7 @@ func (m *model) value(x *state) float64 {
 
 // shown is a value as the objective counts it: seconds instead of nanoseconds.
 func (m *model) shown(value float64) float64 {
-	if m.objective == Energy {
+	if m.objective == problem.Energy {
 		return value
 	}
 	return value / 1e9
@@ -227,7 +228,7 @@ var shares = []float64{0, 0.25, 0.5, 0.75, 1}
 // addAreas finds the weights.
 func (m *model) addAreas() {
 	m.timeAreas = []area{m.newArea(1, 1, func(*setting) float64 { return 0 })}
-	if m.objective == Time {
+	if m.objective == problem.Time {
 		return
 	}
 	for _, share := range shares {

@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -61,7 +62,7 @@ func (e *enumeration) add(done uint64, order [][]dag.TaskID, clocks []platform.C
 }
 
 // least simulates all plans, and returns the least value by objective.
-func (e *enumeration) least(t *testing.T) map[Objective]float64 {
+func (e *enumeration) least(t *testing.T) map[problem.Objective]float64 {
 	return leastOf(t, e.priced, maps.Values(e.plans))
 }
 
@@ -85,16 +86,16 @@ func (e *enumeration) asleep(r *rand.Rand) (plans []*schedule.Plan) {
 	return plans
 }
 
-func leastOf(t *testing.T, priced *schedule.Priced, plans iter.Seq[*schedule.Plan]) map[Objective]float64 {
-	best := map[Objective]float64{Time: math.Inf(1), Energy: math.Inf(1), EDP: math.Inf(1)}
+func leastOf(t *testing.T, priced *schedule.Priced, plans iter.Seq[*schedule.Plan]) map[problem.Objective]float64 {
+	best := map[problem.Objective]float64{problem.Time: math.Inf(1), problem.Energy: math.Inf(1), problem.EDP: math.Inf(1)}
 	for plan := range plans {
 		makespan, joules, err := simulated(t, priced, plan)
 		if err != nil {
 			continue // such as above a cap
 		}
-		best[Time] = min(best[Time], makespan)
-		best[Energy] = min(best[Energy], joules)
-		best[EDP] = min(best[EDP], joules*makespan)
+		best[problem.Time] = min(best[problem.Time], makespan)
+		best[problem.Energy] = min(best[problem.Energy], joules)
+		best[problem.EDP] = min(best[problem.EDP], joules*makespan)
 	}
 	return best
 }
@@ -263,7 +264,7 @@ func TestBruteForce(t *testing.T) {
 		}
 		n++
 		sizes[tasks]++
-		sleeps, asleep := hasSleeps(p), map[Objective]float64{}
+		sleeps, asleep := hasSleeps(p), map[problem.Objective]float64{}
 		if sleeps {
 			asleep = leastOf(t, priced, slices.Values(e.asleep(rand.New(rand.NewPCG(3, uint64(n))))))
 		}
@@ -279,7 +280,7 @@ func TestBruteForce(t *testing.T) {
 				t.Errorf("graph %d, %s: %v", n, objective, err)
 				continue
 			}
-			if !got.Proven && (!sleeps || objective == Time) || math.Abs(got.Value-want) > want*1e-9 {
+			if !got.Proven && (!sleeps || objective == problem.Time) || math.Abs(got.Value-want) > want*1e-9 {
 				t.Errorf("graph %d of %d tasks, relaxed %v, %s: value %.12g, proven %v, bound %.12g; the least of %d plans is %.12g", n, tasks, relaxed, objective, got.Value, got.Proven, got.Bound, len(e.plans), want)
 			}
 			if least := asleep[objective]; sleeps && got.Bound > least*(1+1e-9) {

@@ -9,47 +9,22 @@ import (
 	"strings"
 	"time"
 
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
-
-// Objective is what a search makes small.
-type Objective string
-
-// The objectives: the makespan in seconds, the joules over it, and their product.
-const (
-	Time   Objective = "time"
-	Energy Objective = "energy"
-	EDP    Objective = "edp"
-)
-
-// Objectives lists them.
-func Objectives() []string { return []string{string(Time), string(Energy), string(EDP)} }
-
-// Of is the value of a schedule.
-func (o Objective) Of(makespan time.Duration, joules float64) float64 {
-	switch o {
-	case Time:
-		return makespan.Seconds()
-	case Energy:
-		return joules
-	}
-	return float64(joules * makespan.Seconds())
-}
 
 // MaxTasks bounds the graphs that can be searched.
 const MaxTasks = 64
 
 // Options say what to look for, and how far.
 type Options struct {
-	Objective Objective
+	Objective problem.Objective
 	// Nodes bounds the search: so many parts of plans are looked at. A plan that is simulated counts as
 	// 16, which is about what it takes longer.
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
 	Clocks [][]platform.ClockID
-	// Known are plans to begin with, beside that of HEFT: the result is no worse than any of them that can run.
-	Known []*schedule.Plan
 }
 
 // Result is the best plan found.
@@ -90,9 +65,6 @@ func Search(ctx context.Context, priced *schedule.Priced, o Options) (*Result, e
 	}
 	s := &search{model: m, ctx: ctx, priced: priced, left: o.Nodes, best: math.Inf(1)}
 	s.tryHEFT()
-	for _, known := range o.Known {
-		_, _ = s.evaluate(known) // one that cannot run is no plan to begin with
-	}
 	s.inModel = true
 	lowest := s.part(newDominance(m))
 	s.inModel = false
@@ -124,13 +96,13 @@ func check(priced *schedule.Priced, o Options) error {
 		return fmt.Errorf("graph %q has %d tasks; a search looks at all plans of up to %d", graphs[0].Name, len(graphs[0].Tasks), MaxTasks)
 	case len(p.Devices) > 64:
 		return fmt.Errorf("platform %q has %d devices; select up to 64", p.Name, len(p.Devices))
-	case !slices.Contains(Objectives(), string(o.Objective)):
-		return fmt.Errorf("objective %q; write %s", o.Objective, strings.Join(Objectives(), ", "))
+	case !slices.Contains(problem.Objectives(), string(o.Objective)):
+		return fmt.Errorf("objective %q; write %s", o.Objective, strings.Join(problem.Objectives(), ", "))
 	case o.Nodes < 1:
 		return fmt.Errorf("%d nodes; allow at least 1", o.Nodes)
 	}
 	for i := range p.Devices {
-		if d := &p.Devices[i]; o.Objective != Time && d.PowerSource == "" {
+		if d := &p.Devices[i]; o.Objective != problem.Time && d.PowerSource == "" {
 			return fmt.Errorf("objective %s: the power of device %q of platform %q is not known; add power = { … }", o.Objective, d.Name, p.Name)
 		}
 	}
@@ -197,7 +169,7 @@ func (s *search) cut() float64 {
 	if s.inModel {
 		cut = min(cut, s.lowest)
 	}
-	if s.objective == Time {
+	if s.objective == problem.Time {
 		return cut
 	}
 	return float64(cut * (1 - tolerance))

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -37,10 +38,10 @@ func read(t *testing.T, file string) []byte {
 // that come from outside of it.
 var papers = []struct {
 	machine   string
-	objective Objective
+	objective problem.Objective
 	want      float64
 }{
-	{"heft", Time, 73}, {"heft", Energy, 1136.2}, {"heft-clocks", Time, 73}, {"heft-clocks", Energy, 1019.2},
+	{"heft", problem.Time, 73}, {"heft", problem.Energy, 1136.2}, {"heft-clocks", problem.Time, 73}, {"heft-clocks", problem.Energy, 1019.2},
 }
 
 // TestPaper: the optima are found and proven, twice with equal bytes, and the plans in testdata come to
@@ -124,7 +125,7 @@ func cholesky(t *testing.T, n int) *schedule.Priced {
 // first GPU is the fastest at each, and 5·5.366740 + 4·(6.393638 + 2.805491) = 63.630216 ms. Copies take a
 // few nanoseconds if the chain changes its device.
 func TestCholesky(t *testing.T) {
-	r := must.Get(Search(t.Context(), cholesky(t, 5), Options{Objective: Time, Nodes: 10_000}))(t)
+	r := must.Get(Search(t.Context(), cholesky(t, 5), Options{Objective: problem.Time, Nodes: 10_000}))(t)
 	if math.Abs(r.Value-63.630216e-3) > 1e-6 || !r.Proven {
 		t.Errorf("value %v, bound %v, proven %v; the least is 63.630 ms", r.Value, r.Bound, r.Proven)
 	}
@@ -145,20 +146,6 @@ func TestFewNodes(t *testing.T) {
 	}
 }
 
-// TestKnown: a search of one node, which gets no further than HEFT, is no worse than a plan that it is given.
-func TestKnown(t *testing.T) {
-	for _, c := range papers {
-		priced := paper(t, c.machine)
-		file := c.machine + "-" + string(c.objective) + ".plan.json"
-		plan := must.Get(schedule.ReadPlan(bytes.NewReader(read(t, file)), file, priced.Program.Graphs[0], priced.Platform))(t)
-		empty := &schedule.Plan{}
-		r, err := Search(t.Context(), priced, Options{Objective: c.objective, Nodes: 1, Known: []*schedule.Plan{empty, plan}})
-		if err != nil || math.Abs(r.Value-c.want) > 0.05 || r.Plan != plan || r.Proven {
-			t.Errorf("%s on %s: %+v, %v; the plan given takes %v", c.objective, c.machine, r, err, c.want)
-		}
-	}
-}
-
 // TestClocks: a device keeps to the clocks that are allowed, also where there are too few nodes for a
 // plan of the search's own.
 func TestClocks(t *testing.T) {
@@ -168,7 +155,7 @@ func TestClocks(t *testing.T) {
 		nodes int
 	}{{0, 100_000}, {1, 100_000}, {0, 1}} {
 		allowed := []platform.ClockID{c.want}
-		r := must.Get(Search(t.Context(), priced, Options{Objective: Energy, Nodes: c.nodes, Clocks: [][]platform.ClockID{allowed, allowed, allowed}}))(t)
+		r := must.Get(Search(t.Context(), priced, Options{Objective: problem.Energy, Nodes: c.nodes, Clocks: [][]platform.ClockID{allowed, allowed, allowed}}))(t)
 		if len(r.Plan.Clocks) != 10 {
 			t.Errorf("%d of 10 tasks have a clock in the plan", len(r.Plan.Clocks))
 		}
@@ -200,9 +187,9 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{priced, Options{Objective: "beauty", Nodes: 1}, "write time, energy, edp"},
-		{priced, Options{Objective: Time}, "allow at least 1"},
-		{price(t, large, priced.Platform), Options{Objective: Time, Nodes: 1}, "has 65 tasks"},
-		{price(t, priced.Program.Graphs[0], &dark), Options{Objective: Energy, Nodes: 1}, `the power of device "P2"`},
+		{priced, Options{Objective: problem.Time}, "allow at least 1"},
+		{price(t, large, priced.Platform), Options{Objective: problem.Time, Nodes: 1}, "has 65 tasks"},
+		{price(t, priced.Program.Graphs[0], &dark), Options{Objective: problem.Energy, Nodes: 1}, `the power of device "P2"`},
 	} {
 		if _, err := Search(t.Context(), c.priced, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
@@ -218,15 +205,15 @@ func TestVariants(t *testing.T) {
 		{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess}}}
 	must.Do(t, p.Complete())
 	for _, c := range []struct {
-		objective Objective
+		objective problem.Objective
 		joules    float64 // of the other variant
 		value     float64
 		bound     float64
 	}{
-		{Time, 15e-9, 10e-9, 10e-9},
-		{Energy, 15e-9, 50e-9, 25e-9},
-		{Energy, 45e-9, 50e-9, 50e-9},
-		{EDP, 15e-9, 500e-18, 250e-18},
+		{problem.Time, 15e-9, 10e-9, 10e-9},
+		{problem.Energy, 15e-9, 50e-9, 25e-9},
+		{problem.Energy, 45e-9, 50e-9, 50e-9},
+		{problem.EDP, 15e-9, 500e-18, 250e-18},
 	} {
 		b := dag.NewBuilder("one")
 		b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "cpu/fast", Ns: 10}, {Key: "cpu/frugal", Ns: 20, Joules: c.joules}}})

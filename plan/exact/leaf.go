@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -59,9 +60,9 @@ func (s *search) evaluate(made *schedule.Plan) (value float64, err error) {
 	}
 	r := Result{Plan: made, Makespan: step.Time, Joules: step.Joules, Value: s.objective.Of(step.Time, step.Joules)}
 	switch s.objective {
-	case Time:
+	case problem.Time:
 		value = float64(r.Makespan)
-	case Energy:
+	case problem.Energy:
 		value = r.Joules
 	default:
 		value = float64(r.Joules * float64(r.Makespan))

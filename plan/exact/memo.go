@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"dahl/plan/problem"
 	"dahl/platform"
 )
 
@@ -220,13 +221,13 @@ func (d *dominance) noWorse(a, b *known) bool {
 func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 	by := float64(later)
 	switch {
-	case d.objective == Time:
+	case d.objective == problem.Time:
 		return later <= 0
-	case d.objective == EDP && later > 0:
+	case d.objective == problem.EDP && later > 0:
 		return false
 	case later > 0:
 		return more+float64(d.restOf(math.MaxUint64)*by) <= 0
-	case d.objective == Energy || more <= 0:
+	case d.objective == problem.Energy || more <= 0:
 		return more+float64(d.restOf(b.used)*by) <= 0 || more <= 0
 	}
 	// Of T = T(b), and F ≥ 0 the joules of what follows, what a loses is at most

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/schedule"
 )
 
@@ -25,7 +26,7 @@ func TestDominance(t *testing.T) {
 		if err != nil {
 			continue // a task is placed where it cannot run
 		}
-		for _, objective := range []Objective{Time, Energy, EDP} {
+		for _, objective := range []problem.Objective{problem.Time, problem.Energy, problem.EDP} {
 			find := func(weak bool, memory func(*model) seen) (float64, bool) {
 				m := must.Get(newModel(priced, Options{Objective: objective}))(t)
 				if weak {

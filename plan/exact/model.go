@@ -15,7 +15,7 @@ type model struct {
 	graph     *dag.Graph
 	platform  *platform.Platform
 	problem   *problem.Problem
-	objective Objective
+	objective problem.Objective
 	tasks     []task
 	sorted    []int32 // tasks, those before that others wait for
 	pieces    []piece
@@ -99,7 +99,7 @@ func newModel(priced *schedule.Priced, o Options) (*model, error) {
 
 // perNs turns watts into what the objective counts of a nanosecond.
 func (m *model) perNs(watts float64) float64 {
-	if m.objective == Time {
+	if m.objective == problem.Time {
 		return 0
 	}
 	return float64(watts * 1e-9)
@@ -107,13 +107,13 @@ func (m *model) perNs(watts float64) float64 {
 
 // maySleep reports whether a plan that lists sleep states may draw less than all that are searched.
 func (m *model) maySleep() bool {
-	return m.objective != Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
+	return m.objective != problem.Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
 }
 
 func (m *model) addDevices() {
 	p := m.platform
 	m.restJ = m.perNs(p.HostPower.Value)
-	if m.objective == Time {
+	if m.objective == problem.Time {
 		m.restJ = 1
 	}
 	for l := range p.Links {

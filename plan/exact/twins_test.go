@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -65,7 +66,7 @@ func TestTwins(t *testing.T) {
 		if err != nil {
 			continue // a task is placed where it cannot run
 		}
-		m := must.Get(newModel(priced, Options{Objective: Energy}))(t)
+		m := must.Get(newModel(priced, Options{Objective: problem.Energy}))(t)
 		twin := len(p.Devices) - 1
 		if m.devices[twin].twins == 0 {
 			continue // such as a task that names the other, or data that begin in its memory
@@ -87,7 +88,7 @@ func TestTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.Proven && (!hasSleeps(p) || objective == Time) || math.Abs(got.Value-want) > want*1e-9 {
+			if !got.Proven && (!hasSleeps(p) || objective == problem.Time) || math.Abs(got.Value-want) > want*1e-9 {
 				t.Errorf("%d and %d, %d tasks, %s: value %.12g, proven %v; the least of %d plans is %.12g", apart, together, len(g.Tasks), objective, got.Value, got.Proven, len(e.plans), want)
 			}
 			with, without := partNodes(t, priced, objective, true), partNodes(t, priced, objective, false)
@@ -101,7 +102,7 @@ func TestTwins(t *testing.T) {
 }
 
 // partNodes counts the nodes of the search in the model.
-func partNodes(t *testing.T, priced *schedule.Priced, objective Objective, twins bool) int {
+func partNodes(t *testing.T, priced *schedule.Priced, objective problem.Objective, twins bool) int {
 	t.Helper()
 	m := must.Get(newModel(priced, Options{Objective: objective}))(t)
 	for d := range m.devices {
@@ -123,7 +124,7 @@ func TestEnded(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ctx := range []context.Context{late, cancelled} {
-		r := must.Get(Search(ctx, priced, Options{Objective: Energy, Nodes: math.MaxInt}))(t)
+		r := must.Get(Search(ctx, priced, Options{Objective: problem.Energy, Nodes: math.MaxInt}))(t)
 		if r.Plan == nil || r.Proven || r.Value < 1136.15 || r.Bound > 1136.25 || r.Bound <= 0 || r.Nodes > 2*nodesPerLook {
 			t.Errorf("%v: value %v, bound %v, proven %v, %d nodes; the least is 1136.2", ctx.Err(), r.Value, r.Bound, r.Proven, r.Nodes)
 		}
@@ -141,7 +142,7 @@ func TestMirrored(t *testing.T) {
 		if err != nil {
 			continue // a task is placed where it cannot run
 		}
-		m := must.Get(newModel(priced, Options{Objective: Energy}))(t)
+		m := must.Get(newModel(priced, Options{Objective: problem.Energy}))(t)
 		twin := platform.DeviceID(len(m.devices) - 1)
 		if m.devices[twin].twins != 1<<(twin-1) || m.groups > 0 {
 			continue

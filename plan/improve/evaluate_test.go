@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -69,7 +70,7 @@ func TestEvaluator(t *testing.T) {
 			priced = slowToHear(t, r, 5+r.IntN(30))
 		}
 		for _, steady := range []bool{false, true} {
-			s := newTestSearch(t, priced, heftOf(t, priced), Options{Objective: inJoules, Steady: steady})
+			s := newTestSearch(t, priced, heftOf(t, priced), Options{Aim: problem.Aim{Objective: problem.Energy, Steady: steady}})
 			x := newPoint(len(s.graph.Tasks))
 			x.copy(s.start)
 			for range 5 {

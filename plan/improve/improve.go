@@ -17,13 +17,10 @@ import (
 
 // Options say what to look for, and how far.
 type Options struct {
-	// Objective is what is made small, by the time and the joules of a step.
-	Objective func(span time.Duration, joules float64) float64
-	Steady    bool                 // of a step among many; else of one that runs alone
-	Moves     int                  // so many changed plans are looked at, and at the end other clocks of every task
-	Clocks    [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
-	Seed      uint64               // of the random numbers
-	Deadline  time.Duration        // a step may take no longer; 0: as long as it likes
+	problem.Aim
+	Moves  int                  // so many changed plans are looked at, and at the end other clocks of every task
+	Clocks [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
+	Seed   uint64               // of the random numbers
 	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
 	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
 	// memory hold for those of the graph.
@@ -72,7 +69,7 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 		}
 		found = s.sleep(s.vary(found))
 	}
-	r.Evaluated, r.Step, r.Value = found.Evaluated, found.Step, o.Objective(found.Time, found.Joules)
+	r.Evaluated, r.Step, r.Value = found.Evaluated, found.Step, o.Of(found.Time, found.Joules)
 	return r, nil
 }
 

@@ -15,14 +15,11 @@ import (
 	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 )
-
-// inSeconds and inJoules are objectives.
-func inSeconds(span time.Duration, _ float64) float64  { return span.Seconds() }
-func inJoules(_ time.Duration, joules float64) float64 { return joules }
 
 func price(t *testing.T, b *dag.Builder, p *platform.Platform) *schedule.Priced {
 	t.Helper()
@@ -40,7 +37,7 @@ func TestThreeTasks(t *testing.T) {
 		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: ns}}})
 	}
 	one := &schedule.Plan{Order: [][]dag.TaskID{{0, 1, 2}, nil}}
-	r := must.Get(Search(t.Context(), price(t, b, p), one, Options{Objective: inSeconds, Moves: 200}))(t)
+	r := must.Get(Search(t.Context(), price(t, b, p), one, Options{Aim: problem.Aim{Objective: problem.Time}, Moves: 200}))(t)
 	if r.Time != 6 || r.Value != 6e-9 {
 		t.Errorf("the step takes %d ns (value %g), want 6", r.Time, r.Value)
 	}
@@ -67,7 +64,7 @@ func TestClocksAndDeadline(t *testing.T) {
 		{0, 0, [][]platform.ClockID{{0}}, 1300e-9},
 	} {
 		from := &schedule.Plan{Order: [][]dag.TaskID{{0}}, States: schedule.States{Clocks: []platform.ClockID{c.from}}}
-		r := must.Get(Search(t.Context(), priced, from, Options{Objective: inJoules, Moves: 100, Deadline: c.deadline, Clocks: c.clocks}))(t)
+		r := must.Get(Search(t.Context(), priced, from, Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: c.deadline}, Moves: 100, Clocks: c.clocks}))(t)
 		if math.Abs(r.Value-c.want) > 1e-15 {
 			t.Errorf("from clock %d, %d ns: %g J, want %g", c.from, c.deadline, r.Value, c.want)
 		}
@@ -94,7 +91,7 @@ func TestTwoMemories(t *testing.T) {
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: last}, Mode: dag.Write})
 		from.Order[0] = append(from.Order[0], b.Task(task))
 	}
-	r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Moves: 1000}))(t)
+	r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Aim: problem.Aim{Objective: problem.Time}, Moves: 1000}))(t)
 	if r.Time != 100 {
 		t.Errorf("the step takes %d ns, want 100", r.Time)
 	}
@@ -160,12 +157,12 @@ func TestNeverWorse(t *testing.T) {
 	for k := range 40 {
 		priced := randomProblem(t, r, 5+r.IntN(20))
 		from := heftOf(t, priced)
-		for _, objective := range []func(time.Duration, float64) float64{inSeconds, inJoules} {
-			o := Options{Objective: objective, Steady: r.IntN(2) == 0, Moves: 300, Seed: uint64(k)}
+		for _, objective := range []problem.Objective{problem.Time, problem.Energy} {
+			o := Options{Aim: problem.Aim{Objective: objective, Steady: r.IntN(2) == 0}, Moves: 300, Seed: uint64(k)}
 			value := func(made *schedule.Plan) float64 {
 				e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{made}}))(t)
 				step := must.Get(e.Step(t.Context(), o.Steady, steadySteps))(t)
-				return objective(step.Time, step.Joules)
+				return objective.Of(step.Time, step.Joules)
 			}
 			var files [2]bytes.Buffer
 			for i := range files {
@@ -195,12 +192,12 @@ func TestFindsOptima(t *testing.T) {
 	for searches < 100 {
 		priced := randomProblem(t, r, 3+r.IntN(5))
 		from := heftOf(t, priced)
-		for _, objective := range []exact.Objective{exact.Time, exact.Energy} {
+		for _, objective := range []problem.Objective{problem.Time, problem.Energy} {
 			best, err := exact.Search(t.Context(), priced, exact.Options{Objective: objective, Nodes: 20_000})
 			if err != nil || !best.Proven {
 				continue
 			}
-			found := must.Get(Search(t.Context(), priced, from, Options{Objective: objective.Of, Moves: 2000}))(t)
+			found := must.Get(Search(t.Context(), priced, from, Options{Aim: problem.Aim{Objective: objective}, Moves: 2000}))(t)
 			searches++
 			if found.Value < best.Value*(1-1e-9) {
 				t.Errorf("%s: found %g, below the proven least %g", objective, found.Value, best.Value)
@@ -227,7 +224,7 @@ func TestShippedMachines(t *testing.T) {
 		p := must.Get(platform.Load("../../platforms/" + machine + ".toml"))(t)
 		priced := must.Get(schedule.Price(&dag.Program{Name: "dahl-cnn", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 		for _, steady := range []bool{false, true} {
-			s := newTestSearch(t, priced, heftOf(t, priced), Options{Objective: inJoules, Steady: steady})
+			s := newTestSearch(t, priced, heftOf(t, priced), Options{Aim: problem.Aim{Objective: problem.Energy, Steady: steady}})
 			x := newPoint(len(s.graph.Tasks))
 			x.copy(s.start)
 			for range 5 {
@@ -261,7 +258,7 @@ func TestCholesky(t *testing.T) {
 	g := must.Get(dag.ReadJSON(strings.NewReader(string(text)), "cholesky10.json"))(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: "cholesky", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	from := heftOf(t, priced)
-	r := must.Get(Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 60_000}))(t)
+	r := must.Get(Search(t.Context(), priced, from, Options{Aim: problem.Aim{Objective: problem.Time}, Moves: 60_000}))(t)
 	if most := 260 * time.Millisecond; r.Time > most {
 		t.Errorf("the step takes %v, want at most %v", r.Time, most)
 	}
@@ -292,7 +289,7 @@ func TestCopiesOfBuffers(t *testing.T) {
 		if c.again {
 			from = with
 		}
-		r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Objective: inSeconds, Steady: true, Moves: 100, Versions: c.copies}))(t)
+		r := must.Get(Search(t.Context(), price(t, b, p), from, Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Moves: 100, Versions: c.copies}))(t)
 		if r.Time != c.want {
 			t.Errorf("%+v: a step takes %d ns", c, r.Time)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -73,9 +74,9 @@ func TestSleep(t *testing.T) {
 		"it would sleep by itself after 100 ns":     {states: []platform.SleepState{asleep("deep", 100, 10, 20, 5, 30)}, want: "deep", step: 305, joules: 7500 - (9*190 - 50) + 17*5},
 	} {
 		priced, from := turns(t, 5, 1, c.states...)
-		o := Options{Objective: inJoules, Steady: !c.alone, Moves: 20, Deadline: c.deadline}
+		o := Options{Aim: problem.Aim{Objective: problem.Energy, Steady: !c.alone, Deadline: c.deadline}, Moves: 20}
 		if c.inTime {
-			o.Objective = inSeconds
+			o.Objective = problem.Time
 		}
 		r, err := Search(t.Context(), priced, from, o)
 		if err != nil {
@@ -98,7 +99,7 @@ func TestSleep(t *testing.T) {
 // ends, of which it sleeps 110: 9·110 − 50 = 940 nJ. Both together take 42·380 + 4400 − 2·1660 = 17040 nJ.
 func TestSleepOfOneOfTwo(t *testing.T) {
 	priced, from := turns(t, 20, 2, asleep("deep", 0, 10, 20, 80, 30))
-	r := must.Get(Search(t.Context(), priced, from, Options{Objective: inJoules, Steady: true, Moves: 20}))(t)
+	r := must.Get(Search(t.Context(), priced, from, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Moves: 20}))(t)
 	if want := []int32{0, 0, 1}; !slices.Equal(r.Plan().Sleeps, want) || r.Time != 300 || math.Abs(r.Joules*1e9-16060) > 1e-6 {
 		t.Errorf("sleeps %v, %d ns, %.6f nJ; want %v, 300 ns, 16060 nJ", r.Plan().Sleeps, r.Time, r.Joules*1e9, want)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -73,9 +74,9 @@ func TestVariants(t *testing.T) {
 		"faster at the clock that is best": {calls: []callOn{atClocks}, want: map[string]string{"a": "other"}, step: 110, joules: (2 + 2) * 110},
 	} {
 		priced, from := sideBySide(t, c.host, c.calls...)
-		o := Options{Objective: inJoules, Moves: 20, Deadline: c.deadline}
+		o := Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: c.deadline}, Moves: 20}
 		if c.inTime {
-			o.Objective = inSeconds
+			o.Objective = problem.Time
 		}
 		r, err := Search(t.Context(), priced, from, o)
 		if err != nil {
@@ -108,7 +109,7 @@ func TestVariantsOfFewerUnits(t *testing.T) {
 		priced := must.Get(whole.On(set))(t)
 		from := &schedule.Plan{Order: make([][]dag.TaskID, len(priced.Platform.Workers))}
 		from.Order[0] = []dag.TaskID{0}
-		r := must.Get(Search(t.Context(), priced, from, Options{Objective: inSeconds, Moves: 20}))(t)
+		r := must.Get(Search(t.Context(), priced, from, Options{Aim: problem.Aim{Objective: problem.Time}, Moves: 20}))(t)
 		if r.Time != want {
 			t.Errorf("%s: %d ns by %v, want %d", set, r.Time, r.Plan().Variants, want)
 		}

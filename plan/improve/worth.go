@@ -17,7 +17,7 @@ func (s *search) score(span time.Duration, joules float64) float64 {
 	if s.options.Deadline > 0 && span > s.options.Deadline {
 		return math.MaxFloat64 / 1e20 * float64(span)
 	}
-	return s.options.Objective(span, joules)
+	return s.options.Of(span, joules)
 }
 
 // judged is a plan with what the simulator says of it.

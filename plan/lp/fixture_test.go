@@ -23,7 +23,7 @@ func write(t testing.TB, columns []column, rows []row) *Problem {
 	t.Helper()
 	p := &Problem{}
 	for _, c := range columns {
-		must.Get(p.AddColumn(c.cost, c.lower, c.upper))(t)
+		p.AddColumn(c.cost, c.lower, c.upper)
 	}
 	for _, r := range rows {
 		var terms []Term
@@ -37,7 +37,7 @@ func write(t testing.TB, columns []column, rows []row) *Problem {
 
 func addRow(t testing.TB, p *Problem, lower, upper float64, terms []Term) {
 	t.Helper()
-	must.Get(p.AddRow(lower, upper, terms))(t)
+	p.AddRow(lower, upper, terms)
 }
 
 func solve(t testing.TB, s *Solver) *Result {

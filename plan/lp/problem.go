@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -10,12 +11,14 @@ import (
 const largest, smallest = 1e20, 1e-20
 
 // Problem is to minimise c·x where every row a has lower <= a·x <= upper, and every column
-// l <= x <= u. Its zero value has neither columns nor rows. Rows may follow after it was solved.
+// l <= x <= u. Its zero value has neither columns nor rows. Rows may follow after it was solved. After the first number that it
+// cannot hold nothing more is added, and [Solver.Solve] returns that error.
 type Problem struct {
 	cost, lower, upper []float64 // by column
 	rowLower, rowUpper []float64
 	terms              lists  // by row
 	seen               []bool // columns of the row that is being added
+	err                error
 }
 
 // Term is a column's coefficient in a row.
@@ -31,55 +34,51 @@ func (p *Problem) Columns() int { return len(p.cost) }
 func (p *Problem) Rows() int { return len(p.rowLower) }
 
 // AddColumn adds a variable and returns its number. Bounds may be infinite.
-func (p *Problem) AddColumn(cost, lower, upper float64) (int, error) {
+func (p *Problem) AddColumn(cost, lower, upper float64) int {
 	column := len(p.cost)
-	if err := checkNumber(cost); err != nil {
-		return 0, fmt.Errorf("cost of column %d: %w", column, err)
+	if !p.fails(cmp.Or(wrap(checkNumber(cost), "cost of column %d", column), wrap(checkSides(lower, upper), "column %d", column))) {
+		p.cost, p.seen = append(p.cost, cost), append(p.seen, false)
+		p.lower, p.upper = append(p.lower, lower), append(p.upper, upper)
 	}
-	if err := checkSides(lower, upper); err != nil {
-		return 0, fmt.Errorf("column %d: %w", column, err)
-	}
-	p.cost, p.seen = append(p.cost, cost), append(p.seen, false)
-	p.lower, p.upper = append(p.lower, lower), append(p.upper, upper)
-	return column, nil
+	return column
 }
 
 // SetBounds gives a column other bounds. What was solved before is solved again from where it
 // ended.
-func (p *Problem) SetBounds(column int, lower, upper float64) error {
-	if err := p.checkColumn(column); err != nil {
-		return err
+func (p *Problem) SetBounds(column int, lower, upper float64) {
+	if !p.fails(cmp.Or(p.checkColumn(column), wrap(checkSides(lower, upper), "column %d", column))) {
+		p.lower[column], p.upper[column] = lower, upper
 	}
-	if err := checkSides(lower, upper); err != nil {
-		return fmt.Errorf("column %d: %w", column, err)
-	}
-	p.lower[column], p.upper[column] = lower, upper
-	return nil
 }
 
 // AddRow adds a row and returns its number. Either side may be infinite. A column stands in
 // a row once.
-func (p *Problem) AddRow(lower, upper float64, terms []Term) (int, error) {
+func (p *Problem) AddRow(lower, upper float64, terms []Term) int {
 	row := len(p.rowLower)
-	if err := checkSides(lower, upper); err != nil {
-		return 0, fmt.Errorf("row %d: %w", row, err)
-	}
-	begin := len(p.terms.index)
+	err := wrap(checkSides(lower, upper), "row %d", row)
 	for _, t := range terms {
-		if err := p.checkTerm(t); err != nil {
-			p.terms.cut(begin)
-			p.clearSeen(terms)
-			return 0, fmt.Errorf("row %d: %w", row, err)
+		if err = cmp.Or(err, wrap(p.checkTerm(t), "row %d", row)); p.fails(err) {
+			return row
 		}
 		p.seen[t.Column] = true
 		if t.Coefficient != 0 {
 			p.terms.add(int32(t.Column), t.Coefficient)
 		}
 	}
-	p.clearSeen(terms)
-	p.terms.end()
-	p.rowLower, p.rowUpper = append(p.rowLower, lower), append(p.rowUpper, upper)
-	return row, nil
+	for _, t := range terms {
+		p.seen[t.Column] = false
+	}
+	if !p.fails(err) {
+		p.terms.end()
+		p.rowLower, p.rowUpper = append(p.rowLower, lower), append(p.rowUpper, upper)
+	}
+	return row
+}
+
+// fails keeps the first error, and reports whether there is one.
+func (p *Problem) fails(err error) bool {
+	p.err = cmp.Or(p.err, err)
+	return p.err != nil
 }
 
 func (p *Problem) checkColumn(column int) error {
@@ -87,14 +86,6 @@ func (p *Problem) checkColumn(column int) error {
 		return fmt.Errorf("column %d: the problem has %d columns", column, len(p.cost))
 	}
 	return nil
-}
-
-func (p *Problem) clearSeen(terms []Term) {
-	for _, t := range terms {
-		if t.Column >= 0 && t.Column < len(p.seen) {
-			p.seen[t.Column] = false
-		}
-	}
 }
 
 // checkTerm refuses what may not stand in a row.
@@ -105,10 +96,15 @@ func (p *Problem) checkTerm(t Term) error {
 	if p.seen[t.Column] {
 		return fmt.Errorf("column %d stands in it twice; add its coefficients up", t.Column)
 	}
-	if err := checkNumber(t.Coefficient); err != nil {
-		return fmt.Errorf("coefficient of column %d: %w", t.Column, err)
+	return wrap(checkNumber(t.Coefficient), "coefficient of column %d", t.Column)
+}
+
+// wrap says of what an error is.
+func wrap(err error, format string, of int) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf(format+": %w", of, err)
 }
 
 func checkNumber(x float64) error {

@@ -70,6 +70,9 @@ func NewSolver(p *Problem) *Solver { return &Solver{problem: p} }
 // Solve solves the problem as it is now. It gives up after so many iterations, with a result
 // that says so, or when the context ends, with its error.
 func (s *Solver) Solve(ctx context.Context, iterations int) (*Result, error) {
+	if s.problem.err != nil {
+		return nil, s.problem.err
+	}
 	s.ctx, s.iterations, s.limit = ctx, 0, iterations
 	s.load()
 	status, err := s.run()

@@ -16,13 +16,9 @@ func (l *lists) add(index int32, value float64) {
 // end closes the vector whose entries were added last.
 func (l *lists) end() { l.ends = append(l.ends, int32(len(l.index))) }
 
-// cut takes back the entries that were added since there were so many.
-func (l *lists) cut(entries int) { l.index, l.value = l.index[:entries], l.value[:entries] }
-
 // reset empties the lists and keeps their memory.
 func (l *lists) reset() {
-	l.cut(0)
-	l.ends = l.ends[:0]
+	l.index, l.value, l.ends = l.index[:0], l.value[:0], l.ends[:0]
 }
 
 // at is vector i.

@@ -1,7 +1,6 @@
 package relax
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -21,15 +20,11 @@ func Area(ctx context.Context, m *certificate.Model, value float64, iterations i
 // byWork finds a proof of a few rows, its bound and the T of its solution: from the work, and on demand from pools and a period.
 func byWork(ctx context.Context, m *certificate.Model, value float64, iterations int, pools bool, period *certificate.Row) (_ *certificate.Proof, bound, span float64, err error) {
 	proof := &certificate.Proof{Value: value}
-	q, err := newQuotient(m, byOptions(m), m.Horizon(value))
-	if err == nil {
-		err = q.addWork()
-	}
-	if err == nil && pools {
-		err = cmp.Or(q.addPools(), q.addPeriod(period))
-	}
-	if err != nil {
-		return nil, 0, 0, fmt.Errorf("relaxation by work: %w", err)
+	q := newQuotient(m, byOptions(m), m.Horizon(value))
+	q.addWork()
+	if pools {
+		q.addPools()
+		q.addPeriod(period)
 	}
 	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
 	switch {

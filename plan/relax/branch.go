@@ -8,6 +8,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 )
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
@@ -16,12 +17,9 @@ import (
 // cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
 // them. All parts are solved by one program, of which a condition only changes the bounds of a column.
 func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) (*Parts, error) {
-	b, err := newBranching(ctx, m, value, iterations)
-	if err != nil {
-		return nil, err
-	}
+	b := newBranching(ctx, m, value, iterations)
 	root := &part{proof: &certificate.Proof{Value: value}}
-	err = b.solve(root, maxRounds)
+	err := b.solve(root, maxRounds)
 	all := []*part{root}
 	for err == nil && 2*len(all)-1 < nodes && b.effort < float64(nodes)*effortPerNode {
 		least := 0
@@ -141,38 +139,27 @@ type count struct {
 	tried  [2]float64 // and how often
 }
 
-func newBranching(ctx context.Context, m *certificate.Model, value float64, iterations int) (*branching, error) {
-	q, err := newQuotient(m, refine(m), m.Horizon(value))
-	if err != nil {
-		return nil, err
-	}
+func newBranching(ctx context.Context, m *certificate.Model, value float64, iterations int) *branching {
+	q := newQuotient(m, refine(m), m.Horizon(value))
 	b := &branching{ctx: ctx, q: q, iterations: iterations}
-	if err := b.addCounts(); err != nil {
-		return nil, fmt.Errorf("relaxation: %w", err)
-	}
-	if err := q.addFixed(); err != nil {
-		return nil, fmt.Errorf("relaxation: %w", err)
-	}
-	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != certificate.EDP {
+	b.addCounts()
+	q.addFixed()
+	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != problem.EDP {
 		b.spread = 0
 		if m.Steady {
 			b.spread = busiest(m)
 		}
 	}
 	for range spareTurns {
-		column, err := q.program.AddColumn(0, 0, math.Inf(1))
-		if err != nil {
-			return nil, fmt.Errorf("relaxation: %w", err)
-		}
-		b.spare = append(b.spare, column)
+		b.spare = append(b.spare, q.program.AddColumn(0, 0, math.Inf(1)))
 	}
 	b.solver = lp.NewSolver(q.program)
 	b.upper = slices.Repeat([]float64{math.Inf(1)}, q.program.Columns())
-	return b, nil
+	return b
 }
 
 // addCounts finds what can be split, and adds a column and a row for each count of more than one task.
-func (b *branching) addCounts() error {
+func (b *branching) addCounts() {
 	m := b.q.m
 	for memory := range m.Memories {
 		for _, tasks := range b.q.colours.tasks {
@@ -191,37 +178,25 @@ func (b *branching) addCounts() error {
 			}
 			slices.Sort(c.devices)
 			if n := float64(len(tasks)); n > 1 {
-				var err error
-				if c.column, err = b.q.program.AddColumn(0, 0, n); err != nil {
-					return err
-				}
+				c.column = b.q.program.AddColumn(0, 0, n)
 				terms := []lp.Term{{Column: c.column, Coefficient: 1}}
 				for _, j := range c.shares {
 					terms = append(terms, lp.Term{Column: int(j), Coefficient: -n})
 				}
-				if _, err := b.q.program.AddRow(0, 0, terms); err != nil {
-					return err
-				}
+				b.q.program.AddRow(0, 0, terms)
 				b.q.classes = append(b.q.classes, class{})
 			}
 			b.counts = append(b.counts, c)
 		}
 	}
-	return nil
 }
 
 // begin solves the program with the bounds of a part.
 func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r *lp.Result, err error) {
 	if given, err = b.q.m.Given(p.proof.Where); err == nil {
-		err = b.setBounds(given, p.proof.Where)
-	}
-	if err == nil {
-		err = b.setSpan(given, p)
-	}
-	if err == nil {
-		err = b.setSpread(given)
-	}
-	if err == nil {
+		b.setBounds(given, p.proof.Where)
+		b.setSpan(given, p)
+		b.setSpread(given)
 		r, err = b.run(iterations)
 	}
 	if err != nil {
@@ -250,7 +225,7 @@ func (b *branching) solve(p *part, rounds int) error {
 			return fmt.Errorf("relaxation: %w", err)
 		}
 		if r.Status == lp.Infeasible {
-			if freed, err := b.freeSpan(given, p); freed || err != nil {
+			if b.freeSpan(given, p) {
 				continue
 			}
 			return b.close(p, r.Y, r.Ray)
@@ -266,20 +241,15 @@ func (b *branching) solve(p *part, rounds int) error {
 		if round+1 == rounds {
 			break
 		}
-		turns, err := b.separateTurns(given, r.X)
-		if err != nil {
-			return err
-		}
-		if added, err := b.q.separate(r.X); added+turns == 0 || err != nil {
-			return err
+		if b.separateTurns(given, r.X)+b.q.separate(r.X) == 0 {
+			return nil
 		}
 	}
 	return nil
 }
 
 // setBounds makes the bounds of columns those of a part.
-func (b *branching) setBounds(given *certificate.Model, where []certificate.Condition) error {
-	set := func(column int, lower, upper float64) error { return b.q.program.SetBounds(column, lower, upper) }
+func (b *branching) setBounds(given *certificate.Model, where []certificate.Condition) {
 	for _, tasks := range b.q.colours.tasks {
 		for k := range given.Tasks[tasks[0]].Options {
 			j := given.ColumnShare(tasks[0]) + k
@@ -288,19 +258,14 @@ func (b *branching) setBounds(given *certificate.Model, where []certificate.Cond
 				upper = 0
 			}
 			at := b.q.column[j]
-			if b.upper[at] == upper {
-				continue
-			}
-			b.upper[at] = upper
-			if err := set(int(at), 0, upper); err != nil {
-				return err
+			if b.upper[at] != upper {
+				b.upper[at] = upper
+				b.q.program.SetBounds(int(at), 0, upper)
 			}
 		}
 	}
 	for i := range b.turns {
-		if err := b.setTurn(given, i); err != nil {
-			return err
-		}
+		b.setTurn(given, i)
 	}
 	for i := range b.counts {
 		c := &b.counts[i]
@@ -315,57 +280,48 @@ func (b *branching) setBounds(given *certificate.Model, where []certificate.Cond
 				most = min(most, w.Most)
 			}
 		}
-		if err := set(c.column, least, most); err != nil {
-			return err
-		}
+		b.q.program.SetBounds(c.column, least, most)
 	}
-	return nil
 }
 
 // setTurn makes a turn hold in a part if its tasks run nowhere else there.
-func (b *branching) setTurn(given *certificate.Model, i int) error {
+func (b *branching) setTurn(given *certificate.Model, i int) {
 	t, upper := b.turns[i], math.Inf(1)
 	if given.OnlyOn(b.q.colours.tasks[t.from][0], t.device) && given.OnlyOn(b.q.colours.tasks[t.to][0], t.device) {
 		upper = 0
 	}
-	at := b.spare[i]
-	if b.upper[at] == upper {
-		return nil
+	if at := b.spare[i]; b.upper[at] != upper {
+		b.upper[at] = upper
+		b.q.program.SetBounds(at, 0, upper)
 	}
-	b.upper[at] = upper
-	return b.q.program.SetBounds(at, 0, upper)
 }
 
 // separateTurns adds the turns that the solution of a part violates.
-func (b *branching) separateTurns(given *certificate.Model, x []float64) (added int, err error) {
+func (b *branching) separateTurns(given *certificate.Model, x []float64) (added int) {
 	for _, t := range b.q.turns(given, x) {
 		if i := len(b.turns); i < len(b.spare) && !b.q.has[t.key()] {
 			b.turns = append(b.turns, placedTurn{t, b.q.program.Rows()})
-			if err := b.q.addTurn(t, b.spare[i]); err != nil {
-				return added, err
-			}
-			if err := b.setTurn(given, i); err != nil {
-				return added, err
-			}
+			b.q.addTurn(t, b.spare[i])
+			b.setTurn(given, i)
 			added++
 		}
 	}
-	return added, nil
+	return added
 }
 
 // setSpread bounds T by how long the tasks take where those of a part may run.
-func (b *branching) setSpread(given *certificate.Model) error {
+func (b *branching) setSpread(given *certificate.Model) {
 	if b.spread < 0 {
-		return nil
+		return
 	}
 	f, err := given.Form(&certificate.Row{Family: certificate.Spread, To: b.spread})
 	if err != nil {
 		b.spread = -1 // the model has no such row
-		return nil
+		return
 	}
 	n := len(given.Tasks)
 	b.effort += float64(n * n * n)
-	return b.q.program.SetBounds(b.span(), f.Least, math.Inf(1))
+	b.q.program.SetBounds(b.span(), f.Least, math.Inf(1))
 }
 
 // spreadRow is the row that bounds T so.

@@ -7,6 +7,7 @@ import (
 
 	"dahl/must"
 	"dahl/plan/certificate"
+	"dahl/plan/problem"
 )
 
 // More parts never prove less, they leave out no plan, and the same parts are found again.
@@ -14,7 +15,7 @@ func TestBranchRaisesBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 4))
 	raised := 0
 	for n := range 12 {
-		m := [](func(*testing.T, *rand.Rand, certificate.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
+		m := [](func(*testing.T, *rand.Rand, problem.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, []problem.Objective{problem.Time, problem.Energy}[n%2])
 		last := 0.0
 		for _, nodes := range []int{1, 9, 31} {
 			found := must.Get(Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000))(t)

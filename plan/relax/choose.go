@@ -7,6 +7,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // bounds. What is expected is what splits by the count gave before, for each task that it moved; a count that
 // was never split is tried [Achterberg, Koch, Martin, Branching rules revisited, 2005].
 func (b *branching) choose(p *part) (certificate.Condition, error) {
-	if from, to := b.spans(p); b.q.m.Objective == certificate.EDP && (len(p.between) == 0 || to > from*narrow) {
+	if from, to := b.spans(p); b.q.m.Objective == problem.EDP && (len(p.between) == 0 || to > from*narrow) {
 		return certificate.Condition{Most: p.span}, nil
 	}
 	slices.SortStableFunc(p.between, func(x, y fraction) int { return cmp.Compare(b.score(y), b.score(x)) })
@@ -55,7 +56,7 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 // splits reports whether there is something to gain by splitting a part.
 func (b *branching) splits(p *part) bool {
 	from, to := b.spans(p)
-	return p.bound < p.proof.Value*(1-nearEnough) && (len(p.between) > 0 || b.q.m.Objective == certificate.EDP && p.span > from && to > from*narrowest)
+	return p.bound < p.proof.Value*(1-nearEnough) && (len(p.between) > 0 || b.q.m.Objective == problem.EDP && p.span > from && to > from*narrowest)
 }
 
 // sides are the conditions of a split by a count.

@@ -63,7 +63,7 @@ type separation struct {
 }
 
 // separate adds the rows that a solution violates most, and returns how many classes it added.
-func (q *quotient) separate(x []float64) (added int, err error) {
+func (q *quotient) separate(x []float64) (added int) {
 	m := q.m
 	n := len(m.Tasks)
 	s := &separation{quotient: q, span: x[q.column[m.ColumnSpan()]], start: make([]float64, n), end: make([]float64, n)}
@@ -92,14 +92,12 @@ func (q *quotient) separate(x []float64) (added int, err error) {
 				if rows == nil || q.has[c.key()] {
 					continue
 				}
-				if err := q.add(c.key(), rows); err != nil {
-					return added, err
-				}
+				q.add(c.key(), rows)
 				added++
 			}
 		}
 	}
-	return added, nil
+	return added
 }
 
 // lookAt adds up the work on a device.

@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/certificate"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -40,10 +41,10 @@ func TestBoundByPeriod(t *testing.T) {
 	g := must.Get(b.Build())(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	for _, c := range []struct {
-		objective    certificate.Objective
+		objective    problem.Objective
 		value, least float64
-	}{{certificate.Time, 12, 8}, {certificate.Energy, 110, 98}} {
-		m := must.Get(certificate.NewModel(priced, 0, c.objective, true))(t)
+	}{{problem.Time, 12, 8}, {problem.Energy, 110, 98}} {
+		m := must.Get(certificate.NewModel(priced, c.objective, true))(t)
 		proof := must.Get(Bound(t.Context(), m, c.value, c.value, 1000))(t)
 		if bound, err := proof.Bound(m); err != nil || bound < c.least*(1-1e-6) || bound > c.least*(1+1e-6) {
 			t.Errorf("%s: %v, %v, want %v", c.objective, bound, err, c.least)

@@ -5,6 +5,7 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 )
 
 // Energy times time is no linear objective. The least energy of a given T, as the relaxation has it, is a
@@ -35,9 +36,9 @@ func (b *branching) spans(p *part) (from, to float64) {
 }
 
 // setSpan fixes T in the middle of its interval if the objective is a product.
-func (b *branching) setSpan(given *certificate.Model, p *part) error {
-	if given.Objective != certificate.EDP {
-		return nil
+func (b *branching) setSpan(given *certificate.Model, p *part) {
+	if given.Objective != problem.EDP {
+		return
 	}
 	from, to := given.LeastSpan, given.Horizon(p.proof.Value)
 	if math.IsInf(to, 1) || from >= to {
@@ -45,23 +46,24 @@ func (b *branching) setSpan(given *certificate.Model, p *part) error {
 	} else if p.span = math.Sqrt(from * to); from == 0 {
 		p.span = to / 2
 	}
-	return b.q.program.SetBounds(b.span(), p.span, p.span)
+	b.q.program.SetBounds(b.span(), p.span, p.span)
 }
 
 func (b *branching) span() int { return int(b.q.column[b.q.m.ColumnSpan()]) }
 
 // freeSpan lets T be anything in its interval, where it was fixed to what cannot be; false: it was not fixed.
-func (b *branching) freeSpan(given *certificate.Model, p *part) (bool, error) {
-	if given.Objective != certificate.EDP || p.free {
-		return false, nil
+func (b *branching) freeSpan(given *certificate.Model, p *part) bool {
+	if given.Objective != problem.EDP || p.free {
+		return false
 	}
 	p.free = true
-	return true, b.q.program.SetBounds(b.span(), given.LeastSpan, max(given.LeastSpan, given.Horizon(p.proof.Value)))
+	b.q.program.SetBounds(b.span(), given.LeastSpan, max(given.LeastSpan, given.Horizon(p.proof.Value)))
+	return true
 }
 
 // bound is what a solution proves of a part, as far as floating-point numbers can tell.
 func (b *branching) bound(given *certificate.Model, p *part, r *lp.Result) float64 {
-	if given.Objective != certificate.EDP {
+	if given.Objective != problem.EDP {
 		return r.Objective
 	}
 	slope, t := r.ReducedCosts[b.span()], r.X[b.span()]

@@ -1,12 +1,12 @@
 package relax
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 	"dahl/platform"
 )
 
@@ -25,7 +25,7 @@ type quotient struct {
 type class struct{ rows []certificate.Row }
 
 // newQuotient makes the columns.
-func newQuotient(m *certificate.Model, c *colours, horizon float64) (*quotient, error) {
+func newQuotient(m *certificate.Model, c *colours, horizon float64) *quotient {
 	q := &quotient{m: m, colours: c, program: new(lp.Problem), has: map[string]bool{}}
 	n := m.NumColumns()
 	q.column = make([]int32, n)
@@ -44,13 +44,9 @@ func newQuotient(m *certificate.Model, c *colours, horizon float64) (*quotient, 
 		if total[j] < 0 || m.Upper(j, horizon) == 0 {
 			upper = m.Upper(j, horizon)
 		}
-		at, err := q.program.AddColumn(total[j], 0, upper)
-		if err != nil {
-			return nil, fmt.Errorf("relaxation: %w", err)
-		}
-		q.column[j] = int32(at)
+		q.column[j] = int32(q.program.AddColumn(total[j], 0, upper))
 	}
-	return q, nil
+	return q
 }
 
 // like is the first column of the same colour, for each column of the model.
@@ -78,10 +74,10 @@ func (q *quotient) like() []int32 {
 	return like
 }
 
-// add adds a class of rows under a key, if there is none yet.
-func (q *quotient) add(key string, rows []certificate.Row) error {
+// add adds a class of rows of the model under a key, if there is none yet.
+func (q *quotient) add(key string, rows []certificate.Row) {
 	if q.has[key] {
-		return nil
+		return
 	}
 	q.has[key] = true
 	sums := map[int32]float64{}
@@ -91,7 +87,7 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	for i := range rows {
 		f, err := q.m.Form(&rows[i])
 		if err != nil {
-			return err
+			panic("relax: " + err.Error())
 		}
 		for k, j := range f.Columns {
 			at := q.column[j]
@@ -113,20 +109,19 @@ func (q *quotient) add(key string, rows []certificate.Row) error {
 	if equal {
 		most = least / n
 	}
-	if _, err := q.program.AddRow(least/n, most, terms); err != nil {
-		return err
-	}
+	q.program.AddRow(least/n, most, terms)
 	q.classes = append(q.classes, class{rows})
-	return nil
 }
 
 // addFixed adds the rows that do not depend on a solution.
-func (q *quotient) addFixed() error {
-	return cmp.Or(q.addWork(), q.addPools(), q.addOrders())
+func (q *quotient) addFixed() {
+	q.addWork()
+	q.addPools()
+	q.addOrders()
 }
 
 // addOrders adds the rows of edges and of data.
-func (q *quotient) addOrders() error {
+func (q *quotient) addOrders() {
 	m := q.m
 	type group struct {
 		key  string
@@ -179,28 +174,25 @@ func (q *quotient) addOrders() error {
 		}
 	}
 	for _, g := range groups {
-		if err := q.add(g.key, g.rows); err != nil {
-			return err
-		}
+		q.add(g.key, g.rows)
 	}
-	return nil
 }
 
 // addPools adds the rows of how long tasks take at least, counted whole. In a steady step these are about the
 // task with the most work between itself and the next step's.
-func (q *quotient) addPools() error {
+func (q *quotient) addPools() {
 	m := q.m
 	units := 0
 	for d := range m.Devices {
 		units += m.Devices[d].Units
 	}
 	if units == 1 {
-		return nil // the work of one unit says as much
+		return // the work of one unit says as much
 	}
 	around := int32(0)
 	if m.Steady {
 		if around = busiest(m); around < 0 {
-			return nil
+			return
 		}
 	}
 	rows := []certificate.Row{{Family: certificate.Pool, To: around}}
@@ -208,24 +200,20 @@ func (q *quotient) addPools() error {
 		rows = append(rows, certificate.Row{Family: certificate.Spread, To: around})
 	}
 	for d := range m.Devices {
-		if m.Objective != certificate.Time && m.Devices[d].AwakeWatts > 0 {
+		if m.Objective != problem.Time && m.Devices[d].AwakeWatts > 0 {
 			rows = append(rows, certificate.Row{Family: certificate.PoolAwake, To: around, Where: d})
 		}
 	}
 	for i := range rows {
-		if err := q.add(fmt.Sprint(rows[i].Family, " ", rows[i].Where), rows[i:i+1]); err != nil {
-			return err
-		}
+		q.add(fmt.Sprint(rows[i].Family, " ", rows[i].Where), rows[i:i+1])
 	}
-	return nil
 }
 
 // addPeriod adds the row of a period, if there is one.
-func (q *quotient) addPeriod(r *certificate.Row) error {
-	if r == nil {
-		return nil
+func (q *quotient) addPeriod(r *certificate.Row) {
+	if r != nil {
+		q.add(string(r.Family), []certificate.Row{*r})
 	}
-	return q.add(string(r.Family), []certificate.Row{*r})
 }
 
 // busiest is the task with the most work between itself and the next step's; -1: no task waits for its last step.
@@ -248,50 +236,40 @@ func busiest(m *certificate.Model) int32 {
 }
 
 // addWork adds the rows of what tasks take of the units of devices, without their order.
-func (q *quotient) addWork() error {
+func (q *quotient) addWork() {
 	for c, tasks := range q.colours.tasks {
 		rows := make([]certificate.Row, len(tasks))
 		for i, t := range tasks {
 			rows[i] = certificate.Row{Family: certificate.Assign, To: t}
 		}
-		if err := q.add(fmt.Sprint(certificate.Assign, " ", c), rows); err != nil {
-			return err
-		}
+		q.add(fmt.Sprint(certificate.Assign, " ", c), rows)
 	}
 	for d := range q.m.Devices {
 		for _, family := range []certificate.Family{certificate.Area, certificate.Awake, certificate.Span} {
-			if err := q.add(fmt.Sprint(family, " ", d), []certificate.Row{{Family: family, Where: d}}); err != nil {
-				return err
-			}
+			q.add(fmt.Sprint(family, " ", d), []certificate.Row{{Family: family, Where: d}})
 		}
 	}
 	for i := range q.m.Conditions {
-		if len(q.m.Conditions[i].Tasks) == 0 {
-			continue // T has other bounds
-		}
-		if err := q.add(fmt.Sprint(certificate.Given, " ", i), []certificate.Row{{Family: certificate.Given, Where: i}}); err != nil {
-			return err
+		if len(q.m.Conditions[i].Tasks) > 0 { // else T has other bounds
+			q.add(fmt.Sprint(certificate.Given, " ", i), []certificate.Row{{Family: certificate.Given, Where: i}})
 		}
 	}
-	return q.keepDeadline()
+	q.keepDeadline()
 }
 
 // keepDeadline makes T at most what the model knows, or so dear above it that a program which has no such plan has a
 // bound that no plan is worth. Such a program keeps an optimum, whose multipliers are the proof.
-func (q *quotient) keepDeadline() error {
+func (q *quotient) keepDeadline() {
 	most := q.m.Horizon(math.Inf(1))
-	if math.IsInf(most, 1) || q.m.Objective == certificate.Time {
-		return nil
+	if math.IsInf(most, 1) || q.m.Objective == problem.Time {
+		return
 	}
 	all := 0.0 // that any plan costs within the deadline
 	for j, c := range q.m.Cost() {
 		all += float64(max(0, c) * q.m.Upper(j, most))
 	}
 	const asDear = 10
-	late, err := q.program.AddColumn(asDear*all/most, 0, math.Inf(1))
-	if err == nil {
-		_, err = q.program.AddRow(math.Inf(-1), most, []lp.Term{{Column: int(q.column[q.m.ColumnSpan()]), Coefficient: 1}, {Column: late, Coefficient: -1}})
-	}
+	late := q.program.AddColumn(asDear*all/most, 0, math.Inf(1))
+	q.program.AddRow(math.Inf(-1), most, []lp.Term{{Column: int(q.column[q.m.ColumnSpan()]), Coefficient: 1}, {Column: late, Coefficient: -1}})
 	q.classes = append(q.classes, class{})
-	return err
 }

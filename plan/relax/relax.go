@@ -1,7 +1,6 @@
 package relax
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,13 +31,9 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 			return proof, err
 		}
 	}
-	q, err := newQuotient(m, refine(m), m.Horizon(value))
-	if err == nil {
-		err = cmp.Or(q.addFixed(), q.addPeriod(period))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("relaxation: %w", err)
-	}
+	q := newQuotient(m, refine(m), m.Horizon(value))
+	q.addFixed()
+	q.addPeriod(period)
 	solver := lp.NewSolver(q.program)
 	var bounds []float64
 	for round := range maxRounds {
@@ -56,15 +51,7 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 		if r.Objective >= enough || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
 			break
 		}
-		turns, err := q.separateTurns(r.X)
-		if err != nil {
-			return nil, fmt.Errorf("relaxation: %w", err)
-		}
-		added, err := q.separate(r.X)
-		if err != nil {
-			return nil, fmt.Errorf("relaxation: %w", err)
-		}
-		if added+turns == 0 {
+		if q.separateTurns(r.X)+q.separate(r.X) == 0 {
 			break
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
+	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -30,16 +31,16 @@ func machine(t *testing.T, units int) *platform.Platform {
 }
 
 // modelOf is the model of a step that runs alone, or of a steady one.
-func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o certificate.Objective, steady bool) *certificate.Model {
+func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o problem.Objective, steady bool) *certificate.Model {
 	t.Helper()
 	g := must.Get(b.Build())(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
-	return must.Get(certificate.NewModel(priced, 0, o, steady))(t)
+	return must.Get(certificate.NewModel(priced, o, steady))(t)
 }
 
 // layered is a graph of layers of equal tasks, each of which follows all, one or two tasks of the layer
 // before, as tiles of a network do, on two devices of two memories.
-func layered(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+func layered(t *testing.T, r *rand.Rand, o problem.Objective) *certificate.Model {
 	t.Helper()
 	p := machine(t, 1+r.IntN(4))
 	b := dag.NewBuilder("layered")
@@ -79,7 +80,7 @@ func apart(m *certificate.Model) *colours {
 
 // updated is a steady step in which each of some equal tasks reads a part of what one task wrote, of each of which the copies
 // lead or not, and updates weights that others read in the next step, the first half their own ones as well.
-func updated(t *testing.T, r *rand.Rand, o certificate.Objective) *certificate.Model {
+func updated(t *testing.T, r *rand.Rand, o problem.Objective) *certificate.Model {
 	t.Helper()
 	p := machine(t, 1+r.IntN(4))
 	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 1, 1
@@ -133,8 +134,8 @@ func TestColoursChangeNoBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	fewer := 0
 	for n := range 60 {
-		o := []certificate.Objective{certificate.Time, certificate.Energy}[n%2]
-		m := [](func(*testing.T, *rand.Rand, certificate.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, o)
+		o := []problem.Objective{problem.Time, problem.Energy}[n%2]
+		m := [](func(*testing.T, *rand.Rand, problem.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, o)
 		value := 1e5
 		bounds := map[bool]float64{}
 		for _, together := range []bool{true, false} {
@@ -144,13 +145,8 @@ func TestColoursChangeNoBound(t *testing.T) {
 					fewer++
 				}
 			}
-			q, err := newQuotient(m, c, m.Horizon(value))
-			if err == nil {
-				err = q.addFixed()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := newQuotient(m, c, m.Horizon(value))
+			q.addFixed()
 			proof := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
 			bounds[together] = must.Get(proof.Bound(m))(t)
 		}
@@ -168,15 +164,10 @@ func TestCutsRaiseTheBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	raised := 0
 	for n := range 40 {
-		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[n%2])
+		m := layered(t, r, []problem.Objective{problem.Time, problem.Energy}[n%2])
 		const value = 1e5
-		q, err := newQuotient(m, refine(m), m.Horizon(value))
-		if err == nil {
-			err = q.addFixed()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := newQuotient(m, refine(m), m.Horizon(value))
+		q.addFixed()
 		first := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
 		last := must.Get(Bound(t.Context(), m, value, value, 10_000))(t)
 		a, errA := first.Bound(m)
@@ -202,7 +193,7 @@ func TestAreaIsTheWork(t *testing.T) {
 	for i := range n {
 		b.Task(dag.Task{Name: fmt.Sprint(i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}})
 	}
-	m := modelOf(t, b, machine(t, units), certificate.Time, false)
+	m := modelOf(t, b, machine(t, units), problem.Time, false)
 	proof := must.Get(Area(t.Context(), m, 1e5, 1000))(t)
 	want := n / (units/float64(cpu) + 1/float64(gpu))
 	if got, err := proof.Bound(m); err != nil || math.Abs(got-want) > 1e-9*want {
@@ -210,7 +201,7 @@ func TestAreaIsTheWork(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(5, 5))
 	for i := range 40 {
-		m := layered(t, r, []certificate.Objective{certificate.Time, certificate.Energy}[i%2])
+		m := layered(t, r, []problem.Objective{problem.Time, problem.Energy}[i%2])
 		work, errA := Area(t.Context(), m, 1e5, 10_000)
 		all, errB := Bound(t.Context(), m, 1e5, 1e5, 10_000)
 		if errA != nil || errB != nil {
@@ -234,7 +225,7 @@ func TestBoundEndsEarly(t *testing.T) {
 	}
 	needed := 0
 	for range 20 {
-		m := layered(t, r, certificate.Time)
+		m := layered(t, r, problem.Time)
 		all := must.Get(Bound(t.Context(), m, 1e5, 1e5, 10_000))(t)
 		early, err := Bound(t.Context(), m, 1e5, 1, 10_000) // every task takes 2 ns or more
 		if err != nil || ordered(early) {

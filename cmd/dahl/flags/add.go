@@ -17,7 +17,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/platform"
 )
 
@@ -195,7 +195,7 @@ func OptimizerNames() []string {
 // AddObjectiveFlags adds the flags of a search for the best plan.
 func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(exact.Objectives())+" (joules times seconds) (default: the policy's plan)")
+	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(problem.Objectives())+" (joules times seconds) (default: the policy's plan)")
 	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
 		o.BudgetTime = 0
@@ -219,7 +219,7 @@ func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 		case o.Budget == 0 && o.BudgetTime == 0:
 			o.Budget = defaultBudget
 		}
-		return cli.CheckName("objective", o.Objective, exact.Objectives())
+		return cli.CheckName("objective", o.Objective, problem.Objectives())
 	})
 }
 

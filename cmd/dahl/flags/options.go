@@ -18,7 +18,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/tiling"
 	"dahl/schedule/policy"
 )
@@ -242,7 +242,7 @@ const defaultBudget = 200_000
 
 // ObjectiveUnit is what the objective counts in.
 func (o *Options) ObjectiveUnit() string {
-	unit := map[exact.Objective]string{exact.Time: "s", exact.Energy: "J", exact.EDP: "J·s"}[exact.Objective(o.Objective)]
+	unit := map[problem.Objective]string{problem.Time: "s", problem.Energy: "J", problem.EDP: "J·s"}[problem.Objective(o.Objective)]
 	if o.Steps > 1 {
 		unit += " per step"
 	}

@@ -14,7 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/tiling"
 	"dahl/platform"
 )
@@ -22,7 +22,7 @@ import (
 // Explained prints what a search chose and why, in words.
 type Explained struct {
 	*best.Explanation
-	Objective exact.Objective
+	Objective problem.Objective
 	Covered   best.Covered
 	Machine   *platform.Platform
 	Out       io.Writer
@@ -217,12 +217,12 @@ func parts(w *best.Why) []part {
 // whyText says what a step is made of.
 func (e *Explained) whyText() (clauses []string) {
 	w, f := &e.Chosen.Why, &e.Chosen.Figures
-	if e.Objective != exact.Energy {
+	if e.Objective != problem.Energy {
 		clauses = append(clauses, fmt.Sprintf("the critical path of the %s is %s tasks, %s copies, %s waits%s", cli.ShowTime(f.StepS), percent(w.PathTasks), percent(w.PathCopies), percent(w.PathWaits), statesText(w)),
 			fmt.Sprintf("%s works most, %s of a step", w.Busiest, percent(w.BusyShare)))
 	}
 	all := parts(w)
-	if e.Objective == exact.Time || all == nil {
+	if e.Objective == problem.Time || all == nil {
 		return clauses
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(b.joules, a.joules) })
@@ -252,7 +252,7 @@ func (e *Explained) nextWhyText() string {
 	if !e.comparable(e.Next) {
 		return ""
 	}
-	if e.Objective == exact.Time {
+	if e.Objective == problem.Time {
 		return fmt.Sprintf("its critical path is %s tasks, %s copies, %s waits%s", percent(next.PathTasks), percent(next.PathCopies), percent(next.PathWaits), statesText(next))
 	}
 	of, differ := parts(chosen), parts(next)
@@ -346,7 +346,7 @@ func (e *Explained) figuresText(o *best.Option) string {
 	}
 	text += ", " + relative(f.Relative)
 	var beside []string
-	if e.Objective != exact.Time && chosen.StepS > 0 {
+	if e.Objective != problem.Time && chosen.StepS > 0 {
 		beside = append(beside, "step "+relative(f.StepS/chosen.StepS-1))
 	}
 	if e.Chosen.Why.Basis != energy.Unavailable && f.StepS > 0 {
@@ -385,9 +385,9 @@ func policyText(policy string) string {
 // value prints a value of the objective with three digits.
 func (e *Explained) value(v float64) string {
 	switch e.Objective {
-	case exact.Time:
+	case problem.Time:
 		return cli.ShowTime(v)
-	case exact.Energy:
+	case problem.Energy:
 		return cli.ShortJoules(v)
 	}
 	return cli.ThreeDigits(v) + " J·s"

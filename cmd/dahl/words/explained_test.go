@@ -7,7 +7,7 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/plan/tiling"
 	"dahl/platform"
 )
@@ -33,7 +33,7 @@ func TestExplained(t *testing.T) {
 	}
 	var out bytes.Buffer
 	machine := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU}, {Name: "gpu0", Kind: "cuda"}, {Name: "gpu1", Kind: "cuda"}}}
-	x := &Explained{e, exact.Energy, best.Covered{Sets: 20, Tilings: 8}, machine, &out, "summary.json"}
+	x := &Explained{e, problem.Energy, best.Covered{Sets: 20, Tilings: 8}, machine, &out, "summary.json"}
 	x.PrintChosen()
 	x.Print()
 	want := `chosen    cpu:2,gpu0 with tiles whole, planned by branch and bound

@@ -12,7 +12,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan/best"
-	"dahl/plan/exact"
+	"dahl/plan/problem"
 	"dahl/schedule/policy"
 	"dahl/train"
 )
@@ -97,7 +97,7 @@ func main() {
 func planned(ctx context.Context, w *train.Workload) *train.Workload {
 	samples := w.Data.Samples()
 	s := must(w.Space(samples, w.Platform, ""))
-	found := must(best.Find(ctx, &s.Space, best.Options{Options: exact.Options{Nodes: 1000}, Quick: true, Steady: true}))
+	found := must(best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Steady: true}, Nodes: 1000, Quick: true}))
 	chosen := must(s.At(found.Choice))
 	chosen.Options.Plan = found.Plan
 	for _, step := range []func() error{func() error { return chosen.Lower(samples) }, chosen.Choose} {
