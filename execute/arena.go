@@ -3,9 +3,9 @@ package execute
 import (
 	"cmp"
 	"fmt"
-	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -15,22 +15,16 @@ const (
 	alignBytes = 64
 	// deviceAlign is the alignment of workspace on which a kernel on a device may rely.
 	deviceAlign = 256
-	// guardBytes follow each arena and belong to nobody; HighWater looks at them too.
-	guardBytes = 4096
 	// poison is NaN in both float types and -1 as an index, so a read before the first write
 	// shows.
 	poison = 0xFF
-	// hugePageBytes is the size and alignment of a huge page. Arenas of at least that size begin
-	// on such a page. pageBytes is the size of a small page, or less.
-	hugePageBytes = 2 << 20
-	pageBytes     = 4096
 	// maxArenaBytes bounds the request to the system where the platform does not say how much
 	// memory there is.
 	maxArenaBytes = 1 << 46
 )
 
 // arenas are the memory of a runner, by layout.Arena. Each slice is as long as
-// its arena, with guardBytes more up to its capacity.
+// its arena, with a guard of host.GuardBytes up to its capacity.
 type arenas [layout.NumArenas][]byte
 
 // newArenas allocates every arena at its greatest size over the layouts, since the step and the
@@ -51,32 +45,9 @@ func newArenas(layouts []*layout.Layout, m *platform.Memory) (*arenas, error) {
 	}
 	var a arenas
 	for i := range a {
-		a[i] = alignedBytes(size[i])
+		a[i] = host.AlignedBytes(size[i])
 	}
 	return &a, nil
-}
-
-// alignedBytes returns size zero bytes with the guard as spare capacity. They begin on a page, a
-// huge one if they fill one.
-func alignedBytes(size int64) []byte {
-	align := pageBytes
-	if size >= hugePageBytes {
-		align = hugePageBytes
-	}
-	raw := make([]byte, size+guardBytes+int64(align))
-	skip := -int(uintptr(unsafe.Pointer(&raw[0]))) & (align - 1)
-	b := raw[skip : skip+int(size) : skip+int(size)+guardBytes]
-	if size >= hugePageBytes {
-		adviseHugePages(b)
-	}
-	return b
-}
-
-// wholePages extends memory from alignedBytes to the end of its last page, which lies in the
-// guard.
-func wholePages(b []byte) []byte {
-	whole := roundUpTo(int64(len(b)), pageBytes)
-	return b[:whole:whole]
 }
 
 // touch writes to every page of one of several equal parts of all arenas. So no step waits for
@@ -84,7 +55,7 @@ func wholePages(b []byte) []byte {
 func (a *arenas) touch(part, parts int) {
 	for _, b := range a {
 		first, end := pagesOf(b, part, parts)
-		for ; first < end; first += pageBytes {
+		for ; first < end; first += host.PageBytes {
 			b[first] = 0
 		}
 	}
@@ -107,8 +78,8 @@ func (a *arenas) poison(part, parts int) {
 
 // pagesOf divides memory into parts at pages; end may exceed the last byte.
 func pagesOf(b []byte, part, parts int) (first, end int) {
-	pages := (len(b) + pageBytes - 1) / pageBytes
-	return pages * part / parts * pageBytes, pages * (part + 1) / parts * pageBytes
+	pages := (len(b) + host.PageBytes - 1) / host.PageBytes
+	return pages * part / parts * host.PageBytes, pages * (part + 1) / parts * host.PageBytes
 }
 
 // written is one past the last byte that does not hold the pattern.

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/schedule"
 )
 
 // BenchmarkHandOff is the time from a worker's publishing of a count until the other
 // one, on a core of its own, goes on: half of a round trip.
 func BenchmarkHandOff(b *testing.B) {
-	cpus := workerCPUs()
+	cpus := host.CPUs()
 	if len(cpus) < 2 || runtime.GOMAXPROCS(0) < 2 {
 		b.Skip("one core")
 	}
@@ -23,7 +24,7 @@ func BenchmarkHandOff(b *testing.B) {
 	for self := range 2 {
 		done.Go(func() {
 			runtime.LockOSThread() // not unlocked: the thread ends with its CPU
-			if err := pinThread(cpus[self]); err != nil {
+			if err := host.Pin(cpus[self]); err != nil {
 				b.Error(err)
 			}
 			for round := range int64(b.N) {

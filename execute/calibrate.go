@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/kernels/offload"
 	"dahl/platform"
@@ -357,7 +358,7 @@ func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure f
 	var best sample
 	steady := false
 	for try := range maxTries {
-		load := StartLoad()
+		load := host.StartLoad()
 		times, err := measure()
 		if err != nil {
 			return platform.Model{}, err

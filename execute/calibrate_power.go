@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/platform"
 )
 
@@ -128,7 +129,7 @@ func (c *calibrator) samplePower(what string) (s powerSamples, ok bool, err erro
 	d := c.cpu
 	measure := func(active, repeat int) (above float64, ok bool, err error) {
 		c.progress(repeat, PowerRepeats, fmt.Sprintf("%s watts, busy cores: %d", what, active))
-		load := StartLoad()
+		load := host.StartLoad()
 		e, ok, err := c.opt.Energy(c.ctx, d.Name, products(active))
 		s.meter, s.disturbed = e.Meter, s.disturbed || load.Load().Disturbed(0)
 		s.idle = append(s.idle, e.IdleWatts)

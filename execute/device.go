@@ -127,7 +127,7 @@ func (d *device) await(e eventID) error {
 			return err
 		}
 		if d.properties.Reports {
-			d.poller.parker.parkFor(reportPeriod)
+			d.poller.parker.ParkFor(reportPeriod)
 		} else {
 			runtime.Gosched()
 		}

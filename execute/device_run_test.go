@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -313,7 +314,7 @@ func TestHEFTOverDevices(t *testing.T) {
 	if err := s.Check(r.Problem(0, 5)); err != nil {
 		t.Error(err)
 	}
-	if w := r.Warnings(); len(allowedCPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "4 workers, of processors and devices together")) {
+	if w := r.Warnings(); len(host.CPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "4 workers, of processors and devices together")) {
 		t.Errorf("warnings %q", w)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -137,7 +138,7 @@ func (c *operandContents) of(set, operand int) []byte {
 	if c.drawn[at] == nil {
 		o := &c.spec.Operands[operand]
 		buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
-		c.drawn[at] = alignedBytes(buf.Bytes())
+		c.drawn[at] = host.AlignedBytes(buf.Bytes())
 		arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(c.drawn[at])), &buf, nil, o.Mode)
 		fill(&arg, o.Type, c.rng, sign)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule/layout"
 	"dahl/schedule/place"
@@ -70,7 +71,7 @@ type opener struct {
 }
 
 func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
-	free := workerCPUs()
+	free := host.CPUs()
 	return &opener{platform: p, emulation: emulation, cores: free[min(workers, len(free)):]}
 }
 
@@ -98,7 +99,7 @@ func (r *Runner) openDevices() error {
 		r.devices[m] = d
 		r.ended.Go(d.main)
 		err := d.do(func() (err error) {
-			if d.driver, err = o.open(dev, d.poller.parker.wake); err != nil {
+			if d.driver, err = o.open(dev, d.poller.parker.Wake); err != nil {
 				return err
 			}
 			return r.prepareDevice(d)
@@ -122,7 +123,7 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 		}
 	}
 	for _, b := range r.arenas {
-		if err := d.driver.pin(wholePages(b)); err != nil {
+		if err := d.driver.pin(host.WholePages(b)); err != nil {
 			return err
 		}
 	}

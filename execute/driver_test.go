@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -47,8 +48,8 @@ func (d *driverUnderTest) memory(bytes int64) deviceAddr {
 // host is pinned memory.
 func (d *driverUnderTest) host(bytes int64) []byte {
 	d.t.Helper()
-	b := alignedBytes(bytes)
-	d.must(d.pin(wholePages(b)))
+	b := host.AlignedBytes(bytes)
+	d.must(d.pin(host.WholePages(b)))
 	return b
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -110,7 +111,7 @@ func (d *emulated) reserve(bytes int64) (deviceAddr, error) {
 		panic("execute: an emulated device has no more arenas")
 	}
 	d.used += bytes
-	*arenas = append(*arenas, alignedBytes(bytes))
+	*arenas = append(*arenas, host.AlignedBytes(bytes))
 	return deviceAddr(d.memory+1)<<memoryBits + deviceAddr(len(*arenas)-1)<<arenaBits, nil
 }
 
@@ -296,7 +297,7 @@ func (d *emulated) lose(cause error) {
 // wakeStreams lets the streams see that the device is closed or lost.
 func (d *emulated) wakeStreams() {
 	for _, s := range d.streams {
-		s.parker.wake()
+		s.parker.Wake()
 	}
 	if st := d.states; st != nil {
 		st.mu.Lock()
@@ -310,7 +311,7 @@ func (d *emulated) wakeStreams() {
 func (d *emulated) report(e *emulatedEvent) {
 	for _, s := range d.streams {
 		if s.waits.Load() == e {
-			s.parker.wake()
+			s.parker.Wake()
 		}
 	}
 	d.notify()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dahl/execute/host"
 	"dahl/platform"
 )
 
@@ -16,7 +17,7 @@ const emulatedQueue = 1024
 type emulatedStream struct {
 	device *emulated
 	cpu    int // -1: any
-	parker parker
+	parker host.Parker
 	waits  atomic.Pointer[emulatedEvent] // the event for which the stream is parked or about to be
 
 	ran platform.WorkerID // whose task has ended without a record since; -1: none
@@ -60,14 +61,14 @@ func (s *emulatedStream) push(op emulatedOp) {
 	}
 	s.ops[n%int64(len(s.ops))] = op
 	s.issued.Store(n + 1)
-	s.parker.wake()
+	s.parker.Wake()
 }
 
 // main does the issued operations until the device is closed or lost.
 func (s *emulatedStream) main() {
 	if s.cpu >= 0 {
 		runtime.LockOSThread() // not unlocked: the thread ends with its CPU
-		_ = pinThread(s.cpu)   // a stream that runs elsewhere is slower, not wrong
+		_ = host.Pin(s.cpu)    // a stream that runs elsewhere is slower, not wrong
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -89,7 +90,7 @@ func (s *emulatedStream) until(count *atomic.Int64, target int64) bool {
 		if s.device.closed.Load() || s.device.failed.Load() != nil {
 			return false
 		}
-		s.parker.park()
+		s.parker.Park()
 	}
 	return true
 }

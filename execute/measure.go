@@ -12,13 +12,14 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 )
 
 // onCores runs body(0) … body(n-1) at once, each on a pinned thread, after all have run setup.
 func onCores(n int, setup, body func(worker int)) {
-	cpus := workerCPUs()
+	cpus := host.CPUs()
 	var ready, done sync.WaitGroup
 	start := make(chan struct{})
 	ready.Add(n)
@@ -26,7 +27,7 @@ func onCores(n int, setup, body func(worker int)) {
 		done.Go(func() {
 			runtime.LockOSThread() // ends with the goroutine
 			// A thread that cannot be pinned measures a little less steadily.
-			_ = pinThread(cpus[i%len(cpus)])
+			_ = host.Pin(cpus[i%len(cpus)])
 			setup(i)
 			ready.Done()
 			<-start
@@ -104,13 +105,13 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 	contents := newContents(s)
 	var work []byte
 	if v.WorkspaceBytes != nil {
-		work = alignedBytes(v.WorkspaceBytes(s))
+		work = host.AlignedBytes(v.WorkspaceBytes(s))
 	}
 	for held := int64(0); len(b.calls) == 0 || held < max(nearBytes, farBytes) && len(b.calls) < maxSets; {
 		call := kernels.Call{Params: params, Work: work}
 		for i, o := range s.Operands {
 			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
-			data := alignedBytes(buf.Bytes())
+			data := host.AlignedBytes(buf.Bytes())
 			held += buf.Bytes()
 			copy(data, contents.of(len(b.calls), i))
 			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -64,15 +65,15 @@ func (r *Runner) HighWaterOf(memory string) (high, planned [layout.NumArenas]int
 }
 
 // read copies an arena to the host memory.
-func (d *device) read(arena int, host platform.MemoryID) ([]byte, error) {
+func (d *device) read(arena int, home platform.MemoryID) ([]byte, error) {
 	from := d.arenas[arena]
-	to := alignedBytes(from.bytes)
+	to := host.AlignedBytes(from.bytes)
 	err := d.do(func() error {
-		if err := d.driver.pin(wholePages(to)); err != nil {
+		if err := d.driver.pin(host.WholePages(to)); err != nil {
 			return err
 		}
 		stream := d.copyStream(false)
-		c := deviceCopy{to: plane{memory: host, host: unsafe.Pointer(unsafe.SliceData(to))}, from: plane{memory: d.memory, device: from.at},
+		c := deviceCopy{to: plane{memory: home, host: unsafe.Pointer(unsafe.SliceData(to))}, from: plane{memory: d.memory, device: from.at},
 			rows: 1, rowBytes: from.bytes, bytes: from.bytes}
 		if err := d.driver.copy(stream, &c); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -96,7 +97,7 @@ func (r *Runner) clearStates() {
 }
 
 func (r *Runner) startWorkers() {
-	cpus := workerCPUs()
+	cpus := host.CPUs()
 	n := r.cores()
 	busy := len(r.platform.Workers) // threads that want a core: a device's issues, or computes
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))

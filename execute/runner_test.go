@@ -13,6 +13,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/executetest"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -433,7 +434,7 @@ func TestTasksWithoutOperation(t *testing.T) {
 }
 
 func TestWarnsOfWorkersBeyondCores(t *testing.T) {
-	many := len(allowedCPUs()) + 1
+	many := len(host.CPUs()) + 1
 	prog := testProgram(t)
 	r := newRunner(t, prog, how{Platform: machine(t, many), Options: Options{Hooks: testHooks(nil)}})
 	if w := r.Warnings(); len(w) == 0 || !strings.Contains(w[0], fmt.Sprint(many, " workers")) {
@@ -445,7 +446,7 @@ func TestWarnsOfWorkersBeyondCores(t *testing.T) {
 // the caller, the caller must still get its turn.
 func TestTheRestKeepsRunning(t *testing.T) {
 	prog := testProgram(t)
-	cores := len(allowedCPUs())
+	cores := len(host.CPUs())
 	asked, answered := make(chan int), make(chan int)
 	hooks := testHooks(nil)
 	fetch := hooks["fetch"]

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
@@ -54,7 +55,7 @@ func openStation(ctx context.Context, p *platform.Platform, id platform.DeviceID
 	go s.main()
 	err := s.do(func() (err error) {
 		begin := s.now()
-		if s.driver, err = open(dev, s.poller.parker.wake); err != nil {
+		if s.driver, err = open(dev, s.poller.parker.Wake); err != nil {
 			return err
 		}
 		s.properties = s.driver.properties()
@@ -97,7 +98,7 @@ func (s *station) prepare(units int) (err error) {
 	if s.properties.CapacityBytes > 0 {
 		s.arenaBytes = min(s.arenaBytes, s.properties.FreeBytes/4*3)
 	}
-	s.arenaBytes &^= pageBytes - 1
+	s.arenaBytes &^= host.PageBytes - 1
 	if s.arenaBytes == 0 {
 		return fmt.Errorf("%d bytes of its memory are free, too few to measure: %w", s.properties.FreeBytes, errDeviceMemory)
 	}
@@ -107,12 +108,12 @@ func (s *station) prepare(units int) (err error) {
 // reserve takes memory and writes it for the first time, then several times more. The least of
 // the later times counts, since other users of the computer make any of them late.
 func (s *station) reserve() (err error) {
-	s.staging = alignedBytes(2 * s.copyBytes())
+	s.staging = host.AlignedBytes(2 * s.copyBytes())
 	begin := s.now()
 	if s.arena, err = s.driver.reserve(s.arenaBytes); err != nil {
 		return err
 	}
-	if err := cmp.Or(s.driver.pin(wholePages(s.staging)), s.writeAll()); err != nil {
+	if err := cmp.Or(s.driver.pin(host.WholePages(s.staging)), s.writeAll()); err != nil {
 		return err
 	}
 	first, again := s.now()-begin, time.Duration(math.MaxInt64)

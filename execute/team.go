@@ -3,6 +3,8 @@ package execute
 import (
 	"sync/atomic"
 	"time"
+
+	"dahl/execute/host"
 )
 
 // spinLimit is how long a wait spins before it parks. Parking and waking a locked thread costs
@@ -32,14 +34,14 @@ type member struct {
 	// While parked: whose count it waits for (1 + worker; 0: nobody's), and for which count.
 	waitsFor atomic.Int32
 	target   atomic.Int64
-	parker   parker
+	parker   host.Parker
 	_        [88]byte
 }
 
 // poller is a device's part of the team. It waits for several counts and its device at once.
 type poller struct {
 	asleep atomic.Bool // it is parked or about to be
-	parker parker
+	parker host.Parker
 }
 
 func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {
@@ -55,12 +57,12 @@ func (t *team) publish(worker int, count int64) {
 	for i := range t.members {
 		m := &t.members[i]
 		if m.waitsFor.Load() == int32(worker)+1 && m.target.Load() <= count {
-			m.parker.wake()
+			m.parker.Wake()
 		}
 	}
 	for _, p := range t.pollers {
 		if p.asleep.Load() {
-			p.parker.wake()
+			p.parker.Wake()
 		}
 	}
 }
@@ -71,7 +73,7 @@ func (t *team) idle(p *poller, limit time.Duration, work func() bool) {
 	p.asleep.Store(true)
 	t.parked.Add(1)
 	if !work() && !t.stopped.Load() {
-		p.parker.parkFor(limit)
+		p.parker.ParkFor(limit)
 	}
 	t.parked.Add(-1)
 	p.asleep.Store(false)
@@ -89,7 +91,7 @@ func (t *team) await(self, other int, target int64) bool {
 	m.waitsFor.Store(int32(other) + 1)
 	t.parked.Add(1)
 	for count.Load() < target && !t.stopped.Load() {
-		m.parker.park()
+		m.parker.Park()
 	}
 	t.parked.Add(-1)
 	m.waitsFor.Store(0)
@@ -123,9 +125,9 @@ func (t *team) spinFor(count *atomic.Int64, target int64) bool {
 func (t *team) stop() {
 	t.stopped.Store(true)
 	for i := range t.members {
-		t.members[i].parker.wake()
+		t.members[i].parker.Wake()
 	}
 	for _, p := range t.pollers {
-		p.parker.wake()
+		p.parker.Wake()
 	}
 }

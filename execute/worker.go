@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -33,7 +34,7 @@ type worker struct {
 // inherits its CPU.
 func (w *worker) main(first func(), pinned chan<- error) {
 	runtime.LockOSThread()
-	err := pinThread(w.cpu)
+	err := host.Pin(w.cpu)
 	first()
 	if err != nil {
 		err = fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)

@@ -16,6 +16,7 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/npz"
@@ -36,7 +37,7 @@ type Trainer struct {
 	Later    []Leg           // once the training has ended: the legs after the first
 	Diverged *Divergence     // the first loss that is not finite; nil: none
 	Saving   Saving          // what checkpoints have cost
-	Load     execute.Load    // what others did on the cores, once the training has ended
+	Load     host.Load       // what others did on the cores, once the training has ended
 	Readings []meter.Reading // of meters, where [Workload.Train] has run it
 	// MeterStates says what became of each of them.
 	MeterStates []meter.MeterState
@@ -205,7 +206,7 @@ func HashOf(arrays []npz.Array) string {
 // does the training, between two steps, with a checkpoint and the cause of ctx.
 func (t *Trainer) Run(ctx context.Context) error {
 	defer t.endLegs()
-	meter := execute.StartLoad()
+	meter := host.StartLoad()
 	defer func() { t.Load = meter.Load() }()
 	o := &t.Workload.Options
 	if o.KeepEvery > 0 || !o.ContinueOnNaN {

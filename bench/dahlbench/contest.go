@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/train/peer"
 )
 
@@ -52,18 +52,18 @@ func (c *contestant) rate(batch int) float64 { return float64(batch) / median(c.
 // watch throws away repetitions that other processes disturbed, as long as spare
 // ones are left.
 type watch struct {
-	load  func() (end func() execute.Load) // begins an interval
-	idle  int                              // cores that others may keep busy
+	load  func() (end func() host.Load) // begins an interval
+	idle  int                           // cores that others may keep busy
 	spare int
 }
 
-func newWatch(load func() func() execute.Load, threads, spare int) *watch {
+func newWatch(load func() func() host.Load, threads, spare int) *watch {
 	return &watch{load: load, idle: max(0, runtime.NumCPU()-threads), spare: spare}
 }
 
 // repeat runs a contestant for about the given time until it was not disturbed, and
 // returns the load of others in the last run.
-func (w *watch) repeat(c *contestant, target time.Duration) (others execute.Load, err error) {
+func (w *watch) repeat(c *contestant, target time.Duration) (others host.Load, err error) {
 	for ; ; w.spare-- {
 		end := w.load()
 		if err := c.repeat(target); err != nil {

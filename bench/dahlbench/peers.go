@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/train/peer"
@@ -247,7 +247,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 		}
 		theirs = append(theirs, c...)
 	}
-	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
+	load := func() func() host.Load { return host.StartLoad(pids...).Load }
 	for _, mode := range b.opts.modes {
 		if err := b.row(peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}, ours, theirs, load); err != nil {
 			return err
@@ -257,7 +257,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 }
 
 // row measures a mode.
-func (b *peerBench) row(row peerRow, ours *ourSide, theirs []*contestant, load func() func() execute.Load) error {
+func (b *peerBench) row(row peerRow, ours *ourSide, theirs []*contestant, load func() func() host.Load) error {
 	theirs = slices.DeleteFunc(slices.Clone(theirs), func(c *contestant) bool {
 		return (c.mode == peer.ModeTrain) != (row.Mode == peer.ModeTrain)
 	})
@@ -298,7 +298,7 @@ func bestOf(sorted []*contestant, n int) (best []*contestant) {
 
 // alternate compares the losses, finds the best settings and alternates them with
 // dahl. It returns dahl and the best of each of the others.
-func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
+func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant, load func() func() host.Load) (best []*contestant, err error) {
 	ours := side.contestant(row.Mode)
 	theirs, err = sameNetwork(row, side.sameLosses(row.Mode), ours, theirs, func(err error) {
 		_ = b.leaveOutCell(row.Model, row.Batch, row.peerUnit, err) // the other settings go on

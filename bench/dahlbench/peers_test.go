@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -62,12 +62,12 @@ func TestAlternate(t *testing.T) {
 	// A repetition of a nanosecond is 3 steps.
 	loads := []float64{0.01, 0.5, 0.03, 0.05, 0.03}
 	interval := 0
-	of := func(cores float64) func() execute.Load {
-		return func() execute.Load {
-			return execute.Load{Others: time.Duration(cores * float64(time.Second)), Window: time.Second}
+	of := func(cores float64) func() host.Load {
+		return func() host.Load {
+			return host.Load{Others: time.Duration(cores * float64(time.Second)), Window: time.Second}
 		}
 	}
-	load := func() func() execute.Load {
+	load := func() func() host.Load {
 		interval++
 		return of(loads[interval-1])
 	}
@@ -81,7 +81,7 @@ func TestAlternate(t *testing.T) {
 		t.Errorf("repetitions %v and %v; want 6, 9 and 8, 10 ms", a, b)
 	}
 	two = contestants()
-	if _, err := newWatch(func() func() execute.Load { return of(1) }, threads, 4).alternate(two, 2, time.Nanosecond); err != nil || next != 8 {
+	if _, err := newWatch(func() func() host.Load { return of(1) }, threads, 4).alternate(two, 2, time.Nanosecond); err != nil || next != 8 {
 		t.Errorf("%d repetitions on a busy machine, %v; want 4 and 4 spare ones", next, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestSearch(t *testing.T) {
 			return time.Duration(steps) * step, nil
 		}}
 	}
-	quiet := func() func() execute.Load { return func() execute.Load { return execute.Load{} } }
+	quiet := func() func() host.Load { return func() host.Load { return host.Load{} } }
 	all := []*contestant{steps("steady", 4, 4), steps("once fast", 5, 3)}
 	must.Do(t, newWatch(quiet, runtime.NumCPU(), 0).search(all, time.Nanosecond))
 	if all[0].label != "once fast" || all[0].step != 3*time.Millisecond || all[1].step != 4*time.Millisecond {

@@ -14,7 +14,7 @@ import (
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/rundir/experiment"
@@ -157,7 +157,7 @@ func TestUseRow(t *testing.T) {
 		}
 	}
 	p.Devices = p.Devices[:1]
-	s.Trained, s.Load = &record.TrainedSummary{PeakBytes: 1234}, record.NewLoadSummary(execute.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
+	s.Trained, s.Load = &record.TrainedSummary{PeakBytes: 1234}, record.NewLoadSummary(host.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
 	s.Load.Cores = 7
 	row = experiment.NewRow(nil, experiment.OK, "")
 	fillUse(&row, s, p)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/train"
@@ -44,11 +44,11 @@ type Result struct {
 	// LossError is the largest difference of the first losses from dahl's, as a fraction.
 	LossError float64 `json:"loss_error"`
 
-	Seconds    float64      `json:"seconds"`     // of all steps and evaluations
-	CPUSeconds float64      `json:"cpu_seconds"` // of the process meanwhile, all threads together
-	PeakBytes  int64        `json:"peak_bytes"`  // of the process, from its start
-	Energy     Energy       `json:"energy"`
-	Load       execute.Load `json:"-"` // of others meanwhile
+	Seconds    float64   `json:"seconds"`     // of all steps and evaluations
+	CPUSeconds float64   `json:"cpu_seconds"` // of the process meanwhile, all threads together
+	PeakBytes  int64     `json:"peak_bytes"`  // of the process, from its start
+	Energy     Energy    `json:"energy"`
+	Load       host.Load `json:"-"` // of others meanwhile
 }
 
 // CPUShare is how busy the process kept the cores that it had threads for, as a fraction.
@@ -144,7 +144,7 @@ func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) err
 func (t *Training) Run(ctx context.Context) error {
 	r := &t.Result
 	err := r.meter(ctx, &t.job, func() error {
-		load := execute.StartLoad(t.worker.PID())
+		load := host.StartLoad(t.worker.PID())
 		err := r.epochs(&t.job, t.worker, r.Format)
 		r.Load = load.Load()
 		return err

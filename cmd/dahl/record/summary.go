@@ -14,7 +14,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/energy"
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/host"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
@@ -244,7 +244,7 @@ type LoadSummary struct {
 	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
 }
 
-func NewLoadSummary(l execute.Load, workers int) *LoadSummary {
+func NewLoadSummary(l host.Load, workers int) *LoadSummary {
 	cores := runtime.NumCPU()
 	return &LoadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
 }

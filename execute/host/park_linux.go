@@ -1,4 +1,4 @@
-package execute
+package host
 
 import (
 	"sync/atomic"
@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parker lets one thread sleep until another wakes it. A wake-up that comes first
+// Parker lets one thread sleep until another wakes it. A wake-up that comes first
 // is kept.
 //
 // It is a futex rather than a channel. Waking a goroutine that is locked to its thread goes
 // through two other threads of the Go scheduler, which took 110 µs here, and often 1.2 ms. The
 // kernel wakes the thread itself in 31 µs (medians). Waiting is an ordinary system call, so the
 // scheduler may give the processor to others meanwhile.
-type parker struct {
+type Parker struct {
 	woken atomic.Uint32
-	limit unix.Timespec // of parkFor; a field, since the argument of a system call would be allocated
+	limit unix.Timespec // of ParkFor; a field, since the argument of a system call would be allocated
 }
 
 const (
@@ -25,8 +25,8 @@ const (
 	futexWakePrivate = 1 | 128
 )
 
-// park returns after a wake-up, and consumes it.
-func (p *parker) park() {
+// Park returns after a wake-up, and consumes it.
+func (p *Parker) Park() {
 	for !p.woken.CompareAndSwap(1, 0) {
 		// Every outcome means the same, to look again: the thread was woken or interrupted, or
 		// the value was no longer 0.
@@ -34,9 +34,9 @@ func (p *parker) park() {
 	}
 }
 
-// parkFor is park for a limited time. It returns after a wake-up and consumes it, or returns
+// ParkFor is Park for a limited time. It returns after a wake-up and consumes it, or returns
 // after about d.
-func (p *parker) parkFor(d time.Duration) {
+func (p *Parker) ParkFor(d time.Duration) {
 	if p.woken.CompareAndSwap(1, 0) {
 		return
 	}
@@ -45,8 +45,8 @@ func (p *parker) parkFor(d time.Duration) {
 	p.woken.Store(0)
 }
 
-// wake ends the present park, or else the next one.
-func (p *parker) wake() {
+// Wake ends the present park, or else the next one.
+func (p *Parker) Wake() {
 	if p.woken.Swap(1) == 0 {
 		_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.woken)), futexWakePrivate, 1, 0, 0, 0)
 	}

@@ -1,4 +1,4 @@
-package execute
+package host
 
 import (
 	"testing"
@@ -9,33 +9,33 @@ import (
 // one park are one. Then two threads hand each other the turn 10,000 times; a lost
 // wake-up would leave both asleep.
 func TestParker(t *testing.T) {
-	var p parker
-	p.wake()
-	p.wake()
-	p.park()
+	var p Parker
+	p.Wake()
+	p.Wake()
+	p.Park()
 
-	var ping, pong parker
+	var ping, pong Parker
 	const turns = 10_000
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range turns {
-			ping.park()
-			pong.wake()
+			ping.Park()
+			pong.Wake()
 		}
 	}()
 	for range turns {
-		ping.wake()
-		pong.park()
+		ping.Wake()
+		pong.Park()
 	}
 	<-done
 }
 
 // A limited park ends after a wake-up that came before or comes meanwhile.
 func TestParkFor(t *testing.T) {
-	var p parker
-	p.wake()
-	p.parkFor(time.Hour)
-	go p.wake()
-	p.parkFor(time.Hour)
+	var p Parker
+	p.Wake()
+	p.ParkFor(time.Hour)
+	go p.Wake()
+	p.ParkFor(time.Hour)
 }

@@ -1,4 +1,4 @@
-package execute
+package host
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ func allowedCPUs() []int {
 	return cpus
 }
 
-// pinThread binds the calling thread to one CPU.
-func pinThread(cpu int) error {
+// Pin binds the calling thread to one CPU.
+func Pin(cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
 	return unix.SchedSetaffinity(0, &set)
