@@ -1,12 +1,12 @@
 // Package exchange reads task graphs in the formats of others. [Formats] is the table of them, one
 // file of this package each; `dahl import` writes what they become as a graph file of dahl.
 //
-// A node becomes a task and an edge a dependence, in an order that follows the file where the file's
-// is one in which tasks can run. What moves along an edge becomes a buffer:
+// A node becomes a task and an edge a dependence, in the order of the file where tasks can run in
+// that order. What moves along an edge becomes a buffer:
 //
 //   - bytes stay bytes, rounded to whole ones; less than half a byte is a dependence without data
-//   - a time t becomes the bytes that a link of 1 GB/s carries in t, so 1 ns is 1 byte: a platform
-//     whose links have that bandwidth and no latency charges what the file says
+//   - a time t becomes the bytes that a link of 1 GB/s carries in t, so 1 ns is 1 byte: links of
+//     that bandwidth without latency take the time in the file
 //
 // Times of files without a unit are in the unit that the caller gives, or [DefaultUnit].
 //
@@ -29,8 +29,8 @@
 //   - size is the work of a node in flop, counted as float32, and of an edge the bytes that move. So
 //     DAGGEN writes it, and SimGrid and dslab read it. Each edge moves its own bytes. One without size
 //     or with one below 0 is a dependence without data. Nodes named root and end may have no size
-//   - weight is the time of a node on every device, and of an edge that of communication between two
-//     devices, as exercises in scheduling have it. Both are in the caller's unit
+//   - weight is the time of a node on every device, or of the communication of an edge between two
+//     devices, as in exercises in scheduling. Both are in the caller's unit
 //
 // All else, such as labels, DAGGEN's alpha (the serial share of Amdahl's law) and the weight by which
 // Graphviz lays out the edges between nodes of a size, is left out. Defaults ("node [weight=1]") hold for
@@ -46,11 +46,11 @@
 //   - cost is the time in which the output of a node moves between an accelerator and the host's
 //     memory. It is one buffer for all readers, so that it moves once to each memory, as the paper
 //     charges it. The paper has accelerators exchange data through the host's memory, and pay each
-//     way: so do platforms whose routes lead only from and to that memory. Bytes that an edge
-//     may have beside its cost are left out
-//   - size is the memory that a node takes where it is placed, as long as the training lasts: a buffer
-//     that its task writes and that is kept. The paper does not place more than a memory holds, and
-//     counts accelerators only. A plan of dahl may move what does not fit out, for the time that takes
+//     way: platforms with routes only from and to that memory do the same. Bytes of an edge are
+//     left out
+//   - size is the memory of a node on its device, as long as the training lasts: a buffer of state
+//     that its task writes. The paper does not place more than a memory holds, and counts accelerators
+//     only. A plan of dahl may evict buffers that do not fit, at the price of time
 //   - colorClass keeps nodes on one device, and isBackwardNode gives the phase
 //
 // The machine of the file (maxFPGAs, maxCPUs, maxSizePerFPGA) is not part of a graph: it belongs into

@@ -196,7 +196,7 @@ func (r *dotReader) weigh(n *node, a dotAttrs, unitNs float64) (err error) {
 	return err
 }
 
-// moved is what an edge carries.
+// moved is the number of bytes along an edge.
 func (r *dotReader) moved(a dotAttrs, unitNs float64) (int64, error) {
 	switch {
 	case unitNs == 0 && a.size.line != 0:

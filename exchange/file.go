@@ -14,12 +14,12 @@ import (
 	"dahl/dag"
 )
 
-// file is what a reader collects of a file: nodes, edges and the data that move along these, in the
+// file collects the contents of a file: nodes, edges and the data that move along these, in the
 // order of the file.
 type file struct {
 	name string
 	unit time.Duration // as given; 0: it was not
-	took string        // what was taken as what
+	took string        // attributes of the file and their meaning here
 
 	nodes []node
 	edges []edge
@@ -63,7 +63,7 @@ func (f *file) float(line int, what, text string) (float64, error) {
 	return v, nil
 }
 
-// number reads an amount that is in units of so many nanoseconds or bytes, rounded to whole ones.
+// number reads an amount in a unit of nanoseconds or bytes, rounded to whole ones.
 func (f *file) number(line int, what, text string, unit float64) (int64, error) {
 	v, err := f.float(line, what, text)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"dahl/naming"
 )
 
-// DefaultUnit is the unit of times where a file has none. It is long beside the costs of starting a
-// task on shipped platforms.
+// DefaultUnit is the unit of times where a file has none. It is long compared with the costs of
+// starting a task on shipped platforms.
 const DefaultUnit = time.Millisecond
 
 // Format is how others write task graphs.
 type Format struct {
 	Name   string
 	Doc    string // what it is
-	Takes  string // what of it becomes what
+	Takes  string // its attributes and their meaning here
 	Source string // where it is described
 
 	// A file is recognised by one of Extensions at the end of its name, together with Mark in its text.
@@ -79,9 +79,9 @@ func FormatOf(name string, src []byte) (Format, error) {
 	return Format{}, fmt.Errorf("%s is of no format that can be imported; its name ends in none of %s, or its text is not of that format", name, strings.Join(known, ", "))
 }
 
-// Read reads a graph in this format; the graph is named as the file. It also says what it took as
-// what. A unit of 0 stands for [DefaultUnit] where the file has none of its own, and has to be 0 where
-// it has. Errors are one line, "name:line: what is wrong and what to write".
+// Read reads a graph in this format; the graph is named as the file. It also names the attributes that
+// it used, and their meaning. A unit of 0 stands for [DefaultUnit] where the file has none of its own,
+// and has to be 0 where it has. Errors are one line, "name:line: the mistake; the remedy".
 func (of Format) Read(src []byte, name string, unit time.Duration) (g *dag.Graph, took string, err error) {
 	f := &file{name: name, unit: unit, took: of.Takes}
 	src = bytes.TrimPrefix(src, []byte(dag.Mark))

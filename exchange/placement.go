@@ -62,7 +62,7 @@ type placementReader struct {
 	output map[int]placementOutput
 }
 
-// placementOutput is what a node writes: one datum for all its edges.
+// placementOutput is the output of a node: one datum for all its edges.
 type placementOutput struct {
 	cost float64
 	data int

@@ -55,7 +55,8 @@ func (f *file) readSTG(src []byte) error {
 	return nil
 }
 
-// isDummy reports whether a task takes no time, as those that begin and end a graph do, which the first line does not count.
+// isDummy reports whether a task takes no time, like the first and the last task of a graph. The number in the first line
+// does not count these.
 func (f *file) isDummy(node int) bool {
 	return !slices.ContainsFunc(f.nodes[node].task.Costs, func(c dag.Cost) bool { return c.Ns > 0 })
 }

@@ -55,7 +55,7 @@ func (b *busy) add(from, to time.Duration) {
 	}
 }
 
-// mean is that over the time of the chart. Columns are of equal length to the nanosecond.
+// mean is that over the time of the chart. Columns have equal lengths to the nanosecond.
 func (b *busy) mean() (mean float64) {
 	for _, w := range b.workers {
 		mean += w / float64(len(b.workers))
@@ -63,7 +63,7 @@ func (b *busy) mean() (mean float64) {
 	return mean
 }
 
-// height is that of the panel.
+// height is the height of the panel.
 func (b *busy) height() vg.Length {
 	if b == nil {
 		return 0

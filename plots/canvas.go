@@ -19,7 +19,7 @@ import (
 // pngDPI gives 2 pixels per point.
 const pngDPI = 144
 
-// Formats are those of figures, and the extensions of their files.
+// Formats are the formats of figures, and the extensions of their files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
 // render paints a page and writes it in a format.

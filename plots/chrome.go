@@ -68,7 +68,7 @@ func (t *chromeTrace) writeRun() {
 	t.writeCounters()
 }
 
-// chromeEvent is one event; the members are those of the format.
+// chromeEvent is one event; its members are named as in the format.
 type chromeEvent struct {
 	Phase    string  `json:"ph"` // X slice, M metadata, s and f flow, C counter
 	Name     string  `json:"name"`
@@ -177,7 +177,7 @@ func (t *chromeTrace) process(name string) int {
 	return t.processes
 }
 
-// thread writes the names of so many new threads of a process, at least one, and their places.
+// thread writes the names and places of new threads of a process: count of them, and at least one.
 func (t *chromeTrace) thread(process, count int, label string) (first int) {
 	first = t.threads + 1
 	for l := range max(1, count) {
@@ -315,9 +315,9 @@ func (t *chromeTrace) writeStates() {
 // otherwise fill the file and hide everything else.
 const maxArrows = 4
 
-// writeFlows draws arrows into a task: from the predecessors on other workers that ended last,
-// and through the transfers that the task needed. If a transfer moves the result of a
-// predecessor, the arrow goes through it.
+// writeFlows draws arrows into a task: from the predecessors on other workers that ended last, and
+// through the transfers for the task. If a transfer moves the result of a predecessor, the arrow
+// goes through it.
 func (t *chromeTrace) writeFlows() {
 	g, s := t.run.Problem.Graph, t.run.Schedule
 	for i := range s.Spans {

@@ -13,8 +13,8 @@ import (
 	"dahl/schedule/place"
 )
 
-// colouring gives every task of a graph a category, and every category a colour. The causes of
-// idle time, transfers and the critical path are further categories behind those of the tasks.
+// colouring gives every task of a graph a category, and every category a colour. The causes of idle
+// time, transfers and the critical path are further categories after the categories of tasks.
 type colouring struct {
 	by     ColourBy
 	names  []string     // of the categories of tasks
@@ -131,7 +131,7 @@ func colourings(runs ...*Run) []*colouring {
 	return all
 }
 
-// labels lists those of the runs' tasks, and how long tasks with each ran.
+// labels lists the labels of the runs' tasks, and the time that tasks with each label ran.
 func (by ColourBy) labels(runs []*Run) (labels []string, busy map[string]time.Duration) {
 	busy = map[string]time.Duration{}
 	for _, r := range runs {

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Compared is what a comparison of two runs says in words and numbers. The picture shows these and computes none.
+// Compared has the words and numbers of a comparison of two runs. The picture shows these and computes none.
 type Compared struct {
 	Text       string      // under the title
 	Operations []Operation // and copies on their ways, in the order in which they are listed

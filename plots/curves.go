@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Quantity is what a figure shows of runs.
+// Quantity is a number of runs that a figure shows.
 type Quantity struct {
 	Name string
 	Unit string // the base unit, "s", "J", "B" or "%"; empty: it is a number

@@ -12,7 +12,7 @@
 //     PDF.
 //   - The size of a figure is bounded. Spans narrower than a column of the picture are drawn as
 //     runs of columns, in which every colour keeps its share of the time (see columns.go).
-//   - The colours are those of Okabe and Ito, which readers with any common colour vision can
+//   - The colours are the set of Okabe and Ito, which readers with any common colour vision can
 //     tell apart.
 //
 // # Units

@@ -37,8 +37,8 @@ type Run struct {
 
 	// Show is which steps Gantt charts show.
 	Show StepRange
-	// Bound is what no schedule of the same steps is shorter than, by the estimated times; 0: nothing
-	// is known.
+	// Bound is a lower bound on the time of any schedule of the same steps, by the estimated times.
+	// Zero means unknown.
 	Bound time.Duration
 }
 

@@ -191,7 +191,7 @@ func clip(style draw.TextStyle, s string, width vg.Length) string {
 		return s
 	}
 	runes := []rune(s)
-	// The longest prefix that fits with the dots is one shorter than the first that does not.
+	// The longest prefix that fits with the dots is one shorter than the first too wide one.
 	n := sort.Search(len(runes), func(n int) bool { return style.Width(string(runes[:n+1])+"...") > width })
 	if n < 3 {
 		return ""

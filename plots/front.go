@@ -18,11 +18,12 @@ import (
 type Front struct {
 	Title, Summary string
 	Points         []FrontPoint
-	// What the points are, and of what their seconds and joules; empty: a plan, and a step.
+	// What names a point, and Per the unit of its seconds and joules. Empty means a plan, and a
+	// step.
 	What, Per string
 	// Whole lets the axes reach every point, which has its label where there is room.
 	Whole bool
-	// Bound is what no plan of BoundOf is below, in the unit of Of; 0: nothing is known.
+	// Bound is a lower bound on all plans of BoundOf, in the unit of Of. Zero means unknown.
 	Bound   float64
 	BoundOf string
 	Of      FrontBound
@@ -38,7 +39,7 @@ type FrontPoint struct {
 	Chosen          bool
 }
 
-// FrontBound is what a bound of the figure is of.
+// FrontBound is the quantity that a bound limits.
 type FrontBound string
 
 // What a bound can be of: a line of equal seconds, joules, or joules times seconds.
@@ -275,7 +276,7 @@ func (l *labels) leave(line []vg.Point) {
 	}
 }
 
-// put writes a text beside a point if there is room, and it does not stand elsewhere.
+// put writes a text next to a point if there is room, and the text stands nowhere else.
 func (l *labels) put(what string, at vg.Point) {
 	const size, apart, widest = 8, 8, 190
 	style := l.face.style(size, ink, text.XLeft, text.YBottom)

@@ -12,8 +12,8 @@ import (
 
 // Gantt draws the work of each worker over time. Tasks are coloured by layer or phase, transfers
 // have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
-// is a black line under its tasks. The ends of the steps are marked. Of several steps it shows those
-// of r.Show.
+// is a black line under its tasks. The ends of the steps are marked. Of several steps it shows the
+// steps of r.Show.
 func Gantt(w io.Writer, format string, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *chart) paintRows(f *frame) *painter {
 	return p
 }
 
-// pieces counts those of all rows.
+// pieces counts the pieces of all rows.
 func (c *chart) pieces() (n int) {
 	for i := range c.rows {
 		for _, lane := range c.rows[i].lanes {
@@ -216,7 +216,7 @@ func (p *painter) write() {
 	}
 }
 
-// box is what the label covers.
+// box is the rectangle under the label.
 func (l *label) box() vg.Rectangle {
 	half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
 	return vg.Rectangle{Min: vg.Point{X: l.at.X - half.X, Y: l.at.Y - half.Y}, Max: vg.Point{X: l.at.X + half.X, Y: l.at.Y + half.Y}}

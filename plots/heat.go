@@ -110,7 +110,7 @@ func (h *Heat) drawCell(f *frame, cell vg.Rectangle, v, best, low, high float64)
 	f.c.FillText(style, middle, clip(style, h.Quantity.format(v), cell.Max.X-cell.Min.X-4))
 }
 
-// corners are those of a rectangle, in their order around it, the first one also last.
+// corners are the corners of a rectangle in their order around it, the first one also last.
 func corners(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
 }

@@ -8,10 +8,10 @@ import (
 	"dahl/schedule"
 )
 
-// lanes assigns intervals, ordered by start, to the first free lane of their group, so that those
-// of one lane do not overlap. It returns the lane of each interval and the number of lanes of each
-// group. This is the greedy colouring of interval graphs. It uses only as many lanes as intervals
-// of the group ever overlap.
+// lanes assigns intervals, ordered by start, to the first free lane of their group, so that
+// intervals in one lane do not overlap. It returns the lane of each interval and the number of
+// lanes of each group. This is the greedy colouring of interval graphs. It uses only as many lanes
+// as intervals of the group ever overlap.
 func lanes[G comparable](n int, interval func(i int) (group G, from, to time.Duration)) (lane []int, count map[G]int) {
 	lane, count = make([]int, n), map[G]int{}
 	freeAt := map[G][]time.Duration{}

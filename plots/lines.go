@@ -38,8 +38,8 @@ func (c *chart) lines(f *frame, labels []label) (all []segment) {
 	return all
 }
 
-// without is what a box leaves of a segment: nothing, one or two parts. The stretch inside is found
-// by clipping against the four edges (Liang and Barsky, 1984).
+// without returns the parts of a segment outside a box: none, one or two. The stretch inside is
+// found by clipping against the four edges (Liang and Barsky, 1984).
 func (s segment) without(box vg.Rectangle) []segment {
 	enter, leave := vg.Length(0), vg.Length(1)
 	step := vg.Point{X: s.to.X - s.from.X, Y: s.to.Y - s.from.Y}

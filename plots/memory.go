@@ -17,7 +17,7 @@ import (
 )
 
 // Memory draws the bytes live in each memory over the run. Each memory that held anything has a
-// panel, with the bytes that the plan reserves as a dashed line.
+// panel. The reserved bytes are a dashed line.
 func Memory(w io.Writer, format string, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (p *panel) drawLevel(f *frame, bytes int64, colour color.RGBA, name string,
 	f.c.FillText(f.face.style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
 }
 
-// envelope turns occupancy events into values between moments. If there are more moments
-// than so many, each column shows its highest value, so that no peak vanishes.
+// envelope turns occupancy events into values between moments. If there are more moments than most,
+// each column shows its highest value, so that no peak vanishes.
 func envelope(at []time.Duration, bytes []int64, end time.Duration, most int) (times []time.Duration, values []float64) {
 	times = []time.Duration{0}
 	for _, t := range at {

@@ -219,7 +219,7 @@ func (t *pajeTrace) event(at time.Duration, order pajeOrder, kind int, format st
 	t.events = append(t.events, pajeEvent{at, order, fmt.Sprintf("%d %s ", kind, seconds(at)) + fmt.Sprintf(format, args...) + "\n"})
 }
 
-// pajeState is what a worker ("ST") or a link ("SL") does from a time on.
+// pajeState is the state of a worker ("ST") or a link ("SL") from a time on.
 type pajeState struct {
 	of, where, value, text string
 	step                   int32

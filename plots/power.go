@@ -18,8 +18,8 @@ import (
 
 // Power draws the power of the consumers, stacked, over the run, and their energy below it. If
 // power changes more often than a picture can show, each column shows its mean, which keeps the
-// energy. Caps are dashed lines: that of the platform over everything, and that of a device as far
-// above what lies below its layer.
+// energy. Caps are dashed lines: the platform's cap from zero, and a device's cap from the lower
+// edge of its layer.
 func Power(w io.Writer, format string, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
@@ -194,7 +194,7 @@ type powerCap struct {
 // farCap is how many times the greatest power a cap may be and still be drawn.
 const farCap = 2
 
-// caps lists those of the platform and of devices that have a layer of their own.
+// caps lists the caps of the platform and of devices with a layer of their own.
 func (s *stack) caps(p *platform.Platform) (all []powerCap) {
 	add := func(name string, watts float64, colour color.RGBA, below []float64) {
 		c := powerCap{legendEntry{name: name + " " + siUnit("W", watts).format(watts), colour: colour, stroke: true, dashed: true}, make([]float64, len(s.times)-1)}

@@ -50,7 +50,8 @@ type rowName struct {
 	at   vg.Length
 }
 
-// rowNames are the names that fit: those of all devices, and of further units as many as leave these room.
+// rowNames are the names that fit: the names of all devices, and the names of further units where there is
+// room.
 func (c *chart) rowNames() (names []rowName) {
 	middle := func(i int) vg.Length { // of the bars
 		r := &c.rows[i]

@@ -35,8 +35,8 @@ type kernelKey struct {
 
 const copyDevice platform.DeviceID = -1
 
-// pairKernels takes the median duration of each kernel and copy in both runs. It leaves out those
-// that either run lacks or that took no time. The order is by operation, shape, type, device and colour.
+// pairKernels takes the median duration of each kernel and copy in both runs. It leaves out kernels that
+// took no time, or are missing in one run. The order is by operation, shape, type, device and colour.
 func pairKernels(predicted, measured *chart) []kernelPair {
 	before, after := durationsByKernel(predicted), durationsByKernel(measured)
 	var pairs []kernelPair
@@ -140,9 +140,9 @@ func furthest(kernels []kernelPair) []kernelPair {
 // maxOps bounds the lines of the table of operations.
 const maxOps = 17
 
-// opTable is the table of operations. Every time in it is of one step: the sum of a run's spans
-// over the number of its steps. The last line is the sum over all kernels, which is the busy time
-// of the workers.
+// opTable is the table of operations. Every time in it is the time in one step: the sum of a run's
+// spans over the number of its steps. The last line is the sum over all kernels, which is the busy
+// time of the workers.
 type opTable struct {
 	*Compared
 	steps int
@@ -163,7 +163,7 @@ func (t *opTable) line(o *Operation) []string {
 	return []string{significant(o.Calls), time(o.PredictedS), time(o.MeasuredS), off}
 }
 
-// draw lists operations, their calls, times and error beside the scatter.
+// draw lists operations, their calls, times and errors to the right of the scatter.
 func (t *opTable) draw(f *frame) {
 	left, top := f.box.Max.X+44, f.box.Max.Y
 	right := []vg.Length{left + 230, left + 320, left + 410, left + 480}

@@ -55,7 +55,7 @@ const (
 	chartGap     = 8
 )
 
-// height is that of the charts, their axis and the legend.
+// height is the height of the charts, their axis and the legend.
 func (s *ganttStack) height(face typeface) vg.Length {
 	height := axisBottom + legendHeight(face, s.legend, pageWidth-2*pageMargin)
 	for _, tall := range s.talls {

@@ -14,7 +14,7 @@ import (
 const maxStairs = 2400
 
 // mergedTimes lists the moments at which any of several step functions changes, ascending and
-// once each, from 0 to end inclusive. If there are more than so many, it returns a grid of equal
+// once each, from 0 to end inclusive. If there are more than most, it returns a grid of equal
 // columns instead.
 func mergedTimes(traces []energy.PowerTrace, end time.Duration, most int) []time.Duration {
 	times := []time.Duration{0, end}

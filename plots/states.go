@@ -9,7 +9,8 @@ import (
 	"dahl/schedule/explain"
 )
 
-// stateKind is what a unit or a link is in or does instead of working or waiting.
+// stateKind is a state of a unit or a link, or a change of state, in which it neither works nor
+// waits.
 type stateKind int
 
 const (

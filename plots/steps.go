@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// StepRange is the steps that a Gantt chart shows, by the numbers that they have in the run, both
-// inclusive. The zero value stands for two steady ones.
+// StepRange is the range of steps in a Gantt chart, by their numbers in the run, both inclusive.
+// The zero value stands for two steady ones.
 type StepRange struct{ First, Last int }
 
 // firstStep is the number of the first step of the schedule in its run.
 func (r *Run) firstStep() int { return max(1, r.FirstStep) }
 
-// AllSteps are those of the schedule.
+// AllSteps are the steps of the schedule.
 func (r *Run) AllSteps() StepRange {
 	return StepRange{r.firstStep(), r.firstStep() + max(1, r.Schedule.Steps) - 1}
 }
@@ -67,8 +67,8 @@ func (r *Run) shown() StepRange {
 	return r.steady()
 }
 
-// steady chooses two neighbouring steps: of those that are neither the first, which warms up, nor
-// the last, which no step follows, the pair of median length. A schedule of three steps has only one
+// steady chooses two neighbouring steps: the pair of median length, without the first step and the
+// last: the former warms up, and no step follows the latter. A schedule of three steps has only one
 // pair without the first, and a shorter one is shown whole.
 func (r *Run) steady() StepRange {
 	ends := r.stepEnds()
@@ -99,8 +99,9 @@ func (r *Run) showing(other *Run) *Run {
 	return &own
 }
 
-// window is that of the steps to show: from the end of the step before the first of them, so that
-// it is as long as they take, up to the end of the last. What the first of them did before lies outside.
+// window returns the window of the steps to show: from the end of the step before the first of them, so
+// that it is as long as they take, up to the end of the last. What the first of them did before lies
+// outside.
 func (c *chart) window() window {
 	all, w := c.run.AllSteps(), window{steps: c.run.shown()}
 	if w.whole = w.steps == all; w.whole {
@@ -116,7 +117,7 @@ func (c *chart) window() window {
 	return w
 }
 
-// crop leaves of the chart what is in its window, on an axis that begins there.
+// crop removes everything outside the chart's window, where the axis then begins.
 func (c *chart) crop() {
 	if c.shown = c.window(); c.shown.whole {
 		return
@@ -161,7 +162,7 @@ func (c *chart) title() string {
 	}
 }
 
-// caption is the time that a chart shows, and of which steps.
+// caption names the length of the shown time, and the steps.
 func (w *window) caption() string {
 	if w.whole {
 		return formatDuration(w.length)

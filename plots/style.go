@@ -34,7 +34,7 @@ var (
 // On both it is further from the ink of the paper than any colour of a task: a test measures how far.
 type tint struct{ light, dark color.RGBA }
 
-// The tints of idle workers, by explain.IdleCause, and that of sleep.
+// The tints of idle workers, by explain.IdleCause, and the tint of sleep.
 var (
 	idleTints = [...]tint{
 		{color.RGBA{236, 236, 236, 255}, color.RGBA{44, 46, 50, 255}}, // dependence: grey
@@ -48,7 +48,7 @@ var (
 )
 
 // palette is the seven colours of Okabe and Ito (Color Universal Design, 2008) without black, then five
-// relatives of them. Their yellow is a little darker here, since it lies beside light tints.
+// relatives of them. Their yellow is a little darker here, since light tints are next to it.
 var palette = [...]color.RGBA{
 	{0, 114, 178, 255},   // blue
 	{230, 159, 0, 255},   // orange

@@ -9,8 +9,8 @@ import (
 	"dahl/schedule/explain"
 )
 
-// View is what the figures of a run show, for a viewer that draws by itself: the same rows, colours,
-// causes and curves.
+// View has the contents of a run's figures for another viewer: the same rows, colours, causes and
+// curves.
 type View struct {
 	Title, Summary string
 	End            time.Duration // of the shown time
@@ -40,7 +40,7 @@ type ViewRow struct {
 	Coarse []Columns
 }
 
-// Columns is a row painted on so many columns. The runs follow each other.
+// Columns is a row painted on a number of columns. The runs follow each other.
 type Columns struct {
 	Number int
 	Runs   []ColumnRun
@@ -49,7 +49,7 @@ type Columns struct {
 // ColumnRun is neighbouring columns of one category, from First up to End.
 type ColumnRun struct{ First, End, Category int }
 
-// Category is what a colour stands for.
+// Category is the meaning of a colour.
 type Category struct {
 	Kind   CategoryKind
 	Name   string

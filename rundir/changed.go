@@ -7,8 +7,8 @@ import (
 	"dahl/rundir/durable"
 )
 
-// Changed names the tables and descriptions of a run that are not as its manifest says, for those who read them
-// and do not verify the run. Weights and figures are what they make of them, and nobody reads these.
+// Changed lists the tables and descriptions of a run that differ from its manifest, for readers without a
+// verification. It leaves out weights and figures, which no command reads.
 func Changed(dir string, m Manifest) (paths []string, err error) {
 	d, err := durable.OpenDir(dir)
 	if err != nil {

@@ -16,9 +16,8 @@ const (
 	keptCheckpoints = 3
 )
 
-// WriteCheckpoint keeps what a training needs to go on after a step, whatever that is, and the
-// two before it. It is there, or the others are, wherever the program is cut off. Files that
-// grow have to be synced before.
+// WriteCheckpoint writes the checkpoint of a step and keeps the two before it. Wherever the program
+// is cut off, the new one or the older ones are there. Files that grow have to be synced before.
 func (d *Dir) WriteCheckpoint(step int, fill func(io.Writer) error) error {
 	if err := d.dir.Mkdir(d.at(checkpointsName)); err != nil {
 		return err
@@ -41,12 +40,12 @@ func (d *Dir) WriteCheckpoint(step int, fill func(io.Writer) error) error {
 	return nil
 }
 
-// Checkpoints are the steps after which the run that is being written has a checkpoint, the newest first.
+// Checkpoints are the steps with a checkpoint in the unfinished run, the newest first.
 func (d *Dir) Checkpoints() ([]int, error) {
 	return checkpointsIn(d.dir.FS(), path.Join(d.stage.name, checkpointsName))
 }
 
-// OpenCheckpoint opens that of a step to be read.
+// OpenCheckpoint opens the checkpoint of a step for reading.
 func (d *Dir) OpenCheckpoint(step int) (*os.File, error) {
 	f, err := d.dir.Open(d.checkpoint(step))
 	if err != nil {

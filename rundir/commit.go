@@ -16,9 +16,9 @@ import (
 )
 
 // Commit ends the writing: the manifest gets the hashes of all files, and one rename makes them
-// the run of the directory. It returns where the run lies. That is the stage for a run that is
-// not complete, if it can be resumed or would replace a complete one. A run inside another is
-// committed with that one.
+// the run of the directory. It returns where the run lies. An incomplete run stays in the stage if
+// it can be resumed, or would replace a complete one. A run inside another is committed with that
+// one.
 func (d *Dir) Commit(m Manifest) (path string, err error) {
 	if err := d.finish(m); err != nil {
 		return "", err
@@ -39,8 +39,8 @@ func (d *Dir) Commit(m Manifest) (path string, err error) {
 	return d.Path(), rollForward(d.dir)
 }
 
-// commitInside leaves a run to that which it lies in. Where that is finished, its manifest gets
-// to know what was added.
+// commitInside leaves a run in the stage of the outer run. Where the outer run is finished, the
+// added files are listed in its manifest.
 func (d *Dir) commitInside(m Manifest) (string, error) {
 	if d.stage.name == stagingName {
 		return filepath.Join(d.Path(), d.stage.name, d.below), nil
@@ -150,7 +150,8 @@ func rollForward(d *durable.Dir) error {
 		return fmt.Errorf("a commit cannot be ended; remove %s to go on without it: %w", filepath.Join(d.Path(), commitName), err)
 	}
 	if err := read(d.Path(), &earlier); err != nil {
-		// There is none, or nobody can say what it had, but for checkpoints, of which the new run would seem to have two.
+		// There is no earlier run, or its files are unknown. Its checkpoints have to go, since the new run would seem to
+		// have two.
 		steps, err := checkpointsIn(d.FS(), checkpointsName)
 		if err != nil {
 			return err
@@ -175,8 +176,8 @@ func rollForward(d *durable.Dir) error {
 	return d.RemoveAll(commitName)
 }
 
-// removeEarlier removes the files of the earlier run that the new one has not, and the
-// directories that they leave empty.
+// removeEarlier removes the files of the earlier run that the new one lacks, and directories left
+// empty.
 func removeEarlier(d *durable.Dir, earlier, now *Head) error {
 	for _, f := range earlier.Files {
 		if now.Lists(f.Name) {

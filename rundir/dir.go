@@ -40,10 +40,9 @@ type stage struct {
 	keep  func()   // the stage, from what durable.Stop removes; nil: it stays
 }
 
-// Create makes a run directory, or begins a run that will replace the one in it. What runs is
-// said by the manifest at once, so that a run that is cut off can be told. A directory that
-// holds something else is refused, and so is one that another run is being written into or
-// that holds an interrupted training.
+// Create makes a run directory, or begins a run that will replace the one in it. The manifest is
+// written at once, so that a run can be recognised after it was cut off. Refused are directories
+// with other contents, with a run being written, or with an interrupted training.
 func Create(path string, start Manifest) (*Dir, error) {
 	if err := checkOurs(path); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func Create(path string, start Manifest) (*Dir, error) {
 
 // Resume goes on with an interrupted training, of which a checkpoint is kept, or else with a
 // finished one. It reads what runs into m. Files count as the run's once they are written or
-// appended to; those that grow are named for a finished run, which stays until the next commit.
+// appended to; growing names such files of a finished run, which stays until the next commit.
 func Resume(path string, m Manifest, growing ...string) (*Dir, error) {
 	d, err := open(path, stagingName)
 	if err != nil {
@@ -225,8 +224,8 @@ func (d *Dir) begin(start Manifest) error {
 	return d.dir.Sync(".")
 }
 
-// checkEarlier refuses an earlier run whose files could not be removed, such as one whose
-// manifest names files elsewhere.
+// checkEarlier refuses an earlier run whose files could not be removed, such as names of files
+// elsewhere in its manifest.
 func (d *Dir) checkEarlier() error {
 	var earlier Head
 	if err := read(d.Path(), &earlier); err != nil {
@@ -281,7 +280,7 @@ func (d *Dir) Close() error {
 	return errors.Join(d.lock.Unlock(), d.dir.Close())
 }
 
-// Inside is a run of its own that lies in that of d, whose files it belongs to. It has to be
+// Inside returns a run of its own in a directory inside d. Its files belong to d, and it has to be
 // committed before d.
 func (d *Dir) Inside(name string) *Dir { return &Dir{d.stage, path.Join(d.below, name) + "/"} }
 
@@ -301,8 +300,8 @@ func (d *Dir) Write(name string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// Append opens a file of the run that grows while it runs, cut to the length that it had before;
-// 0 makes one. The caller syncs and closes it.
+// Append opens a growing file of the run, cut to its earlier length. Zero makes a new file. The
+// caller syncs and closes it.
 func (d *Dir) Append(name string, lengthBytes int64) (*durable.File, error) {
 	if err := d.room(name); err != nil {
 		return nil, err

@@ -7,9 +7,10 @@
 // # Protocol
 //
 // A run directory DIR holds the files of a run and manifest.json, which lists them with their
-// hashes. Beside them lie .lock, which whoever writes holds, and .staging, where a run is written.
+// hashes. It also holds .lock, which the writing process locks, and .staging, where a run is
+// written.
 //
-//  1. Create empties .staging and writes a manifest there that says what runs.
+//  1. Create empties .staging and writes a manifest of the beginning run there.
 //  2. Files are written below .staging. Nothing in DIR changes.
 //  3. Commit syncs all of them and the manifest, and then renames .staging to .commit. This
 //     decides: before it the run of DIR is the earlier one, and after it the new one.
@@ -23,25 +24,25 @@
 // Up to the rename of step 3 no operation touches the earlier run, so it is whole. The rename
 // itself happens or does not. From then on this holds: every file that the manifest in .commit
 // lists is either in .commit or at its place, with its contents. A removal does not touch a
-// listed file, and a move takes one from the first state to the second. Both can be done again,
-// since what is gone is not removed and what has moved is not moved. The manifest leaves .commit
-// after the last file, and directories are synced between the two, so that a .commit without a
-// manifest means that everything is at its place. Adding files to a run is a commit in which only
-// they and the manifest lie in .commit.
+// listed file, and a move takes one from the first state to the second. Both can be repeated: files
+// that are gone are not removed again, and moved files are not moved again. The manifest leaves
+// .commit after the last file, and directories are synced between the two, so that a .commit
+// without a manifest means that everything is at its place. Adding files to a run is a commit in
+// which only they and the manifest lie in .commit.
 //
 // A run that did not come to its end takes no complete one's place: it stays in .staging. One
 // that did keeps its last checkpoint, so that it can go on further.
 //
 // # Files
 //
-// FILES.md beside this package lists the files of a run, their columns and keys.
+// FILES.md in the folder of this package lists the files of a run, their columns and keys.
 //
 // # What is compared when a run is read
 //
-// A manifest holds its own hash, the seal, and is read in one place, which refuses one that is not as it was
-// sealed. A finished run that goes on is compared with the hashes in its manifest, as far as it is carried
-// over. The files of a training that goes on have no hashes there, since they grow: whoever makes
-// its checkpoints notes in them what has to be beside them.
+// A manifest holds its own hash, the seal. It is read in one place, where a manifest with another seal is
+// refused. A finished run that goes on is compared with the hashes in its manifest, as far as it is carried
+// over. The files of a training that goes on have no hashes there, since they grow: their lengths and
+// hashes are noted in each checkpoint by its writer.
 //
 // # Units
 //

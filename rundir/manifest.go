@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Format is that of the manifests that this package writes, and the only one that it reads.
+// Format is the format of manifests, and the only one that this package reads.
 const Format = "dahl-run 2"
 
 // family is how the formats of all versions begin.
@@ -46,10 +46,10 @@ func (e damageError) Error() string {
 // errSeal is the cause where a manifest can be read.
 var errSeal = errors.New("its hash is another")
 
-// ManifestName is the file that says what a run is. A directory is a run if it holds one.
+// ManifestName is the file that describes a run. A directory is a run if it holds one.
 const ManifestName = "manifest.json"
 
-// Head is what every manifest has. It is embedded, so that the object stays flat.
+// Head has the members of every manifest. It is embedded, so that the object stays flat.
 type Head struct {
 	Format   string `json:"format"`
 	Complete bool   `json:"complete"` // false: still running, interrupted, failed or diverged
@@ -79,7 +79,7 @@ func (h *Head) index(name string) int {
 	return slices.IndexFunc(h.Files, func(f File) bool { return f.Name == name })
 }
 
-// set adds a file, or gives that of the name its new contents.
+// set adds a file, or replaces the file of the same name.
 func (h *Head) set(f File) {
 	if i := h.index(f.Name); i >= 0 {
 		h.Files[i] = f

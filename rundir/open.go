@@ -21,8 +21,8 @@ func Open(dir string, m Manifest) error {
 	return read(dir, m)
 }
 
-// Extend adds files to a run that is finished, which it reads into m. They and the manifest
-// that lists them are committed together. A run inside another is extended in that one.
+// Extend adds files to a finished run, and reads its manifest into m. The files and the manifest
+// are committed together. A run inside another is extended in that one.
 func Extend(dir string, m Manifest) (*Dir, error) {
 	top, below := outermost(dir)
 	d, err := open(top, addingName)
@@ -55,7 +55,7 @@ func outermost(dir string) (top, below string) {
 	return parent, name + "/"
 }
 
-// State is what goes on in a directory beside a finished run.
+// State describes an unfinished run in a directory.
 type State struct {
 	Holder      string // who writes into it now; empty: nobody
 	Interrupted bool   // a run that was begun and not committed

@@ -28,7 +28,7 @@ const (
 	EnergyFile      = "energy.json"
 )
 
-// Results are what a run of either world came to, of the program's main graph.
+// Results are the results of a simulated or executed run of the program's main graph.
 type Results struct {
 	Platform *platform.Platform
 	Graph    *dag.Graph
@@ -96,8 +96,8 @@ func Load(dir string, target schedule.Target) (*Loaded, error) {
 	return l, nil
 }
 
-// decide reads the plan and decides by it. Of a policy that decides while a program runs a plan only says what it did, and
-// holds the places of buffers, which were there before.
+// decide reads the plan and decides by it. The plan of a run-time policy only records its decisions, together with the
+// places of buffers, which were fixed before the run.
 func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Target) (err error) {
 	if l.Plan, err = ReadPlan(filepath.Join(l.dir, PlanFile), g, p); err != nil {
 		return err
@@ -110,7 +110,8 @@ func (l *Loaded) decide(g *dag.Graph, p *platform.Platform, target schedule.Targ
 // Dir is where the run lies.
 func (l *Loaded) Dir() string { return l.dir }
 
-// Predicted is the simulated schedule that lies beside a measured one; nil: there is none.
+// Predicted is the simulated schedule in the directory of a measured one. Nil means that there is
+// none.
 func (l *Loaded) Predicted() (*schedule.Schedule, error) {
 	if _, err := os.Stat(filepath.Join(l.dir, PredictedFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -118,7 +119,7 @@ func (l *Loaded) Predicted() (*schedule.Schedule, error) {
 	return l.readSchedule(PredictedFile)
 }
 
-// Energy is the energy of the schedule, with what meters counted beside it.
+// Energy is the energy of the schedule, with the readings of meters.
 func (l *Loaded) Energy() (*energy.Report, error) {
 	return ReadAs(filepath.Join(l.dir, EnergyFile), func(f io.Reader, name string) (*energy.Report, error) {
 		r := new(energy.Report)

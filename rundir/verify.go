@@ -81,7 +81,7 @@ func (f *File) verify(d *durable.Dir) error {
 	return nil
 }
 
-// Claims are what a manifest says of the results of its run.
+// Claims are the statements of a manifest about the results of its run.
 type Claims struct {
 	*Head
 	PlatformSHA256, GraphSHA256 string
@@ -95,9 +95,9 @@ type Unchecked string
 
 func (u Unchecked) Error() string { return string(u) }
 
-// VerifyResults derives again what the results of a run claim. It calls check for each, which
-// says whether all is well, in the order in which they need each other, and leaves out what
-// cannot be judged once something that it needs is wrong.
+// VerifyResults derives again what the results of a run claim. It calls check for each claim, in
+// the order of their dependences; check reports whether the claim holds. Claims that depend on a
+// wrong one are left out.
 func VerifyResults(dir string, c *Claims, check func(what string, err error) bool) {
 	v := &verification{Claims: c, Loaded: Loaded{dir: dir}, check: check}
 	p, err := v.platform()
@@ -183,8 +183,7 @@ func (v *verification) checkLayout() {
 	}
 }
 
-// checkFollowed verifies that a schedule is what the plan says, where the plan was made
-// before it.
+// checkFollowed verifies that a schedule follows the plan, where the plan was made before it.
 func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) error {
 	if v.Decision.Priced.DecidesLater(v.Policy) {
 		return nil
@@ -208,8 +207,8 @@ func (v *verification) checkSchedule(name string) {
 	}
 }
 
-// checkEnergy integrates the powers over the schedule again. What meters counted nobody
-// can derive; the model beside it is.
+// checkEnergy integrates the powers over the schedule again. Only the model is derived again, since
+// readings of meters cannot be.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
 	report, err := energy.FromSchedule(s, p)
 	if err == nil && s.World == schedule.Simulated {

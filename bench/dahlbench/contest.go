@@ -104,9 +104,9 @@ func (w *watch) alternate(contestants []*contestant, repeats int, target time.Du
 	return cores, nil
 }
 
-// sameNetwork compares the losses of the first steps. It returns the settings that ran, and
-// tells what kept others from it; losses that differ by more than rounding explains are an
-// error, and so is no setting that ran.
+// sameNetwork compares the losses of the first steps. It returns the settings that ran, and reports
+// the errors of the others. Losses that differ by more than rounding are an error. So is the case
+// that no setting ran.
 func sameNetwork(row *peerRow, same func(label string, want, got []float64) (float64, error), ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
 	want, err := ours.losses(peer.LossSteps)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command dahl-bench measures the speed of dahl beside others. What came out is kept in the folder above, with command,
-// machine and commit.
+// Command dahl-bench compares the speed of dahl with other programs. What came out is kept in the folder above, with
+// command, machine and commit.
 package main
 
 import (
@@ -27,7 +27,7 @@ func newRoot([]string) *cobra.Command {
 	return root
 }
 
-// network loads a network and at most so many images that it trains on; 0: all.
+// network loads a network and its training images. Zero means no limit.
 func network(name string, limit int) (*nn.Model, train.Data, error) {
 	m, err := cli.LoadModel(name)
 	if err != nil {
@@ -41,8 +41,8 @@ func network(name string, limit int) (*nn.Model, train.Data, error) {
 	return m, d, err
 }
 
-// machine is a platform file, or without one this machine, with the devices of a list or so
-// many cores; "" and 0: all of its processors.
+// machine is a platform file, or without one this machine, with the devices of a list or a number
+// of cores. Empty and zero mean all of its processors.
 func machine(file, devices string, workers int) (*platform.Platform, error) {
 	p, err := cli.Machine(file, devices, false)
 	if err == nil && devices != "" {
@@ -55,7 +55,7 @@ func machine(file, devices string, workers int) (*platform.Platform, error) {
 	return cli.WithWorkers(p, workers)
 }
 
-// names are those of the entries of a table, as they print themselves.
+// names are the entries of a table as texts.
 func names[T any](table []T) (all []string) {
 	for _, entry := range table {
 		all = append(all, fmt.Sprint(entry))

@@ -20,7 +20,7 @@ import (
 	"dahl/train/peer"
 )
 
-// peersOptions say what is measured beside other programs.
+// peersOptions are the options of a comparison with other programs.
 type peersOptions struct {
 	python     string
 	named      []string // programs
@@ -85,11 +85,11 @@ done again, within limits; each row says how many cores others kept busy.`,
 	return cmd
 }
 
-// precisionFloat32 is that of products where none rounds their factors.
+// precisionFloat32 is the precision of products whose factors are not rounded.
 const precisionFloat32 = "float32"
 
-// peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
-// with a precision.
+// peerUnit is the hardware under the contestants of a cell: a number of CPU cores, or a GPU with a
+// precision.
 type peerUnit struct {
 	Device    string
 	Threads   int
@@ -118,7 +118,7 @@ func (p *peersOptions) units() []peerUnit {
 	return all
 }
 
-// peerBench is a run of the command: what takes part, and what it has measured.
+// peerBench is a run of the command: its contestants and measurements.
 type peerBench struct {
 	opts     *peersOptions
 	programs []peer.Program
@@ -285,7 +285,7 @@ func (b *peerBench) row(row peerRow, ours *ourSide, theirs []*contestant, load f
 // finalists is how many settings of each program alternate with dahl; the search that chooses them is short.
 const finalists = 2
 
-// bestOf are the first so many contestants of each program, of some the fastest of which comes first.
+// bestOf returns the first n contestants of each program, of a list from the fastest to the slowest.
 func bestOf(sorted []*contestant, n int) (best []*contestant) {
 	count := map[string]int{}
 	for _, c := range sorted {

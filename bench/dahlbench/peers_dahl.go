@@ -16,7 +16,7 @@ import (
 // peerSamples is the number of images in memory, a multiple of every usual batch.
 const peerSamples = 1024
 
-// ourSide is dahl's trainer of one cell, which trains on the images that it evaluates.
+// ourSide is dahl's trainer of one cell. It trains and evaluates on the same images.
 type ourSide struct {
 	*train.Trainer
 	ctx  context.Context
@@ -112,7 +112,7 @@ func (s *ourSide) graph(mode string) int {
 	return slices.IndexFunc(s.Workload.Program.Graphs, func(g *dag.Graph) bool { return g.Name == name })
 }
 
-// steps runs so many steps over images of a data set, and returns the time of all.
+// steps runs a number of steps over images of a data set, and returns their total time.
 func (s *ourSide) steps(graph, steps int, images []int32) (time.Duration, error) {
 	start := time.Now()
 	// Timing every task on a GPU would put two events around each.

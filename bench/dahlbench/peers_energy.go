@@ -16,8 +16,8 @@ import (
 // energyTrials is how often each contestant's joules are counted, in turn.
 const energyTrials = 5
 
-// peerJoules is what a contestant draws by every meter of the machine together, which
-// for a cell on a GPU is also its host where that has a meter.
+// peerJoules is the energy of a contestant by all meters of the machine together. For a cell on a
+// GPU that includes the host where it has a meter.
 type peerJoules struct {
 	Of            string
 	PerImage      float64 // median of the trials
@@ -26,7 +26,7 @@ type peerJoules struct {
 	ErrorPerImage float64
 }
 
-// peerEnergy is what the contestants of a row draw, dahl first.
+// peerEnergy has the energy of the contestants of a row, dahl first.
 type peerEnergy struct {
 	Contestants []peerJoules
 	Meters      []string

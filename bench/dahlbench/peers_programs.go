@@ -11,13 +11,12 @@ import (
 	"dahl/train/peer"
 )
 
-// programs are those of the table that the options name.
+// programs returns the programs that the options name.
 func (p *peersOptions) programs() (named []peer.Program, err error) {
 	return chosen("programs", p.named, peer.Programs())
 }
 
-// settingsFor are those of a program that differ on a unit, of the names that the options give; without
-// names all.
+// settingsFor returns the settings of a program with the names in the options, and all without names.
 func (p *peersOptions) settingsFor(program peer.Program, device string, threads int) []peer.Setting {
 	return slices.DeleteFunc(program.Settings(device, threads), func(s peer.Setting) bool {
 		return len(p.settings) > 0 && !slices.Contains(p.settings, s.Name)
@@ -53,7 +52,7 @@ func (b *peerBench) start(ctx context.Context, program peer.Program, u peerUnit)
 	return workers, nil
 }
 
-// startAll starts those of all programs. None that is installed is an error.
+// startAll starts the processes of all programs. It is an error if no program is installed.
 func (b *peerBench) startAll(ctx context.Context, u peerUnit) (workers []*peer.Worker, err error) {
 	missing := map[string]*peer.MissingError{}
 	for _, program := range b.programs {

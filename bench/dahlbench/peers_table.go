@@ -19,7 +19,7 @@ type peerReport struct {
 	LeftOut  []string // what did not run, and why
 }
 
-// programReport is a program that took part, with the settings that were tried.
+// programReport is a program with its tried settings.
 type programReport struct {
 	Name     string
 	Doc      string
@@ -92,7 +92,7 @@ func (r *peerReport) print(w io.Writer) error {
 	return nil
 }
 
-// versions are those of the programs and of their libraries, each once.
+// versions lists the versions of the programs and of their libraries, each once.
 func (r *peerReport) versions() (all []string) {
 	for _, p := range r.Programs {
 		v := p.Versions.Program

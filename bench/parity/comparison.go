@@ -31,8 +31,8 @@ type comparison struct {
 	torch          []*curve // the first in the given order of summation, the others in other ones
 }
 
-// readComparison reads the run directories whose path begins with the prefix
-// DIR/NETWORK.TYPE and refuses curves that are not over the same images.
+// readComparison reads the run directories whose path begins with the prefix DIR/NETWORK.TYPE, and
+// refuses curves over different images.
 func readComparison(prefix string) (*comparison, error) {
 	network, dtype, ok := strings.Cut(filepath.Base(prefix), ".")
 	if !ok || dtype != float64Type && dtype != float32Type {

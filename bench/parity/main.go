@@ -1,5 +1,5 @@
-// Parity holds the training curves of dahl to those of PyTorch: same initial
-// weights, same order of the images, same arithmetic type.
+// Parity compares the training curves of dahl and PyTorch: same initial weights, same order of the
+// images, same arithmetic type.
 //
 //	parity DIR
 //

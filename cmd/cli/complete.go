@@ -62,8 +62,8 @@ func One(offer cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// Offered is what a shell is told of a list: where one may go on behind an entry, such as a
-// directory, it adds no space.
+// Offered turns a list into completions for a shell. Where an entry such as a directory may be
+// continued, the shell adds no space.
 func Offered(list []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if slices.ContainsFunc(list, func(s string) bool {
@@ -99,8 +99,8 @@ func NamesOrFiles(known []string, endings ...string) cobra.CompletionFunc {
 	}
 }
 
-// EntriesAt visits what lies in directories and has a path that begins with a text, and says whether it
-// is a directory. Hidden entries are among it where the text says so.
+// EntriesAt visits the files and directories whose paths begin with a text. The second value reports a
+// directory. Hidden entries are visited only where the text names one.
 func EntriesAt(begin string) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		dir, name := filepath.Split(begin)

@@ -2,5 +2,5 @@
 
 package cli
 
-// mayOpenFiles is of systems that limit no process.
+// mayOpenFiles is always true: these systems limit no process.
 func mayOpenFiles() bool { return true }

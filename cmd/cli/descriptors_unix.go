@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastFiles is how many files a command opens at once at least, beside those that it begins with. Two of them are Go's
-// own, without which it ends with a trace.
+// leastFiles is the least number of files that a command opens at once, not counting standard input, output and error.
+// Without two of them, which the Go runtime opens, it ends with a trace.
 const leastFiles = 8
 
-// mayOpenFiles reports whether the process may open so many. It opens none by package os, for which Go opens its own.
+// mayOpenFiles reports whether the process may open leastFiles files. It opens none by package os, for which Go opens
+// its own.
 func mayOpenFiles() bool {
 	for range leastFiles {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -1,5 +1,5 @@
-// Package cli is what dahl's programs share as commands: how they end, how they name what
-// the user got wrong, how they print numbers, and how they write a file whole.
+// Package cli holds the parts that all programs of dahl share: exit codes, messages about wrong
+// input, the printing of numbers, and checks of files.
 //
 // A command line that cannot be carried out is one line on standard error and exit code 2;
 // [Run] makes it of an error that [InputErrorf] or [AsInput] marked. SIGHUP, SIGINT, SIGTERM and a

@@ -12,8 +12,8 @@ import (
 	"dahl/train/budget"
 )
 
-// CheckWritable reports early that a file of a result could not be made, or would be among those
-// of a run, which lists its own.
+// CheckWritable reports early that a result file could not be made, or would lie in a run
+// directory. A run lists its own files.
 func CheckWritable(path string) error {
 	if path == "" {
 		return nil
@@ -31,8 +31,8 @@ func CheckWritable(path string) error {
 // CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
 func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
 
-// What is made of a file takes so many times its size: of most files at least, and of a graph, as measured, with 50
-// bytes for each task.
+// The memory that a file takes once it is read, over its size: at least wholeFactor for most files, and graphFactor
+// for a graph, as measured with 50 bytes for each task.
 const (
 	wholeFactor = 4
 	graphFactor = 20

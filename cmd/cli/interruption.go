@@ -30,22 +30,22 @@ var signalNames = map[syscall.Signal]string{
 func (i Interruption) Error() string { return "interrupted by " + signalNames[i.Signal] }
 func (Interruption) Unwrap() error   { return context.Canceled }
 
-// ExitCode is that of a shell for a program that the signal ended.
+// ExitCode is the code that a shell reports for a program ended by the signal.
 func (i Interruption) ExitCode() int { return 128 + int(i.Signal) }
 
-// signals decides what the first signal does: it ends the program at once, but for a command
-// that goes on to keep what was done so far; see [Saving].
+// signals decides what the first signal does: it ends the program at once, unless a command is
+// keeping its results; see [Saving].
 type signals struct {
 	mu     sync.Mutex
 	saving []*string // what such a command says, the latest last
 	cancel context.CancelCauseFunc
 }
 
-// signalsKey is that of signals in a context.
+// signalsKey is the key of a [signals] in a context.
 type signalsKey struct{}
 
-// Saving makes a signal end the context, and not the program, until done is called: the command
-// has done something that it keeps, or that is to be undone. What says so to who sent the signal.
+// Saving makes a signal end the context, and not the program, until done is called: the command has
+// results to keep, or something to undo. The text what tells this to the sender of the signal.
 func Saving(ctx context.Context, what string) (done func()) {
 	s, ok := ctx.Value(signalsKey{}).(*signals)
 	if !ok { // no signals are waited for

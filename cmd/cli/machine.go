@@ -31,7 +31,7 @@ func Machine(file, devices string, gpus bool) (*platform.Platform, error) {
 	return p, nil
 }
 
-// WithWorkers is a platform with so many cores of its processor; 0: all.
+// WithWorkers returns a platform with n cores of its processor. Zero means all.
 func WithWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
 	if err := CheckNotNegative("workers", n); err != nil || n == 0 {
 		return p, err

@@ -73,7 +73,7 @@ func LoadModel(name string) (*nn.Model, error) {
 	return m, AsInput(err)
 }
 
-// IsModelFile tells the name of a model file from that of a built-in model.
+// IsModelFile reports whether a name is a model file, and not a built-in model.
 func IsModelFile(model string) bool {
 	return strings.HasSuffix(model, ".toml") || strings.EqualFold(filepath.Ext(model), ".onnx") || strings.ContainsRune(model, os.PathSeparator)
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Terminal is a writer that shows so many rows of so many columns, and on which a page can be drawn
-// anew. A file is one where the system says so.
+// Terminal is a writer with rows and columns, on which a page can be drawn again. A file is a
+// terminal where the system says so.
 type Terminal interface {
 	io.Writer
 	Size() (columns, rows int)
@@ -18,7 +18,7 @@ type Terminal interface {
 // file is a terminal of the system.
 type file struct{ *os.File }
 
-// Size is that of now, since windows change theirs.
+// Size asks the system each time, since a window may be resized.
 func (f file) Size() (columns, rows int) { return terminalSize(f.File) }
 
 // terminalOf finds a terminal in a writer; nil: it is none, or one that draws nothing anew.
@@ -37,8 +37,8 @@ func terminalOf(w io.Writer) Terminal {
 }
 
 // Page is some lines at the bottom of a terminal that are drawn again in their place. What else is
-// written there goes above it; see [Page.Above]. Its methods may be called by several goroutines;
-// those of nil, which is on no terminal, do nothing.
+// written there goes above it; see [Page.Above]. Its methods may be called by several goroutines.
+// Nil means no terminal, and its methods do nothing.
 type Page struct {
 	mu    sync.Mutex
 	to    Terminal
@@ -88,7 +88,7 @@ func (p *Page) draw(b *strings.Builder, lines []string) {
 	b.WriteString(strings.Join(p.lines, "\r\n"))
 }
 
-// Cut is a text as far as there is room for so many characters.
+// Cut shortens a text to a number of characters.
 func Cut(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"

@@ -16,7 +16,8 @@ type Paths struct {
 	Read map[string]func(string) string
 	// Written are those that it writes, with the endings of files; none: it is a directory.
 	Written map[string][]string
-	// AddsTo name directories to which a command adds files, perhaps those of the run that it reads.
+	// AddsTo names flags of directories to which a command adds files. The directory may be a run
+	// that the command reads.
 	AddsTo []string
 	// Elsewhere is the flag with which a command does not write to the defaults of others.
 	Elsewhere string
@@ -40,7 +41,7 @@ type namedPath struct {
 	path string
 }
 
-// Check refuses an output that is an input of the same command, or that would replace a file of a directory that is one.
+// Check refuses an output that is also an input of the command, or would replace a file in an input directory.
 func (p *Paths) Check(cmd *cobra.Command, args []string) error {
 	var inputs []namedPath
 	for _, arg := range args {

@@ -69,7 +69,7 @@ func (p *plainWriter) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// end writes what is left of a character that never came.
+// end writes the first bytes of a character whose rest never came.
 func (p *plainWriter) end() error {
 	_, err := io.WriteString(p.Writer, Plain(string(p.rest), layout))
 	p.rest = nil

@@ -29,7 +29,7 @@ func (b *ProgressBar) Set(done, total int, what string) {
 // Done takes the bar away.
 func (b *ProgressBar) Done() { b.page.Clear() }
 
-// Bar draws a share from 0 to 1 with so many characters between brackets.
+// Bar draws a share from 0 to 1 as width characters between brackets.
 func Bar(share float64, width int) string {
 	n := min(max(0, int(share*float64(width))), width)
 	return "[" + strings.Repeat("#", n) + strings.Repeat(" ", width-n) + "]"

@@ -145,8 +145,7 @@ func OneLine(err error) string {
 	return Plain(strings.Join(lines, "; "), "")
 }
 
-// AsInput marks an error as the user's, who gave a flag or a file that cannot be used; nil
-// stays nil.
+// AsInput marks an error as caused by a flag or a file of the user. Nil stays nil.
 func AsInput(err error) error {
 	if err == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize is that of a terminal, where one does not know its own that of the oldest; 0: the file is
-// none.
+// terminalSize returns the size of a terminal, and 80 by 24 where a terminal does not know its own. Zero
+// means that the file is no terminal.
 func terminalSize(f *os.File) (columns, rows int) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	switch {

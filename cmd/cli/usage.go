@@ -20,10 +20,11 @@ func ownWords(root *cobra.Command) {
 	root.SetHelpCommand(newHelp())
 }
 
-// listError is what pflag says of a number in a list, in the words of package strconv.
+// listError matches pflag's message about a number in a list, which has the words of package
+// strconv.
 var listError = regexp.MustCompile(`strconv\.\w+: parsing ("[^"]*"): .*`)
 
-// flagError says in one line what is wrong with a flag, and what to write.
+// flagError turns an error of pflag into one line with the mistake and its repair.
 func flagError(cmd *cobra.Command, err error) error {
 	var absent *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
@@ -246,8 +247,8 @@ func WantArgs(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// AddPythonFlag adds the flag that names an interpreter. It is the only way to name one: no file that others
-// may have made says which program runs.
+// AddPythonFlag adds the flag that names an interpreter. It is the only way to name one: a file may come
+// from somebody else, and must not decide which program runs.
 func AddPythonFlag(cmd *cobra.Command, python *string, of string) {
 	cmd.Flags().StringVar(python, "python", "python3", "Python `interpreter` of "+of)
 }

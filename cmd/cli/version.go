@@ -37,7 +37,7 @@ func ThisBuild() Build {
 	return b
 }
 
-// Version is what --version prints.
+// Version is the text of --version.
 func Version() string {
 	b := ThisBuild()
 	mark := ""

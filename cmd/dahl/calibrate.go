@@ -29,7 +29,8 @@ import (
 	"dahl/train"
 )
 
-// calibrateFlags are the flags of calibrate beside those of options.
+// calibrateFlags are the flags of calibrate that are not in flags.Options, and the state of the
+// measurement.
 type calibrateFlags struct {
 	out      string
 	models   []string
@@ -201,8 +202,8 @@ func (f *calibrateFlags) check(o *flags.Options) error {
 	return cmp.Or(cli.CheckModels(f.models...), realType, flags.CheckVariant(o.Variant), flags.CheckPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
 }
 
-// startingPoint is the platform in the file, if it is of this machine, so that what it
-// holds need not be measured again; otherwise the detected one.
+// startingPoint returns the platform in the output file if it describes this machine, so that its
+// models need not be measured again. Otherwise it returns the detected machine.
 func (f *calibrateFlags) startingPoint(o *flags.Options) (*platform.Platform, error) {
 	here, err := cli.Machine(o.Platform, o.Devices, true) // with all devices, whichever are asked for
 	if err == nil {
@@ -263,7 +264,8 @@ func (f *calibrateFlags) measure(ctx context.Context, o *flags.Options) error {
 	return nil
 }
 
-// add measures what the title names, with all that is known by then, and adds it up.
+// add runs one measurement, which starts from the models measured so far, and adds its result to
+// the sum. The title is for the progress bar.
 func (f *calibrateFlags) add(title string, o *flags.Options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
 	bar := cli.NewProgressBar(f.stderr, title)
 	defer bar.Done()
@@ -341,7 +343,8 @@ type growingFile struct {
 	models   int // in the file; 0: it was not written
 }
 
-// savePeriod is that of a calibration: what an interruption may lose.
+// savePeriod is the least time between two writes of a calibration, and the most that an
+// interruption loses.
 const savePeriod = time.Second
 
 func (f *growingFile) save(p *platform.Platform) error {

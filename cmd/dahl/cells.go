@@ -186,7 +186,7 @@ func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by
 	}
 }
 
-// fillMetered sets what only meters know, and returns the joules that all of them counted.
+// fillMetered sets the columns that need meters, and returns the sum of all meters in joules.
 func fillMetered(row *experiment.Row, readings []meter.Reading, by *grid.Manifest) (joules float64) {
 	var sources []string
 	unsure, idle := 0.0, 0.0 // idle is NaN where some meter was not read while nothing ran

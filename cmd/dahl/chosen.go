@@ -27,36 +27,36 @@ func (w *workload) policyText(made string) string {
 	return made
 }
 
-// chooseDevices takes the fastest plan of a step on the best set of devices. Where there is none, or it does not fit
-// beside the other graphs, all devices are planned for.
+// chooseDevices takes the fastest plan of a step on the best set of devices. Where there is no such plan, or the
+// memory does not hold it with the other graphs, all devices are planned for.
 func (w *workload) chooseDevices(ctx context.Context) error {
 	err := w.takeBest(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	w.chosen = &record.ChosenDevices{Skipped: cli.OneLine(err)}
+	w.chosenDevices = &record.ChosenDevices{Skipped: cli.OneLine(err)}
 	return w.decide()
 }
 
 // takeBest takes the fastest plan of a step. Every set of devices has the lowering that it has by default. With an
 // error everything stays as it was.
 func (w *workload) takeBest(ctx context.Context) error {
-	s, found, err := w.quick(ctx, 0)
+	s, found, err := w.quickSearch(ctx, 0)
 	if err != nil {
 		return err
 	}
-	next, err := w.taking(s, found.Choice, found.Evaluated)
+	next, err := w.workloadAt(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return err
 	}
-	w.all, w.search = w.Platform, &searched{s, found}
-	w.chosen = w.choiceOf(found.Devices, found.Makespan)
+	w.searchPlatform, w.search = w.Platform, &searched{s, found}
+	w.chosenDevices = w.choiceOf(found.Devices, found.Makespan)
 	w.Workload = *next
 	return nil
 }
 
-// quick is the search of the policy best, which may take so long; 0: as long as it takes.
-func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Space, *best.Result, error) {
+// quickSearch is the search of the policy best, which may take so long; 0: as long as it takes.
+func (w *workload) quickSearch(ctx context.Context, within time.Duration) (*train.Space, *best.Result, error) {
 	s, err := w.defaultSpace()
 	if err != nil {
 		return nil, nil, err
@@ -75,8 +75,8 @@ func (w *workload) quick(ctx context.Context, within time.Duration) (*train.Spac
 
 func (w *workload) tasks() int { return w.Program.Graphs[0].NumTasks() }
 
-// taking is the workload of a plan for a choice of a space.
-func (w *workload) taking(s *train.Space, choice space.Choice, e *plan.Evaluated) (*train.Workload, error) {
+// workloadAt is the workload of a plan for a choice of a space.
+func (w *workload) workloadAt(s *train.Space, choice space.Choice, e *plan.Evaluated) (*train.Workload, error) {
 	next, err := s.At(choice)
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (w *workload) taking(s *train.Space, choice space.Choice, e *plan.Evaluated
 	return next, next.Choose()
 }
 
-// takeFaster takes the run on devices of one kind that is predicted to be faster than that of the search, which compares
-// fewer steps. So the fastest row of a table is what the run has.
+// takeFaster replaces the plan of the search by the run on one kind of devices, if that is predicted to be faster. The
+// search compares fewer steps than the prediction. So a run always uses the fastest row of its table.
 func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.Totals) *plan.Totals {
 	for _, other := range runs {
 		step := other.w.figures(other.result).StepS
@@ -105,7 +105,7 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 			continue
 		}
 		result, w.Workload = other.result, other.w.Workload
-		w.chosen = w.choiceOf(w.Options.Devices, cli.Seconds(step))
+		w.chosenDevices = w.choiceOf(w.Options.Devices, cli.Seconds(step))
 		c.Replan(len(c.Rows)-1, w.figures(result))
 	}
 	return result
@@ -125,7 +125,8 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 	return s, nil
 }
 
-// choiceOf says what was chosen from the devices that there were, by the time of its step; nil where it is all of them.
+// choiceOf describes the chosen devices and compares the time of their step with the step on all devices. Nil means
+// that all were chosen.
 func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDevices {
 	c := &record.ChosenDevices{Devices: devices}
 	if w.tasks() > flags.BestTasks {
@@ -136,7 +137,7 @@ func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDe
 			return nil
 		}
 	}
-	c.Of = platform.List(w.all.Usable())
+	c.Of = platform.List(w.searchPlatform.Usable())
 	for _, t := range w.search.found.Tried {
 		if t.Devices == "" {
 			c.TimesAsFast = t.Makespan.Seconds() / step.Seconds()

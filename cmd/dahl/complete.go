@@ -21,8 +21,8 @@ import (
 	"dahl/schedule/policy"
 )
 
-// completions say what a shell offers as the value of each flag: by the flag's name, or by
-// command.flag where commands differ, or where a flag is of one alone. Every flag that takes a value has a line.
+// completions say what a shell offers as the value of each flag: by the flag's name, or by command.flag where
+// commands differ, or where only one command has the flag. Every flag that takes a value has a line.
 func completions() map[string]cobra.CompletionFunc {
 	platformFiles, modelFiles := cli.NamesOrFiles(platforms.Names(), ".toml"), cli.NamesOrFiles(cli.ModelNames(), ".toml", ".onnx")
 	return map[string]cobra.CompletionFunc{
@@ -45,7 +45,7 @@ func completions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// arguments say what a shell offers as the arguments of each command that has some.
+// arguments has the completions of positional arguments, by command.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"compare": runDirectories, "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
@@ -121,7 +121,7 @@ func clocks(cmd *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	return cli.Offered(cli.BeginWith(begin, found))
 }
 
-// runDirectories offers directories that hold a run, and those that hold such directories.
+// runDirectories offers run directories and the directories above them.
 func runDirectories(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return cli.DirectoriesOf(begin, rundir.ManifestName)
 }

@@ -24,8 +24,8 @@ import (
 	"dahl/train"
 )
 
-// demoRun is what the demo does: small enough to end in about 10 seconds, real enough to learn.
-// Tests shorten it.
+// demoRun has the options of the demo: small enough to end in about 10 seconds, real enough to
+// learn. Tests shorten it.
 var demoRun = struct {
 	flags.Options
 	calibrate func(context.Context, *flags.Options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
@@ -131,7 +131,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options,
 	slices.Sort(names)
 	fmt.Fprintf(stdout, "machine   %s, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
 		naming.Count(len(c.Platform.Workers), "CPU worker"), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
-	w.chosen.Print(stdout)
+	w.chosenDevices.Print(stdout)
 	return w, nil
 }
 
@@ -145,7 +145,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 		cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ShortJoules(predicted.Joules), predicted.Report.Grounds())
 }
 
-// printDemo prints the measurement beside the prediction. It fails when the run
+// printDemo prints the measurement and its difference from the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *plan.Totals) error {
 	if err := t.Measured.Main.Follows(t.w.mainProblem(t.Measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
@@ -167,7 +167,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 	return nil
 }
 
-// writeTrace writes the trace of what was predicted and of what ran into the run.
+// writeTrace writes one trace of the predicted and the measured schedule into the run.
 func (t *trainer) writeTrace(dir *rundir.Dir) error {
 	problem, summary := t.w.mainProblem(t.Measured.Main.Steps), t.summarize()
 	run, err := record.NewPlotRun(problem, t.Measured.Main, summary)

@@ -18,7 +18,8 @@ import (
 	"dahl/train"
 )
 
-// figures are those of a simulated or executed run, wherever they are shown.
+// figures returns the step figures of a simulated or executed run. Every text and table takes them
+// from here.
 func (w *workload) figures(o *plan.Totals, readings ...meter.Reading) plan.StepFigures {
 	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
@@ -51,10 +52,10 @@ type alone struct {
 	result *plan.Totals
 }
 
-// compareSets lays the prediction for all devices beside what the same options give on each
-// kind alone; nil where --devices does not name both processors and others.
+// compareSets compares the prediction for all devices with predictions of the same options on each
+// kind of devices alone. Nil means that --devices does not name both processors and others.
 func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, []alone, error) {
-	sets := plan.DeviceSets(cmp.Or(w.all, w.Platform))
+	sets := plan.DeviceSets(cmp.Or(w.searchPlatform, w.Platform))
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
@@ -63,7 +64,7 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 	}
 	var runs []alone
 	c, err := plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
-		other, err := w.bestOn(ctx, set)
+		other, err := w.bestOnDevices(ctx, set)
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
@@ -80,13 +81,13 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 	return c, runs, err
 }
 
-// bestOn is the workload of the same options on devices of one kind. Where another search would take as long as the first, it is
-// that of the best plan on them that the first has come by.
-func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
+// bestOnDevices is the workload of the same options on devices of one kind. Where another search would take as long as the first,
+// it takes the best plan that the first search found on these devices.
+func (w *workload) bestOnDevices(ctx context.Context, set string) (*workload, error) {
 	if w.search == nil || w.opts.Objective == "" && w.tasks() <= flags.BestTasks {
-		return w.on(ctx, set)
+		return w.onDevices(ctx, set)
 	}
-	some, err := w.all.Select(set)
+	some, err := w.searchPlatform.Select(set)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
@@ -104,7 +105,7 @@ func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, err := w.taking(w.search.space, t.Choice, e)
+		next, err := w.workloadAt(w.search.space, t.Choice, e)
 		if err != nil {
 			return nil, err
 		}
@@ -112,19 +113,19 @@ func (w *workload) bestOn(ctx context.Context, set string) (*workload, error) {
 		other.Workload = *next
 		return &other, nil
 	}
-	return w.on(ctx, set)
+	return w.onDevices(ctx, set)
 }
 
-// on is the workload of the same options on some of its devices. A plan is for the devices that it was made for: on others the same
+// onDevices is the workload of the same options onDevices some of its devices. A plan is for the devices that it was made for: onDevices others the same
 // lowering is planned anew.
-func (w *workload) on(ctx context.Context, list string) (*workload, error) {
-	some, err := cmp.Or(w.all, w.Platform).Select(list)
+func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
+	some, err := cmp.Or(w.searchPlatform, w.Platform).Select(list)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
 	o, other := *w.opts, *w
 	o.Devices, o.Workers, o.Plan = list, 0, ""
-	other.opts, other.all, other.search, other.chosen = &o, nil, nil, nil
+	other.opts, other.searchPlatform, other.search, other.chosenDevices = &o, nil, nil, nil
 	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
 	if w.Model != nil {
 		if o.Lowering == flags.BestTiles {
@@ -142,12 +143,12 @@ func (w *workload) on(ctx context.Context, list string) (*workload, error) {
 	if w.Options.Elsewhere {
 		other.Program.Graphs, other.Program.Order = other.Program.Graphs[:1], w.Program.Order
 	}
-	_, err = other.settle(ctx)
+	_, err = other.choosePlan(ctx)
 	return &other, err
 }
 
-// measureSets adds what the run on all devices took, and if asked that of an epoch on
-// each kind alone. A run that has lost a device is no measurement of the set.
+// measureSets adds the measurement of the run on all devices, and if asked measures an epoch on
+// each kind of devices alone. A run that has lost a device is no measurement of the set.
 func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	if t.devices == nil {
 		return nil
@@ -173,12 +174,12 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 }
 
 // measureOn trains on some of the devices for an epoch and forgets everything but what a step took. The meters
-// are those of all devices that are compared, since the others draw what they draw idle.
+// of all compared devices are read, since an idle device draws power too.
 func (w *workload) measureOn(ctx context.Context, list string) (plan.StepFigures, error) {
 	one, o := *w, *w.opts
 	o.Epochs, one.opts = 1, &o
 	one.Options.Epochs, one.Options.Record = 1, w.RecordedSteps() // processors alone would record all
-	alone, err := one.on(ctx, list)
+	alone, err := one.onDevices(ctx, list)
 	if err == nil {
 		err = alone.Afford()
 	}

@@ -29,7 +29,7 @@ import (
 	"dahl/train/setclock"
 )
 
-// executeFlags are the flags of execute that do not decide what is computed.
+// executeFlags are the flags of execute that have no influence on the computed numbers.
 type executeFlags struct {
 	out            flags.Output
 	save           string
@@ -173,7 +173,7 @@ func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
 	flags.AddOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
-// savingTraining is what a training says to a signal.
+// savingTraining is the text with which a training answers a signal.
 const savingTraining = "the training ends after this step, and its files are written"
 
 // runTraining runs one training from options to files. On an interruption or a
@@ -255,7 +255,7 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 	}
 	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
 	s := t.summarize()
-	t.w.headline(t.Measured, s).print(out, t.beside(s))
+	t.w.headline(t.Measured, s).print(out, t.predictionText(s))
 }
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
@@ -338,7 +338,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
 	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
-	w.chosen.Print(out)
+	w.chosenDevices.Print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
@@ -353,7 +353,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	}
 }
 
-// printMeasured says what the run came to beside its prediction.
+// printMeasured prints the totals of the run and of its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.Measured, t.Predicted
 	after := ""
@@ -372,9 +372,9 @@ func (t *trainer) printMeasured(out io.Writer) {
 	}
 }
 
-// beside is the prediction of the step, and why it is far off, for the end of a line. A training that went on has none
-// where it had only evaluations left.
-func (t *trainer) beside(s *record.Summary) string {
+// predictionText returns the predicted step and the causes of its error, for the end of a line. It is empty for a
+// resumed training that had only evaluations left.
+func (t *trainer) predictionText(s *record.Summary) string {
 	p, m := t.Predicted.Counted.PerStep(), t.Measured.Counted.PerStep()
 	if p == 0 {
 		return ""

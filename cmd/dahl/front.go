@@ -17,7 +17,7 @@ import (
 	"dahl/rundir/tables"
 )
 
-// checkDeadline verifies that the step that a search has found keeps the deadline.
+// checkDeadline verifies that the step of the found plan keeps the deadline.
 func (v *verification) checkDeadline() error {
 	s, err := cli.ReadJSON[record.Summary](filepath.Join(v.dir, record.SummaryFile))
 	if err != nil {
@@ -68,7 +68,7 @@ func frontPoints(found *best.Result) (points []frontPoint) {
 
 // frontFigure is the figure of a front.
 func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
-	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.whole.Name, naming.Thousands(len(points))),
+	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.fullPlatform.Name, naming.Thousands(len(points))),
 		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: words.CoveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
 	on := 0
 	for i := range points {

@@ -19,7 +19,7 @@ import (
 	"dahl/rundir/durable"
 )
 
-// graphFlags are the flags of graph beside those that name the graph.
+// graphFlags are the flags of graph that do not choose the graph.
 type graphFlags struct {
 	list, json bool
 	export     string

@@ -14,22 +14,22 @@ import (
 	"dahl/plan"
 )
 
-// headline is what a run comes to, in three lines that end what simulate, plan and execute
-// print: a step, its energy, and how far the run is from the least time there can be.
+// headline has the three lines at the end of simulate, plan and execute: the time of a step, its
+// energy, and the distance of the run from the least possible time.
 type headline struct {
 	figures plan.StepFigures
 	tasks   int    // of a step
 	what    string // that was cut into them, see workload.bounded
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured
-	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty: the run is of the models
+	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty: the run is simulated
 	of      string // what takes as long as run, with its verb
 	run     time.Duration
 	bound   time.Duration // of the run
 }
 
 func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
-	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.bounded(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.boundedText(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
@@ -48,7 +48,7 @@ func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 	return h
 }
 
-// print writes the three lines; beside a measured step stands the predicted one.
+// print writes the three lines; a measured step is followed by the predicted one.
 func (h *headline) print(out io.Writer, beside string) {
 	f := &h.figures
 	rate := fmt.Sprintf("%s tasks/s", cli.WholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
@@ -82,9 +82,9 @@ func (h *headline) print(out io.Writer, beside string) {
 	fmt.Fprintf(out, "bound     %s %s, %s\n", h.of, run, text)
 }
 
-// bounded is what the bound of a run is of: the tasks as they are cut, on the devices of the run. Other tiles and
-// other devices have bounds of their own.
-func (w *workload) bounded() string {
+// boundedText names the subject of a run's bound: the tasks as they are cut, on the devices of the run. Other
+// tiles and other devices have bounds of their own.
+func (w *workload) boundedText() string {
 	of := "graph"
 	if w.Model != nil {
 		of = "lowering"
@@ -105,12 +105,13 @@ func (t *trainer) energyText() string {
 	return modelled
 }
 
-// hostBytes is what the layouts reserve in the host's memory.
+// hostBytes is the size of the layouts in the host's memory.
 func (w *workload) hostBytes() int64 {
 	return w.Decision.ReservedBytes()[w.Platform.HostMemory()]
 }
 
-// memoryText says what every memory came to hold and what was reserved, and why the two differ.
+// memoryText names the live peak and the reserved bytes of each memory, and explains their
+// difference.
 func (w *workload) memoryText(o *plan.Totals) string {
 	var each []string
 	for m, reserved := range w.Decision.ReservedBytes() {

@@ -99,7 +99,7 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 	return nil
 }
 
-// readForeign reads a file in the format that is asked for, or in the one that it shows.
+// readForeign reads a file in the format of the flag. Without the flag it recognises the format.
 func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -33,7 +33,8 @@ type keeper struct {
 	lost     []train.DeviceLoss // before the training was resumed
 }
 
-// kept is what a checkpoint notes of what lies beside it: the tables, and what decided the numbers until then.
+// kept is the note in a checkpoint about the tables in the same directory, and about the recipe that decided
+// the numbers until then.
 type kept struct {
 	Steps  keptTable     `json:"steps"`
 	Epochs keptTable     `json:"epochs"`
@@ -96,7 +97,7 @@ func (k *keeper) tables(t *train.Trainer) error {
 		addRows(k.dir, record.EpochsFile, &k.kept.Epochs, t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch))
 }
 
-// addRows adds to a table those of all rows that it does not have.
+// addRows adds the rows that a table does not have yet.
 func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) error {
 	var b bytes.Buffer
 	w, err := open(&b, kept.Bytes > 0)
@@ -117,7 +118,7 @@ func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open 
 	return err
 }
 
-// rowsOf reads back the rows of a table that are kept, and refuses others than those that were.
+// rowsOf reads the kept rows of a table back, and refuses rows that were changed.
 func rowsOf[T any](d *rundir.Dir, name string, kept *keptTable, read func(io.Reader) ([]T, error)) ([]T, error) {
 	f, err := d.Open(name)
 	if err != nil {

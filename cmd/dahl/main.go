@@ -1,6 +1,6 @@
 // Command dahl plans, predicts and measures the training of a network on a
-// machine of unlike devices. Each subcommand is one file of this package; the
-// work itself is done by the packages beside cmd.
+// machine of unlike devices. Each subcommand is one file of this package; the packages outside cmd
+// do the work.
 package main
 
 import (
@@ -34,7 +34,7 @@ Start with:  dahl demo`,
 	return root
 }
 
-// noArgs refuses arguments, which are mostly values that did not reach their flags.
+// noArgs refuses arguments. Most of them are values that did not reach their flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	err := cli.NoArgs(cmd, args)
 	if f := cmd.Flags().Lookup("continue-on-loss"); err != nil && f != nil && f.Changed {

@@ -20,8 +20,9 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	return watts
 }
 
-// withReadings is the report of a run's schedule with what meters counted over the run, beside the
-// model where the run followed one plan on all that the meters cover.
+// withReadings returns the report of a run's schedule with the readings of meters over the run.
+// Readings are compared with the model where the run followed one plan on all devices that the
+// meters cover.
 func (w *workload) withReadings(r *energy.Report, readings []meter.Reading, lost bool) *energy.Report {
 	var compared []string
 	if !lost {
@@ -32,7 +33,8 @@ func (w *workload) withReadings(r *energy.Report, readings []meter.Reading, lost
 	return &with
 }
 
-// metered are those of the run. One that has lost a device is no measurement of its plan.
+// metered returns the metered steps of the run. A run that has lost a device is no measurement of
+// its plan.
 func (t *trainer) metered() []plan.MeteredStep {
 	if t.Predicted == nil || len(t.Losses) > 0 {
 		return nil

@@ -31,7 +31,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		o.Announce()
 	}
 	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}
-	if _, known, err := w.quick(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
+	if _, known, err := w.quickSearch(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
 		of.Known = known
 	}
 	if o.Bar != nil {
@@ -44,17 +44,17 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
-	next, err := w.taking(s, found.Choice, found.Evaluated)
+	next, err := w.workloadAt(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return nil, err
 	}
-	w.all, w.search, w.Workload = w.Platform, &searched{s, found}, *next
+	w.searchPlatform, w.search, w.Workload = w.Platform, &searched{s, found}, *next
 	return found, nil
 }
 
-// writeProof writes what proves the bound of a search, the front, and the machine whose devices it chose from.
+// writeProof writes the certificate of a search, its front, and the machine with all devices.
 func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
-	if err := cmp.Or(dir.Write(record.MachineFile, w.whole.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
+	if err := cmp.Or(dir.Write(record.MachineFile, w.fullPlatform.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
 		return err
 	}
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
@@ -88,13 +88,13 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	return c.Check(&s.Space)
 }
 
-// space is what plans may choose from, within --devices and --lowering.
+// space is the space of choices within --devices and --lowering.
 func (w *workload) space() (*train.Space, error) {
 	tiles, err := w.Tiles()
 	if err != nil {
 		return nil, err
 	}
-	return w.Space(w.samples, w.whole, w.opts.Devices, tiles...)
+	return w.Space(w.samples, w.fullPlatform, w.opts.Devices, tiles...)
 }
 
 // addObjective says how far a run is from the least.

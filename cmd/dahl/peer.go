@@ -163,7 +163,7 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *record.Summary,
 	return err
 }
 
-// summarizePeer is what --json prints of a training by another program.
+// summarizePeer makes the summary of a training by another program.
 func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 	b, c := cli.ThisBuild(), train.Counted(r.Epochs)
 	rate := float64(c.Images) / c.Time.Seconds()

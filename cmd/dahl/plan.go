@@ -131,7 +131,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 	if o.Objective != "" {
 		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
 	}
-	found, err := w.settle(ctx)
+	found, err := w.choosePlan(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,11 +172,11 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 // printFound prints what a search has found, and why.
 func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	e := &words.Explained{Explanation: s.Explanation, Objective: problem.Objective(o.Objective), Covered: found.Covered, Machine: w.whole, Out: stdout, More: record.SummaryFile}
+	e := &words.Explained{Explanation: s.Explanation, Objective: problem.Objective(o.Objective), Covered: found.Covered, Machine: w.fullPlatform, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
 	words.PrintOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {
-		words.Say(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
+		words.PrintClauses(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
 	}
 	e.Print()
 }
@@ -194,7 +194,7 @@ func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.Cu
 	return dir.Write(words.CutsFile, func(out io.Writer) error { return words.WriteCuts(out, cuts) })
 }
 
-// printAssignment prints what a plan gives to each worker that has a task.
+// printAssignment prints the tasks that a plan gives to each worker.
 func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *plan.Totals) {
 	busy, unused := plan.BusyPerStep(o.Main, len(w.Platform.Workers)), 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")

@@ -132,14 +132,14 @@ func TestFastestIsTheRun(t *testing.T) {
 	o := &flags.Options{Platform: "node.toml", Graph: "chain.json", Devices: "cpu,gpu", Policy: flags.BestPolicy, DType: "float32", Steps: 1, Seed: 1}
 	w := must.Get(undecidedWorkload(t.Context(), o))(t)
 	must.Do(t, w.decide())
-	w.all, w.search = w.Platform, &searched{found: &best.Result{}}
+	w.searchPlatform, w.search = w.Platform, &searched{found: &best.Result{}}
 	result := must.Get(w.Predict(t.Context()))(t)
 	sets, runs, err := w.compareSets(t.Context(), result, false)
 	if step := w.figures(result).StepS; err != nil || sets.Fastest != "g0" || step < 200e-6 {
 		t.Fatalf("decided for %v s, %+v, %v", step, sets, err)
 	}
 	result = w.takeFaster(sets, runs, result)
-	if step := w.figures(result).StepS; step > 60e-6 || w.chosen == nil || w.chosen.Devices != "g0" || sets.Rows[2].Used() != "g0" || sets.Rows[2].Predicted.StepS != step {
-		t.Errorf("the run takes %v s on %+v; the table is %+v", step, w.chosen, sets)
+	if step := w.figures(result).StepS; step > 60e-6 || w.chosenDevices == nil || w.chosenDevices.Devices != "g0" || sets.Rows[2].Used() != "g0" || sets.Rows[2].Predicted.StepS != step {
+		t.Errorf("the run takes %v s on %+v; the table is %+v", step, w.chosenDevices, sets)
 	}
 }

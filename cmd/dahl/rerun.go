@@ -66,7 +66,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 	}
 	if err := repeat(ctx, old, dir, out, python); err != nil {
 		if forget && ctx.Err() != nil {
-			err = ctx.Err() // err says where the part that was done is kept, which is nowhere
+			err = ctx.Err() // err names a directory for the finished part, which is removed here
 		}
 		return fmt.Errorf("repeating %s: %w", dir, err)
 	}
@@ -100,7 +100,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out, python string) error
 	return nil
 }
 
-// repeatable refuses a run that was not completed or whose inputs have changed.
+// repeatable refuses an incomplete run, and a run with changed inputs.
 func repeatable(ctx context.Context, m *record.Manifest, dir string) error {
 	if m.Ended() {
 		return cli.InputErrorf("%s ended early, since %s; there is nothing complete to compare with", dir, m.Diverged.What())
@@ -157,7 +157,7 @@ func repeat(ctx context.Context, m *record.Manifest, dir, out, python string) er
 		o.Platform = filepath.Join(dir, record.MachineFile)
 	}
 	if o.Objective == "" {
-		o.Clocks = nil // they are in force in that file, which may lack a device that was not selected
+		o.Clocks = nil // they are in force in that file, which lacks devices left out by --devices
 	}
 	switch m.Command {
 	case "simulate":
@@ -195,7 +195,7 @@ func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
 			repeatRow{what: "final loss", same: old.FinalLoss.Same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
 		files = []string{rundir.GraphFile, record.StepsFile}
-		if len(old.Resumed) == 0 { // else the prediction is of what came last
+		if len(old.Resumed) == 0 { // else the prediction covers the last part only
 			files = append(files, rundir.PredictedFile)
 		}
 		if static, err := old.Options.Planned(); err != nil {

@@ -30,8 +30,8 @@ type interrupted struct {
 	epochs     []nn.EpochMetrics // likewise
 }
 
-// openInterrupted opens the directory of an interrupted training. The options of that training
-// become those of the command, but for the flags that are given.
+// openInterrupted opens the directory of an interrupted training. The command takes over the
+// options of that training, except for the given flags.
 func openInterrupted(cmd *cobra.Command, dir string, o *flags.Options) (*interrupted, error) {
 	given := map[string]string{}
 	var refused error
@@ -61,7 +61,7 @@ func (in *interrupted) load(o *flags.Options, cmd *cobra.Command, given map[stri
 	o.Args = in.manifest.Args
 	for name, value := range given {
 		switch name {
-		case "devices": // whose value is a list that only grows
+		case "devices": // its value is a list, and Set would append to it
 			o.Devices, o.Workers, o.Plan = asked.Devices, 0, ""
 		case "workers":
 			o.Devices, o.Workers, o.Plan = "", asked.Workers, ""

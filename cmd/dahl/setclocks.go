@@ -19,8 +19,8 @@ import (
 // clocksHere is the machine whose clocks are set. Tests have one of files.
 var clocksHere = setclock.Here
 
-// clockFlags say what becomes of clocks at which processors and GPUs are to run. They are no
-// options, so that no manifest makes dahl set a clock.
+// clockFlags decide whether the wanted clocks of processors and GPUs are set. They are not part of
+// the options, so that no manifest makes dahl set a clock.
 type clockFlags struct{ set, ignore bool }
 
 func (f *clockFlags) add(cmd *cobra.Command) {
@@ -31,8 +31,8 @@ func (f *clockFlags) add(cmd *cobra.Command) {
 
 var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
 
-// hold sets the clocks that a run wants of this machine until release, or records that they are
-// not set. Without either flag it refuses clocks that are not the first of their device.
+// hold sets the wanted clocks of this machine until release, or records that they are not set.
+// Without either flag it refuses clocks that are not the first of their device.
 func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(), err error) {
 	var set, others []string
 	for _, s := range wanted {

@@ -110,10 +110,10 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 	return &prediction{w, result, s, w.headline(result, s)}, nil
 }
 
-// print prints what a run is and what it consists of.
+// print prints the description of a run and its parts.
 func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
-	r.w.chosen.Print(stdout)
+	r.w.chosenDevices.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
 	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
@@ -151,7 +151,7 @@ func simulatedWorkload(ctx context.Context, o *flags.Options) (*workload, error)
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.settle(ctx)
+	_, err = w.choosePlan(ctx)
 	return w, err
 }
 
@@ -171,7 +171,7 @@ func undecidedWorkload(ctx context.Context, o *flags.Options) (*workload, error)
 	if err != nil {
 		return nil, err
 	}
-	w.whole = whole
+	w.fullPlatform = whole
 	w.Program.Order[0].Steps = o.Steps
 	return w, nil
 }
@@ -241,7 +241,7 @@ func (w *workload) newManifest(command string) *record.Manifest {
 		Build: cli.ThisBuild(), Command: command, Args: record.ArgsWithout(w.opts.Args, "out"), // where a run is kept is not part of what it is
 		Host:    cli.ThisHost(),
 		Options: *w.opts, Platform: cli.Identity{Name: w.Platform.Name, SHA256: w.Platform.Hash()}, Lowering: w.Lowering,
-		Chosen: w.chosen, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
+		Chosen: w.chosenDevices, Variants: w.variants(), Inputs: w.inputs, MachineClocks: w.clocks,
 	}
 	if w.Model != nil {
 		m.Model = w.Model.Name
@@ -252,12 +252,13 @@ func (w *workload) newManifest(command string) *record.Manifest {
 	return m
 }
 
-// summarize fills what both worlds know, and what meters counted over the run, evaluations
-// and the time between segments included. The makespan is that of the whole program.
+// summarize fills the numbers that simulated and executed runs share, and the readings of meters
+// over the run with evaluations and the time between segments. The makespan includes the whole
+// program.
 func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.Summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &record.Summary{
-		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosen, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosenDevices, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
 		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Images: o.Counted.Images, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
@@ -284,7 +285,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 	return s
 }
 
-// shown says which steps the main schedule of some totals is of.
+// shown describes the steps in the main schedule of some totals.
 func (w *workload) shown(o *plan.Totals) *record.ShownSteps {
 	s := &record.ShownSteps{Steps: o.Main.Steps, Of: o.Steps, Epoch: o.Epoch, First: o.First, FirstStepS: o.Main.FirstStep.Seconds(), SteadyStepS: o.Main.Period.Seconds(),
 		LowerBoundS: w.Decision.Priced.LowerBound(0, o.Main.Steps).Seconds()}
@@ -305,8 +306,8 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *record.Summary
 	report := w.withReadings(o.Report, s.EnergyJ.Readings, len(s.Losses) > 0)
 	report.Epoch, report.FirstStep, report.Meters = o.Epoch, o.First, s.EnergyJ.Meters
 	err := d.WriteResults(&rundir.Results{Platform: w.Platform, Graph: p.Graph, Plan: &recorded, Schedule: o.Main, Energy: report})
-	if err == nil && w.chosen.Some() {
-		err = d.Write(record.MachineFile, w.all.WriteTOML)
+	if err == nil && w.chosenDevices.Some() {
+		err = d.Write(record.MachineFile, w.searchPlatform.WriteTOML)
 	}
 	if err == nil {
 		err = d.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) })

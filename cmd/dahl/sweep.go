@@ -18,8 +18,8 @@ import (
 // for the rows and columns under windows. "..." is a single further extent.
 type sweepExtents map[string]int
 
-// sweepGrids are the sizes at which operations are swept, by an extent that tells
-// their family: windows over images, matrices, images without windows, and the rest.
+// sweepGrids are the grids of sizes for families of operations: windows over images, matrices,
+// images without windows, and the rest. A family is recognised by an extent.
 var sweepGrids = []struct {
 	has  []string // any of these
 	grid func() []sweepExtents
@@ -29,8 +29,8 @@ var sweepGrids = []struct {
 	{nil, vectorGrid},
 }
 
-// imageGrid has convolutions that keep the size of the image, pools that halve it, and dense
-// layers over all of it.
+// imageGrid has convolutions with equal input and output sizes, pools that halve the image, and
+// dense layers over the whole image.
 func imageGrid() []sweepExtents {
 	var grid []sweepExtents
 	for _, size := range []struct{ c, f, h int }{{1, 8, 28}, {3, 32, 32}, {16, 16, 28}, {32, 32, 16}, {64, 64, 16}, {128, 128, 8}} {
@@ -163,7 +163,7 @@ func sweepName(x *kernels.Subscript) string {
 	return x.Text
 }
 
-// otherExtent is that of loops of which no grid has one.
+// otherExtent is the extent of loops that no grid names.
 const otherExtent = 2
 
 // shape looks the extents up; a number stands for itself.

@@ -25,7 +25,7 @@ type trainer struct {
 	w       *workload // of the leg that runs; after run of the first one
 	load    *record.LoadSummary
 	gpus    []train.DeviceState // as they were when the run began
-	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
+	devices *plan.SetComparison // nil: there is only one kind of devices
 
 	resumedAfter int // step; 0: it began
 }
@@ -68,7 +68,7 @@ func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *inte
 // run trains. With an error, what was done so far stays in t.
 func (t *trainer) run(ctx context.Context) error {
 	err := t.Run(ctx)
-	t.w = t.w.of(t.Workload)
+	t.w = t.w.ofLeg(t.Workload)
 	t.load = record.NewLoadSummary(t.Load, len(t.w.Platform.Workers))
 	if diverged := (*train.Divergence)(nil); errors.As(err, &diverged) {
 		err = fmt.Errorf("%w; try a smaller --lr, or go on with --continue-on-nan", err)
@@ -76,11 +76,11 @@ func (t *trainer) run(ctx context.Context) error {
 	return err
 }
 
-// of is the workload as a leg of its training has it.
-func (w *workload) of(l *train.Workload) *workload {
+// ofLeg is the workload as a leg ofLeg its training has it.
+func (w *workload) ofLeg(l *train.Workload) *workload {
 	next, o := *w, *w.opts
 	if next.Workload = *l; l.Options.Devices != w.Options.Devices {
-		next.chosen = nil
+		next.chosenDevices = nil
 		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
 		if o.Policy == flags.BestPolicy {
 			o.Policy = flags.ListPolicy // by which it went on
@@ -112,13 +112,13 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 // repeated by itself.
 const afterLossCommand = "execute after a loss"
 
-// writeLegs writes a run directory for each leg after the first into that of the training.
+// writeLegs writes a run directory for each leg after the first into the directory of the training.
 func writeLegs(ctx context.Context, dir *rundir.Dir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
 		sub := dir.Inside(name)
-		w := t.w.of(l.Workload)
+		w := t.w.ofLeg(l.Workload)
 		m := w.newManifest(afterLossCommand)
 		m.Complete = t.Complete
 		s := w.summarize(l.Measured)
@@ -134,7 +134,7 @@ func writeLegs(ctx context.Context, dir *rundir.Dir, t *trainer) error {
 	return nil
 }
 
-// printLosses says what failed, and where to look for what came after.
+// printLosses prints the lost devices, and the directories of the legs after each loss.
 func (t *trainer) printLosses(out io.Writer, dir *rundir.Dir) {
 	for _, l := range t.Losses {
 		fmt.Fprintf(out, "lost      %s in epoch %d; went on after step %d with %s", l.Device, l.Epoch, l.AfterStep, l.Devices)

@@ -51,7 +51,7 @@ written into the directory, or one was cut off there.`,
 	}
 }
 
-// stateText says what goes on in a directory beside a finished run; empty: nothing.
+// stateText describes an unfinished run in a directory. Empty means that there is none.
 func stateText(dir string) string {
 	switch s := rundir.Look(dir); {
 	case s.Holder != "":

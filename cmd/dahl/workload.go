@@ -22,19 +22,20 @@ import (
 	"dahl/train"
 )
 
-// workload is what a run works on, and the flags that it comes from.
+// workload is the network or graph, machine and decisions of a run, with the flags from which it
+// was made.
 type workload struct {
 	train.Workload
 	opts *flags.Options
 
-	whole   *platform.Platform    // of which --devices select; nil: not kept
-	all     *platform.Platform    // from whose devices a search chose; nil: there was none
-	search  *searched             // nil: there was none
-	chosen  *record.ChosenDevices // by the policy best; nil: it has left out none
-	samples train.Samples
-	clocks  *record.MachineClocks // of a training; nil: none were asked for
-	tiles   *record.TileSearch    // what --lowering best found; nil: it was not asked for
-	inputs  []cli.Identity        // files that the options name, for the manifest
+	fullPlatform   *platform.Platform    // before --devices; nil means not kept
+	searchPlatform *platform.Platform    // the devices that a search chose from; nil means no search
+	search         *searched             // nil means none
+	chosenDevices  *record.ChosenDevices // of the policy best; nil means all
+	samples        train.Samples
+	clocks         *record.MachineClocks // of a training; nil means that no clocks were asked for
+	tiles          *record.TileSearch    // result of --lowering best; nil means that it was not asked for
+	inputs         []cli.Identity        // files that the options name, for the manifest
 }
 
 // searched is a search for a plan, and what it has found.
@@ -55,7 +56,7 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 	if err := w.build(ctx, w.samples); err != nil {
 		return nil, err
 	}
-	if _, err := w.settle(ctx); err != nil {
+	if _, err := w.choosePlan(ctx); err != nil {
 		return nil, err
 	}
 	err = w.Afford()
@@ -122,9 +123,9 @@ func (w *workload) buildProgram(n train.Samples) error {
 	return err
 }
 
-// settle makes all decisions: by the plan file, for the objective, or by the policy. What it returns is of an
-// objective; nil: there is none.
-func (w *workload) settle(ctx context.Context) (*best.Result, error) {
+// choosePlan makes all decisions: by the plan file, for the objective, or by the policy. It returns the result of
+// the search for an objective. Nil means that there is no objective.
+func (w *workload) choosePlan(ctx context.Context) (*best.Result, error) {
 	if err := w.AffordPlan(); err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (w *workload) decide() (err error) {
 	return w.hintRoom(w.Choose())
 }
 
-// hintRoom says what needs less room than a plan, where that is what is missing.
+// hintRoom adds to an error about missing memory a choice that needs less.
 func (w *workload) hintRoom(err error) error {
 	room := (*place.RoomError)(nil)
 	if !errors.As(err, &room) || w.opts.Plan != "" {

@@ -26,7 +26,7 @@ type Program struct {
 	// Row reads the run of a cell with a command line. Its status is Missing where the directory does not hold that run.
 	Row func(c *experiment.Cell, args []string, by *Manifest, dir string) experiment.Row
 
-	Meters func(*platform.Platform) *train.Meters // starts those of a training on this machine
+	Meters func(*platform.Platform) *train.Meters // starts the meters of a training on this machine
 	Idle   time.Duration                          // how long they are read while nothing runs
 }
 
@@ -36,16 +36,16 @@ type Command struct {
 	AddFlags func(*cobra.Command) Options // adds the flags that fill the options
 }
 
-// Options are what the flags of a cell say.
+// Options are the options of a cell, as its flags set them.
 type Options interface {
 	Check() error // what they name; nothing is planned or run
 	Machine() (*platform.Platform, error)
 }
 
-// notInCells are flags that say where results go or what goes on, which the experiment decides.
+// notInCells are flags about output and resuming, which the experiment decides for its cells.
 var notInCells = []string{"out", "json", "verbose", "resume", "save", "help", "watch"}
 
-// options are those of a cell, as its command reads them.
+// options parses the flags of a cell as its command does.
 func (c *Command) options(args []string) (Options, error) {
 	cmd := &cobra.Command{Use: c.Name}
 	o := c.AddFlags(cmd)

@@ -44,7 +44,7 @@ func childDahl(ctx context.Context, args ...string) (stdout string, err error) {
 	cmd := exec.CommandContext(ctx, self, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.SysProcAttr = apart()
+	cmd.SysProcAttr = separateProcess()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it keeps a checkpoint
 	runtime.LockOSThread()                                                // which Linux takes for the parent
 	defer runtime.UnlockOSThread()

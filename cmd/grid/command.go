@@ -144,7 +144,7 @@ const (
 	LockFile    = ".lock"
 )
 
-// headFormat is that of HeadFile.
+// headFormat is the format of HeadFile.
 const headFormat = "dahl-experiment 1"
 
 // Manifest says how the results of a directory came to be.

@@ -20,8 +20,8 @@ type contestant struct {
 	args func(r *gridRun, c *experiment.Cell) []string
 	// run leaves the run of a cell in a directory. It goes on with one that was interrupted.
 	run func(ctx context.Context, r *gridRun, c *experiment.Cell, dir string) error
-	// verify runs the cell again, where it needs an interpreter by that one, and compares. Text is what may
-	// differ, such as times.
+	// verify runs the cell again, where it needs an interpreter by that one, and compares. The text has
+	// values that may differ, such as times.
 	verify func(ctx context.Context, dir, python string) (text string, err error)
 }
 
@@ -99,7 +99,7 @@ func contestantByName(name string) (*contestant, error) {
 	return nil, fmt.Errorf("want %s%s", naming.OneOf(names), naming.DidYouMean(name, names))
 }
 
-// contestantOf is who runs a cell, whose settings were checked.
+// contestantOf returns the contestant that runs a cell. Its settings were checked.
 func contestantOf(c *experiment.Cell) *contestant {
 	by, err := contestantByName(cmp.Or(c.Setting(experiment.ContestantAxis), contestants()[0].name))
 	cli.Must(err)

@@ -57,7 +57,7 @@ func quantityOf(c experiment.Column) plots.Quantity {
 	return plots.Quantity{Name: info.Heading, Unit: strings.TrimPrefix(info.Unit, "/s"), More: info.More}
 }
 
-// chartTitle says what the picture is of.
+// chartTitle names the quantity and the axes of a picture.
 func chartTitle(f *experiment.File, c *experiment.Chart) string {
 	what := c.Y.Info().Heading
 	switch c.Kind {

@@ -11,7 +11,7 @@ import (
 	"dahl/platform"
 )
 
-// IdlePower is what a meter counts while nothing runs.
+// IdlePower is the power by a meter while nothing runs.
 type IdlePower struct {
 	Of         string  `json:"of"`
 	Meter      string  `json:"meter"`
@@ -68,7 +68,7 @@ func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]me
 	return readings, cmp.Or(ctx.Err(), err)
 }
 
-// IdleWatts is what a meter counted per second while nothing ran; NaN: it was not read then.
+// IdleWatts is the power by a meter while nothing ran. NaN means that it was not read then.
 func (m *Manifest) IdleWatts(of *meter.Reading) float64 {
 	i := slices.IndexFunc(m.Idle, func(p IdlePower) bool { return p.Of == of.Of && p.Meter == of.Meter })
 	if i < 0 {

@@ -55,7 +55,7 @@ func (r *gridRun) print(out io.Writer) {
 	fmt.Fprintf(out, "results   %d of %d cells; %s and %s in %s, figures in %s\n", r.table.Count(experiment.OK), len(r.cells), ResultsFile, TableFile, r.dir.Path(), filepath.Join(r.dir.Path(), FiguresDir))
 }
 
-// Object is what --json prints.
+// Object is the output of --json.
 type Object struct {
 	Name   string      `json:"name"`
 	Dir    string      `json:"dir"`

@@ -216,8 +216,8 @@ func (r *gridRun) open(ctx context.Context, path string, f *runFlags) (lock *dur
 	return lock, err
 }
 
-// begin writes what runs. The manifest is first, by which the directory can be told. What a process that was
-// killed left of files is removed.
+// begin writes what runs. The manifest is first, by which the directory can be told. Temporary files of a
+// killed process are removed.
 func (r *gridRun) begin() error {
 	entries, err := os.ReadDir(r.dir.Path())
 	for _, e := range entries {
@@ -240,7 +240,8 @@ func (r *gridRun) begin() error {
 	return err
 }
 
-// earlier is what ran in a directory before; nil: nothing did.
+// earlier returns the manifest of the experiment that ran in a directory before. Nil means that
+// none did.
 func earlier(path string) (*Manifest, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -262,8 +263,8 @@ func earlier(path string) (*Manifest, error) {
 	return m, nil
 }
 
-// goesOn refuses a directory whose results another program or machine has made, and keeps what was
-// measured of the machine.
+// goesOn refuses a directory with results of another program or machine, and keeps the idle powers
+// measured before.
 func (r *gridRun) goesOn(path string, earlier *Manifest) error {
 	now := r.manifest
 	switch {

@@ -99,7 +99,7 @@ func (p *Program) verify(ctx context.Context, out io.Writer, dir string, f *veri
 	return nil
 }
 
-// choose are the cells that have run and that the flags name, in the order in which they ran.
+// choose returns the finished cells whose names match the flags, in the order of the runs.
 func (r *gridRun) choose(dir string, f *verifyFlags) (chosen []*experiment.Cell, err error) {
 	for i := range r.cells {
 		c := &r.cells[i]

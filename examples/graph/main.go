@@ -1,5 +1,5 @@
-// Graph schedules tasks that no network made. Nobody writes a dependence down: a task
-// follows those that wrote what it reads.
+// Graph schedules tasks that no network made. Nobody writes a dependence down: a task follows the
+// tasks that wrote its inputs.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Policy simulates a training step under a policy of its own: every task goes to the worker, of
-// those that can run it, that has the least to do.
+// Policy simulates a training step under a policy of its own: every task goes to the worker with
+// the least work, among the workers that can run it.
 package main
 
 import (
@@ -21,7 +21,7 @@ type leastWork struct{}
 
 func (leastWork) Doc() schedule.Doc { return schedule.Doc{Name: "least-work"} }
 
-// Plan goes through the tasks in the order of the program, in which each comes after all that it depends on.
+// Plan goes through the tasks in the order of the program, in which each task comes after its predecessors.
 func (leastWork) Plan(p *schedule.Problem) (*schedule.Plan, error) {
 	fit, err := schedule.NewFit(p)
 	if err != nil {

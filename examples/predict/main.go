@@ -1,4 +1,4 @@
-// Predict says what training lenet5 takes on machines that are not here.
+// Predict prints the time and energy of training lenet5 on machines that are not here.
 package main
 
 import (

@@ -2,7 +2,7 @@
 // task with what it waited for, power, energy, memory and clocks on the same axis, kernels and
 // provenance.
 //
-// Read first: [Run], the data of a report, and [Write]. The files in page are what the browser runs.
+// Read first: [Run], the data of a report, and [Write]. The files in page run in the browser.
 //
 // # Invariants
 //

@@ -42,7 +42,7 @@ type Cell struct {
 // MarshalJSON writes a pair.
 func (f Fact) MarshalJSON() ([]byte, error) { return json.Marshal([2]string{f.Name, f.Value}) }
 
-// encode is what the page knows of a run. Tasks, workers and memories are those of both schedules.
+// encode makes the data of a run for the page. Both schedules share tasks, workers and memories.
 func (r *Run) encode(e *encoder) (map[string]any, error) {
 	p := r.Shown.Problem
 	shown, err := plots.NewView(r.Shown, nil)

@@ -12,8 +12,8 @@ import (
 	"dahl/schedule/explain"
 )
 
-// scheduled is a schedule that is being written. Its spans are in the order of workers, and its
-// transfers in that of ways, so that neighbours resemble each other and those of the step before.
+// scheduled is a schedule that is being written. Its spans are ordered by worker, and its transfers
+// by memories, so that neighbours resemble each other and the step before.
 type scheduled struct {
 	*schedule.Schedule
 	e      *encoder
@@ -48,7 +48,7 @@ func ordered(n int, compare func(a, b int32) int) (order []int32, number []int64
 	return order, number
 }
 
-// encodeSchedule is what the page knows of one schedule.
+// encodeSchedule makes the data of one schedule for the page.
 func encodeSchedule(e *encoder, r *plots.Run, v *plots.View) map[string]any {
 	s := newScheduled(e, r, v)
 	return map[string]any{
@@ -84,10 +84,10 @@ func encodeRows(e *encoder, rows []plots.ViewRow) []map[string]any {
 	return list
 }
 
-// before is what a span or a transfer waited for. A task is bound by a predecessor, the arrival of a
-// transfer, a change of its worker and the span before it there; a transfer by a predecessor of its
-// task, a change of a link, and the transfers before it on its route and its copy engines. Of several
-// changes the last to end counts.
+// before lists the events that a span or a transfer waited for. A task is bound by a predecessor, the
+// arrival of a transfer, a change of its worker and the span before it there; a transfer by a
+// predecessor of its task, a change of a link, and the transfers before it on its route and its copy
+// engines. Of several changes the last to end counts.
 type before struct {
 	// The predecessor by its steps back, plus 1, and by how much smaller its task is; 0: there is none.
 	stepsBack, tasksBack int64
@@ -104,7 +104,8 @@ const (
 	placeBusy // and those after it
 )
 
-// beforeOf sorts out what the span or the transfer with a number waited for, which is for a task.
+// beforeOf sorts the events before the span or the transfer with a number. A transfer is for a
+// task.
 func (s *scheduled) beforeOf(own int64, task dag.TaskID, step int32, all []explain.Freed) (b before) {
 	last, busy, changed := explain.LastFreed(all), 0, time.Duration(-1)
 	for k, f := range all {
@@ -235,7 +236,7 @@ func encodeChanges(e *encoder, r *plots.Run) map[string]any {
 	}
 }
 
-// encodeRests orders them so that neighbours lie beside each other.
+// encodeRests orders rests by row, lane and time.
 func encodeRests(e *encoder, rests []plots.Rest) map[string]any {
 	slices.SortStableFunc(rests, func(a, b plots.Rest) int {
 		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.From, b.From))
@@ -276,8 +277,8 @@ func (s *scheduled) encodePath() map[string]any {
 // maxLongest bounds the list of the longest waits.
 const maxLongest = 30
 
-// longestWaits lists the longest gaps of workers, of those of a task on a worker in all steps the
-// longest, with the number of the span that ended each.
+// longestWaits lists the longest gaps of workers, with the number of the span after each. Of the
+// gaps before one task on one worker in all steps it lists the longest.
 func (s *scheduled) longestWaits() []map[string]any {
 	type waiting struct {
 		worker platform.WorkerID

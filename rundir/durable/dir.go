@@ -17,7 +17,7 @@ import (
 // Op is an operation that changes the file system.
 type Op string
 
-// The operations. OpCreate is of a file, OpMkdir of a directory, OpAppend opens what is there.
+// The operations. OpCreate makes a file, OpMkdir a directory, and OpAppend opens an existing file.
 const (
 	OpCreate   Op = "create"
 	OpAppend   Op = "append"
@@ -35,8 +35,8 @@ const (
 // a close that fails has closed.
 var Fault func(op Op, path string) error
 
-// Dir is a directory. Names are of files below it, and lead out of it neither by dots nor
-// through links.
+// Dir is a directory. Names mean files below it, and lead out of it neither by dots nor through
+// links.
 type Dir struct{ root *os.Root }
 
 // OpenDir opens a directory that is there.
@@ -48,7 +48,7 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{root}, nil
 }
 
-// MakeDir opens a directory, which it makes with those that it lies in where it is not there.
+// MakeDir opens a directory, and makes missing ones on its path.
 func MakeDir(path string) (*Dir, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		up, name := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
@@ -95,7 +95,7 @@ func (d *Dir) regular(name string, flag int) (*os.File, error) {
 
 func (d *Dir) join(name string) string { return filepath.Join(d.root.Name(), name) }
 
-// do carries out an operation, and says in its error what was done to which file.
+// do carries out an operation. Its error names the operation and the file.
 func do(op Op, doing, path string, work func() error) error {
 	err := error(nil)
 	if Fault != nil {
@@ -137,7 +137,7 @@ func (d *Dir) RemoveAll(name string) error {
 	return do(OpRemove, "removing", d.join(name), func() error { return d.root.RemoveAll(name) })
 }
 
-// Sync makes the names in a directory last, such as those of files that were renamed.
+// Sync makes the names in a directory last, such as the names of renamed files.
 func (d *Dir) Sync(name string) error {
 	return do(OpSync, "writing directory", d.join(name), func() error {
 		f, err := d.root.Open(name)
@@ -175,7 +175,8 @@ func (d *Dir) Replace(name string, fill func(io.Writer) error) error {
 	return err
 }
 
-// temporary makes a file beside another that will replace it. [Stop] removes it until keep is called.
+// temporary makes a file in the directory of the file that it will replace. [Stop] removes it until
+// keep is called.
 func (d *Dir) temporary(name string) (temporary string, f *File, keep func(), err error) {
 	dir, base := filepath.Split(name)
 	for {
@@ -199,8 +200,8 @@ func (d *Dir) Create(name string, fill func(io.Writer) error) error {
 	return cmp.Or(f.fill(fill), f.Close())
 }
 
-// Append opens a file that grows, cut to a length, which it must have; a file that is not there
-// is made where the length is 0.
+// Append opens a growing file and cuts it to a length, which it must have. A missing file is made
+// where the length is 0.
 func (d *Dir) Append(name string, lengthBytes int64) (*File, error) {
 	f, err := d.open(OpAppend, name, d.join(name), os.O_WRONLY|os.O_CREATE)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // File is a file that is being written.
 type File struct {
-	path   string // in errors; a temporary file has that of the file that it will replace
+	path   string // in errors; for a temporary file the path of its final place
 	f      *os.File
 	len    int64
 	failed error // of the first write that failed

@@ -14,8 +14,8 @@ var discards struct {
 	list map[*func()]struct{}
 }
 
-// Stop is for a program that ends at once, whatever it is doing. It waits for the operation that
-// runs, lets no other begin, and removes what is half written.
+// Stop is for a program that ends at once, whatever it is doing. It waits for the running
+// operations, lets no other begin, and removes half-written files.
 func Stop() {
 	running.Lock()
 	discards.Lock()

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Write writes a file whole. A link is followed to the file that it names, and what is no file,
-// such as a pipe or /dev/null, is written as it is.
+// Write writes a file whole. A link is followed to its target. A pipe or a device, such as
+// /dev/null, is written as it is.
 func Write(path string, fill func(io.Writer) error) error {
 	if isDevice(path) {
 		return writeDevice(path, fill)

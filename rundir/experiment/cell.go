@@ -14,7 +14,7 @@ import (
 type Cell struct {
 	Coordinates []Coordinate // in the order of the axes
 	Repeat      int          // from 1
-	Settings    []Setting    // by key: those of all cells and those of its coordinates
+	Settings    []Setting    // by key: the settings of all cells, and of the cell's coordinates
 }
 
 // Coordinate is the value that a cell has on an axis.
@@ -48,7 +48,7 @@ func (f *File) span(cells []Cell, of Cell, axes []Axis) []Cell {
 	return cells
 }
 
-// maxName bounds the names of cells, which are those of directories.
+// maxName bounds the names of cells, which are names of directories.
 const maxName = 120
 
 // Name is the name of the cell, a function of its coordinates alone, which no other cell of any grid

@@ -22,7 +22,7 @@ type Chart struct {
 type Series struct {
 	Name      string // its label on the axis By; empty: there is none
 	Points    []Point
-	Predicted bool // it is what was predicted of the series before it
+	Predicted bool // it is the prediction of the series before it
 }
 
 // Point is the median of a group of runs.
@@ -69,8 +69,8 @@ func (t *Table) chartsOf(f Figure) (charts []Chart) {
 	return charts
 }
 
-// part is where a group lies on the axes that the figure does not have. A front has all but those of
-// other work.
+// part is where a group lies on the axes that the figure does not have. A front has all axes except
+// those for other work.
 func (f *Figure) part(g *group) (part []Coordinate) {
 	for _, at := range g.at {
 		if f.Kind == Front && isWork(at.Axis) || f.Kind != Front && at.Axis != f.X && at.Axis != f.By {
@@ -80,7 +80,7 @@ func (f *Figure) part(g *group) (part []Coordinate) {
 	return part
 }
 
-// fileName names a picture by its kind, what it is of, and its part of the grid.
+// fileName names a picture by its kind, its quantity and axes, and its part of the grid.
 func (f *Figure) fileName(of *File, part []Coordinate) string {
 	name := string(f.Kind)
 	if f.Kind == Bars || f.Kind == Heat || f.Kind == Curves {
@@ -155,7 +155,8 @@ func (c *Chart) point(g *group, y Column) (p Point, ok bool) {
 	return p, true
 }
 
-// finish orders the points of curves, and relates those of a speed-up to the first of their series.
+// finish orders the points of curves, and divides the points of a speed-up by the first of their
+// series.
 func (c *Chart) finish() {
 	if c.Kind != Curves && c.Kind != Speedup {
 		return

@@ -86,7 +86,7 @@ func columnByName(name string) (Column, bool) {
 	return Column(i), i >= 0
 }
 
-// scale is a unit in which a value is easy to read, and what it has of the base unit.
+// scale returns a unit in which a value is easy to read, and its size in base units.
 func (c Column) scale(v float64) (unit string, size float64) {
 	base := c.info().Unit
 	v = math.Abs(v)

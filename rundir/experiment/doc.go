@@ -21,10 +21,8 @@
 //	name = "digits"
 //	model = "digits-cnn"
 //	data = "digits"
-//	[small]                           # what --small has otherwise: a list replaces an axis
-//	batch = [16]
-//	[[figure]]                        # what to draw; without any, what fits the axes
-//	kind = "bars"
+//	[small]                           # changes for --small: a list replaces an axis batch = [16]
+//	[[figure]]                        # what to draw; without any, what fits the axes kind = "bars"
 //	x = "batch"
 //
 // # Order

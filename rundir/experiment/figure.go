@@ -32,7 +32,7 @@ type KindInfo struct {
 	Kind     Kind
 	Sentence string
 	NeedsBy  bool
-	Numbers  bool // the x axis is of numbers
+	Numbers  bool // the x axis has numbers
 }
 
 // Kinds is the table of kinds.

@@ -318,7 +318,7 @@ func (f *File) Axis(name string) *Axis {
 	return nil
 }
 
-// SetData gives a case other data. The cases that it names are those that set data.
+// SetData gives a case other data. Its error names the cases with data.
 func (f *File) SetData(of, data string) error {
 	var names []string
 	if cases := f.Axis(CaseAxis); cases != nil {

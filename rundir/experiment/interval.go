@@ -26,8 +26,8 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Interval is from which to which value the median of what the values were drawn from lies, and
-// with which probability. There is at least one value; of one alone the probability is 0.
+// Interval returns bounds of the median of the values' distribution, and the probability of a
+// median between them. There is at least one value. A single value has probability 0.
 func Interval(values []float64) (low, high, probability float64) {
 	sorted, n := slices.Sorted(slices.Values(values)), len(values)
 	k, outside := 1, 2*binomial(n, 0)

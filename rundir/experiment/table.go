@@ -24,7 +24,7 @@ const (
 	Absent Status = "not installed"
 )
 
-// Row is what a cell came to.
+// Row is the result of a cell.
 type Row struct {
 	Cell   *Cell
 	Values [numColumns]float64 // NaN: the run does not give it
@@ -124,7 +124,7 @@ func (t *Table) groups() []*group {
 	return groups
 }
 
-// label is what a group has on an axis.
+// label is the value of a group on an axis.
 func (g *group) label(axis string) string {
 	for _, at := range g.at {
 		if at.Axis == axis {
@@ -134,7 +134,7 @@ func (g *group) label(axis string) string {
 	return ""
 }
 
-// values are those of a column that are known.
+// values are the known values of a column.
 func (g *group) values(c Column) (values []float64) {
 	for _, r := range g.rows {
 		if v := r.Values[c]; !math.IsNaN(v) {
@@ -183,7 +183,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// columns are those of which some row has a value.
+// columns are the columns with a value in some row.
 func (t *Table) columns() (columns []Column) {
 	for c := range numColumns {
 		if slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Status == OK && !math.IsNaN(r.Values[c]) }) {
@@ -211,7 +211,7 @@ func (g *group) text(c Column) string {
 	return c.Format(Median(values), low, high)
 }
 
-// writeNotes says what the numbers are, and what is missing.
+// writeNotes explains the numbers, and lists missing cells.
 func (t *Table) writeNotes(b *strings.Builder, groups []*group) {
 	least, most := 0, 0
 	for _, g := range groups {

@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// formulaBegins are what a spreadsheet takes for the begin of a formula, or skips before one.
+// formulaBegins are the characters that begin a formula in a spreadsheet, or are skipped before
+// one.
 const formulaBegins = "=+-@\t\r\n"
 
-// WriteCSV writes lines of cells. A text that a spreadsheet would compute gets an apostrophe before it, by which it stays a
+// WriteCSV writes lines of cells. A text that a spreadsheet would compute gets an apostrophe before it, and so stays a
 // text.
 func WriteCSV(w io.Writer, lines [][]string) error {
 	out := csv.NewWriter(w)

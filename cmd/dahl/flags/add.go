@@ -111,8 +111,8 @@ Without train and test every fifth picture of each class, by name, is held out f
 size, or --resize 32x48 scales all to 32 rows and 48 columns. Grey ones among colours get three equal
 channels. What is transparent lies over black, and the orientation that a camera notes (EXIF) is not looked at.`
 
-// AddDataFlags adds the flags that name the training data, whose size and shape
-// are part of the graph.
+// AddDataFlags adds the flags of the training data. Size and shape of the data are part of the
+// graph.
 func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:CxHxW[:N[:CLASSES]]], or a `path` (default: digits where the shape fits, else synthetic)")
@@ -121,7 +121,7 @@ func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
 }
 
-// AddTrainFlags adds the flags that say what is trained on and how.
+// AddTrainFlags adds the flags of the data and of the method of a training.
 func AddTrainFlags(cmd *cobra.Command, o *Options) {
 	AddDataFlags(cmd, o)
 	f := cmd.Flags()
@@ -148,7 +148,7 @@ func AddOptimizerFlags(cmd *cobra.Command, o *Options) {
 // timeFlag is a time in a flag, with or without a space before its unit, as all quantities in flags are written.
 type timeFlag time.Duration
 
-// AddTimeFlag adds a flag whose default is the value that is there.
+// AddTimeFlag adds a flag whose default is the present value.
 func AddTimeFlag(f *pflag.FlagSet, value *time.Duration, name, usage string) {
 	f.Var((*timeFlag)(value), name, usage)
 }
@@ -273,7 +273,7 @@ func AddCutsFlag(cmd *cobra.Command, o *Options) {
 // ofDahlAlone are flags of trainings that no other program has.
 var ofDahlAlone = []string{"graph", "lowering", "policy", "plan", "variant", "clock"}
 
-// AddPeerFlags adds the flags that say what is trained, and how.
+// AddPeerFlags adds the flags of a training by another program.
 func AddPeerFlags(cmd *cobra.Command, o *Options) {
 	AddWorkFlags(cmd, o)
 	AddTrainFlags(cmd, o)
@@ -295,8 +295,8 @@ func AddPeerFlags(cmd *cobra.Command, o *Options) {
 	})
 }
 
-// ReadPaths are the flags whose values name files or directories that a command reads, by the flag's name, or by
-// command.flag. The function of a flag finds the path in its value; "": the value names no file.
+// ReadPaths lists the flags that name files or directories to be read, by the flag's name, or by command.flag.
+// The function of a flag finds the path in its value. An empty path means that the value names no file.
 func ReadPaths() map[string]func(string) string {
 	path := func(value string) string { return value }
 	unless := func(isName func(string) bool) func(string) string {

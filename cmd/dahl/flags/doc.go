@@ -1,5 +1,5 @@
-// Package flags has the options that decide what a run computes: the flags that set them, their checks, and the machines,
-// networks and data that they name.
+// Package flags has the options that decide the results of a run: their flags, their checks, and the loading of machines,
+// networks and data.
 //
 // Read first: [Options], [AddWorkFlags].
 package flags

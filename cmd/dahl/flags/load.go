@@ -25,7 +25,7 @@ import (
 // many workers as asked for.
 func ThisMachine(o *Options) (*platform.Platform, error) {
 	if o.Platform == "" && o.AsksBest() {
-		o.Policy = ListPolicy // the rates of a machine that is detected are guesses, which tell no sets apart
+		o.Policy = ListPolicy // the rates of a detected machine are guesses, by which sets cannot be compared
 	}
 	p, err := cli.Machine(o.Platform, o.Devices, false)
 	if err == nil {
@@ -53,8 +53,8 @@ func (o *Options) Machine() (whole, some *platform.Platform, err error) {
 	return whole, some, err
 }
 
-// selected is a prepared platform with the devices that --devices names, else those of a plan file;
-// all without either. Some of them have to be of a kind for which --variant is.
+// selected returns a prepared platform with the devices that --devices or else a plan file names,
+// and with all devices without either. Some of them have to be of a kind for which --variant is.
 func (o *Options) selected(p *platform.Platform) (*platform.Platform, error) {
 	list, err := o.DeviceList()
 	if err != nil {
@@ -75,9 +75,8 @@ func (o *Options) selected(p *platform.Platform) (*platform.Platform, error) {
 	return p, nil
 }
 
-// Prepared is the platform at the clocks of --clock, with the cap of --power-cap. Its models are those of the variants that
-// --precision allows, so that no other is chosen for being fast; what a plan says runs
-// whatever its precision.
+// Prepared is the platform at the clocks of --clock, with the cap of --power-cap. Only variants that --precision allows
+// keep their models, so that no other is chosen for being fast. The variants of a plan run whatever their precision.
 func (o *Options) Prepared(p *platform.Platform) (*platform.Platform, error) {
 	var err error
 	for _, setting := range o.Clocks {
@@ -174,7 +173,7 @@ func (o *Options) Trained(m *nn.Model) (*nn.Model, error) {
 	return &next, cli.AsInput(d.Loss.Check())
 }
 
-// Training is what the flags say of the training of a network, but for the decisions.
+// Training returns the training options that the flags set, without decisions.
 func (o *Options) Training() (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Tiles: o.Tiles, Variant: o.Variant, Precision: o.Precision,
 		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.AnyClock}
@@ -215,8 +214,8 @@ func (o *Options) lowering() (*dag.Lowering, error) {
 	return &l, cli.AsInput(err)
 }
 
-// madeFor is what a plan file says of the program and the machine that it is for; nothing where it
-// is not JSON, since reading the plan itself says what is wrong, and where.
+// madeFor reads the lowering and the devices from a plan file. It returns nothing for a file that
+// is no JSON: the reader of plans reports the mistake with its place.
 func (o *Options) madeFor() (made struct {
 	Lowering *dag.Lowering `json:"lowering"`
 	On       string        `json:"on"`
@@ -231,7 +230,7 @@ func (o *Options) madeFor() (made struct {
 	return made, err
 }
 
-// DeviceList is the list of --devices, else that of a plan file.
+// DeviceList returns the list of --devices, or else the list in a plan file.
 func (o *Options) DeviceList() (string, error) {
 	if o.Devices != "" || o.Plan == "" {
 		return o.Devices, nil

@@ -23,8 +23,8 @@ import (
 	"dahl/schedule/policy"
 )
 
-// Options are the flags that decide what a run computes. They are kept in the
-// manifest, so that rerun can repeat it.
+// Options are the flags that decide the results of a run. They are kept in the manifest, so that
+// rerun can repeat it.
 type Options struct {
 	Platform string `json:"platform,omitempty"`
 	Devices  string `json:"devices,omitempty"`
@@ -39,7 +39,7 @@ type Options struct {
 
 	Clocks []string `json:"clocks,omitempty"` // "device=clock"
 
-	// Precision is that of products: one of kernels.Precisions, "" for the finest.
+	// Precision of the factors of products, one of kernels.Precisions. Empty means the finest.
 	Precision string `json:"precision,omitempty"`
 
 	Batch   int    `json:"batch,omitempty"`
@@ -117,13 +117,13 @@ func CheckRounds(flag string, value, least int) error {
 	return nil
 }
 
-// CheckData refuses numbers of images that there cannot be, and what is no size.
+// CheckData refuses impossible numbers of images, and a --resize without two sizes.
 func (o *Options) CheckData() error {
 	_, err := o.dataOptions()
 	return cmp.Or(err, cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
 }
 
-// dataOptions are what the flags say of the training data.
+// dataOptions returns the options of the training data that the flags set.
 func (o *Options) dataOptions() (opt data.DataOptions, err error) {
 	opt = data.DataOptions{Limit: o.Limit, Offset: o.Offset}
 	if o.Resize == "" {
@@ -240,7 +240,7 @@ lowering, so with best they may differ between machines and numbers of workers.`
 // defaultBudget is how many parts of plans a search looks at.
 const defaultBudget = 200_000
 
-// ObjectiveUnit is what the objective counts in.
+// ObjectiveUnit returns the unit of the objective's values.
 func (o *Options) ObjectiveUnit() string {
 	unit := map[problem.Objective]string{problem.Time: "s", problem.Energy: "J", problem.EDP: "J·s"}[problem.Objective(o.Objective)]
 	if o.Steps > 1 {

@@ -1,5 +1,4 @@
-// Package inspect has what the commands of dahl say that only look: at this machine, at kernels and how long they took, and
-// at a graph.
+// Package inspect has the commands of dahl that only describe: this machine, kernels and their times, and a graph.
 //
 // Read first: [NewDoctor], [NewKernels], [Graph].
 package inspect
@@ -33,11 +32,12 @@ import (
 type Finding struct {
 	Of      string `json:"of"`
 	Has     bool   `json:"has"`
-	Text    string `json:"text"`              // what there is, or why there is none and what to do
+	Text    string `json:"text"`              // the description, or the reason why it is missing, with a remedy
 	Command string `json:"command,omitempty"` // that gives it
 }
 
-// NewDoctor is the command doctor. Its machine has clocks that are set by a system, and it says what a calibration takes.
+// NewDoctor is the command doctor. The clocks of its machine are set by a system. The text about calibration names its
+// duration.
 func NewDoctor(clocks func() (*setclock.System, error), calibration string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -83,7 +83,7 @@ func (all *Findings) add(of, text string, err error) {
 	all.Findings = append(all.Findings, f)
 }
 
-// examined is what doctor asks of a machine; a test has another one.
+// examined is a machine as doctor sees it. Tests have another one.
 type examined struct {
 	virtual   bool
 	processor func() (meter.Meter, error) // opens the counters of packages
@@ -123,7 +123,7 @@ func (h *examined) examine(p *platform.Platform, calibration string) *Findings {
 	return all
 }
 
-// kernelsHere lists the kinds of vector instructions for which there are kernels that run here.
+// kernelsHere lists the kinds of vector instructions whose kernels run here.
 func kernelsHere() string {
 	var runs, lacks []string
 	for _, level := range simd.Levels() {
@@ -173,7 +173,8 @@ func (h *examined) processorMeter() (string, error) {
 	return "RAPL counts them" + text + "; calibrate measures their watts", rapl.Close()
 }
 
-// Believed looks at a meter. It says which of its counters are one, or which cannot be believed.
+// Believed looks at a meter. It names counters that show the same. An error names counters that
+// cannot be believed.
 func Believed(m meter.Metered) (string, error) {
 	states := meter.Look([]meter.Metered{m})
 	var merged []string

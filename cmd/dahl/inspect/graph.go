@@ -20,7 +20,7 @@ import (
 	"dahl/train"
 )
 
-// GraphReport is what graph prints.
+// GraphReport is the output of the command graph.
 type GraphReport struct {
 	Graph    string `json:"graph"`
 	SHA256   string `json:"sha256"`
@@ -119,7 +119,7 @@ func bestCost(costs *schedule.Costs, p *platform.Platform, t dag.TaskID) time.Du
 }
 
 // addPaths finds the path with the most operations and, with costs, the longest
-// in time; the tasks counted are those of the latter.
+// in time; CriticalTasks counts the tasks of the latter.
 func (r *GraphReport) addPaths(g *dag.Graph, best func(dag.TaskID) time.Duration, timed bool) {
 	// CriticalPath adds integers: operations are counted in whole ones, or in units
 	// that keep the sum of all below 2^62.

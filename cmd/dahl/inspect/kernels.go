@@ -317,8 +317,8 @@ func printByVariant(out io.Writer, title string, times []KernelTime) {
 }
 
 // byVariant puts the times of calls together, and lists the variants that any of them has,
-// in the order of the operations' own lists. Times without one, such as those of the host's
-// operations, are left out.
+// in the order of the operations' own lists. Times without a variant, as of the host's operations,
+// are left out.
 func byVariant(times []KernelTime, device string) (rows []*variantRow, variants []string) {
 	seen := map[string]bool{}
 	for i := range times {

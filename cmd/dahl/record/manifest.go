@@ -51,14 +51,15 @@ type Manifest struct {
 	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without
 	Resumed []Resumption       `json:"resumed,omitempty"` // where it went on after interruptions
 
-	// Interrupted says that a signal ended the search for the plan, which is the best until then.
+	// Interrupted reports that a signal ended the search. The plan is the best one found until
+	// then.
 	Interrupted bool `json:"interrupted,omitempty"`
 
 	WeightsHash string `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   Number `json:"final_loss,omitempty"`
 
-	// Diverged is the first loss that was NaN or infinite, which ends a training that is not
-	// told to go on.
+	// Diverged is the first loss that was NaN or infinite. Without --continue-on-nan it ends the
+	// training.
 	Diverged *train.Divergence `json:"diverged,omitempty"`
 }
 
@@ -111,8 +112,8 @@ func ArgsWithout(args []string, flags ...string) []string {
 	return kept
 }
 
-// HashInputs identifies the files that the options name, so that rerun can tell that one
-// changed: except the platform, of which a run directory keeps a copy, and the data.
+// HashInputs hashes the files that the options name, so that rerun notices a change. The platform,
+// of which a run directory keeps a copy, and the data are left out.
 func HashInputs(o *flags.Options) ([]cli.Identity, error) {
 	var ids []cli.Identity
 	paths := flags.ReadPaths()
@@ -154,7 +155,7 @@ func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, er
 	return &cli.Identity{Name: train.Name, SHA256: fmt.Sprintf("%x", h.Sum(nil))}, nil
 }
 
-// until is a hash that refuses what is written when its context has ended.
+// until is a hash that fails once its context has ended.
 type until struct {
 	ctx context.Context
 	hash.Hash
@@ -167,7 +168,7 @@ func (u until) Write(p []byte) (int, error) {
 	return u.Hash.Write(p)
 }
 
-// ChangedInput says which input of the run is not what it was.
+// ChangedInput returns an error that names an input changed since the run.
 func (m *Manifest) ChangedInput() error {
 	for _, file := range m.Inputs {
 		sum, err := cli.HashFile(file.Name)
@@ -181,7 +182,7 @@ func (m *Manifest) ChangedInput() error {
 	return nil
 }
 
-// Given are what the run was given, by the names of the manifest in JSON. Results are left out.
+// Given returns the inputs of the run by their JSON names in the manifest, without results.
 func (m *Manifest) Given() map[string]string {
 	given := struct {
 		Command  string        `json:"command"`

@@ -11,8 +11,8 @@ import (
 	"dahl/cmd/cli"
 )
 
-// Recipe is all that decides the numbers of a training, in a form that has one text for one training. Every checkpoint
-// holds it, so that no other training goes on from there, whatever manifest lies beside it.
+// Recipe is everything that decides the numbers of a training, in a form with one text for one training. Every
+// checkpoint holds it, so that no other training goes on from there, whatever the manifest in the directory says.
 type Recipe struct {
 	// Fixed are the options that no flag of --resume changes, by their name in the manifest, and the contents of files and data.
 	Fixed map[string]string `json:"fixed"`
@@ -24,8 +24,8 @@ type Recipe struct {
 // contentsOf begins the names of hashes.
 const contentsOf = "contents of "
 
-// Undecided are the options that decide nothing: of flags that a training which goes on may be given, and
-// whether its data fit the memory. What they do to last bits is in the graphs and variants.
+// Undecided are the options that decide nothing: the flags that may be given with --resume, and whether
+// the data fit the memory. What they do to last bits is in the graphs and variants.
 func Undecided() []string {
 	keys := []string{"clocks", "stream"} // of --clock, and of no flag
 	for _, flag := range ResumeFlags {
@@ -34,7 +34,7 @@ func Undecided() []string {
 	return keys
 }
 
-// Recipe is that of a training. An option that is new is part of it by itself.
+// Recipe returns the recipe of a training. An option that is new is part of it by itself.
 func (m *Manifest) Recipe() Recipe {
 	options, err := json.Marshal(&m.Options)
 	cli.Must(err)
@@ -92,11 +92,11 @@ func setting(key, value string) string {
 // Resumption is where a training went on.
 type Resumption struct {
 	AfterStep int `json:"after_step"`
-	// Alike says that graphs and kernels were those of before, so that the weights are too.
+	// Alike reports that graphs and kernels were unchanged, so that the weights are unchanged too.
 	Alike bool `json:"alike"`
 }
 
-// ResumeFlags are those that may be given to a training that goes on. They say where and how it
-// runs, and not what is computed.
+// ResumeFlags may be given with --resume. They decide where and how a training runs, and not its
+// numbers.
 var ResumeFlags = []string{"resume", "platform", "devices", "clock", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
 	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "set-clocks", "ignore-clocks", "save", "json"}

@@ -18,7 +18,7 @@ import (
 	"dahl/schedule"
 )
 
-// The files of a run directory beside its results.
+// The files of a run directory that package rundir does not name.
 const (
 	SummaryFile = "summary.json"
 	WeightsFile = "weights.npz"
@@ -85,7 +85,7 @@ func LoadRun(dir string) (*LoadedRun, error) {
 	return &LoadedRun{l, m, s}, cli.AsInput(err)
 }
 
-// LoadResults is what a run directory says without its manifest and summary.
+// LoadResults reads a run directory without its manifest and summary.
 func LoadResults(dir string) (*rundir.Loaded, error) {
 	r, err := LoadRun(dir)
 	if err != nil {

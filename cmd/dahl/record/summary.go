@@ -48,8 +48,8 @@ type Summary struct {
 	TransfersByReason map[place.Reason]plan.TransferTotal `json:"transfers_by_reason,omitempty"`
 	Evictions         *plan.TransferTotal                 `json:"evictions,omitempty"` // where something had to leave
 
-	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
-	// what the layouts set aside.
+	// LivePeakBytes is the peak of bytes with values still to be read, by memory. ReservedBytes is
+	// the size of the layouts.
 	LivePeakBytes map[string]int64 `json:"peak_bytes"`
 	ReservedBytes map[string]int64 `json:"reserved_bytes"`
 	LowerBoundS   float64          `json:"lower_bound_s"`
@@ -65,7 +65,7 @@ type Summary struct {
 	MachineClocks *MachineClocks `json:"machine_clocks,omitempty"` // of a training
 
 	Recorded *RecordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
-	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals include all legs
 	Diverged *train.Divergence   `json:"diverged,omitempty"`
 	Load     *LoadSummary        `json:"load,omitempty"`   // of a training
 	Waits    *plan.Waits         `json:"waits"`            // of the main schedule
@@ -87,8 +87,8 @@ type Summary struct {
 	Provenance   *cli.Build `json:"provenance,omitempty"`
 }
 
-// CountedSummary is what step_s, images_per_s and the joules of an image are of: the steps that train, but the first of
-// each graph, which warms up.
+// CountedSummary are the steps over which step_s, images_per_s and the joules of an image are means: all training steps
+// but the first of each graph, which warms up.
 type CountedSummary struct {
 	Steps   int     `json:"steps"`
 	Images  int     `json:"images,omitempty"`
@@ -99,7 +99,7 @@ type CountedSummary struct {
 type EnergySummary struct {
 	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
 	Basis energy.Basis `json:"basis"`
-	// PerImage is of what is counted, by meters where they cover all devices.
+	// PerImage is the mean over the counted steps, by meters where they cover all devices.
 	PerImage      float64            `json:"per_image,omitempty"`
 	PerImageBasis energy.Basis       `json:"per_image_basis,omitempty"`
 	Grounds       string             `json:"grounds"`            // of the basis: where the watts are from
@@ -107,10 +107,10 @@ type EnergySummary struct {
 	ByLink        map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
 	Readings      []meter.Reading    `json:"readings,omitempty"` // of meters, over the run
 	Meters        []meter.MeterState `json:"meters,omitempty"`   // what became of each of their counters
-	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, beside its prediction
+	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, and its prediction
 }
 
-// TrainedSummary is what only an executed run knows.
+// TrainedSummary has the numbers that only an executed run has.
 type TrainedSummary struct {
 	Epochs    int    `json:"epochs"`
 	Images    int    `json:"images"`
@@ -121,20 +121,20 @@ type TrainedSummary struct {
 	WeightsSHA256  string  `json:"weights_sha256"`
 
 	// ResumedAfterStep is the step after which the training went on last, where it was
-	// interrupted: times and joules are of what came then.
+	// interrupted: times and joules are those since then.
 	ResumedAfterStep int            `json:"resumed_after_step,omitempty"`
 	Checkpoints      *SavingSummary `json:"checkpoints,omitempty"`
 }
 
-// SavingSummary is what checkpoints cost: the time in which workers rested, or ended a step
-// early for them.
+// SavingSummary is the cost of checkpoints: the time in which workers rested, or ended a step early
+// for them.
 type SavingSummary struct {
 	Count  int     `json:"count"`
 	DrainS float64 `json:"drain_s"`
 	WriteS float64 `json:"write_s"`
 }
 
-// JoulesPerStep is of what is counted, in the mean; NaN where it is not known.
+// JoulesPerStep is the mean over the counted steps. NaN means unknown.
 func (s *Summary) JoulesPerStep() float64 {
 	switch c := &s.Counted; {
 	case c.Steps == 0 || s.EnergyJ.Basis == energy.Unavailable && s.EnergyJ.PerImage == 0:
@@ -155,8 +155,8 @@ func (s *Summary) EnergyBy() string {
 }
 
 // ShownSteps says which steps of a run its schedule and figures show: one segment of the
-// training steps of a whole batch, or the first steps of a simulated one. What is measured of them is not what is
-// counted of the run.
+// training steps of a whole batch, or the first steps of a simulated one. Their measurement differs from the mean
+// over the counted steps.
 type ShownSteps struct {
 	Steps int `json:"steps"`
 	Of    int `json:"of"` // training steps in the run
@@ -166,7 +166,7 @@ type ShownSteps struct {
 	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
 
 	FirstStepS  float64 `json:"first_step_s"`            // of these steps, until the end of the first
-	SteadyStepS float64 `json:"steady_step_s,omitempty"` // from the end of a step to that of the next, in their second half; 0: there is one
+	SteadyStepS float64 `json:"steady_step_s,omitempty"` // from the end of a step to the end of the next, in their second half; zero means a single step
 	LowerBoundS float64 `json:"lower_bound_s"`           // of these steps, by the estimated times
 }
 
@@ -186,7 +186,7 @@ func (s *ShownSteps) String() string {
 	return ""
 }
 
-// Number is one that may come out as NaN or infinite, which JSON has no word for: null.
+// Number is a float that is null in JSON where it is NaN or infinite.
 type Number float64
 
 func (n Number) MarshalJSON() ([]byte, error) {
@@ -211,9 +211,9 @@ func (n Number) Same(other Number) bool {
 
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// RecordSummary says what of a training was recorded, where not all of it was: the
-// transfers, evictions and peaks of its summary are those of the recorded steps, and so is everything in its
-// schedule. The modelled joules of the other steps are those of the mean power of the recorded ones of their graph.
+// RecordSummary says what of a training was recorded, where not all of it was: transfers, evictions and peaks in
+// its summary, and everything in its schedule, are taken from the recorded steps. The modelled joules of other
+// steps follow from the mean power of the recorded steps of their graph.
 type RecordSummary struct {
 	Steps int `json:"steps"` // of those that train
 	Of    int `json:"of"`
@@ -234,7 +234,7 @@ func (s *RecordSummary) String() string {
 	return fmt.Sprintf("%d of %d training steps; schedule and copies are of those, and the joules of the others of their mean power", s.Steps, s.Of)
 }
 
-// LoadSummary is what others did on the cores while a training ran.
+// LoadSummary is the load of other programs on the cores while a training ran.
 type LoadSummary struct {
 	OtherCores float64 `json:"other_cores"` // that others kept busy on average
 	Cores      int     `json:"cores"`       // of the machine
@@ -249,7 +249,7 @@ func NewLoadSummary(l host.Load, workers int) *LoadSummary {
 	return &LoadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
 }
 
-// TileSearch is what a search for the best tiles found.
+// TileSearch is the result of a search for the best tiles.
 type TileSearch struct {
 	Layer   string        `json:"layer"`   // whose samples per task the names say
 	Default int           `json:"default"` // samples per task that the caches suggest
@@ -275,13 +275,13 @@ func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	return &s.Tries[i]
 }
 
-// ChosenDevices are what the policy best chose.
+// ChosenDevices are the devices that the policy best chose.
 type ChosenDevices struct {
 	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
 	Of          string  `json:"of,omitempty"`            // likewise
 	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
 	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
-	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where they are so many that plain sets alone were compared
+	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where their number allowed to compare plain sets only
 }
 
 // Some reports whether there are devices that the run does without.
@@ -319,7 +319,7 @@ func (c *ChosenDevices) Print(out io.Writer) {
 	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
 }
 
-// MachineClocks is what became of the clocks of processors and GPUs that a run wanted.
+// MachineClocks lists the wanted clocks of processors and GPUs that were set, or ignored.
 type MachineClocks struct {
 	Set     []string `json:"set,omitempty"`     // "cpu=slow at 1.2 GHz"
 	Ignored []string `json:"ignored,omitempty"` // "cpu=slow": it ran at whatever clock the machine had
@@ -336,7 +336,8 @@ func (c *MachineClocks) String() string {
 	}
 }
 
-// ObjectiveSummary is what --json says of an objective; only an exported part of a summary can be read back. The bound of the time is the summary's own.
+// ObjectiveSummary is the part of a summary about an objective. It is exported since an embedded struct can be read back
+// from JSON only if it is. The bound of the time is in the summary itself.
 type ObjectiveSummary struct {
 	Objective    string   `json:"objective"`
 	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
@@ -344,7 +345,7 @@ type ObjectiveSummary struct {
 	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
 	Gap          Number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
 	Proven       bool     `json:"proven"`
-	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // what one step more takes, which the value and the bound are then of
+	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // time of one step more, to which value and bound then refer
 	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
 	Nodes        int      `json:"nodes"`
 	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
@@ -365,7 +366,7 @@ func (s *Summary) AddLast(e *nn.EpochMetrics) {
 	}
 }
 
-// FrontColumns are those of the table of a front.
+// FrontColumns are the columns of the table of a front.
 var FrontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
 
 func YesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }

@@ -24,8 +24,8 @@ const (
 )
 
 // ErrorCauses says why a prediction is far off, as far as was measured; nil where it is not.
-// What holds a run up explains only one that is slower than predicted. A prediction is of the devices with which
-// the run began, so that it is off either way where one was lost.
+// Disturbances explain only a run that is slower than predicted. A lost device explains an error of either sign,
+// since the prediction assumes all devices.
 func ErrorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) []string {
 	if math.Abs(errorPercent) < largeErrorPercent {
 		return nil
@@ -67,8 +67,8 @@ func CausesText(causes []string) string {
 	return "; cause: " + strings.Join(causes, ", ")
 }
 
-// timesMedian is what all calls of a schedule take together, over what they would if each
-// took the median of the calls of its kind on its device.
+// timesMedian is the total time of all calls of a schedule, over the total if each call took the
+// median of its kind on its device.
 func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
 	type call struct {
 		task   dag.TaskID

@@ -74,8 +74,9 @@ func compareDirs(ctx context.Context, stdout io.Writer, dirs []string, out *flag
 	return compareAny(stdout, dirs, runs, out)
 }
 
-// paired is the measured run and what predicts it, nil where that is the run itself. There is no measured run
-// among others than one, or a simulated and an executed one that do the same on equally many workers.
+// paired returns the measured run and its prediction. A nil prediction means that the measured run holds its
+// own. It returns no measured run unless there is only one run, or a simulated and an executed one of the
+// same graph on equally many workers.
 func paired(runs []*record.LoadedRun) (predicted, measured *record.LoadedRun) {
 	executed := func(r *record.LoadedRun) bool { return r.Schedule.World == schedule.Measured }
 	switch i := slices.IndexFunc(runs, executed); {
@@ -92,9 +93,10 @@ func paired(runs []*record.LoadedRun) (predicted, measured *record.LoadedRun) {
 	}
 }
 
-// comparePair lays a measured run beside its prediction: that of another run, or nil for its own.
+// comparePair compares a measured run with its prediction. A nil other means the prediction in the
+// run itself.
 func comparePair(ctx context.Context, stdout io.Writer, other, measured *record.LoadedRun, out *flags.Output) error {
-	c, problem, err := beside(ctx, measured, other, plan.Compare)
+	c, problem, err := compared(ctx, measured, other, plan.Compare)
 	if err != nil {
 		return err
 	}
@@ -114,8 +116,9 @@ func comparePair(ctx context.Context, stdout io.Writer, other, measured *record.
 // comparing is one of the comparisons of package plan.
 type comparing func(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*plan.Comparison, error)
 
-// beside lays a measured run beside its prediction, as comparePair does; the problem is that of the prediction.
-func beside(ctx context.Context, r, other *record.LoadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
+// compared compares a measured run with its prediction, as comparePair does. The returned problem is the
+// problem of the prediction.
+func compared(ctx context.Context, r, other *record.LoadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
 	problem, decision := r.Problem, r.Decision
 	var predicted *schedule.Schedule
 	predictedS := 0.0
@@ -143,7 +146,7 @@ func beside(ctx context.Context, r, other *record.LoadedRun, compare comparing) 
 	return c, problem, addFromFiles(r, c, problem)
 }
 
-// addFromFiles adds to a comparison what only the files of a measured run say; the problem is that of the prediction.
+// addFromFiles adds to a comparison what only the files of a measured run say; the problem belongs to the prediction.
 func addFromFiles(r *record.LoadedRun, c *plan.Comparison, problem *schedule.Problem) error {
 	kept, err := r.Energy()
 	if err != nil {
@@ -188,8 +191,8 @@ func drawPicture(out *flags.Output, draw func(io.Writer) error) error {
 	return nil
 }
 
-// recordedSteps is a run's schedule, or where it is a simulated one of steps that are not
-// recorded, and recorded ones take longer, that of recorded steps by the same plan.
+// recordedSteps returns the schedule of a run. Where the run was simulated and recording makes
+// steps longer, it simulates recorded steps of the same plan.
 func recordedSteps(ctx context.Context, r *record.LoadedRun) (*schedule.Schedule, error) {
 	timed := slices.ContainsFunc(r.Problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
 	if r.Schedule.World != schedule.Simulated || !timed {
@@ -198,7 +201,8 @@ func recordedSteps(ctx context.Context, r *record.LoadedRun) (*schedule.Schedule
 	return plan.Simulate(ctx, r.Decision, 0, r.Schedule.Steps, simulate.Options{Timed: true})
 }
 
-// DrawComparison draws both schedules of a comparison on one time axis; the summary is of the measured run.
+// DrawComparison draws both schedules of a comparison on one time axis; the summary belongs to the measured
+// run.
 func DrawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, measured *schedule.Schedule, of *record.Summary) error {
 	one, err := record.NewPlotRun(p, c.Predicted, of)
 	if err != nil {
@@ -214,7 +218,7 @@ func DrawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, meas
 // errorSign says what an error is, wherever one is printed or drawn.
 const errorSign = "error: + where the prediction is above what was measured"
 
-// pictured is what the picture of a comparison says of it: the lines and numbers that are printed.
+// pictured has the lines and numbers in the picture of a comparison, the same as are printed.
 func pictured(c *plan.Comparison, shown *record.ShownSteps) *plots.Compared {
 	p := &plots.Compared{Text: fmt.Sprintf("%s: predicted %s, measured %s, %+.1f %% (%s)",
 		stepsText(c, shown), cli.ShowTime(c.Makespan.Predicted), cli.ShowTime(c.Makespan.Measured), c.Makespan.ErrorPercent, errorSign)}
@@ -256,7 +260,7 @@ func countedText(of *record.Summary) string {
 	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, naming.Count(of.Steps, "step"))
 }
 
-// printComparison writes a comparison as tables; the summary is of the measured run.
+// printComparison writes a comparison as tables; the summary belongs to the measured run.
 func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	fmt.Fprintf(w, "compared: %s; %s\n", stepsText(c, of.Shown), errorSign)
 	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {

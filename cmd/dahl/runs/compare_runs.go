@@ -16,7 +16,7 @@ import (
 	"dahl/schedule/explain"
 )
 
-// RunsComparison is several runs beside each other: the inputs in which they differ, then their results.
+// RunsComparison is a comparison of several runs: the inputs in which they differ, then their results.
 type RunsComparison struct {
 	Runs    []string   `json:"runs"`
 	Differ  []inputRow `json:"inputs"`
@@ -38,7 +38,7 @@ type Figure struct {
 	show func(float64) string
 }
 
-// compareAny lays runs beside each other, which may be of different graphs and machines.
+// compareAny compares runs of any graphs and machines.
 func compareAny(stdout io.Writer, dirs []string, runs []*record.LoadedRun, out *flags.Output) error {
 	if err := drawPicture(out, func(w io.Writer) error { return drawStack(w, dirs, runs) }); err != nil {
 		return err
@@ -169,7 +169,7 @@ func memoriesOf(runs []*record.LoadedRun) []string {
 // maxInputRows bounds the inputs that are printed; --json has all.
 const maxInputRows = 16
 
-// print writes a column for each run. Behind a figure stands its ratio to that of the first run.
+// print writes a column for each run. A figure is followed by its ratio to the first run's.
 func (c *RunsComparison) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }

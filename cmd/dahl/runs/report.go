@@ -154,7 +154,7 @@ func provenance(r *record.LoadedRun) []report.Fact {
 	return facts
 }
 
-// reportRow is what the table of runs says of one.
+// reportRow is the row of a run in the table of runs.
 func reportRow(r *record.LoadedRun) []report.Cell {
 	s := r.Summary
 	row := []report.Cell{{Name: "world", Text: string(s.World)}, {Name: "network", Text: cmp.Or(r.Manifest.Model, s.Graph)},

@@ -15,14 +15,15 @@ import (
 	"dahl/train"
 )
 
-// sample is what a training and its meters say at a time.
+// sample is the state of a training and its meters at a time.
 type sample struct {
 	at      time.Time
 	live    train.Live
 	counted []meter.Counted
 }
 
-// history is what is kept of the samples of a training.
+// history has the samples of a training that are still needed, and values computed from earlier
+// ones.
 type history struct {
 	began    sample   // the first one with a step to come
 	recent   []sample // of the last rateWindow, by time
@@ -66,7 +67,7 @@ type busyShare struct {
 	share  float64
 }
 
-// powerNow is what a meter says; zero: unknown.
+// powerNow is the reading of a meter. Zero means unknown.
 type powerNow struct {
 	of             string
 	watts, celsius float64

@@ -39,7 +39,8 @@ type Watcher struct {
 	stop, stopped chan struct{}
 }
 
-// New shows nothing yet of a training whose network has so many bytes reserved in each memory.
+// New returns a watcher that shows nothing yet. Reserved has the bytes that the network takes in
+// each memory.
 func New(t *train.Trainer, meters *train.Meters, reserved []int64, page *cli.Page, whole bool, stderr io.Writer) *Watcher {
 	w := &Watcher{live: t.Live, counted: meters.Now, page: page, whole: whole, stop: make(chan struct{}), stopped: make(chan struct{})}
 	for _, bytes := range reserved {

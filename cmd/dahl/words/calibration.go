@@ -74,7 +74,7 @@ func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 	fmt.Fprintf(out, "             %s\n", strings.Join(parts, ", "))
 }
 
-// printPower says what was measured, or that it was not.
+// printPower prints the measured power, or that it was not measured.
 func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters train.GPUMeters) {
 	if d.Energy == nil {
 		source := "the platform has none"

@@ -34,7 +34,8 @@ func WriteCuts(out io.Writer, cuts []plan.CutCost) error {
 // shownLayers bounds the layers of the table that is printed.
 const shownLayers = 8
 
-// PrintCuts prints what the layers that take most take whole, and by how many percent more when they are cut.
+// PrintCuts prints the time and joules of the longest layers when they are whole, and the additional
+// percentage when they are cut.
 func PrintCuts(out io.Writer, cuts []plan.CutCost) {
 	if len(cuts) == 0 {
 		return
@@ -72,7 +73,8 @@ func PrintCuts(out io.Writer, cuts []plan.CutCost) {
 	}
 }
 
-// longestLayers are the rows of the layers that take most when they are whole, and how many layers there are beside.
+// longestLayers returns the rows of the longest layers, by their time when whole, and the number of the other
+// layers.
 func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 	takes := map[string]time.Duration{}
 	for _, c := range cuts {
@@ -92,7 +94,7 @@ func longestLayers(cuts []plan.CutCost) (shown []plan.CutCost, more int) {
 	return shown, len(takes) - len(layers)
 }
 
-// moreText says by how many percent the time and the joules of a cut layer are above those of the whole one.
+// moreText gives the percentage by which time and joules of a cut layer exceed the whole layer's.
 func moreText(whole, cut *plan.CutCost) string {
 	percent := func(is, was float64) string {
 		return Signed(cli.ThreeDigits(math.Round(1000*cli.Ratio(is-was, was))/10+0)) + " %" // no -0

@@ -1,6 +1,6 @@
 // Package words prints what other packages have found, in words and tables.
 //
-// Read first: [Explained]. A line begins with a label of nine columns, as [Say] writes it.
+// Read first: [Explained]. A line begins with a label of nine columns, as [PrintClauses] writes it.
 package words
 
 import (
@@ -26,14 +26,14 @@ type Explained struct {
 	Covered   best.Covered
 	Machine   *platform.Platform
 	Out       io.Writer
-	More      string // the file that has what is not printed
+	More      string // the file with everything that is not printed
 }
 
 // lineColumns is how wide a line of words may be.
 const lineColumns = 100
 
-// Say prints clauses under a label, in as many lines as they need.
-func Say(out io.Writer, label string, clauses ...string) {
+// PrintClauses prints clauses under a label, in as many lines as they need.
+func PrintClauses(out io.Writer, label string, clauses ...string) {
 	line := fmt.Sprintf("%-9s", label)
 	for word := range strings.FieldsSeq(strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")) {
 		if len([]rune(line))+1+len([]rune(word)) > lineColumns {
@@ -45,12 +45,14 @@ func Say(out io.Writer, label string, clauses ...string) {
 	fmt.Fprintln(out, line)
 }
 
-func (e *Explained) say(label string, clauses ...string) { Say(e.Out, label, clauses...) }
+func (e *Explained) printClauses(label string, clauses ...string) {
+	PrintClauses(e.Out, label, clauses...)
+}
 
 // PrintChosen says what the plan is.
 func (e *Explained) PrintChosen() {
 	c := &e.Chosen
-	e.say("chosen", Choice(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
+	e.printClauses("chosen", Choice(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
 	var clauses, none []string
 	active := 0
 	for _, u := range c.Use {
@@ -64,23 +66,23 @@ func (e *Explained) PrintChosen() {
 	if len(none) > 0 {
 		clauses = append(clauses, "no task on "+strings.Join(none, ", "))
 	}
-	e.say("", clauses...)
+	e.printClauses("", clauses...)
 	if active > 1 && len(c.Layers) > 0 {
-		e.say("", "layers: "+layersText(c.Layers))
+		e.printClauses("", "layers: "+layersText(c.Layers))
 	}
 }
 
 // Print says why, what else there was, and how sure it is.
 func (e *Explained) Print() {
-	e.say("why", e.whyText()...)
+	e.printClauses("why", e.whyText()...)
 	if n := e.Next; n == nil {
-		e.say("next", "none: every plan that was found is of the chosen devices and tiles")
+		e.printClauses("next", "none: every plan that was found is of the chosen devices and tiles")
 	} else {
-		e.say("next", Choice(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
+		e.printClauses("next", Choice(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
 	}
-	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.ofText("more of", o.Of, "with", o.Devices) })
-	e.printOptions("leave out", e.Without, func(o *best.Option) string { return e.ofText("less of", o.Of, "without", e.Chosen.Devices) })
-	e.say("spread", e.spreadText())
+	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.changeText("more of", o.Of, "with", o.Devices) })
+	e.printOptions("leave out", e.Without, func(o *best.Option) string { return e.changeText("less of", o.Of, "without", e.Chosen.Devices) })
+	e.printClauses("spread", e.spreadText())
 }
 
 // printOptions prints the best of some options.
@@ -100,16 +102,16 @@ func (e *Explained) printOptions(label string, options []best.Option, of func(*b
 	})
 	for i := range sorted {
 		if i == most {
-			e.say("", fmt.Sprintf("%d more in %s", len(sorted)-most, e.More))
+			e.printClauses("", fmt.Sprintf("%d more in %s", len(sorted)-most, e.More))
 			return
 		}
-		e.say(label, of(&sorted[i])+e.optionText(&sorted[i]))
+		e.printClauses(label, of(&sorted[i])+e.optionText(&sorted[i]))
 		label = ""
 	}
 }
 
-// ofText says which devices change: those that a list has as a whole, or units of them.
-func (e *Explained) ofText(units, of, whole, list string) string {
+// changeText says which devices change: those that a list has as a whole, or units of them.
+func (e *Explained) changeText(units, of, whole, list string) string {
 	if slices.Contains(strings.Split(list, ","), of) {
 		units = whole
 	}
@@ -264,7 +266,7 @@ func (e *Explained) nextWhyText() string {
 		total += of[i].joules
 		differ[i].joules -= of[i].joules
 	}
-	differ = slices.DeleteFunc(differ, func(p part) bool { return math.Abs(p.joules) < told*total })
+	differ = slices.DeleteFunc(differ, func(p part) bool { return math.Abs(p.joules) < smallestPart*total })
 	slices.SortStableFunc(differ, func(a, b part) int { return cmp.Compare(math.Abs(b.joules), math.Abs(a.joules)) })
 	var most []string
 	for _, p := range differ[:min(len(differ), 2)] {
@@ -276,8 +278,8 @@ func (e *Explained) nextWhyText() string {
 	return "mostly " + strings.Join(most, ", ")
 }
 
-// told, relative to the whole, is what a part differs by at least to be worth a word.
-const told = 1e-4
+// smallestPart is the least difference of a part, relative to the whole, that is printed.
+const smallestPart = 1e-4
 
 // Signed gives what is not negative a sign.
 func Signed(text string) string {
@@ -321,13 +323,13 @@ func (e *Explained) atLeastText(o *best.Option) string {
 	case o.AtLeast < -5e-5:
 		return "bounds leave room for " + relative(o.AtLeast)
 	case o.AtLeast < 5e-5:
-		return "no plan" + e.these() + " there is better"
+		return "no plan" + e.ofTilings() + " there is better"
 	}
-	return "no plan" + e.these() + " there is below " + relative(o.AtLeast)
+	return "no plan" + e.ofTilings() + " there is below " + relative(o.AtLeast)
 }
 
-// these names what bounds are of, where that is less than everything.
-func (e *Explained) these() string {
+// ofTilings names the plans under a bound, where they are not all plans.
+func (e *Explained) ofTilings() string {
 	if e.Covered.Tilings > 1 {
 		return " of these tilings"
 	}

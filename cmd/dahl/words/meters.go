@@ -18,7 +18,7 @@ func Metered(steps []plan.MeteredStep) string {
 	}), ", ")
 }
 
-// PrintMeters says of each meter that has not simply counted what became of it, and what that means.
+// PrintMeters prints the state of each meter that did more or less than count, and its consequence.
 func PrintMeters(out io.Writer, states []meter.MeterState, readings []meter.Reading) {
 	for i := range states {
 		m := &states[i]

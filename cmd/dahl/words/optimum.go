@@ -11,8 +11,8 @@ import (
 	"dahl/rundir"
 )
 
-// boundText says below what no plan is, and of which plans that is said. A bound of other plans than the one that was found
-// tells nothing of how good that is.
+// boundText states the bound and the set of plans under it. A bound for a set without the found plan tells nothing about
+// how good that plan is.
 func boundText(found *best.Result, unit string) string {
 	by := ""
 	if found.Certificate != nil {
@@ -31,7 +31,7 @@ func boundText(found *best.Result, unit string) string {
 	return fmt.Sprintf("%s, a gap of %.3g %%", than, 100*found.Gap())
 }
 
-// CoveredText names the plans that a bound is of.
+// CoveredText names the plans under a bound.
 func CoveredText(c best.Covered) string {
 	text := "these tasks"
 	if c.Tilings > 1 {
@@ -56,7 +56,7 @@ func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
-		Say(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
+		PrintClauses(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
-	Say(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+	PrintClauses(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
 }

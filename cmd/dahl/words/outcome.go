@@ -84,7 +84,7 @@ func PrintTiles(out io.Writer, s *record.TileSearch) {
 			clauses = append(clauses, fmt.Sprintf("%s does not run: %s", try.Tiles, try.Error))
 		}
 	}
-	Say(out, "tiles", clauses...)
+	PrintClauses(out, "tiles", clauses...)
 }
 
 // printSamples says where a run lies whose durations are drawn.
@@ -165,7 +165,7 @@ func MostFrequent(count map[string]int, n int) string {
 	return strings.Join(parts, ", ")
 }
 
-// PrintData says what is trained on, and what is held out of it.
+// PrintData describes the training data and the images held out of it.
 func PrintData(out io.Writer, data *train.Data) {
 	d, held := data.Train, ""
 	if out := d.HeldOut(); out != "" && data.Test != nil {
