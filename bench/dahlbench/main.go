@@ -27,7 +27,7 @@ func newRoot([]string) *cobra.Command {
 	return root
 }
 
-// network loads a network and at most so many images that it trains on; 0: all.
+// network loads a network and at most so many samples that it trains on; 0: all.
 func network(name string, limit int) (*nn.Model, train.Data, error) {
 	m, err := cli.LoadModel(name)
 	if err != nil {

@@ -117,15 +117,15 @@ func CheckRounds(flag string, value, least int) error {
 	return nil
 }
 
-// CheckData refuses numbers of images that there cannot be, and what is no size.
+// CheckData refuses numbers of samples that there cannot be, and what is no size.
 func (o *Options) CheckData() error {
 	_, err := o.dataOptions()
 	return cmp.Or(err, cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
 }
 
 // dataOptions are what the flags say of the training data.
-func (o *Options) dataOptions() (opt data.DataOptions, err error) {
-	opt = data.DataOptions{Limit: o.Limit, Offset: o.Offset}
+func (o *Options) dataOptions() (opt data.Options, err error) {
+	opt = data.Options{Limit: o.Limit, Offset: o.Offset}
 	if o.Resize == "" {
 		return opt, nil
 	}
