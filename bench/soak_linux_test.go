@@ -112,7 +112,7 @@ func soakSamples(t *testing.T, w *train.Workload, steps, piece int) ([]soakSampl
 		return nil, err
 	}
 	defer r.Close()
-	order := r.Images(0, piece)
+	order := r.Samples(0, piece)
 	status, err := os.Open("/proc/self/status")
 	if err != nil {
 		return nil, err

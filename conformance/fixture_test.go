@@ -35,7 +35,7 @@ type network struct {
 	lowering    dag.Lowering
 }
 
-// 2·5 + 3 training images and 2·5 + 2 test images; see fixtureLowering for the tiles.
+// 2·5 + 3 training samples and 2·5 + 2 test samples; see fixtureLowering for the tiles.
 const (
 	fixtureBatch = 5
 	fixtureTrain = 13
@@ -94,7 +94,7 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 		limit int
 		to    **data.Dataset
 	}{{data.Train, fixtureTrain, &n.train}, {data.Test, fixtureTest, &n.test}} {
-		*split.to = must.Get(data.OpenData(source, data.DataOptions{Split: split.name, Limit: split.limit}))(t)
+		*split.to = must.Get(data.Open(source, data.Options{Split: split.name, Limit: split.limit}))(t)
 	}
 	n.lower(t, fixtureLowering())
 	return n
@@ -224,7 +224,7 @@ func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 // fill puts data and initial weights in place.
 func (tr *training) fill() {
 	for prefix, d := range map[string]*data.Dataset{"data.train": tr.train, "data.test": tr.test} {
-		copy(tr.runner.Bytes(prefix+".images"), d.Images)
+		copy(tr.runner.Bytes(prefix+".images"), d.Samples)
 		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
 	}
 	for _, p := range tr.model.State() {
@@ -237,7 +237,7 @@ func (tr *training) fill() {
 }
 
 // segment runs one segment. Training images are visited in another order in every
-// epoch, test images in their own.
+// epoch, test samples in their own.
 func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	t.Helper()
 	g := tr.prog.Graphs[seg.Graph]

@@ -31,7 +31,7 @@ func TestForeignModule(t *testing.T) {
 		t.Fatalf("want a line of heft and one of random: %q", lines)
 	}
 	for _, line := range lines {
-		// One image in ten is guessed; an epoch teaches more than half.
+		// One sample in ten is guessed; an epoch teaches more than half.
 		if accuracy, err := strconv.ParseFloat(line[4], 64); err != nil || accuracy < 50 || line[5] != lines[0][5] {
 			t.Errorf("%s: accuracy %s %%, weights %s, want those of heft, %s", line[1], line[4], line[5], lines[0][5])
 		}

@@ -22,7 +22,7 @@ func TestSteadyTrainingStepsAllocateNothing(t *testing.T) {
 	const first, last = 50, 1050
 	m := must.Get(nn.New("small", []int{2, 7, 5}, nn.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.AvgPool{Size: 3, Stride: 1},
 		nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 11}))(t)
-	train := must.Get(data.OpenData("synthetic:2x7x5:13:11", data.DataOptions{}))(t)
+	train := must.Get(data.Open("synthetic:2x7x5:13:11", data.Options{}))(t)
 	n := &network{model: m, dtype: dag.Float32, train: train, test: train, epochs: 1}
 	n.lower(t, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 2, Outputs: 2, Accumulators: 2}}})
 	for _, policy := range []string{"heft", "eager", "dmda"} {

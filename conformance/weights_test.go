@@ -49,7 +49,7 @@ func smallNetwork(t testing.TB, dtype dag.DType) *network {
 	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.MaxPool{Size: 2},
 		nn.Conv2D{Filters: 7, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{}, nn.Dense{Outputs: 10}))(t)
 	n := &network{model: m, dtype: dtype, epochs: 1, optimizer: nn.SGD{LearningRate: trajectoryRate}}
-	n.train = must.Get(data.OpenData("digits", data.DataOptions{Limit: 97}))(t)
+	n.train = must.Get(data.Open("digits", data.Options{Limit: 97}))(t)
 	n.test = n.train
 	n.lower(t, fixtureLowering())
 	return n
@@ -159,7 +159,7 @@ func (tr *training) images(step int) [][]float64 {
 	images := make([][]float64, len(index))
 	size := product(tr.train.Shape[:])
 	for i, at := range index {
-		for _, b := range tr.train.Images[int(at)*size:][:size] {
+		for _, b := range tr.train.Samples[int(at)*size:][:size] {
 			images[i] = append(images[i], float64(b)/tr.train.Divisor)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // outputs are what the examples print. Measured numbers are whatever they are.
 var outputs = map[string]string{
 	"predict": `^laptop: an epoch takes [\d.]+ms, a step [\d.]+µs and [\d.e-]+ J\nserver: an epoch takes .*\n$`,
-	"train":   `^epoch 1: loss [\d.]+, test accuracy [\d.]+ %, \d+ images/s\nepoch 2: .*\nconv1\.weight \[\d+ 1 3 3\]\n`,
+	"train":   `^epoch 1: loss [\d.]+, test accuracy [\d.]+ %, \d+ samples/s\nepoch 2: .*\nconv1\.weight \[\d+ 1 3 3\]\n`,
 	"compare": `^step: \d+ us predicted, \d+ us measured: [+-][\d.]+ %, of which kernels .*\n(.*: \d+ % of the time, predicted [+-][\d.]+ %\n){3}$`,
 	"policy":  `(?m)^heft          a step takes [\d.]+µs\ndata-parallel a step takes [\d.]+µs\nleast-work    a step takes [\d.]+µs$`,
 	// Four tasks of 3 ms on two cores take 6 ms; the one that reads what all of them wrote

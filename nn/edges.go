@@ -56,7 +56,7 @@ func (l *lowerer) concatenation(n *Node) (to *Node, input int) {
 func (l *lowerer) read(n *Node, input int) tensor {
 	from := n.Inputs[input]
 	if from == ModelInput {
-		return l.images
+		return l.samples
 	}
 	p := l.of[from]
 	x := p.out

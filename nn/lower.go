@@ -41,7 +41,7 @@ type LowerOptions struct {
 
 	// Samples is the size of the data set from which a step draws its batch. Split names the set
 	// "train" or "test"; "" follows Train. Pixels are divided by Divisor; 0 is 255.
-	// With Stream the step does not know the set: its images and labels are handed over with it.
+	// With Stream the step does not know the set: its samples and labels are handed over with it.
 	Samples int
 	Split   string
 	Divisor float64
@@ -59,15 +59,15 @@ type lowerer struct {
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
-	fed     [2]dag.BufferID // images and labels among which step.index chooses
+	fed     [2]dag.BufferID // samples and labels among which step.index chooses
 	learned []*learned      // by group
 	results lossBuffers
 
 	// of the micro-batch
-	now    microBatch
-	images tensor // the model's input
-	nodes  []*Node
-	of     []*Node // by stage
+	now     microBatch
+	samples tensor // the model's input
+	nodes   []*Node
+	of      []*Node // by stage
 }
 
 // Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
@@ -158,25 +158,25 @@ func (opt *LowerOptions) complete(m *Model) error {
 }
 
 // feed hands the step its index, and where the data set is streamed the samples themselves. It
-// returns the images and labels among which the index chooses.
-func (l *lowerer) feed() (images, labels dag.BufferID) {
-	from, samples, home, op := "data."+l.opt.Split, l.opt.Samples, hostMemory, "feed"
+// returns the samples and labels among which the index chooses.
+func (l *lowerer) feed() (samples, labels dag.BufferID) {
+	from, n, home, op := "data."+l.opt.Split, l.opt.Samples, hostMemory, "feed"
 	if l.opt.Stream {
-		from, samples, home, op = "step", l.opt.Batch, "", "feed.images"
+		from, n, home, op = "step", l.opt.Batch, "", "feed.images"
 	}
-	images = l.input(from+".images", dag.Uint8, withBatch(samples, l.m.Input), home)
-	labels = l.input(from+".labels", dag.Int32, []int{samples}, home)
+	samples = l.input(from+".images", dag.Uint8, withBatch(n, l.m.Input), home)
+	labels = l.input(from+".labels", dag.Int32, []int{n}, home)
 	l.index = l.input("step.index", dag.Int32, []int{l.opt.Batch}, "")
 	fed := []dag.Access{writes(l.index, nil)}
 	if l.opt.Stream {
-		fed = append(fed, writes(images, nil), writes(labels, nil))
+		fed = append(fed, writes(samples, nil), writes(labels, nil))
 	}
 	if l.opt.Train {
 		l.hyper = l.input("step.hyper", dag.Float64, []int{2}, "")
 		fed = append(fed, writes(l.hyper, nil))
 	}
 	l.add(dag.Task{Name: "feed", Op: op, Labels: labelsOf("input", phaseLoad), Accesses: fed, Placement: onHost()})
-	return images, labels
+	return samples, labels
 }
 
 // load feeds the step and builds the batch. Samples that are flattened at once stay in the order of features.
@@ -186,11 +186,11 @@ func (l *lowerer) load() {
 		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
 	}
 
-	l.images = l.tensor(inputName, l.m.Input)
+	l.samples = l.tensor(inputName, l.m.Input)
 	if l.m.flattensInput() {
-		l.images = l.features(inputName, l.m.Input)
+		l.samples = l.features(inputName, l.m.Input)
 	}
-	x, op := &l.images, "load"
+	x, op := &l.samples, "load"
 	if x.channelsLast() {
 		op = "load.nhwc"
 	}

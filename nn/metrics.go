@@ -15,27 +15,27 @@ import (
 // StepMetrics is one row of the training curve. Epoch and Step count from 1,
 // Step over the whole run; Loss is the batch's mean before the update.
 type StepMetrics struct {
-	Epoch, Step, Images int
-	Loss                float64
-	Correct             int
+	Epoch, Step, Samples int
+	Loss                 float64
+	Correct              int
 }
 
 // EpochMetrics is one row of the epochs' table. Losses are means over the
-// samples, accuracies fractions. Steps, Images, Seconds and Joules are of the training steps that count: all
+// samples, accuracies fractions. Steps, Samples, Seconds and Joules are of the training steps that count: all
 // but the first of each graph in the run, which warms up. Their sums over all epochs are those of the run.
 type EpochMetrics struct {
 	Epoch                  int
 	Loss, Accuracy         float64
 	Tested                 bool // false: the test columns are left empty
 	TestLoss, TestAccuracy float64
-	Steps, Images          int
+	Steps, Samples         int
 	Seconds                float64
 	Joules                 float64 // by the platform's powers
 	Modelled               bool    // false: these are not known, and the column is left empty
 }
 
-// ImagesPerSec is NaN where no step of the epoch counts.
-func (e *EpochMetrics) ImagesPerSec() float64 { return float64(e.Images) / e.Seconds }
+// SamplesPerSec is NaN where no step of the epoch counts.
+func (e *EpochMetrics) SamplesPerSec() float64 { return float64(e.Samples) / e.Seconds }
 
 var (
 	stepColumns  = []string{"epoch", "step", "images", "loss", "correct"}
@@ -76,7 +76,7 @@ func (m *MetricsWriter) Step(s StepMetrics) error {
 	m.row = m.row[:0]
 	m.int(s.Epoch)
 	m.int(s.Step)
-	m.int(s.Images)
+	m.int(s.Samples)
 	m.float(s.Loss)
 	m.int(s.Correct)
 	return m.endRow()
@@ -91,9 +91,9 @@ func (m *MetricsWriter) Epoch(e EpochMetrics) error {
 	m.optional(e.TestLoss, e.Tested)
 	m.optional(e.TestAccuracy, e.Tested)
 	m.int(e.Steps)
-	m.int(e.Images)
+	m.int(e.Samples)
 	m.float(e.Seconds)
-	m.optional(e.ImagesPerSec(), e.Steps > 0)
+	m.optional(e.SamplesPerSec(), e.Steps > 0)
 	m.optional(e.Joules, e.Modelled)
 	return errors.Join(m.endRow(), m.Flush())
 }
@@ -126,7 +126,7 @@ func (m *MetricsWriter) endRow() error {
 // ReadSteps reads per-step metrics, written by Step or by the PyTorch twin.
 func ReadSteps(r io.Reader) ([]StepMetrics, error) {
 	return readMetrics(r, "step", stepColumns, func(c *cells) (s StepMetrics) {
-		s.Epoch, s.Step, s.Images, s.Loss, s.Correct = c.int(0), c.int(1), c.int(2), c.float(3), c.int(4)
+		s.Epoch, s.Step, s.Samples, s.Loss, s.Correct = c.int(0), c.int(1), c.int(2), c.float(3), c.int(4)
 		return s
 	})
 }
@@ -134,7 +134,7 @@ func ReadSteps(r io.Reader) ([]StepMetrics, error) {
 // ReadEpochs reads per-epoch metrics, written by Epoch.
 func ReadEpochs(r io.Reader) ([]EpochMetrics, error) {
 	return readMetrics(r, "epoch", epochColumns, func(c *cells) EpochMetrics {
-		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Steps: c.int(5), Images: c.int(6), Seconds: c.float(7), Modelled: c.row[9] != ""}
+		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Steps: c.int(5), Samples: c.int(6), Seconds: c.float(7), Modelled: c.row[9] != ""}
 		if e.Tested {
 			e.TestLoss, e.TestAccuracy = c.float(3), c.float(4)
 		}

@@ -46,12 +46,12 @@ func TestEpochMetrics(t *testing.T) {
 	rows := []EpochMetrics{
 		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, TestLoss: 9, Joules: 9},
 		{Epoch: 2, Loss: 0.25, Accuracy: 0.875, Tested: true, TestLoss: 0.3, TestAccuracy: 0.9,
-			Steps: 47, Images: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
+			Steps: 47, Samples: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
 	}
 	for _, e := range rows {
 		must.Do(t, w.Epoch(e))
 	}
-	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,images,seconds,images_per_s,modelled_joules
+	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,samples,seconds,images_per_s,modelled_joules
 1,0.5,0.75,,,0,0,0,,
 2,0.25,0.875,0.3,0.9,47,3000,2.5,1200,70.5
 `

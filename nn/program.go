@@ -25,7 +25,7 @@ type ProgramOptions struct {
 	Lowering     dag.Lowering
 	Optimizer    Optimizer // nil: the model's default
 	Divisor      float64   // of pixels; 0: 255
-	Stream       bool      // the images are handed to every step, see LowerOptions
+	Stream       bool      // the samples are handed to every step, see LowerOptions
 }
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
@@ -86,7 +86,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 // IsTraining tells a training step from an evaluation.
 func IsTraining(g *dag.Graph) bool { return g.Name == GraphTrain || g.Name == GraphTrainTail }
 
-// BatchOf is the number of images of one step, 0 for a graph that no model made, whatever its buffers are called.
+// BatchOf is the number of samples of one step, 0 for a graph that no model made, whatever its buffers are called.
 func BatchOf(g *dag.Graph) int {
 	b, ok := g.BufferByName("step.index")
 	if !ok || len(g.Buffers[b].Shape) != 1 {

@@ -88,11 +88,11 @@ func TestProgramLearns(t *testing.T) {
 		s  string
 		n  int
 	}{{runs[0], "train", train}, {runs[2], "test", test}} {
-		images, labels := split.in.bytes("data."+split.s+".images"), split.in.ints("data."+split.s+".labels")
+		samples, labels := split.in.bytes("data."+split.s+".images"), split.in.ints("data."+split.s+".labels")
 		for i := range split.n {
 			labels[i] = int32(i % 2)
 			for j := range features {
-				images[i*features+j] = byte(40*j%70 + 150*((j/(features/2)+i)%2))
+				samples[i*features+j] = byte(40*j%70 + 150*((j/(features/2)+i)%2))
 			}
 		}
 	}

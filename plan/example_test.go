@@ -36,7 +36,7 @@ func ExamplePredict() {
 		fmt.Println(err)
 		return
 	}
-	ten := []plan.Piece{{Segment: dag.Segment{Steps: 10}, Recorded: true, First: true, Images: 64}}
+	ten := []plan.Piece{{Segment: dag.Segment{Steps: 10}, Recorded: true, First: true, Samples: 64}}
 	o, err := plan.Predict(context.Background(), d, ten, false)
 	if err != nil {
 		fmt.Println(err)

@@ -177,13 +177,13 @@ func (c *SetComparison) least(world string, of func(*StepFigures) float64) strin
 
 // StepFigures is what a training step takes, in the mean over a run.
 type StepFigures struct {
-	StepS          float64      `json:"step_s"`
-	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
-	JoulesPerStep  float64      `json:"joules_per_step"`
-	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
-	Basis          energy.Basis `json:"basis"`             // of the joules
-	Devices        string       `json:"devices,omitempty"` // that have a task; empty: it is not known
-	Tiles          string       `json:"tiles,omitempty"`   // where they were searched for
+	StepS           float64      `json:"step_s"`
+	SamplesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
+	JoulesPerStep   float64      `json:"joules_per_step"`
+	JoulesPerSample float64      `json:"joules_per_image,omitempty"`
+	Basis           energy.Basis `json:"basis"`             // of the joules
+	Devices         string       `json:"devices,omitempty"` // that have a task; empty: it is not known
+	Tiles           string       `json:"tiles,omitempty"`   // where they were searched for
 
 	// Watts is the mean power by what a meter may cover, as predicted, and Readings is what
 	// meters counted.
@@ -207,8 +207,8 @@ func FiguresOf(o *Totals, readings []meter.Reading, covered bool) StepFigures {
 		}
 	}
 	f.StepS, f.JoulesPerStep = w.StepS(), w.Joules/float64(w.Steps)
-	if w.Images > 0 && w.Time > 0 {
-		f.ImagesPerS, f.JoulesPerImage = float64(w.Images)/w.Time.Seconds(), w.Joules/float64(w.Images)
+	if w.Samples > 0 && w.Time > 0 {
+		f.SamplesPerS, f.JoulesPerSample = float64(w.Samples)/w.Time.Seconds(), w.Joules/float64(w.Samples)
 	}
 	return f
 }

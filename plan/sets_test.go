@@ -79,14 +79,14 @@ func TestCompareSets(t *testing.T) {
 		if set == "g0" {
 			return StepFigures{}, errors.New("it has\nno room")
 		}
-		o, err := Predict(ctx, decidedOn(t, threeTasks, set), []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true, Images: 7}}, false)
+		o, err := Predict(ctx, decidedOn(t, threeTasks, set), []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true, Samples: 7}}, false)
 		if err != nil {
 			return StepFigures{}, err
 		}
 		return FiguresOf(o, nil, false), nil
 	}
 	c := must.Get(CompareSets(t.Context(), []string{"cpu", "g0", "cpu,g0"}, StepFigures{StepS: 25e-6, JoulesPerStep: 305e-6, Basis: energy.Modelled}, predict))(t)
-	if f := c.Rows[0].Predicted; !near(f.StepS, 75e-6) || !near(f.JoulesPerStep, 675e-6) || !near(f.JoulesPerImage, 675e-6/7) || math.Abs(f.ImagesPerS*75e-6-7) > 1e-9 || f.Basis != energy.Modelled {
+	if f := c.Rows[0].Predicted; !near(f.StepS, 75e-6) || !near(f.JoulesPerStep, 675e-6) || !near(f.JoulesPerSample, 675e-6/7) || math.Abs(f.SamplesPerS*75e-6-7) > 1e-9 || f.Basis != energy.Modelled {
 		t.Errorf("the processor alone: %+v", f)
 	}
 	if len(c.Rows) != 3 || c.Rows[1].Error != "it has; no room" || c.Fastest != "cpu,g0" || c.Frugal != "cpu,g0" {
@@ -106,7 +106,7 @@ func TestFiguresOfMeters(t *testing.T) {
 	o := must.Get(Predict(t.Context(), decidedOn(t, threeTasks, "cpu"), []Piece{{Segment: dag.Segment{Steps: 1}, Recorded: true}}, false))(t)
 	readings := []meter.Reading{{Of: "processors", Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20}, {Of: "fan"}}
 	measured := FiguresOf(o, readings, true)
-	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.ImagesPerS != 0 || measured.JoulesPerImage != 0 {
+	if !near(measured.JoulesPerStep, (15+6.2)*75e-6) || measured.Basis != energy.Measured || measured.SamplesPerS != 0 || measured.JoulesPerSample != 0 {
 		t.Errorf("by meters: %+v", measured)
 	}
 	predicted := StepFigures{StepS: 50e-6, Watts: map[string]float64{"g0": 7, "fan": 1}}
@@ -119,8 +119,8 @@ func TestFiguresOfMeters(t *testing.T) {
 // TestFirstOf: of two graphs that train, 0 and 1, and one that evaluates, the first step of each is no part of what counts,
 // unless there are only those: then all count, however often the other runs.
 func TestFirstOf(t *testing.T) {
-	piece := func(graph, steps, images int) Piece {
-		return Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Images: images}
+	piece := func(graph, steps, samples int) Piece {
+		return Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Samples: samples}
 	}
 	for _, c := range []struct {
 		pieces []Piece

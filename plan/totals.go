@@ -21,24 +21,24 @@ type Piece struct {
 	Recorded bool
 	// First says that the piece begins with the first step of its graph in the run, which warms up
 	// and is no part of [Totals].Counted.
-	First  bool
-	Images int // that a step trains on; 0: it evaluates, or no model made it
+	First   bool
+	Samples int // that a step trains on; 0: it evaluates, or no model made it
 }
 
 // counts reports whether the steps of a piece are those of the run: they train, or there are no others.
-func (p *Piece) counts() bool { return p.Graph == 0 || p.Images > 0 }
+func (p *Piece) counts() bool { return p.Graph == 0 || p.Samples > 0 }
 
 // Counted is some steps and what they took.
 type Counted struct {
-	Steps  int           `json:"steps"`
-	Images int           `json:"images"`
-	Time   time.Duration `json:"time_ns"`
-	Joules float64       `json:"joules"` // by the platform's powers
+	Steps   int           `json:"steps"`
+	Samples int           `json:"images"`
+	Time    time.Duration `json:"time_ns"`
+	Joules  float64       `json:"joules"` // by the platform's powers
 }
 
 // Plus is both together.
 func (w Counted) Plus(o Counted) Counted {
-	return Counted{w.Steps + o.Steps, w.Images + o.Images, w.Time + o.Time, w.Joules + o.Joules}
+	return Counted{w.Steps + o.Steps, w.Samples + o.Samples, w.Time + o.Time, w.Joules + o.Joules}
 }
 
 // StepS is the mean time of a step in seconds; 0 of none.
@@ -63,7 +63,7 @@ type Totals struct {
 	Evicted          TransferTotal // dropped for lack of room, copied home before or not
 	PeakBytes        []int64       // live, by memory
 
-	// Counted is what a step, an image per second and the joules of an image are of, wherever they are shown:
+	// Counted is what a step, a sample per second and the joules of a sample are of, wherever they are shown:
 	// the steps that train, but the first of each graph. It is zero where only first steps ran.
 	Counted Counted
 
@@ -243,7 +243,7 @@ func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
 // countedOf is what of a piece counts, which is the whole of the totals. The joules of its first step are those of the
 // mean power.
 func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
-	w := Counted{p.Steps, p.Steps * p.Images, o.Run, o.Joules}
+	w := Counted{p.Steps, p.Steps * p.Samples, o.Run, o.Joules}
 	if !p.First {
 		return w
 	}
@@ -251,7 +251,7 @@ func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
 		return Counted{}
 	}
 	rest := o.Run - s.FirstStep
-	return Counted{p.Steps - 1, (p.Steps - 1) * p.Images, rest, float64(o.Joules * ratio(rest, o.Run))}
+	return Counted{p.Steps - 1, (p.Steps - 1) * p.Samples, rest, float64(o.Joules * ratio(rest, o.Run))}
 }
 
 // last appends to the most recent values and drops the oldest where there are maxRecent.

@@ -205,7 +205,7 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 const minMeasuredSteps, maxMeasuredSteps, warmupSteps = 8, 400, 10
 
 // Time compiles and allocates the program anew, and hands each of its graphs over with the
-// number of steps that take about some time, whose images are ready, and of steps before them
+// number of steps that take about some time, whose samples are ready, and of steps before them
 // to warm up. The rarer graphs get less time than the first.
 func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *Trainer, graph, warmup, steps int) error) error {
 	t, err := w.Start()
@@ -221,7 +221,7 @@ func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *
 		}
 		budget := maxTime / time.Duration(1+min(i, 1)*5)
 		steps := int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-		t.begin(ctx, i, steps, t.Images(i, steps))
+		t.begin(ctx, i, steps, t.Samples(i, steps))
 		if err := run(t, i, min(steps, warmupSteps), steps); err != nil {
 			return err
 		}

@@ -98,12 +98,12 @@ func (c *Checkpoint) Encode(w io.Writer) error {
 		return fmt.Errorf("writing the progress of a training: %w", err)
 	}
 	progress := npz.Array{Name: progressArray, Type: dag.Uint8, Shape: []int{len(text)}, Data: text}
-	return npz.EncodeNPZ(w, append(c.state[:len(c.state):len(c.state)], progress))
+	return npz.Encode(w, append(c.state[:len(c.state):len(c.state)], progress))
 }
 
 // DecodeCheckpoint reads what Encode wrote, from a file of that size.
 func DecodeCheckpoint(r io.ReaderAt, size int64) (*Checkpoint, error) {
-	arrays, err := npz.DecodeNPZ(r, size, nil)
+	arrays, err := npz.Decode(r, size, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ import (
 	"dahl/schedule/policy"
 )
 
-// trainable is a workload of digits-cnn over 53 training and 17 test images: per epoch 7 steps of 7
-// images, one of 4, and as many batches of the test as fit.
+// trainable is a workload of digits-cnn over 53 training and 17 test samples: per epoch 7 steps of 7
+// samples, one of 4, and as many batches of the test as fit.
 func trainable(t testing.TB, p *platform.Platform, o Options) *Workload {
 	t.Helper()
 	return trainableAs(t, p, o, nn.Defaults{})
@@ -41,7 +41,7 @@ func trainableOf(t testing.TB, m *nn.Model, p *platform.Platform, o Options) *Wo
 	t.Helper()
 	d := must.Get(OpenData("digits", 53, 0))(t)
 	test := *d.Test
-	test.Images, test.Labels = test.Images[:17*64], test.Labels[:17]
+	test.Samples, test.Labels = test.Samples[:17*64], test.Labels[:17]
 	d.Test = &test
 	o.Batch, o.Epochs, o.Shuffle, o.Seed = 7, 3, true, 11
 	return must.Get(New(m, d, p, o))(t)
@@ -251,7 +251,7 @@ func TestCheckpointEvery(t *testing.T) {
 func FuzzResume(f *testing.F) {
 	w := trainable(f, load(f, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5}})
 	small := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []npz.Array{npz.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
-	whole := &Checkpoint{Method: w.Method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Images: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
+	whole := &Checkpoint{Method: w.Method().String(), Progress: Progress{Steps: 9, Epoch: 1, Within: 1, Trained: tally{Samples: 7, Loss: exact(math.NaN())}}, state: stateOf(w.Program)}
 	for i := range whole.state {
 		a := &whole.state[i]
 		n := int(a.Type.SizeBytes())

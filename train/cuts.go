@@ -20,7 +20,7 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 	return plan.CutCosts(ctx, t, w.PriceAs)
 }
 
-// PriceAs prices a step on batches of as many images with another lowering.
+// PriceAs prices a step on batches of as many samples with another lowering.
 func (w *Workload) PriceAs(l dag.Lowering) (*schedule.Priced, error) {
 	of := *w
 	of.Options.Lowering = &l

@@ -9,7 +9,7 @@ import (
 	"dahl/nn"
 )
 
-// TestUniform: every operation of every layer is in three parts along each dimension that it has. A dense layer has no rows. The image of the first
+// TestUniform: every operation of every layer is in three parts along each dimension that it has. A dense layer has no rows. The sample of the first
 // layer has one channel and no gradient. Of no dimension three is more than there is: 7 samples, 6 to 120 outputs, 6 to 400 inputs, and 5 to 28 rows.
 func TestUniform(t *testing.T) {
 	const batch, parts = 7, 3

@@ -16,7 +16,7 @@ type Data struct {
 	Train, Test *data.Dataset // Test is nil where there is none
 }
 
-// Samples says how many images there are, where it does not matter which.
+// Samples says how many samples there are, where it does not matter which.
 type Samples struct {
 	Train, Test int     // 0: a batch, and no test
 	Divisor     float64 // of pixels
@@ -32,21 +32,21 @@ func (d *Data) Samples() Samples {
 }
 
 // OpenData opens the training data of a name or path, with a limit and an offset, and the
-// test split where there is one. Their images are read by the training.
+// test split where there is one. Their samples are read by the training.
 func OpenData(name string, limit, offset int) (Data, error) {
-	return OpenDataAs(name, data.DataOptions{Limit: limit, Offset: offset})
+	return OpenDataAs(name, data.Options{Limit: limit, Offset: offset})
 }
 
 // OpenDataAs is OpenData with further options, which hold for both splits but for limit and offset.
-func OpenDataAs(name string, opt data.DataOptions) (d Data, err error) {
+func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 	opt.Split, opt.Later = data.Train, true
-	if d.Train, err = data.OpenData(name, opt); err != nil {
+	if d.Train, err = data.Open(name, opt); err != nil {
 		return d, asInput(err)
 	}
 	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = data.OpenData(name, data.DataOptions{Split: data.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
+	d.Test, err = data.Open(name, data.Options{Split: data.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
 	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
 	}
@@ -58,10 +58,10 @@ func OpenDataAs(name string, opt data.DataOptions) (d Data, err error) {
 
 // oneClass is the error of data that teach nothing.
 func oneClass(d *data.Dataset) error {
-	return inputErrorf("data %s: all images have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
+	return inputErrorf("data %s: all samples have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
 }
 
-// fill reads all images into the memory of a runner, where they are kept from then on.
+// fill reads all samples into the memory of a runner, where they are kept from then on.
 func (d *Data) fill(r *execute.Runner) error {
 	for _, split := range []struct {
 		prefix string
@@ -70,25 +70,25 @@ func (d *Data) fill(r *execute.Runner) error {
 		if split.d == nil {
 			continue
 		}
-		images := r.Bytes(split.prefix + ".images")
-		if err := split.d.Fill(images); err != nil {
+		samples := r.Bytes(split.prefix + ".images")
+		if err := split.d.Fill(samples); err != nil {
 			return fmt.Errorf("data %s: %w", split.d.Name, err)
 		}
-		split.d.Keep(images)
+		split.d.Keep(samples)
 		copy(r.Int32s(split.prefix+".labels"), split.d.Labels)
 	}
 	return nil
 }
 
-// alike refuses a test that a network for the training images cannot take.
+// alike refuses a test that a network for the training samples cannot take.
 func (d *Data) alike() error {
 	if a, b := d.Train.Shape, d.Test.Shape; a != b {
-		return fmt.Errorf("data %s: the test images are %d×%d×%d (channels×height×width) and the training images %d×%d×%d; make them equal",
+		return fmt.Errorf("data %s: the test samples are %d×%d×%d (channels×height×width) and the training samples %d×%d×%d; make them equal",
 			d.Train.Name, b[0], b[1], b[2], a[0], a[1], a[2])
 	}
 	for i, label := range d.Test.Labels {
 		if int(label) >= d.Train.Classes {
-			return fmt.Errorf("data %s: test image %d has the label %d, and the training images have %d classes, 0 to %d; number the classes of both alike",
+			return fmt.Errorf("data %s: test sample %d has the label %d, and the training samples have %d classes, 0 to %d; number the classes of both alike",
 				d.Train.Name, i, label, d.Train.Classes, d.Train.Classes-1)
 		}
 	}
@@ -107,7 +107,7 @@ func DefaultData(m *nn.Model) string {
 }
 
 // Fit adapts the first and the last layer of a network to its data. A network that begins
-// with features sees the pixels of an image as a vector. A model file that has fewer outputs
+// with features sees the pixels of a sample as a vector. A model file that has fewer outputs
 // than the data have classes is refused, and so are data of one class.
 func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
@@ -137,7 +137,7 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 func fitsFile(m *nn.Model, d *data.Dataset, shape []int) error {
 	switch f := m.ONNX; {
 	case !slices.Equal(shape, m.Input):
-		return inputErrorf("%s: the input %q of the file is N×%s, and the images of the data %s are %s (channels×height×width); take other data or export the network for these",
+		return inputErrorf("%s: the input %q of the file is N×%s, and the samples of the data %s are %s (channels×height×width); take other data or export the network for these",
 			f.Path, f.Input, naming.ShapeText(m.Input), d.Name, naming.ShapeText(d.Shape[:]))
 	case m.Classes() < d.Classes:
 		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",

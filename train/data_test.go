@@ -14,7 +14,7 @@ import (
 	"dahl/nn/data"
 )
 
-// writeIDX writes the two files of a split of grey images that are all black.
+// writeIDX writes the two files of a split of grey samples that are all black.
 func writeIDX(t *testing.T, dir, split string, height, width int, labels ...byte) {
 	t.Helper()
 	file := func(name string, rank byte, extents []int, elements []byte) {
@@ -29,7 +29,7 @@ func writeIDX(t *testing.T, dir, split string, height, width int, labels ...byte
 	file("-images-idx3-ubyte", 3, []int{n, height, width}, make([]byte, n*height*width))
 }
 
-// TestOpenDataComparesSplits: a test of other images, or of labels from 3 on where the training
+// TestOpenDataComparesSplits: a test of other samples, or of labels from 3 on where the training
 // has 0 to 2, is refused before anything is trained. A test of fewer classes is none such.
 func TestOpenDataComparesSplits(t *testing.T) {
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestOpenDataComparesSplits(t *testing.T) {
 		want          string // "": it is taken
 	}{
 		{7, 5, []byte{1, 0}, ""},
-		{5, 7, []byte{1, 0}, "1×5×7 (channels×height×width) and the training images 1×7×5"},
-		{7, 5, []byte{2, 3}, "test image 1 has the label 3, and the training images have 3 classes"},
+		{5, 7, []byte{1, 0}, "1×5×7 (channels×height×width) and the training samples 1×7×5"},
+		{7, 5, []byte{2, 3}, "test sample 1 has the label 3, and the training samples have 3 classes"},
 	} {
 		dir := t.TempDir()
 		writeIDX(t, dir, "train", 7, 5, 0, 2, 1)
@@ -65,8 +65,8 @@ func TestFitONNX(t *testing.T) {
 	}{
 		{[3]int{1, 2, 2}, 4, ""},
 		{[3]int{1, 2, 2}, 3, ""},
-		{[3]int{1, 8, 24}, 4, `tied.onnx: the input "x" of the file is N×1×2×2, and the images of the data d are 1×8×24 (channels×height×width); take other data or export the network for these`},
-		{[3]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the images of the data d are 1×1×4`},
+		{[3]int{1, 8, 24}, 4, `tied.onnx: the input "x" of the file is N×1×2×2, and the samples of the data d are 1×8×24 (channels×height×width); take other data or export the network for these`},
+		{[3]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the samples of the data d are 1×1×4`},
 		{[3]int{1, 2, 2}, 10, `tied.onnx: the output "o" of the file is N×4, and the data d have 10 classes; take other data or export the network for these`},
 	} {
 		_, err := Fit(m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: c.shape, Classes: c.classes})
@@ -91,7 +91,7 @@ func TestFitOutputs(t *testing.T) {
 	}{
 		{built, 10, 10, ""}, {built, 5, 7, ""}, {written, 7, 7, ""}, {written, 5, 7, ""},
 		{written, 10, 0, "m.toml:7: the last layer has 7 outputs and the data d have 10 classes; write outputs = 10"},
-		{built, 1, 0, "data d: all images have the label 0, one class: nothing to learn"},
+		{built, 1, 0, "data d: all samples have the label 0, one class: nothing to learn"},
 	} {
 		m, err := Fit(c.m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: [3]int{1, 8, 8}, Classes: c.classes})
 		bad := InputError{}
@@ -107,7 +107,7 @@ func TestFitOutputs(t *testing.T) {
 	}
 }
 
-// TestOneClass: images of one class teach nothing, whatever its number. With a limit they may be
+// TestOneClass: samples of one class teach nothing, whatever its number. With a limit they may be
 // the first of several classes.
 func TestOneClass(t *testing.T) {
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestOneClass(t *testing.T) {
 		t.Errorf("images of one class: %v", err)
 	}
 	if _, err := OpenData(dir, 1, 0); err != nil {
-		t.Errorf("the first image: %v", err)
+		t.Errorf("the first sample: %v", err)
 	}
 }
 

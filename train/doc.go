@@ -19,10 +19,10 @@
 // A training lies in memory: its state, its copy, and its data where they fit. What it needs is
 // added up before it is taken, and compared with what the machine, control groups and resource
 // limits leave ([Workload.Afford], package budget): data that are too large are streamed, and a
-// training that is too large even so is an [InputError]. Streamed images are read a few batches
+// training that is too large even so is an [InputError]. Streamed samples are read a few batches
 // ahead of the steps, in the order that they have in memory, so that losses and weights are the same
-// to the last bit. Labels, and the order of an epoch, are always in memory: 8 bytes per image.
-// Compressed images that are streamed lie decompressed in a temporary file beside theirs.
+// to the last bit. Labels, and the order of an epoch, are always in memory: 8 bytes per sample.
+// Compressed samples that are streamed lie decompressed in a temporary file beside theirs.
 //
 // A training that goes on without a device has the memory of both legs while it begins the second;
 // this is not added up.

@@ -21,8 +21,8 @@ type feeder struct {
 	batch     int             // of its steps
 	stepsDone int             // training steps before the segment, for the optimiser's t
 
-	images *stream // of streamed data; nil: nobody has asked yet
-	first  int     // batch of the stream that is the segment's first
+	samples *stream // of streamed data; nil: nobody has asked yet
+	first   int     // batch of the stream that is the segment's first
 
 	live    *live        // is told each step
 	stop    bool         // at a loss that is not finite
@@ -38,8 +38,8 @@ type StepResult struct {
 // begin prepares for a segment over samples of a data set in an order, in batches. What has been
 // read ahead of them is used.
 func (f *feeder) begin(ctx context.Context, d *data.Dataset, order []int32, batch, steps int) {
-	if f.images != nil && f.images.continues(d, order, batch) {
-		f.first = f.images.next
+	if f.samples != nil && f.samples.continues(d, order, batch) {
+		f.first = f.samples.next
 	} else {
 		f.close()
 	}
@@ -52,10 +52,10 @@ func (f *feeder) begin(ctx context.Context, d *data.Dataset, order []int32, batc
 
 // close ends what is read ahead.
 func (f *feeder) close() {
-	if f.images != nil {
-		f.images.close()
+	if f.samples != nil {
+		f.samples.close()
 	}
-	f.images, f.first = nil, 0
+	f.samples, f.first = nil, 0
 }
 
 // feed implements the op "feed": index, and for training {learning rate, t}.
@@ -65,20 +65,20 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 	return nil
 }
 
-// feedImages implements the op "feed.images": the index of a batch that lies in order, its images
+// feedImages implements the op "feed.images": the index of a batch that lies in order, its samples
 // and labels, and what feed does.
 func (f *feeder) feedImages(step int, args []kernels.Arg) error {
-	index, images, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
+	index, samples, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
 	data.InOrder(index)
 	for i, sample := range data.Batch(f.order, f.batch, step) {
 		labels[i] = f.data.Labels[sample]
 	}
 	f.feedHyper(step, args[3:])
-	if f.images == nil || f.images.next != f.first+step { // the first step, or again an earlier one
+	if f.samples == nil || f.samples.next != f.first+step { // the first step, or again an earlier one
 		f.close()
-		f.images = newStream(f.data, f.order, f.batch, step)
+		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.images.take(f.ctx, images)
+	return f.samples.take(f.ctx, samples)
 }
 
 func (f *feeder) feedHyper(step int, args []kernels.Arg) {

@@ -40,7 +40,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
-	arrays, err := npz.ReadNPZ(path, func(a *npz.Array) error {
+	arrays, err := npz.Read(path, func(a *npz.Array) error {
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:

@@ -47,7 +47,7 @@ func TestFromNPZ(t *testing.T) {
 		{[]npz.Array{weight, floats("fc.bias", dag.Float64, []int{2}, 1e39)}, `array "fc.bias" has 1e+39 at [0]`},
 	} {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.npz", i))
-		must.Do(t, npz.WriteNPZ(path, c.arrays))
+		must.Do(t, npz.Write(path, c.arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		for _, p := range m.Parameters() {
 			values := make([]float64, p.Elems())
@@ -83,7 +83,7 @@ func TestFromNPZWithStatistics(t *testing.T) {
 			arrays = append(arrays, npz.NewArray(p.Name, kind, p.Shape, values))
 		}
 		path := filepath.Join(t.TempDir(), "w.npz")
-		must.Do(t, npz.WriteNPZ(path, arrays))
+		must.Do(t, npz.Write(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -181,7 +181,7 @@ func TestFromNPZShared(t *testing.T) {
 	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
 		path := filepath.Join(t.TempDir(), "w.npz")
 		arrays := []npz.Array{npz.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), npz.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
-		must.Do(t, npz.WriteNPZ(path, arrays))
+		must.Do(t, npz.Write(path, arrays))
 		init, err := FromNPZ(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -218,7 +218,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 	defer tr.Close()
 	kept, began := tr.Weights(), tr.Weights()[0].Float64s()
 	path := filepath.Join(t.TempDir(), "w.npz")
-	if err := npz.WriteNPZ(path, kept); err != nil {
+	if err := npz.Write(path, kept); err != nil {
 		t.Fatal(err)
 	}
 	want := make([]float64, 64*30_011)

@@ -12,10 +12,10 @@ import (
 // Live is how far a training is while it runs.
 type Live struct {
 	Epoch, Epochs int           // the one that runs, from 1, of how many
-	Training      bool          // it goes through images of the training set, else of the test set
+	Training      bool          // it goes through samples of the training set, else of the test set
 	Step, Steps   int           // through this set in this epoch: done, of how many
 	Loss          float64       // of the last training step
-	Images        int           // trained on since the training began or went on
+	Samples       int           // trained on since the training began or went on
 	Trained       time.Duration // that they took
 	Done          float64       // share of the operations of all epochs, from 0 to 1
 	Devices       []LiveDevice
@@ -36,7 +36,7 @@ type live struct {
 	runner   *execute.Runner // nil: none runs
 	platform *platform.Platform
 
-	first, images  int       // of the piece that runs: steps of its set before it, and images of a step
+	first, samples int       // of the piece that runs: steps of its set before it, and samples of a step
 	before, ofStep float64   // likewise the share of the work
 	since          time.Time // when it began
 }
@@ -96,9 +96,9 @@ func (l *live) begin(w *Workload, at *Progress) {
 	all := ofEpoch * float64(w.Options.Epochs)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now.Loss, now.Images, now.Step, now.Trained = l.now.Loss, l.now.Images, first, l.now.Trained+l.trainingFor()
+	now.Loss, now.Samples, now.Step, now.Trained = l.now.Loss, l.now.Samples, first, l.now.Trained+l.trainingFor()
 	l.since = time.Now()
-	l.first, l.images = first, nn.BatchOf(graphs[order[at.Segment].Graph])
+	l.first, l.samples = first, nn.BatchOf(graphs[order[at.Segment].Graph])
 	l.before, l.ofStep = (ofEpoch*float64(at.Epoch)+before)/all, work(at.Segment)/all
 	now.Done = l.before
 	l.now = now
@@ -112,6 +112,6 @@ func (l *live) step(step int, loss float64) {
 	l.now.Done = min(l.before+float64(step+1)*l.ofStep, 1)
 	if l.now.Training {
 		l.now.Loss = loss
-		l.now.Images += l.images
+		l.now.Samples += l.samples
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"dahl/nn"
 )
 
-// TestLive follows two epochs of 3 steps of 5 images, a last one of 2 images and 2 steps through the
+// TestLive follows two epochs of 3 steps of 5 samples, a last one of 2 samples and 2 steps through the
 // test set. They have 60, 24 and 13 operations: an epoch has 3·60 + 24 + 2·13 = 230.
 func TestLive(t *testing.T) {
 	graph := func(name string, batch int, flops float64) *dag.Graph {
@@ -34,7 +34,7 @@ func TestLive(t *testing.T) {
 		steps   int // of the piece
 		step    int
 		of      int
-		images  int
+		samples int
 		done    float64
 		train   bool
 		lossNow float64
@@ -51,7 +51,7 @@ func TestLive(t *testing.T) {
 			tr.live.step(step, float64(step+1))
 		}
 		l := tr.Live()
-		if l.Epoch != c.at.Epoch+1 || l.Epochs != 2 || l.Step != c.step || l.Steps != c.of || l.Images != c.images ||
+		if l.Epoch != c.at.Epoch+1 || l.Epochs != 2 || l.Step != c.step || l.Steps != c.of || l.Samples != c.samples ||
 			math.Abs(l.Done-c.done) > 1e-12 || l.Training != c.train || l.Loss != c.lossNow {
 			t.Errorf("%s: %+v", c.name, l)
 		}

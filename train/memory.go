@@ -108,13 +108,13 @@ func (w *Workload) needs() []budget.Need {
 		tasks += int64(g.NumTasks())
 		spans = max(spans, min(int64(g.NumTasks())*int64(min(steps, w.RecordedSteps())), maxRecordedSpans))
 		if w.Options.Stream {
-			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.ImageBytes()))
+			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.SampleBytes()))
 		}
 	}
 	return []budget.Need{
-		{Bytes: arenas[layout.DataArena], For: "images and labels", Lower: smallerLimit},
-		{Bytes: ahead, For: "images read ahead", Lower: smallerBatch},
-		{Bytes: order, For: "the order of the images", Lower: smallerLimit},
+		{Bytes: arenas[layout.DataArena], For: "samples and labels", Lower: smallerLimit},
+		{Bytes: ahead, For: "samples read ahead", Lower: smallerBatch},
+		{Bytes: order, For: "the order of the samples", Lower: smallerLimit},
 		{Bytes: arenas[layout.NetworkArena], For: "weights and optimiser state"},
 		{Bytes: kept, For: "a copy of these"},
 		{Bytes: arenas[layout.StepArena], For: "activations and gradients", Lower: smallerBatch},

@@ -12,13 +12,13 @@ import (
 // Options say how a network is trained and where its tasks run. The zero value trains for an
 // epoch in float32, with the model's batch and optimiser, planned by HEFT.
 type Options struct {
-	Batch     int          // images per step; 0: the model's, or all images where they are fewer
+	Batch     int          // samples per step; 0: the model's, or all samples where they are fewer
 	Epochs    int          // 0: one
 	Type      dag.DType    // of the network; the zero value, which no network has, is float32
 	Optimizer nn.Optimizer // nil: the model's
 	Init      Initialiser  // of the parameters; nil: PyTorch's distributions
 	Seed      uint64       // of everything random
-	Shuffle   bool         // the images, in a new order in every epoch
+	Shuffle   bool         // the samples, in a new order in every epoch
 
 	Lowering *dag.Lowering   // nil: by Tiles
 	Tiles    tiling.Tiling   // of the model on the platform; the zero value is the default
@@ -38,7 +38,7 @@ type Options struct {
 	// AnyClock is that of [dahl/execute.Options].
 	AnyClock bool
 
-	// Stream says that images are read while the training goes on, a few batches ahead, and not
+	// Stream says that samples are read while the training goes on, a few batches ahead, and not
 	// held in memory. Data that do not fit the memory are streamed whatever it says.
 	Stream bool
 

@@ -37,7 +37,7 @@ func TestPartsAlong(t *testing.T) {
 }
 
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
-// one, and three images are no four parts. Sets with fewer GPUs than parts are not listed with them.
+// one, and three samples are no four parts. Sets with fewer GPUs than parts are not listed with them.
 func TestPartsOfBatch(t *testing.T) {
 	m := must.Get(nn.ModelByName("cifar-cnn"))(t)
 	for _, c := range []struct {

@@ -23,10 +23,10 @@ func ahead(batchBytes int) int {
 // aheadBytes is the memory of batches that are read ahead.
 func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(batchBytes) }
 
-// StreamedText says how images reach the steps of a batch where they are streamed.
+// StreamedText says how samples reach the steps of a batch where they are streamed.
 func (d *Data) StreamedText(batch int) string {
-	bytes := batch * d.Train.ImageBytes()
-	text := fmt.Sprintf("the images do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
+	bytes := batch * d.Train.SampleBytes()
+	text := fmt.Sprintf("the samples do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
 	unzipped := d.Train.UnzippedBytes()
 	if d.Test != nil {
 		unzipped += d.Test.UnzippedBytes()
@@ -37,7 +37,7 @@ func (d *Data) StreamedText(batch int) string {
 	return text
 }
 
-// stream reads the images of batches in their order, ahead of the steps that take them.
+// stream reads the samples of batches in their order, ahead of the steps that take them.
 type stream struct {
 	data  *data.Dataset
 	order []int32
@@ -49,18 +49,18 @@ type stream struct {
 }
 
 type batchImages struct {
-	images []byte
-	err    error // nothing follows it
+	samples []byte
+	err     error // nothing follows it
 }
 
 // newStream begins to read the batches of an order from one on.
 func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
-	bytes := batch * d.ImageBytes()
+	bytes := batch * d.SampleBytes()
 	n := ahead(bytes)
 	s := &stream{data: d, order: order, batch: batch, next: from,
 		free: make(chan *batchImages, n), ready: make(chan *batchImages, n), quit: make(chan struct{})}
 	for range n {
-		s.free <- &batchImages{images: make([]byte, bytes)}
+		s.free <- &batchImages{samples: make([]byte, bytes)}
 	}
 	go s.read(from)
 	return s
@@ -75,7 +75,7 @@ func (s *stream) read(k int) {
 		case <-s.quit:
 			return
 		}
-		b.err = s.data.Read(b.images, data.Batch(s.order, s.batch, k))
+		b.err = s.data.Read(b.samples, data.Batch(s.order, s.batch, k))
 		s.ready <- b // never blocks: there is room for all
 		if b.err != nil {
 			return
@@ -83,7 +83,7 @@ func (s *stream) read(k int) {
 	}
 }
 
-// take copies the images of the next batch, once they have been read or ctx has ended.
+// take copies the samples of the next batch, once they have been read or ctx has ended.
 func (s *stream) take(ctx context.Context, dst []byte) error {
 	select {
 	case b := <-s.ready:
@@ -91,7 +91,7 @@ func (s *stream) take(ctx context.Context, dst []byte) error {
 			s.ready <- b // for whoever asks again
 			return b.err
 		}
-		copy(dst, b.images)
+		copy(dst, b.samples)
 		s.free <- b
 		s.next++
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // TestCUDAStreamed: on a GPU alone and beside cores, by a plan and a policy that decides at run
-// time, streamed images give the losses and weights of images in memory to the last bit. It is
+// time, streamed samples give the losses and weights of samples in memory to the last bit. It is
 // skipped where there is no GPU.
 func TestCUDAStreamed(t *testing.T) {
 	if n, err := cuda.Count(); errors.Is(err, cuda.ErrNoDevice) || err == nil && n == 0 {

@@ -40,16 +40,16 @@ func zipped(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// splits are 37 training and 11 test images of 1×7×5 of 3 classes as IDX files, plain and
+// splits are 37 training and 11 test samples of 1×7×5 of 3 classes as IDX files, plain and
 // compressed, as pictures, and made by the program.
 func splits(t *testing.T) map[string]string {
 	t.Helper()
 	const height, width = 7, 5
 	plain, gz, pictures := t.TempDir(), t.TempDir(), t.TempDir()
 	for split, n := range map[string]int{"train": 37, "t10k": 11} {
-		images, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
+		samples, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
 		for _, e := range []int{n, height, width} {
-			images = binary.BigEndian.AppendUint32(images, uint32(e))
+			samples = binary.BigEndian.AppendUint32(samples, uint32(e))
 		}
 		labels = binary.BigEndian.AppendUint32(labels, uint32(n))
 		for i := range n {
@@ -57,20 +57,20 @@ func splits(t *testing.T) map[string]string {
 			for p := range picture.Pix {
 				picture.Pix[p] = byte(i*i*p*31 + 97*(i%3) + n)
 			}
-			images, labels = append(images, picture.Pix...), append(labels, byte(i%3))
+			samples, labels = append(samples, picture.Pix...), append(labels, byte(i%3))
 			var file bytes.Buffer
 			must.Do(t, png.Encode(&file, picture))
 			write(t, pictures, fmt.Sprintf("%s/%c/%02d.png", map[string]string{"train": "train", "t10k": "test"}[split], 'a'+i%3, i), file.Bytes())
 		}
-		write(t, plain, split+"-images-idx3-ubyte", images)
+		write(t, plain, split+"-images-idx3-ubyte", samples)
 		write(t, plain, split+"-labels-idx1-ubyte", labels)
-		write(t, gz, split+"-images-idx3-ubyte.gz", zipped(t, images))
+		write(t, gz, split+"-images-idx3-ubyte.gz", zipped(t, samples))
 		write(t, gz, split+"-labels-idx1-ubyte", labels)
 	}
 	return map[string]string{"plain": plain, "gz": gz, "pictures": pictures, "synthetic": "synthetic:1x7x5:37:3"}
 }
 
-// streaming is a training of 3 epochs of 7 steps of 5 images, one of 2, and 3 of 5 and one of 1 of
+// streaming is a training of 3 epochs of 7 steps of 5 samples, one of 2, and 3 of 5 and one of 1 of
 // the test.
 func streaming(t *testing.T, data, devices, name string, o Options) *Workload {
 	t.Helper()
@@ -82,8 +82,8 @@ func streaming(t *testing.T, data, devices, name string, o Options) *Workload {
 	return must.Get(New(m, d, p, o))(t)
 }
 
-// TestStreamedEqualsHeld: images that are read while a training goes on, whatever their format,
-// give the same losses and weights to the last bit as images in memory: on cores and a device, by
+// TestStreamedEqualsHeld: samples that are read while a training goes on, whatever their format,
+// give the same losses and weights to the last bit as samples in memory: on cores and a device, by
 // a plan and a policy that decides at run time, and where every step is a run of its own.
 func TestStreamedEqualsHeld(t *testing.T) {
 	all := splits(t)
@@ -102,8 +102,8 @@ func TestStreamedEqualsHeld(t *testing.T) {
 			if trained[i], err = w.Train(t.Context()); err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}
-			if held := w.Data.Train.Images != nil; held == stream {
-				t.Errorf("%+v: streamed %v, images in memory %v", c, stream, held)
+			if held := w.Data.Train.Samples != nil; held == stream {
+				t.Errorf("%+v: streamed %v, samples in memory %v", c, stream, held)
 			}
 		}
 		held, streamed := trained[0], trained[1]
@@ -153,7 +153,7 @@ func TestStreamLosesDevice(t *testing.T) {
 }
 
 // TestStreamEnds: a file that shrinks between two epochs ends a training with a line that names
-// it, which is no mistake of the input; an interruption while images are read ends it too.
+// it, which is no mistake of the input; an interruption while samples are read ends it too.
 func TestStreamEnds(t *testing.T) {
 	dir := splits(t)["plain"]
 	file := filepath.Join(dir, "train-images-idx3-ubyte")
@@ -201,8 +201,8 @@ func TestAfford(t *testing.T) {
 		t.Fatalf("%v, streamed %v, of a training whose data are too large", err, w.Options.Stream)
 	}
 	streamed := budget.Sum(w.needs())
-	if images := int64(2 * 100003 * 35); streamed > held-images+2*aheadBytes(5*35)+1<<20 { // both splits
-		t.Errorf("%d bytes streamed and %d in memory, of which %d are images", streamed, held, images)
+	if samples := int64(2 * 100003 * 35); streamed > held-samples+2*aheadBytes(5*35)+1<<20 { // both splits
+		t.Errorf("%d bytes streamed and %d in memory, of which %d are images", streamed, held, samples)
 	}
 	err := w.afford(budget.Limit{Bytes: streamed - 1, Of: "the test"})
 	if !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), "the test has") || !strings.Contains(err.Error(), "weights and optimiser state") {

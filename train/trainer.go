@@ -248,7 +248,7 @@ func (t *Trainer) begins() {
 // Counted is what counts of the epochs together.
 func Counted(epochs []nn.EpochMetrics) (all plan.Counted) {
 	for _, e := range epochs {
-		all = all.Plus(plan.Counted{Steps: e.Steps, Images: e.Images, Time: time.Duration(math.Round(e.Seconds * 1e9)), Joules: e.Joules})
+		all = all.Plus(plan.Counted{Steps: e.Steps, Samples: e.Samples, Time: time.Duration(math.Round(e.Seconds * 1e9)), Joules: e.Joules})
 	}
 	return all
 }
@@ -261,7 +261,7 @@ func (t *Trainer) measureOne(ctx context.Context) error {
 	}
 	kept := newStateCopy(t)
 	defer kept.restore(t.Runner)
-	s, err := t.RunSteps(ctx, 0, 1, t.Images(0, 1), true)
+	s, err := t.RunSteps(ctx, 0, 1, t.Samples(0, 1), true)
 	if err != nil {
 		return fmt.Errorf("measuring a step: %w", err)
 	}
@@ -275,14 +275,14 @@ func (t *Trainer) measureOne(ctx context.Context) error {
 	return nil
 }
 
-// RunSteps runs steps of one graph over images of the training set or the test set in a
+// RunSteps runs steps of one graph over samples of the training set or the test set in a
 // given order, outside of the training and its totals.
 func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32, recorded bool) (*schedule.Schedule, error) {
 	t.begin(ctx, graph, steps, order)
 	return t.Runner.Run(ctx, graph, steps, recorded)
 }
 
-// begin prepares for steps of a graph over images in an order.
+// begin prepares for steps of a graph over samples in an order.
 func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
 	g, d := t.Workload.Program.Graphs[graph], t.Workload.Data.Test
 	if nn.IsTraining(g) {
@@ -291,9 +291,9 @@ func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
 	t.feed.begin(ctx, d, order, nn.BatchOf(g), steps)
 }
 
-// Images are those that so many steps of a graph go through: of the training set shuffled, of
+// Samples are those that so many steps of a graph go through: of the training set shuffled, of
 // the test set in turn.
-func (t *Trainer) Images(graph, steps int) []int32 {
+func (t *Trainer) Samples(graph, steps int) []int32 {
 	w, g := t.Workload, t.Workload.Program.Graphs[graph]
 	n := nn.BatchOf(g) * steps
 	if nn.IsTraining(g) {
@@ -347,11 +347,11 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 	trained, tested := &at.Trained, &at.Tested
 	m.Loss, m.Accuracy = trained.means()
 	c := trained.Counted
-	m.Steps, m.Images, m.Seconds = c.Steps, c.Images, c.Time.Seconds()
+	m.Steps, m.Samples, m.Seconds = c.Steps, c.Samples, c.Time.Seconds()
 	if m.Modelled = t.Measured.Basis != energy.Unavailable; m.Modelled {
 		m.Joules = c.Joules
 	}
-	if tested.Images > 0 {
+	if tested.Samples > 0 {
 		m.Tested = true
 		m.TestLoss, m.TestAccuracy = tested.means()
 	}
@@ -367,7 +367,7 @@ const maxRecordedSpans = 4_000_000
 // more than come before that.
 func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 	g := t.Workload.Program.Graphs[left.Graph]
-	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Images: TrainedOn(g)}
+	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Samples: TrainedOn(g)}
 	if n := t.Workload.RecordedSteps() - t.recorded[left.Graph]; n > 0 {
 		p.Recorded = true
 		p.Steps = min(p.Steps, n, max(1, maxRecordedSpans/max(1, g.NumTasks())))
@@ -381,7 +381,7 @@ func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 	return p
 }
 
-// runPiece runs some steps of a graph over the images of a split that come next: fewer where the
+// runPiece runs some steps of a graph over the samples of a split that come next: fewer where the
 // training is to end or to be saved, none if a device failed that it goes on without, from the
 // state before.
 func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) error {
@@ -414,11 +414,11 @@ func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *
 	return nil
 }
 
-// runSteps runs the steps of a piece over the images of a split that come next, fewer where
+// runSteps runs the steps of a piece over the samples of a split that come next, fewer where
 // enough ends. With stop, a loss that is not finite ends it.
 func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
 	t.feed.stop = stop
-	t.begin(ctx, p.Graph, p.Steps, source[count.Images:])
+	t.begin(ctx, p.Graph, p.Steps, source[count.Samples:])
 	s, err := t.Runner.RunUntil(ctx, enough, p.Graph, p.Steps, p.Recorded)
 	t.feed.stop = false
 	return s, err
@@ -442,7 +442,7 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 		step := t.feed.stepsDone
 		if nn.IsTraining(g) {
 			step += k + 1
-			t.Steps = append(t.Steps, nn.StepMetrics{Epoch: epoch, Step: step, Images: batch, Loss: r.Loss, Correct: r.Correct})
+			t.Steps = append(t.Steps, nn.StepMetrics{Epoch: epoch, Step: step, Samples: batch, Loss: r.Loss, Correct: r.Correct})
 		}
 		t.note(epoch, step, !nn.IsTraining(g), r.Loss)
 	}
@@ -457,20 +457,20 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 	return nil
 }
 
-// tally counts the images of one split in one epoch.
+// tally counts the samples of one split in one epoch.
 type tally struct {
-	Images  int          `json:"images"`
+	Samples int          `json:"images"`
 	Correct int          `json:"correct"`
-	Loss    exact        `json:"loss"` // sum over images
+	Loss    exact        `json:"loss"` // sum over samples
 	Counted plan.Counted `json:"counted"`
 }
 
 func (c *tally) add(r StepResult, batch int) {
-	c.Images += batch
+	c.Samples += batch
 	c.Correct += r.Correct
 	c.Loss += exact(r.Loss * float64(batch))
 }
 
 func (c *tally) means() (loss, accuracy float64) {
-	return float64(c.Loss) / float64(c.Images), float64(c.Correct) / float64(c.Images)
+	return float64(c.Loss) / float64(c.Samples), float64(c.Correct) / float64(c.Samples)
 }

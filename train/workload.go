@@ -63,7 +63,7 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 	}
 	o.Batch = cmp.Or(o.Batch, min(m.Defaults.Batch, d.Train.Len()))
 	if o.Batch > d.Train.Len() {
-		return nil, inputErrorf("batch %d: there are %d training images in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
+		return nil, inputErrorf("batch %d: there are %d training samples in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
 	}
 	w := &Workload{Options: o, Model: fitted, Data: d, Platform: p}
 	if err := w.CheckVariant(); err != nil {
@@ -72,7 +72,7 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 	return w, w.Lower(d.Samples())
 }
 
-// Lower makes the program of the model for so many images.
+// Lower makes the program of the model for so many samples.
 func (w *Workload) Lower(n Samples) (err error) {
 	o := &w.Options
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
@@ -188,8 +188,8 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 			n = min(n, max(0, w.RecordedSteps()-recorded[seg.Graph]))
 		}
 		recorded[seg.Graph] += n
-		images := TrainedOn(w.Program.Graphs[seg.Graph])
-		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true, Images: images}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}, Images: images}} {
+		samples := TrainedOn(w.Program.Graphs[seg.Graph])
+		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true, Samples: samples}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}, Samples: samples}} {
 			if p.Steps > 0 {
 				pieces = append(pieces, p)
 			}
@@ -199,7 +199,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 	return pieces
 }
 
-// TrainedOn is the number of images that a step trains on; 0: it evaluates, or no model made it.
+// TrainedOn is the number of samples that a step trains on; 0: it evaluates, or no model made it.
 func TrainedOn(g *dag.Graph) int {
 	if nn.IsTraining(g) {
 		return nn.BatchOf(g)

@@ -83,7 +83,7 @@ func TestNewRefuses(t *testing.T) {
 	m := must.Get(nn.ModelByName("digits-cnn"))(t)
 	d := must.Get(OpenData("synthetic:1x8x8:13:10", 0, 0))(t)
 	for want, refused := range map[string]func() error{
-		"batch 17: there are 13 training images": func() error { return newError(m, d, core, Options{Batch: 17}) },
+		"batch 17: there are 13 training samples": func() error { return newError(m, d, core, Options{Batch: 17}) },
 		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
 		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
 		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
@@ -114,14 +114,14 @@ func load(t testing.TB, name string) *platform.Platform {
 	return must.Get(platform.Load("../platforms/" + name + ".toml"))(t)
 }
 
-// TestNewDefaults: a batch is the model's, or all images where these are fewer.
+// TestNewDefaults: a batch is the model's, or all samples where these are fewer.
 func TestNewDefaults(t *testing.T) {
 	m := must.Get(nn.ModelByName("digits-cnn"))(t)
-	for _, c := range []struct{ images, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
-		d := must.Get(OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), 0, 0))(t)
+	for _, c := range []struct{ samples, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
+		d := must.Get(OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.samples), 0, 0))(t)
 		w := must.Get(New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true}))(t)
 		if o := &w.Options; o.Batch != c.want || nn.BatchOf(w.Program.Graphs[0]) != c.want || o.Epochs != 1 || o.Type != dag.Float32 {
-			t.Errorf("%d images: batch %d, %d epochs, %v; want %d", c.images, o.Batch, o.Epochs, o.Type, c.want)
+			t.Errorf("%d samples: batch %d, %d epochs, %v; want %d", c.samples, o.Batch, o.Epochs, o.Type, c.want)
 		}
 	}
 }

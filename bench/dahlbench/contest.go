@@ -46,7 +46,7 @@ func (c *contestant) measure(warmup, steps int) error {
 	return nil
 }
 
-// rate is the median number of images per second.
+// rate is the median number of samples per second.
 func (c *contestant) rate(batch int) float64 { return float64(batch) / median(c.took).Seconds() }
 
 // watch throws away repetitions that other processes disturbed, as long as spare

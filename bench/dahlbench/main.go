@@ -27,7 +27,7 @@ func newRoot([]string) *cobra.Command {
 	return root
 }
 
-// network loads a network and its training images. Zero means no limit.
+// network loads a network and its training samples. Zero means no limit.
 func network(name string, limit int) (*nn.Model, train.Data, error) {
 	m, err := cli.LoadModel(name)
 	if err != nil {

@@ -42,9 +42,9 @@ func newPeers() *cobra.Command {
 	var p peersOptions
 	cmd := &cobra.Command{
 		Use:   "peers",
-		Short: "training and inference beside PyTorch and JAX, in images per second",
+		Short: "training and inference beside PyTorch and JAX, in samples per second",
 		Long: `peers runs dahl and other programs alternately in one run: float32, the same network,
-batch, optimiser, first weights and images. Equal losses of the first steps prove
+batch, optimiser, first weights and samples. Equal losses of the first steps prove
 that it is the same network. The programs are PyTorch, eagerly and by torch.compile,
 and JAX with a step as one compiled function. Each runs in its best setting: every
 environment (such as default, tuned, AVX-512, threads of BLAS) with every memory format
@@ -54,11 +54,11 @@ dahl's over the best of a program. A program that is not installed is left out a
 
 With --device cuda all run on the first GPU, in each of --precisions, dahl by its own
 kernels, or with --platform by whatever was measured to be fastest in that precision. The
-images of the others lie in the GPU's memory as float32; dahl's lie there as bytes, which
+samples of the others lie in the GPU's memory as float32; dahl's lie there as bytes, which
 it gathers and converts in every step. PyTorch reads its losses after the last step. A
 setting that does not run here is left out and said.
 
-dahl gathers its images in the shuffled order of training, converts them from bytes
+dahl gathers its samples in the shuffled order of training, converts them from bytes
 and fetches its loss in every step; the others get ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
@@ -171,7 +171,7 @@ func (p *peersOptions) check() (programs []peer.Program, err error) {
 		return nil, cli.InputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
 	}
 	if n := slices.Max(p.batches); n > peerSamples {
-		return nil, cli.InputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
+		return nil, cli.InputErrorf("--batches %d: want at most %d, the samples that both sides hold", n, peerSamples)
 	}
 	if p.platform != "" {
 		_, err = cli.LoadPlatform(p.platform)
@@ -272,10 +272,10 @@ func (b *peerBench) row(row peerRow, ours *ourSide, theirs []*contestant, load f
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: dahl %.0f images/s", row.Model, row.Batch, row.peerUnit, row.Mode, row.Ours)
+	fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: dahl %.0f samples/s", row.Model, row.Batch, row.peerUnit, row.Mode, row.Ours)
 	for _, program := range b.programs {
 		if f := row.best(program.Name); f != nil {
-			fmt.Fprintf(b.stderr, "; %s %.0f, ratio %.2f", program.Name, f.ImagesPerS, row.Ours/f.ImagesPerS)
+			fmt.Fprintf(b.stderr, "; %s %.0f, ratio %.2f", program.Name, f.SamplesPerS, row.Ours/f.SamplesPerS)
 		}
 	}
 	fmt.Fprintln(b.stderr)
@@ -317,7 +317,7 @@ func (b *peerBench) alternate(row *peerRow, side *ourSide, theirs []*contestant,
 	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(y.rate(row.Batch), x.rate(row.Batch)) })
 	row.Ours, row.OursSpread = ours.rate(row.Batch), spread(ours.took)
 	for _, c := range theirs {
-		row.Finalists = append(row.Finalists, finalist{Program: c.program, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
+		row.Finalists = append(row.Finalists, finalist{Program: c.program, Setting: c.label, SamplesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
 	return append([]*contestant{ours}, bestOf(theirs, 1)...), nil
 }

@@ -13,10 +13,10 @@ import (
 	"dahl/train/peer"
 )
 
-// peerSamples is the number of images in memory, a multiple of every usual batch.
+// peerSamples is the number of samples in memory, a multiple of every usual batch.
 const peerSamples = 1024
 
-// ourSide is dahl's trainer of one cell. It trains and evaluates on the same images.
+// ourSide is dahl's trainer of one cell. It trains and evaluates on the same samples.
 type ourSide struct {
 	*train.Trainer
 	ctx  context.Context
@@ -80,7 +80,7 @@ func (s *ourSide) contestant(mode string) *contestant {
 			if err := s.SetWeights(); err != nil {
 				return nil, err
 			}
-			// The twins go through the images as they lie.
+			// The twins go through the samples as they lie.
 			if _, err := s.steps(graph, steps, train.InTurn(s.Workload.Data.Train.Len(), batch*steps)); err != nil {
 				return nil, err
 			}
@@ -95,7 +95,7 @@ func (s *ourSide) contestant(mode string) *contestant {
 			}
 			for _, n := range []int{warmup, steps} {
 				if err == nil && n > 0 {
-					took, err = s.steps(graph, n, s.Images(graph, n))
+					took, err = s.steps(graph, n, s.Samples(graph, n))
 				}
 			}
 			return took, err
@@ -112,10 +112,10 @@ func (s *ourSide) graph(mode string) int {
 	return slices.IndexFunc(s.Workload.Program.Graphs, func(g *dag.Graph) bool { return g.Name == name })
 }
 
-// steps runs a number of steps over images of a data set, and returns their total time.
-func (s *ourSide) steps(graph, steps int, images []int32) (time.Duration, error) {
+// steps runs a number of steps over samples of a data set, and returns their total time.
+func (s *ourSide) steps(graph, steps int, samples []int32) (time.Duration, error) {
 	start := time.Now()
 	// Timing every task on a GPU would put two events around each.
-	_, err := s.RunSteps(s.ctx, graph, steps, images, s.unit.Device != platform.CUDA)
+	_, err := s.RunSteps(s.ctx, graph, steps, samples, s.unit.Device != platform.CUDA)
 	return time.Since(start), err
 }

@@ -19,11 +19,11 @@ const energyTrials = 5
 // peerJoules is the energy of a contestant by all meters of the machine together. For a cell on a
 // GPU that includes the host where it has a meter.
 type peerJoules struct {
-	Of            string
-	PerImage      float64 // median of the trials
-	AboveIdle     float64
-	Spread        float64 // of PerImage, largest minus smallest, as a fraction of it
-	ErrorPerImage float64
+	Of             string
+	PerSample      float64 // median of the trials
+	AboveIdle      float64
+	Spread         float64 // of PerSample, largest minus smallest, as a fraction of it
+	ErrorPerSample float64
 }
 
 // peerEnergy has the energy of the contestants of a row, dahl first.
@@ -43,7 +43,7 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 	idle := peer.Sum(meters)
 	idleWatts := idle.Joules / idle.Seconds
 	n := len(contestants)
-	perImage, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
+	perSample, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for range energyTrials {
 		for i, c := range contestants {
 			steps := int(max(1, target/c.step))
@@ -51,10 +51,10 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 			if err = cmp.Or(err, meter.Doubt(states)); err != nil {
 				return nil, fmt.Errorf("joules of %s: %w", c, err)
 			}
-			w, images := peer.Sum(readings), float64(steps*batch)
-			perImage[i] = append(perImage[i], w.Joules/images)
-			above[i] = append(above[i], (w.Joules-float64(idleWatts*w.Seconds))/images)
-			unsure[i] = append(unsure[i], w.ErrorJoules/images)
+			w, samples := peer.Sum(readings), float64(steps*batch)
+			perSample[i] = append(perSample[i], w.Joules/samples)
+			above[i] = append(above[i], (w.Joules-float64(idleWatts*w.Seconds))/samples)
+			unsure[i] = append(unsure[i], w.ErrorJoules/samples)
 		}
 	}
 	e := &peerEnergy{}
@@ -62,8 +62,8 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 		e.Meters = append(e.Meters, m.Of+" by "+m.Meter)
 	}
 	for i, c := range contestants {
-		e.Contestants = append(e.Contestants, peerJoules{Of: c.String(), PerImage: median(perImage[i]), Spread: spread(perImage[i]),
-			AboveIdle: median(above[i]), ErrorPerImage: median(unsure[i])})
+		e.Contestants = append(e.Contestants, peerJoules{Of: c.String(), PerSample: median(perSample[i]), Spread: spread(perSample[i]),
+			AboveIdle: median(above[i]), ErrorPerSample: median(unsure[i])})
 	}
 	return e, nil
 }
@@ -74,13 +74,13 @@ func printEnergy(out io.Writer, rows []peerRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, rows[0].Energy.Meters)
+	fmt.Fprintf(out, "\n## Joules per sample, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, rows[0].Energy.Meters)
 	fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
 	fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
 	for _, r := range rows {
 		for _, j := range r.Energy.Contestants {
 			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
-				j.PerImage, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerImage, j.PerImage), cli.Ratio(j.PerImage, r.Energy.Contestants[0].PerImage))
+				j.PerSample, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerSample, j.PerSample), cli.Ratio(j.PerSample, r.Energy.Contestants[0].PerSample))
 		}
 	}
 }

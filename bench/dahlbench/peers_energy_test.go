@@ -9,7 +9,7 @@ import (
 	"dahl/train/peer"
 )
 
-// 0.002 J per image against 0.005 J: PyTorch draws 2.5 times as much. Its meter may be off by
+// 0.002 J per sample against 0.005 J: PyTorch draws 2.5 times as much. Its meter may be off by
 // 0.001 J, a fifth. Rows without a
 // meter have no line, and without any there is no table.
 func TestPrintEnergy(t *testing.T) {
@@ -20,7 +20,7 @@ func TestPrintEnergy(t *testing.T) {
 	}
 	gpu := peerUnit{Device: platform.CUDA, Threads: 1, Precision: precisionFloat32}
 	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Energy: &peerEnergy{
-		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
+		Contestants: []peerJoules{{Of: "dahl", PerSample: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerSample: 0.005, AboveIdle: 0.003, ErrorPerSample: 0.001}},
 		Meters:      []string{"gpu0 by NVML"}}})
 	printEnergy(&b, rows)
 	for _, want := range []string{"| lenet5 | 64 | GPU, float32 | dahl | 0.002 | 0.001 | 0 % | 0 % | 1.00 |", "| lenet5 | 64 | GPU, float32 | eager: contiguous | 0.005 | 0.003 | 0 % | 20 % | 2.50 |"} {

@@ -43,7 +43,7 @@ func (r *peerReport) note(p peer.Program, s peer.Setting, said peer.Versions) {
 }
 
 // peerRow is a network, batch, unit and mode. Rates are medians of
-// images per second; spreads and the loss error are fractions.
+// samples per second; spreads and the loss error are fractions.
 type peerRow struct {
 	Model string
 	Batch int
@@ -59,10 +59,10 @@ type peerRow struct {
 
 // finalist is a setting that alternated with dahl.
 type finalist struct {
-	Program    string
-	Setting    string
-	ImagesPerS float64
-	Spread     float64
+	Program     string
+	Setting     string
+	SamplesPerS float64
+	Spread      float64
 }
 
 // save writes the report as far as it is, after every cell, so that an interrupted
@@ -115,7 +115,7 @@ func (r *peerReport) printRates(w io.Writer, mode, title string) {
 		head += " " + p.Name + " | spread | its best setting | ratio |"
 		line += " ---: | ---: | --- | ---: |"
 	}
-	title = fmt.Sprintf("\n## %s, images per second\n\n%s loss differs by | load of others |\n%s ---: | ---: |\n", title, head, line)
+	title = fmt.Sprintf("\n## %s, samples per second\n\n%s loss differs by | load of others |\n%s ---: | ---: |\n", title, head, line)
 	for _, c := range r.Rows {
 		if c.Mode != mode {
 			continue
@@ -128,7 +128,7 @@ func (r *peerReport) printRates(w io.Writer, mode, title string) {
 				fmt.Fprint(w, " – | – | – | – |")
 				continue
 			}
-			fmt.Fprintf(w, " %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
+			fmt.Fprintf(w, " %.0f | %.0f %% | %s | %.2f |", f.SamplesPerS, 100*f.Spread, f.Setting, c.Ours/f.SamplesPerS)
 		}
 		fmt.Fprintf(w, " %.1g | %.2f cores |\n", c.LossError, c.OtherLoad)
 	}

@@ -16,15 +16,15 @@ import (
 	"dahl/train/peer"
 )
 
-// Five steps of 20, 40, 10, 30 and 50 ms per step of 64 images: the median is
-// 30 ms, so 64/0.03 = 2133.3 images/s; slowest minus fastest is 40 ms, 4/3 of it.
+// Five steps of 20, 40, 10, 30 and 50 ms per step of 64 samples: the median is
+// 30 ms, so 64/0.03 = 2133.3 samples/s; slowest minus fastest is 40 ms, 4/3 of it.
 func TestContestantRate(t *testing.T) {
 	c := contestant{}
 	for _, ms := range []int{20, 40, 10, 30, 50} {
 		c.took = append(c.took, time.Duration(ms)*time.Millisecond)
 	}
 	if got := c.rate(64); math.Abs(got-64/0.03) > 1e-6 {
-		t.Errorf("rate %v images/s, want %v", got, 64/0.03)
+		t.Errorf("rate %v samples/s, want %v", got, 64/0.03)
 	}
 	if got := spread(c.took); math.Abs(got-4.0/3) > 1e-9 {
 		t.Errorf("spread %v, want 4/3", got)
@@ -148,10 +148,10 @@ func TestBestOf(t *testing.T) {
 func TestPeerReport(t *testing.T) {
 	cores, gpu := peerUnit{Device: platform.CPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: platform.CUDA, Threads: 1, Precision: kernels.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeTrain, Ours: 75000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous", ImagesPerS: 50000}}},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeTrain, Ours: 75000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous", SamplesPerS: 50000}}},
 		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Ours: 960000, Finalists: []finalist{
-			{Program: "jax", Setting: "default: contiguous", ImagesPerS: 640000}, {Program: "pytorch", Setting: "default: contiguous", ImagesPerS: 320000}}},
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeInfer, Ours: 90000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous, frozen", ImagesPerS: 90000}}},
+			{Program: "jax", Setting: "default: contiguous", SamplesPerS: 640000}, {Program: "pytorch", Setting: "default: contiguous", SamplesPerS: 320000}}},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeInfer, Ours: 90000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous, frozen", SamplesPerS: 90000}}},
 	}}
 	r.note(peer.Program{Name: "pytorch"}, peer.Setting{Name: "tuned", Doc: "bound"}, peer.Versions{Program: "PyTorch 2", Library: "oneDNN 3", Capability: "AVX2"})
 	r.note(peer.Program{Name: "pytorch"}, peer.Setting{Name: "tuned", Doc: "bound"}, peer.Versions{Program: "PyTorch 2", Library: "oneDNN 3", Capability: "AVX2"})

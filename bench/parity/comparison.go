@@ -17,7 +17,7 @@ import (
 )
 
 // curve is one training: its steps, and for each epoch the mean loss over the
-// images and the accuracy on the test images.
+// samples and the accuracy on the test samples.
 type curve struct {
 	steps      []nn.StepMetrics
 	losses     []float64
@@ -32,7 +32,7 @@ type comparison struct {
 }
 
 // readComparison reads the run directories whose path begins with the prefix DIR/NETWORK.TYPE, and
-// refuses curves over different images.
+// refuses curves over different samples.
 func readComparison(prefix string) (*comparison, error) {
 	network, dtype, ok := strings.Cut(filepath.Base(prefix), ".")
 	if !ok || dtype != float64Type && dtype != float32Type {
@@ -52,7 +52,7 @@ func readComparison(prefix string) (*comparison, error) {
 	}
 	c := &comparison{network, dtype, runs[0], runs[1:]}
 	for _, r := range runs {
-		if err := sameImages(r, c.torch[0]); err != nil {
+		if err := sameSamples(r, c.torch[0]); err != nil {
 			return nil, fmt.Errorf("%s: %w", prefix, err)
 		}
 	}
@@ -112,33 +112,33 @@ func readAccuracies(r io.Reader) ([]float64, error) {
 	return accuracies, nil
 }
 
-// epochMeans is the mean loss over the images of each epoch: a short last batch
-// counts for as many images as it has.
+// epochMeans is the mean loss over the samples of each epoch: a short last batch
+// counts for as many samples as it has.
 func epochMeans(steps []nn.StepMetrics) ([]float64, error) {
 	var means []float64
-	sum, images := 0.0, 0
+	sum, samples := 0.0, 0
 	for i, s := range steps {
-		if s.Epoch != len(means)+1 || s.Images < 1 {
-			return nil, fmt.Errorf("step %d: epoch %d with %d images does not follow", s.Step, s.Epoch, s.Images)
+		if s.Epoch != len(means)+1 || s.Samples < 1 {
+			return nil, fmt.Errorf("step %d: epoch %d with %d samples does not follow", s.Step, s.Epoch, s.Samples)
 		}
-		sum += float64(s.Loss * float64(s.Images))
-		images += s.Images
+		sum += float64(s.Loss * float64(s.Samples))
+		samples += s.Samples
 		if i == len(steps)-1 || steps[i+1].Epoch != s.Epoch {
-			means = append(means, sum/float64(images))
-			sum, images = 0, 0
+			means = append(means, sum/float64(samples))
+			sum, samples = 0, 0
 		}
 	}
 	return means, nil
 }
 
-func sameImages(a, b *curve) error {
+func sameSamples(a, b *curve) error {
 	if len(a.steps) != len(b.steps) || len(a.steps) == 0 {
 		return fmt.Errorf("%d steps against %d of PyTorch", len(a.steps), len(b.steps))
 	}
 	for i, s := range a.steps {
-		if t := b.steps[i]; s.Epoch != t.Epoch || s.Step != t.Step || s.Images != t.Images {
-			return fmt.Errorf("row %d: epoch %d, step %d, %d images against PyTorch's epoch %d, step %d, %d images",
-				i+1, s.Epoch, s.Step, s.Images, t.Epoch, t.Step, t.Images)
+		if t := b.steps[i]; s.Epoch != t.Epoch || s.Step != t.Step || s.Samples != t.Samples {
+			return fmt.Errorf("row %d: epoch %d, step %d, %d samples against PyTorch's epoch %d, step %d, %d samples",
+				i+1, s.Epoch, s.Step, s.Samples, t.Epoch, t.Step, t.Samples)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func relative(a, b float64) float64 {
 
 // stepDifferences compares a curve with PyTorch's in the given order: the largest
 // relative difference of a loss among the first earlySteps and among all, and
-// how many steps count another number of correct images.
+// how many steps count another number of correct samples.
 func (c *comparison) stepDifferences(r *curve) (early, whole float64, counts int) {
 	for i, s := range r.steps {
 		t := c.torch[0].steps[i]
@@ -210,7 +210,7 @@ func (c *comparison) broken() (found []string) {
 		return found
 	}
 	hold(whole <= float64Loss, "a step's loss is %.2g off; the bound is %g", whole, float64Loss)
-	hold(counts == 0, "%d steps count another number of correct images", counts)
+	hold(counts == 0, "%d steps count another number of correct samples", counts)
 	for e, a := range c.dahl.accuracies {
 		b := c.torch[0].accuracies[e]
 		hold(a == b, "test accuracy %g after epoch %d; PyTorch's is %g", a, e+1, b)

@@ -16,9 +16,9 @@ import (
 
 // row is a step of a made curve.
 type row struct {
-	epoch, images int
-	loss          float64
-	correct       int
+	epoch, samples int
+	loss           float64
+	correct        int
 }
 
 // write makes the run directory of a curve.
@@ -27,7 +27,7 @@ func write(t *testing.T, dir string, rows []row, accuracies ...float64) {
 	must.Do(t, os.MkdirAll(dir, 0o777))
 	steps := "epoch,step,images,loss,correct\n"
 	for i, r := range rows {
-		steps += fmt.Sprintf("%d,%d,%d,%.17g,%d\n", r.epoch, i+1, r.images, r.loss, r.correct)
+		steps += fmt.Sprintf("%d,%d,%d,%.17g,%d\n", r.epoch, i+1, r.samples, r.loss, r.correct)
 	}
 	epochs := "epoch,test_accuracy,seconds\n"
 	for i, a := range accuracies {
@@ -65,7 +65,7 @@ func TestBounds(t *testing.T) {
 		{"another accuracy is no matter", "float32", base, 0.71, nil},
 		{"rounding", "float32", scaled(base, 0, 1+1e-6), 0.7, nil},
 		{"too far early", "float32", scaled(base, 0, 1+1e-4), 0.7, []string{"first 100 steps"}},
-		// Twice the loss in 2 of the epoch's 5 images: 4/5 against 5/5 of mean loss.
+		// Twice the loss in 2 of the epoch's 5 samples: 4/5 against 5/5 of mean loss.
 		{"too far in the mean", "float32", scaled(base, 3, 2), 0.7, []string{"first 100 steps", "epoch 2 is 0.25 off"}},
 		{"not a number", "float32", scaled(base, 3, math.NaN()), 0.7, []string{"first 100 steps", "epoch 2 is NaN off"}},
 	} {
@@ -96,7 +96,7 @@ func TestSpreadWidensTheBound(t *testing.T) {
 		loss float64
 		ok   bool
 	}{{1.29, true}, {0.71, true}, {1.31, false}, {0.69, false}} {
-		// The early steps agree; the rest, 7/8 of the images, make the mean.
+		// The early steps agree; the rest, 7/8 of the samples, make the mean.
 		curve := func(mean float64) []row {
 			var rows []row
 			for range earlySteps {
@@ -116,9 +116,9 @@ func TestSpreadWidensTheBound(t *testing.T) {
 	}
 }
 
-// Three images of loss 1 and two of 0.5 have mean 4/5.
+// Three samples of loss 1 and two of 0.5 have mean 4/5.
 func TestEpochMeansWeighImages(t *testing.T) {
-	steps := []nn.StepMetrics{{Epoch: 1, Images: 5, Loss: 2}, {Epoch: 2, Images: 3, Loss: 1}, {Epoch: 2, Images: 2, Loss: 0.5}}
+	steps := []nn.StepMetrics{{Epoch: 1, Samples: 5, Loss: 2}, {Epoch: 2, Samples: 3, Loss: 1}, {Epoch: 2, Samples: 2, Loss: 0.5}}
 	means, err := epochMeans(steps)
 	if err != nil || len(means) != 2 || means[0] != 2 || means[1] != 0.8 {
 		t.Errorf("means %v, error %v; want 2 and 0.8", means, err)

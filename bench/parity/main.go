@@ -1,15 +1,15 @@
 // Parity compares the training curves of dahl and PyTorch: same initial weights, same order of the
-// images, same arithmetic type.
+// samples, same arithmetic type.
 //
 //	parity DIR
 //
 // DIR holds run directories NETWORK.TYPE.RUN with a steps.csv and an epochs.csv
 // each, as run.sh makes them: RUN is dahl, torch, or order1, order2, ... for
-// PyTorch with the images of each batch in another order. The tables go to
+// PyTorch with the samples of each batch in another order. The tables go to
 // standard output as Markdown; the exit code is 1 when a bound is broken.
 //
 // In float64 rounding has no time to grow: every loss and every count of correct
-// images must agree. In float32 training at LeNet-5's rate is chaotic. After some
+// samples must agree. In float32 training at LeNet-5's rate is chaotic. After some
 // hundred steps PyTorch does not agree with itself once the order of summation
 // changes, so beyond the first steps dahl is one more run among PyTorch's.
 package main
@@ -83,7 +83,7 @@ func run(out io.Writer, dir string) error {
 
 func writeTables(out io.Writer, all []*comparison) {
 	fmt.Fprintf(out, "Largest relative difference of a step's loss; in brackets PyTorch's in other orders from PyTorch's in the given one.\n\n")
-	fmt.Fprintf(out, "| network | type | steps | first %d steps | all steps | steps with another count of correct images |\n", earlySteps)
+	fmt.Fprintf(out, "| network | type | steps | first %d steps | all steps | steps with another count of correct samples |\n", earlySteps)
 	fmt.Fprintln(out, "|---|---|--:|--:|--:|--:|")
 	for _, c := range all {
 		early, whole, counts := c.stepDifferences(c.dahl)
@@ -96,7 +96,7 @@ func writeTables(out io.Writer, all []*comparison) {
 		fmt.Fprintf(out, "| %s | %s | %d | %.1e (%.1e) | %.1e (%.1e) | %d (%d) |\n",
 			c.network, c.dtype, len(c.torch[0].steps), early, ownEarly, whole, ownWhole, counts, ownCounts)
 	}
-	fmt.Fprintf(out, "\nEpochs: mean loss over the images, and accuracy on the test images. The deviation is the\n"+
+	fmt.Fprintf(out, "\nEpochs: mean loss over the samples, and accuracy on the test samples. The deviation is the\n"+
 		"standard deviation of PyTorch's runs, the given order among them; the last two columns are relative to their mean.\n\n")
 	fmt.Fprintln(out, "| network | type | epoch | loss | PyTorch | difference | test accuracy | PyTorch | PyTorch's runs | loss from their mean | their deviation |")
 	fmt.Fprintln(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")

@@ -145,8 +145,8 @@ func fillTimes(row *experiment.Row, s *record.Summary) {
 		row.Set(experiment.StepTime, s.StepS)
 	}
 	row.Set(experiment.RunTime, s.MakespanS)
-	if s.ImagesPerS != nil {
-		row.Set(experiment.Rate, *s.ImagesPerS)
+	if s.SamplesPerS != nil {
+		row.Set(experiment.Rate, *s.SamplesPerS)
 	}
 	if s.TrainingLoss != nil {
 		row.Set(experiment.Loss, float64(*s.TrainingLoss))
@@ -178,10 +178,10 @@ func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by
 	if s.Trained != nil {
 		row.Set(experiment.JoulesPerEpoch, joules/float64(s.Trained.Epochs))
 	}
-	if e.PerImage > 0 {
-		row.Set(experiment.JoulesPerImage, e.PerImage)
-		if s.Trained == nil && s.EpochImages > 0 {
-			row.Set(experiment.JoulesPerEpoch, e.PerImage*float64(s.EpochImages))
+	if e.PerSample > 0 {
+		row.Set(experiment.JoulesPerSample, e.PerSample)
+		if s.Trained == nil && s.EpochSamples > 0 {
+			row.Set(experiment.JoulesPerEpoch, e.PerSample*float64(s.EpochSamples))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"dahl/cmd/dahl/record"
 )
 
-// TestManyStepsAreAll: of 64 images in batches of 16 there are 4 steps, however many are asked for: 16·(2⁶⁰ + 1) is 16 modulo 2⁶⁴.
+// TestManyStepsAreAll: of 64 samples in batches of 16 there are 4 steps, however many are asked for: 16·(2⁶⁰ + 1) is 16 modulo 2⁶⁴.
 func TestManyStepsAreAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, steps := range []string{"1152921504606846977", "9223372036854775807", "4"} {
@@ -20,7 +20,7 @@ func TestManyStepsAreAll(t *testing.T) {
 	}
 }
 
-// TestLargeImagesAreRefused: the size of an image is compared with what a network may have before one is made. An image of
+// TestLargeImagesAreRefused: the size of a sample is compared with what a network may have before one is made. A sample of
 // 10⁹×8 pixels has 8·10⁹ bytes, and 2³² numbers are the most of a sample; no command takes a thousandth of that.
 func TestLargeImagesAreRefused(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -66,7 +66,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 		return err
 	}
 	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
-	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", d.Train.Len(), d.Test.Len())
+	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test samples\n", d.Train.Len(), d.Test.Len())
 	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %s = %s\n", m.Name, o.DType, naming.Thousands(m.NumWeights()),
 		o.Batch, naming.Count(o.Epochs, "epoch"), naming.Count(o.Epochs*data.BatchCount(d.Train.Len(), o.Batch), "step"))
 

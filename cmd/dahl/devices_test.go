@@ -144,12 +144,12 @@ func TestMeasuredFigures(t *testing.T) {
 	w := must.Get(simulatedWorkload(t.Context(), &o))(t)
 	result := must.Get(w.Predict(t.Context()))(t)
 	step := result.Counted.StepS()
-	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
+	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.SamplesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)
 	}
 	// 60 J in 4 s are 15 W.
 	reading := meter.Reading{Of: energy.ProcessorsMeter, Joules: 60, Seconds: 4}
-	if f := w.figures(result, reading); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
+	if f := w.figures(result, reading); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerSample-1.5*step) > 1e-12 {
 		t.Errorf("measured: %+v", f)
 	}
 	// Of something else: not of the run.
@@ -214,7 +214,7 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
 	}
 	for _, r := range s.Devices.Rows {
-		if r.Measured == nil || r.Measured.StepS <= 0 || r.Measured.JoulesPerImage <= 0 || r.Measured.Basis != energy.Modelled || r.Predicted.StepS <= 0 {
+		if r.Measured == nil || r.Measured.StepS <= 0 || r.Measured.JoulesPerSample <= 0 || r.Measured.Basis != energy.Modelled || r.Predicted.StepS <= 0 {
 			t.Errorf("row %+v: want a step and modelled joules of both worlds", r)
 		}
 	}

@@ -46,8 +46,8 @@ var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is re
 and all steps are. On a GPU it puts two events around every task and keeps steps out of
 CUDA graphs, so that only the first %d steps of every graph are recorded in each epoch,
 or as many as --record says; the others run at full speed. The schedule, the figures and
-the copies are then of the recorded ones. The time of a step, the images per second and
-the joules of an image are always those of all training steps but the first of each
+the copies are then of the recorded ones. The time of a step, the samples per second and
+the joules of a sample are always those of all training steps but the first of each
 graph, which warms up; the joules of steps that are not recorded are those of the mean
 power of the recorded ones. Predictions are of the same steps: the timing of a device in
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
@@ -234,7 +234,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	if f.save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
 	}
 	if err := k.commit(t, runErr); err != nil {
 		return err
@@ -311,13 +311,13 @@ func (t *trainer) summarize() *record.Summary {
 	if n := len(t.Epochs); n > 0 {
 		s.AddLast(&t.Epochs[n-1])
 	}
-	images := 0
+	samples := 0
 	for _, step := range t.Steps {
-		images += step.Images
+		samples += step.Samples
 	}
 	if n := len(t.Steps); n > 0 {
 		s.Steps, s.Shown.Of = n, n // with those before the training went on
-		s.Trained = &record.TrainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: record.Number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
+		s.Trained = &record.TrainedSummary{Epochs: len(t.Epochs), Samples: samples, FirstLoss: record.Number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
 			s.Trained.PredictedStepS = t.Predicted.Counted.StepS()
 		}

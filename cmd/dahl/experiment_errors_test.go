@@ -31,7 +31,7 @@ func TestExperimentErrors(t *testing.T) {
 		{replaced("steps = 3", "contestant = \"tensorflow\""), "", `grid.toml:7: contestant = "tensorflow": want dahl`},
 		{replaced("steps = 3", "schedule = \"nope\""), "", "cell batch=3,devices=cpu%3A1: --schedule: "},
 		{replaced("steps = 3", "lowering = \"nope.toml\""), "", `grid.toml:7: lowering = "nope.toml": `},
-		{replaced("[3, 5]", "[9999]"), "", "there are 2999 training images in digits"},
+		{replaced("[3, 5]", "[9999]"), "", "there are 2999 training samples in digits"},
 		{smallGrid, "--small", "grid.toml:1: [small] is missing"},
 		{smallGrid, "--data nope", `--data "nope": write the name of a case and its data`},
 		{smallGrid, "--data a=b", "--data: grid.toml has no case with data"},

@@ -117,7 +117,7 @@ func TestExperimentMetered(t *testing.T) {
 // 10 W idle 50 J are above. With a GPU that has no meter the joules are those of the platform's powers, 40.
 func TestMeteredRow(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
-	s := &record.Summary{EnergyJ: record.EnergySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerImage: 0.5,
+	s := &record.Summary{EnergyJ: record.EnergySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerSample: 0.5,
 		Readings: []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &record.TrainedSummary{Epochs: 2}}
 	by := &grid.Manifest{Idle: []grid.IdlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}
 	check := func(want map[experiment.Column]float64, source string) {
@@ -134,14 +134,14 @@ func TestMeteredRow(t *testing.T) {
 		}
 	}
 	nan := experiment.NewRow(nil, "", "").Values[0]
-	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerImage: 0.5},
+	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerSample: 0.5},
 		"measured: processors by RAPL")
 	by.Idle = nil
 	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesAboveIdle: nan}, "measured: processors by RAPL")
 	p.Devices = append(p.Devices, platform.Device{Name: "gpu", Kind: platform.CUDA, Count: 1})
 	check(map[experiment.Column]float64{experiment.Joules: 40, experiment.JoulesPerEpoch: 20, experiment.JoulesError: nan}, "modelled")
 	s.EnergyJ.Basis = energy.Unavailable
-	check(map[experiment.Column]float64{experiment.Joules: nan, experiment.JoulesPerImage: nan}, "modelled")
+	check(map[experiment.Column]float64{experiment.Joules: nan, experiment.JoulesPerSample: nan}, "modelled")
 }
 
 // TestUseRow: a training that kept 1.5 of its 3 cores busy used 50 %; a simulated step is busy as its schedule says: on

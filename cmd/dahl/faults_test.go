@@ -182,7 +182,7 @@ func checkWhole(t *testing.T, failed string) {
 	}
 }
 
-// shortenDemo lets the demo train once on 64 images, on a machine that is measured for the
+// shortenDemo lets the demo train once on 64 samples, on a machine that is measured for the
 // first of all demos only. It returns what undoes that.
 func shortenDemo() func() {
 	whole := demoRun

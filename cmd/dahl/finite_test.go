@@ -112,7 +112,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	if s.Steps != max(1, kept) { // the first step is written, since there is no other
 		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
 	}
-	arrays := must.Get(npz.ReadNPZ(filepath.Join(dir, record.WeightsFile), nil))(t)
+	arrays := must.Get(npz.Read(filepath.Join(dir, record.WeightsFile), nil))(t)
 	for _, a := range arrays {
 		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !record.IsFinite(v) }); i >= 0 {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
@@ -179,7 +179,7 @@ func TestUpdateNotFinite(t *testing.T) {
 			}
 		}
 		checkDiverged(t, "run", 1, 0)
-		if saved, err := npz.ReadNPZ("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
+		if saved, err := npz.Read("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
 			t.Errorf("%s: the weights of --save are others: %v", data, err)
 		}
 		if s := rundir.Look("run"); s.Step > 0 {
@@ -215,7 +215,7 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 		{1e39, "float32", `array "a.weight" has 1e+39 at [3 5]`}, // beyond 3.4e38
 		{1e39, "float64", ""},
 	} {
-		must.Do(t, npz.WriteNPZ("w.npz", weights(c.value)))
+		must.Do(t, npz.Write("w.npz", weights(c.value)))
 		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
 		if c.want == "" && r.code != cli.ExitOK || c.want != "" && (r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)

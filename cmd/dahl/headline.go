@@ -52,8 +52,8 @@ func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 func (h *headline) print(out io.Writer, beside string) {
 	f := &h.figures
 	rate := fmt.Sprintf("%s tasks/s", cli.WholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
-	if f.ImagesPerS > 0 {
-		rate = fmt.Sprintf("%s images/s", cli.WholeNumber(f.ImagesPerS))
+	if f.SamplesPerS > 0 {
+		rate = fmt.Sprintf("%s samples/s", cli.WholeNumber(f.SamplesPerS))
 	}
 	if f.StepS > 0 {
 		fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
@@ -64,8 +64,8 @@ func (h *headline) print(out io.Writer, beside string) {
 	case f.StepS == 0:
 	case f.Basis == energy.Unavailable:
 		fmt.Fprintf(out, "energy    %s\n", h.grounds)
-	case f.JoulesPerImage > 0:
-		fmt.Fprintf(out, "energy    %s per image (%s)\n", cli.ShortJoules(f.JoulesPerImage), h.grounds)
+	case f.JoulesPerSample > 0:
+		fmt.Fprintf(out, "energy    %s per sample (%s)\n", cli.ShortJoules(f.JoulesPerSample), h.grounds)
 	default:
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", cli.ShortJoules(f.JoulesPerStep), h.grounds)
 	}

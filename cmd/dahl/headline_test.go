@@ -39,16 +39,16 @@ func TestSimulateEndsInThreeLines(t *testing.T) {
 	}
 }
 
-// TestHeadline prints figures of a network: 64 images in 5 ms are 12,800 a second, and 0.32 J
+// TestHeadline prints figures of a network: 64 samples in 5 ms are 12,800 a second, and 0.32 J
 // of them 5 mJ each; a run of 41 ms is 1.64 times a bound of 25. A bound of 41 ms it reaches, and
 // one of 43 it is below: what the machine does in less than the least time was modelled too slow.
 func TestHeadline(t *testing.T) {
-	h := headline{figures: plan.StepFigures{StepS: 5e-3, ImagesPerS: 64 / 5e-3, JoulesPerStep: 0.32, JoulesPerImage: 0.32 / 64, Basis: energy.Modelled},
+	h := headline{figures: plan.StepFigures{StepS: 5e-3, SamplesPerS: 64 / 5e-3, JoulesPerStep: 0.32, JoulesPerSample: 0.32 / 64, Basis: energy.Modelled},
 		tasks: 91, what: "this lowering (91 tasks) on these devices", grounds: "modelled, watts measured", known: ", ±3.0 % (the kernels' times)", of: "the run takes", run: 41 * time.Millisecond, bound: 25 * time.Millisecond}
 	var b strings.Builder
 	h.print(&b, " (predicted 6 ms, +20.0 %)")
-	want := `step      5 ms, 12,800 images/s, ±3.0 % (the kernels' times) (predicted 6 ms, +20.0 %)
-energy    5 mJ per image (modelled, watts measured)
+	want := `step      5 ms, 12,800 samples/s, ±3.0 % (the kernels' times) (predicted 6 ms, +20.0 %)
+energy    5 mJ per sample (modelled, watts measured)
 bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this lowering (91 tasks) on these devices can beat
 `
 	if b.String() != want {
@@ -74,12 +74,12 @@ bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this low
 }
 
 // TestBoundOfAMeasuredRun: that no schedule can beat a bound is the word of the platform's models, against which a machine
-// may run any single step. A training that went on took its time since then. One image is one image, and the only step
+// may run any single step. A training that went on took its time since then. One sample is one sample, and the only step
 // of a run is no mean of all but the first.
 func TestBoundOfAMeasuredRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := mustRun(t, "execute", "--workers", "1", "--policy", "heft", "--model", "mlp", "--limit", "1", "--out", "r")
-	if !strings.Contains(out, ": 1 training image 1x28x28") || !strings.Contains(out, "the platform's models ") || strings.Contains(out, "after step") {
+	if !strings.Contains(out, ": 1 training sample 1x28x28") || !strings.Contains(out, "the platform's models ") || strings.Contains(out, "after step") {
 		t.Errorf("got\n%s", out)
 	}
 	if out = mustRun(t, "compare", "r"); !strings.Contains(out, "; the mean of 1 step, those that warm up too") || !strings.HasPrefix(out, "compared: step 1 of 1,") {
@@ -93,7 +93,7 @@ func TestBoundOfAMeasuredRun(t *testing.T) {
 }
 
 // TestShareOfAStep: the time that a worker is busy in a step and its share are of one step. The first step of the run is longer, since
-// the images and weights come to the second memory in it.
+// the samples and weights come to the second memory in it.
 func TestShareOfAStep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := mustRun(t, strings.Fields("plan --platform server --devices cpu0:4,cpu1:4 --model lenet5 --policy data-parallel")...)

@@ -185,7 +185,7 @@ func (k *keeper) outcome(t *trainer, m *record.Manifest) error {
 	if err := k.tables(t.Trainer); err != nil {
 		return err
 	}
-	if err := k.dir.Write(record.WeightsFile, func(out io.Writer) error { return npz.EncodeNPZ(out, t.Weights()) }); err != nil {
+	if err := k.dir.Write(record.WeightsFile, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }); err != nil {
 		return err
 	}
 	ctx := context.WithoutCancel(k.ctx)

@@ -77,7 +77,7 @@ type killedTraining struct {
 }
 
 // savedEvery is the number of steps between two checkpoints, and stepsPerEpoch of those of 250
-// images in batches of 31 (250 = 8·31 + 2).
+// samples in batches of 31 (250 = 8·31 + 2).
 const savedEvery, stepsPerEpoch = 3, 9
 
 func killedTrainings() []killedTraining {

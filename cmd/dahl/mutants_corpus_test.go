@@ -94,23 +94,23 @@ func makeCorpus(t *testing.T) {
 	must.Do(t, os.Rename("planned/plan.json", "plan.json"))
 }
 
-// makeImages makes a data set of each kind, of a few images.
+// makeImages makes a data set of each kind, of a few samples.
 func makeImages(t *testing.T) {
 	t.Helper()
 	pixel := func(i, x, y int) byte { return byte(i*37 + x*11 + y*5) }
 	for split, n := range map[string]int{"train": 7, "t10k": 3} {
-		images, labels := bytes.NewBuffer([]byte{0, 0, 8, 3}), bytes.NewBuffer([]byte{0, 0, 8, 1})
+		samples, labels := bytes.NewBuffer([]byte{0, 0, 8, 3}), bytes.NewBuffer([]byte{0, 0, 8, 1})
 		for _, v := range []int{n, 8, 8} {
-			images.Write(binary.BigEndian.AppendUint32(nil, uint32(v)))
+			samples.Write(binary.BigEndian.AppendUint32(nil, uint32(v)))
 		}
 		labels.Write(binary.BigEndian.AppendUint32(nil, uint32(n)))
 		for i := range n {
 			labels.WriteByte(byte(i % 10))
 			for p := range 64 {
-				images.WriteByte(pixel(i, p%8, p/8))
+				samples.WriteByte(pixel(i, p%8, p/8))
 			}
 		}
-		writeTestFile(t, "idx/"+split+"-images-idx3-ubyte", images.String())
+		writeTestFile(t, "idx/"+split+"-images-idx3-ubyte", samples.String())
 		writeTestFile(t, "idx/"+split+"-labels-idx1-ubyte", labels.String())
 	}
 	for name, n := range map[string]int{"data_batch_1.bin": 6, "test_batch.bin": 2} {

@@ -59,7 +59,7 @@ func reportRows(t *testing.T, page string) (rows []map[string]float64) {
 }
 
 // inReport are the cells of a report by the names of quantities.
-var inReport = map[string]string{"steps": "steps", "run": "run s", "step": "step s", "images/s": "images/s", "energy per image": "J/image", "energy of the run, modelled": "modelled joules of the run",
+var inReport = map[string]string{"steps": "steps", "run": "run s", "step": "step s", "samples/s": "samples/s", "energy per sample": "J/sample", "energy of the run, modelled": "modelled joules of the run",
 	"training loss": "training loss", "test accuracy": "test accuracy", "shown steps": "shown steps", "J of the shown steps": "J of the shown steps", "s of the shown steps": "s of the shown steps"}
 
 func (n *numbers) readReport() {
@@ -124,7 +124,7 @@ func (n *numbers) readPrinted(s *record.Summary, printed string) {
 	}
 	wants := []string{"run " + cli.ShowTime(s.MakespanS) + after + " (predicted"}
 	if s.StepS > 0 {
-		wants = append(wants, fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(s.StepS), cli.WholeNumber(*s.ImagesPerS)), fmt.Sprintf("\nenergy    %s per image (", cli.ShortJoules(s.EnergyJ.PerImage)))
+		wants = append(wants, fmt.Sprintf("\nstep      %s, %s samples/s", cli.ShowTime(s.StepS), cli.WholeNumber(*s.SamplesPerS)), fmt.Sprintf("\nenergy    %s per sample (", cli.ShortJoules(s.EnergyJ.PerSample)))
 	}
 	if len(s.EnergyJ.Readings) == 0 {
 		wants = append(wants, cli.ShortJoules(s.EnergyJ.Total)+" ("+s.EnergyJ.Grounds)
@@ -139,10 +139,10 @@ func (n *numbers) readPrinted(s *record.Summary, printed string) {
 // beside lays a simulated run and another training beside the run.
 func (c *numbersCase) beside(t *testing.T, s *record.Summary, random *rand.Rand) {
 	t.Helper()
-	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.images, c.batch, 1+random.IntN(8))
+	line := fmt.Sprintf("simulate --platform run/platform.toml --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --steps %d --policy heft --out sim", c.samples, c.batch, 1+random.IntN(8))
 	printed := mustRun(t, strings.Fields(line)...)
 	sim := must.Get(cli.ReadJSON[record.Summary]("sim/" + record.SummaryFile))(t)
-	if want := fmt.Sprintf("\nstep      %s, %s images/s", cli.ShowTime(sim.StepS), cli.WholeNumber(*sim.ImagesPerS)); !strings.Contains(printed, want) {
+	if want := fmt.Sprintf("\nstep      %s, %s samples/s", cli.ShowTime(sim.StepS), cli.WholeNumber(*sim.SamplesPerS)); !strings.Contains(printed, want) {
 		t.Errorf("%s: no %q in\n%s", c, want, printed)
 	}
 	var pair struct {
@@ -157,7 +157,7 @@ func (c *numbersCase) beside(t *testing.T, s *record.Summary, random *rand.Rand)
 	for i, of := range []*record.Summary{sim, s} {
 		row := reportRows(t, "both.html")[i]
 		for _, f := range runs.Figures {
-			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per image": of.EnergyJ.PerImage, "energy of the run, modelled": of.EnergyJ.Total}[f.Name]
+			want, known := map[string]float64{"step": of.StepS, "steps": float64(of.Steps), "run": of.MakespanS, "energy per sample": of.EnergyJ.PerSample, "energy of the run, modelled": of.EnergyJ.Total}[f.Name]
 			in := math.NaN()
 			if f.Values[i] != nil {
 				in = *f.Values[i]

@@ -25,7 +25,7 @@ import (
 // numbersCase is a small training.
 type numbersCase struct {
 	seed                   uint64
-	images, batch, epochs  int
+	samples, batch, epochs int
 	record                 int // 0: what is usual
 	stream, devices, keeps bool
 	kind                   string // what happens to it
@@ -35,7 +35,7 @@ func (c *numbersCase) String() string { return fmt.Sprintf("%+v", *c) }
 
 // args are a command line for so many epochs.
 func (c *numbersCase) args(epochs int) []string {
-	line := fmt.Sprintf("execute --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --epochs %d --seed %d --policy heft --out run", c.images, c.batch, epochs, c.seed)
+	line := fmt.Sprintf("execute --model tiny.toml --data synthetic:1x8x8:%d:10 --batch %d --epochs %d --seed %d --policy heft --out run", c.samples, c.batch, epochs, c.seed)
 	if c.record > 0 {
 		line += fmt.Sprintf(" --record %d", c.record)
 	}
@@ -66,7 +66,7 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 	if !c.stream {
 		return mustRun(t, c.args(epochs)...)
 	}
-	o := flags.Options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), Batch: c.batch, Epochs: epochs,
+	o := flags.Options{Platform: "node.toml", Devices: c.list(), Model: "tiny.toml", Data: fmt.Sprintf("synthetic:1x8x8:%d:10", c.samples), Batch: c.batch, Epochs: epochs,
 		Seed: c.seed, Policy: flags.ListPolicy, DType: "float32", Record: c.record, Stream: true}
 	if c.kind == "lost" {
 		o.ContinueOnLoss = 1
@@ -81,10 +81,10 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 	return out.String()
 }
 
-// drawNumbers draws a training of 1 to 3 epochs of 1 to 6 steps, the last of which may be of fewer images.
+// drawNumbers draws a training of 1 to 3 epochs of 1 to 6 steps, the last of which may be of fewer samples.
 func drawNumbers(random *rand.Rand, seed uint64) *numbersCase {
 	c := &numbersCase{seed: seed, batch: 2 + random.IntN(5), epochs: 1 + random.IntN(3), record: random.IntN(4), stream: random.IntN(4) == 0, devices: random.IntN(2) == 0, keeps: random.IntN(2) == 0}
-	c.images = c.batch*(1+random.IntN(5)) + random.IntN(c.batch)
+	c.samples = c.batch*(1+random.IntN(5)) + random.IntN(c.batch)
 	c.kind = []string{"plain", "plain", "extended", "interrupted", "lost"}[random.IntN(5)]
 	if c.kind == "lost" {
 		c.devices = true
@@ -109,7 +109,7 @@ func (c *numbersCase) run(t *testing.T, random *rand.Rand) string {
 		c.train(t, c.epochs-1)
 		return mustRun(t, "execute", "--resume", "run", "--epochs", strconv.Itoa(c.epochs))
 	case "interrupted":
-		step := 2 * (1 + random.IntN(max(1, c.epochs*c.images/c.batch/2)))
+		step := 2 * (1 + random.IntN(max(1, c.epochs*c.samples/c.batch/2)))
 		if r := cutAt(t, strconv.Itoa(step), c.args(c.epochs)...); r.code == cli.ExitOK {
 			return r.stdout // its steps were fewer
 		} else if r.code != cli.ExitInterrupted {
@@ -123,8 +123,8 @@ func (c *numbersCase) run(t *testing.T, random *rand.Rand) string {
 	return c.train(t, c.epochs)
 }
 
-// TestOneNumberPerThing: whatever file or figure says how long a step takes, how many images a second are trained on, how many
-// joules an image takes or how long the run was, says the same as all others, or names another quantity.
+// TestOneNumberPerThing: whatever file or figure says how long a step takes, how many samples a second are trained on, how many
+// joules a sample takes or how long the run was, says the same as all others, or names another quantity.
 func TestOneNumberPerThing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
@@ -222,33 +222,33 @@ func (n *numbers) readSummary() *record.Summary {
 	}
 	n.says("its devices and links", "modelled joules of the run", devices)
 	n.says(record.SummaryFile, "counted steps", float64(of.Steps))
-	n.says(record.SummaryFile, "counted images", float64(of.Images))
+	n.says(record.SummaryFile, "counted samples", float64(of.Samples))
 	n.says(record.SummaryFile, "counted s", of.Seconds)
 	n.says(record.SummaryFile, "counted joules", of.Joules)
 	n.says(record.SummaryFile, "step s", s.StepS)
 	if of.Steps == 0 {
-		if s.StepS != 0 || s.ImagesPerS != nil || s.EnergyJ.PerImage != 0 {
+		if s.StepS != 0 || s.SamplesPerS != nil || s.EnergyJ.PerSample != 0 {
 			n.t.Errorf("%s: nothing counts, and a step takes %v s", n.c, s.StepS)
 		}
 		return s
 	}
 	n.says("what is counted", "step s", of.Seconds/float64(of.Steps))
-	n.says(record.SummaryFile, "images/s", *s.ImagesPerS)
-	n.says("what is counted", "images/s", float64(of.Images)/of.Seconds)
-	n.says(record.SummaryFile, "J/image", s.EnergyJ.PerImage)
+	n.says(record.SummaryFile, "samples/s", *s.SamplesPerS)
+	n.says("what is counted", "samples/s", float64(of.Samples)/of.Seconds)
+	n.says(record.SummaryFile, "J/sample", s.EnergyJ.PerSample)
 	joules := of.Joules
-	if s.EnergyJ.PerImageBasis == "measured" {
+	if s.EnergyJ.PerSampleBasis == "measured" {
 		joules = 0
 		for _, r := range s.EnergyJ.Readings {
 			joules += r.Joules / r.Seconds * of.Seconds
 		}
 	}
-	n.says("what is counted", "J/image", joules/float64(of.Images))
+	n.says("what is counted", "J/sample", joules/float64(of.Samples))
 	if s.Devices != nil {
 		if m := s.Devices.Rows[len(s.Devices.Rows)-1].Measured; m != nil {
 			n.says("the sets of devices", "step s", m.StepS)
-			n.says("the sets of devices", "images/s", m.ImagesPerS)
-			n.says("the sets of devices", "J/image", m.JoulesPerImage)
+			n.says("the sets of devices", "samples/s", m.SamplesPerS)
+			n.says("the sets of devices", "J/sample", m.JoulesPerSample)
 		}
 	}
 	return s
@@ -287,29 +287,29 @@ func (n *numbers) readTables(s *record.Summary, early bool) {
 		return
 	}
 	// All steps but the first of each size of batch, unless the run was to have no others.
-	first, size, images := 0, map[string]bool{}, n.sum(steps["images"])
-	perEpoch := (n.c.images + n.c.batch - 1) / n.c.batch
+	first, size, samples := 0, map[string]bool{}, n.sum(steps["images"])
+	perEpoch := (n.c.samples + n.c.batch - 1) / n.c.batch
 	planned := n.c.epochs
 	if n.c.kind == "extended" {
 		planned--
 	}
-	if planned > 1 || perEpoch > 2 || perEpoch == 2 && n.c.images%n.c.batch == 0 {
+	if planned > 1 || perEpoch > 2 || perEpoch == 2 && n.c.samples%n.c.batch == 0 {
 		for i, of := range steps["images"] {
 			if !size[of] {
 				first, size[of] = first+1, true
-				images -= n.sum(steps["images"][i : i+1])
+				samples -= n.sum(steps["images"][i : i+1])
 			}
 		}
 	}
 	n.says(record.StepsFile, "counted steps", float64(len(steps["step"])-first))
-	n.says(record.StepsFile, "counted images", images)
+	n.says(record.StepsFile, "counted samples", samples)
 	n.says(record.EpochsFile, "counted steps", n.sum(epochs["steps"]))
-	n.says(record.EpochsFile, "counted images", n.sum(epochs["images"]))
+	n.says(record.EpochsFile, "counted samples", n.sum(epochs["images"]))
 	n.says(record.EpochsFile, "counted s", n.sum(epochs["seconds"]))
 	n.says(record.EpochsFile, "counted joules", n.sum(epochs["modelled_joules"]))
 	for i, rate := range epochs["images_per_s"] {
 		if of := epochs["images"][i : i+1]; (rate == "") != (of[0] == "0") || rate != "" && math.Abs(n.sum(of)/n.sum(epochs["seconds"][i:i+1])/n.sum([]string{rate})-1) > 1e-9 {
-			n.t.Errorf("%s: epoch %d of %s images has a rate of %q", n.c, i+1, of, rate)
+			n.t.Errorf("%s: epoch %d of %s samples has a rate of %q", n.c, i+1, of, rate)
 		}
 	}
 	last := len(epochs["loss"]) - 1
@@ -356,7 +356,7 @@ func (n *numbers) readExperiment(s *record.Summary) {
 	row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
 	fillTimes(&row, s)
 	fillJoules(&row, s, p, &grid.Manifest{})
-	for column, quantity := range map[experiment.Column]string{experiment.StepTime: "step s", experiment.Rate: "images/s", experiment.JoulesPerImage: "J/image", experiment.RunTime: "run s"} {
+	for column, quantity := range map[experiment.Column]string{experiment.StepTime: "step s", experiment.Rate: "samples/s", experiment.JoulesPerSample: "J/sample", experiment.RunTime: "run s"} {
 		if v := row.Values[column]; !math.IsNaN(v) {
 			n.says("the row of an experiment", quantity, v)
 		}

@@ -38,7 +38,7 @@ func newPeer(args []string) *cobra.Command {
 		Use:   "peer PROGRAM --model NAME|FILE",
 		Short: "train a network by PyTorch or JAX, as execute trains it",
 		Long: `peer trains a network by another program, through a Python interpreter that has it: the same
-layers, first weights, images in the same order, batches, optimiser and number of threads as
+layers, first weights, samples in the same order, batches, optimiser and number of threads as
 dahl execute with the same flags, and the same meters around all steps and evaluations.
 Imports and compilation are outside. The losses of the first steps are compared with
 dahl's; where they differ by more than rounding, it is not the same network, and an error.
@@ -52,7 +52,7 @@ trains with the fastest; others are, on a processor:
 
 ` + settingsHelp() + `
 The run directory has epochs.csv, steps.csv, summary.json and the manifest; dahl rerun and
-dahl verify take it. Training images are not counted as right or wrong, which would add to the
+dahl verify take it. Training samples are not counted as right or wrong, which would add to the
 steps: their accuracy is NaN, and in steps.csv -1 are correct.`,
 		Example: `  dahl peer pytorch --model lenet5 --epochs 2
   dahl peer jax --python venv/bin/python --model mlp --setting best --json`,
@@ -166,20 +166,20 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *record.Summary,
 // summarizePeer makes the summary of a training by another program.
 func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 	b, c := cli.ThisBuild(), train.Counted(r.Epochs)
-	rate := float64(c.Images) / c.Time.Seconds()
+	rate := float64(c.Samples) / c.Time.Seconds()
 	s := &record.Summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Images: c.Images, Seconds: c.Time.Seconds()}, EpochImages: w.samples.Train,
-		ImagesPerS: &rate, Provenance: &b,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Samples: c.Samples, Seconds: c.Time.Seconds()}, EpochSamples: w.samples.Train,
+		SamplesPerS: &rate, Provenance: &b,
 		EnergyJ: record.EnergySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
 		Load:    record.NewLoadSummary(r.Load, r.Threads),
-		Trained: &record.TrainedSummary{Epochs: len(r.Epochs), Images: c.Images, FirstLoss: record.Number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
+		Trained: &record.TrainedSummary{Epochs: len(r.Epochs), Samples: c.Samples, FirstLoss: record.Number(r.Steps[0].Loss), PeakBytes: r.PeakBytes},
 	}
 	s.Load.OwnCores = cli.Ratio(r.CPUSeconds, r.Seconds) // finer than the system's ticks
 	s.AddLast(&r.Epochs[len(r.Epochs)-1])
 	if sum := peer.Sum(r.Energy.Readings); sum.Seconds > 0 && r.Energy.Unavailable == "" {
 		s.EnergyJ.Basis, s.EnergyJ.Total = energy.Measured, sum.Joules
-		s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Images), energy.Measured
+		s.EnergyJ.PerSample, s.EnergyJ.PerSampleBasis = sum.Joules/sum.Seconds*c.Time.Seconds()/float64(c.Samples), energy.Measured
 	}
 	return s
 }
@@ -200,7 +200,7 @@ func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.D
 	if m.Tested {
 		test = fmt.Sprintf("  test %5.2f %%", 100*m.TestAccuracy)
 	}
-	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f images/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.ImagesPerSec(), left.Round(100*time.Millisecond))
+	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f samples/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.SamplesPerSec(), left.Round(100*time.Millisecond))
 }
 
 // comparePeers compares two trainings by another program. Programs that round differently from run to run

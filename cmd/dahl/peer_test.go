@@ -18,7 +18,7 @@ import (
 	"dahl/train/peer"
 )
 
-// smallTraining is what dahl and others train on: 13 images in batches of 5.
+// smallTraining is what dahl and others train on: 13 samples in batches of 5.
 var smallTraining = []string{"--model", "small.toml", "--data", "digits", "--limit", "13", "--batch", "5", "--epochs", "2", "--seed", "7"}
 
 // fakePython writes a program in the place of an interpreter, and returns its path. It has PyTorch, and no
@@ -54,14 +54,14 @@ done
 }
 
 // A training by another program is a run that verify and rerun take, with the numbers that it gave: two
-// epochs and two tests of 0.25 s each, and 13 images per epoch.
+// epochs and two tests of 0.25 s each, and 13 samples per epoch.
 func TestPeer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	python := fakePython(t, 1)
 	args := append([]string{"peer", "pytorch", "--python", python, "--out", "theirs"}, smallTraining...)
 	must.Contain(t, mustRun(t, args...), "program   Fake 1.2; setting default, contiguous; cpu")
 	s := must.Get(cli.ReadJSON[record.Summary](filepath.Join("theirs", record.SummaryFile)))(t)
-	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.ImagesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
+	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.SamplesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
 	}
 	epochs, err := rundir.ReadAs(filepath.Join("theirs", record.EpochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })

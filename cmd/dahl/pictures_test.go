@@ -53,7 +53,7 @@ func TestPictures(t *testing.T) {
 		t.Errorf("exit code %d: %s, want %s", r.code, r.stderr, want)
 	}
 	r = dahl(t, t.Context(), strings.Fields("execute --model m.toml --data data --resize 6x5 --batch 4 --epochs 1 --workers 1 --out run")...)
-	if want := "data      data: 16 training images 3x6x5, 4 held out (every 5th image of a class for the test)\n"; r.code != cli.ExitOK || !strings.Contains(r.stdout, want) {
+	if want := "data      data: 16 training samples 3x6x5, 4 held out (every 5th image of a class for the test)\n"; r.code != cli.ExitOK || !strings.Contains(r.stdout, want) {
 		t.Fatalf("exit code %d: %s%s, want %s", r.code, r.stdout, r.stderr, want)
 	}
 	if want := "1 of the 16 train pictures in data are grey among colours, and are read as RGB with three equal channels"; strings.Count(r.stderr, want) != 1 {

@@ -14,7 +14,7 @@ import (
 // TestRecomputationMakesRoom: a plan that does not fit a memory is refused with the layers that make it fit if they are
 // recomputed, and with these it does. In cifar-cnn, which needs 62 MB, the largest output is that of conv1 with its ReLU, 64·32·32·32
 // numbers of 4 bytes, 8.4 MB. Its place is that of as large gradients later, so that a memory of 61 MB is enough without it. None is of 20 MB,
-// since the weights with their velocity and the images have 23.5.
+// since the weights with their velocity and the samples have 23.5.
 func TestRecomputationMakesRoom(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := must.Get(platforms.Open("laptop"))(t)

@@ -19,7 +19,7 @@ import (
 	"dahl/schedule"
 )
 
-// recordedTraining is 2 epochs of 11 steps of 7 images, one of 2, and an evaluation.
+// recordedTraining is 2 epochs of 11 steps of 7 samples, one of 2, and an evaluation.
 var recordedTraining = strings.Fields("execute --platform node.toml --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2")
 
 // TestRecordedPart trains with different parts recorded, by a plan and by a policy: the
@@ -32,7 +32,7 @@ func TestRecordedPart(t *testing.T) {
 		args     []string
 		recorded int // training steps in both epochs
 	}{
-		{[]string{"--record", "3"}, 8}, // 3 of the 11 and the one of 2 images
+		{[]string{"--record", "3"}, 8}, // 3 of the 11 and the one of 2 samples
 		{nil, 22},
 		{[]string{"--policy", "dmda", "--record", "3"}, 8},
 		{[]string{"--devices", "cpu", "--record", "3"}, 8},
@@ -54,9 +54,9 @@ func TestRecordedPart(t *testing.T) {
 				part.Trained.WeightsSHA256, part.Tasks, part.Steps, all.Trained.WeightsSHA256, all.Tasks, all.Steps)
 		}
 		sameFiles(t, record.StepsFile, "all", "part")
-		// All of 158 images but 7 and 2, in 22 steps.
-		if n := part.Counted; n.Steps != 22 || n.Images != 149 || n != (record.CountedSummary{Steps: 22, Images: 149, Seconds: n.Seconds, Joules: n.Joules}) || part.StepS != n.Seconds/22 || part.MakespanS <= n.Seconds || n.Joules <= 0 {
-			t.Errorf("%v: step %v s, %v images/s, run %v s, counted %+v", c.args, part.StepS, *part.ImagesPerS, part.MakespanS, n)
+		// All of 158 samples but 7 and 2, in 22 steps.
+		if n := part.Counted; n.Steps != 22 || n.Samples != 149 || n != (record.CountedSummary{Steps: 22, Samples: 149, Seconds: n.Seconds, Joules: n.Joules}) || part.StepS != n.Seconds/22 || part.MakespanS <= n.Seconds || n.Joules <= 0 {
+			t.Errorf("%v: step %v s, %v samples/s, run %v s, counted %+v", c.args, part.StepS, *part.SamplesPerS, part.MakespanS, n)
 		}
 		checkRecordedFiles(t, "part", c.recorded/2-1)
 	}
@@ -98,14 +98,14 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	if cut.Trained.WeightsSHA256 != whole.Trained.WeightsSHA256 {
 		t.Errorf("weights %.12s, want %.12s", cut.Trained.WeightsSHA256, whole.Trained.WeightsSHA256)
 	}
-	// One step before the loss; after it, one of either epoch, and two of 2 images.
+	// One step before the loss; after it, one of either epoch, and two of 2 samples.
 	if r := cut.Recorded; r == nil || r.Steps != 5 || r.Of != 24 {
 		t.Errorf("recorded %+v, want 5 of 24 steps", r)
 	}
 	checkRunsInside(t, "cut/"+cut.Losses[0].Run)
 }
 
-// TestUnrecordedTotals adds 2 recorded steps of 7 images, the first of 12 and both of 26 ms and 13 J, which is 0.5 J/ms. Pieces of
+// TestUnrecordedTotals adds 2 recorded steps of 7 samples, the first of 12 and both of 26 ms and 13 J, which is 0.5 J/ms. Pieces of
 // 3, 5 and 5 steps that took 120 ms follow, of 60 J at that power. Without the first step these are 14 steps in 134 ms and 67 J. A piece
 // of another graph, which evaluates, counts in the time of the run only.
 func TestUnrecordedTotals(t *testing.T) {
@@ -114,11 +114,11 @@ func TestUnrecordedTotals(t *testing.T) {
 	g := must.Get(b.Build())(t)
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o := plan.NewTotals(schedule.Measured, &platform.Platform{})
-	piece := func(graph, steps, images int, recorded, first bool) plan.Piece {
-		return plan.Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Recorded: recorded, First: first, Images: images}
+	piece := func(graph, steps, samples int, recorded, first bool) plan.Piece {
+		return plan.Piece{Segment: dag.Segment{Graph: graph, Steps: steps}, Recorded: recorded, First: first, Samples: samples}
 	}
 	o.Add(plan.Accounted{Schedule: &schedule.Schedule{Steps: 2, Makespan: ms(26), FirstStep: ms(12), Period: ms(13)}, Report: &energy.Report{TotalJoules: 13, Basis: energy.Modelled}}, g, piece(0, 2, 7, true, true))
-	if record.Recording(o) != nil || o.Counted != (plan.Counted{Steps: 1, Images: 7, Time: ms(14), Joules: 7}) {
+	if record.Recording(o) != nil || o.Counted != (plan.Counted{Steps: 1, Samples: 7, Time: ms(14), Joules: 7}) {
 		t.Errorf("all recorded: %+v, counted %+v", record.Recording(o), o.Counted)
 	}
 	for _, p := range [][2]int{{3, 30}, {5, 35}, {5, 55}} {
@@ -128,8 +128,8 @@ func TestUnrecordedTotals(t *testing.T) {
 	if o.Run != ms(26+120+14) || o.Tasks != 2+13+7 || math.Abs(o.Joules-73) > 1e-9 {
 		t.Errorf("run %v, %d tasks, %v J", o.Run, o.Tasks, o.Joules)
 	}
-	if c := o.Counted; c.Steps != 14 || c.Images != 98 || c.Time != ms(134) || math.Abs(c.Joules-67) > 1e-9 {
-		t.Errorf("counted %+v, want 14 steps, 98 images, 134 ms, 67 J", c)
+	if c := o.Counted; c.Steps != 14 || c.Samples != 98 || c.Time != ms(134) || math.Abs(c.Joules-67) > 1e-9 {
+		t.Errorf("counted %+v, want 14 steps, 98 samples, 134 ms, 67 J", c)
 	}
 	if r := record.Recording(o); r == nil || *r != (record.RecordSummary{Steps: 2, Of: 15}) {
 		t.Errorf("recording %+v, want 2 of 15 steps", r)

@@ -168,7 +168,7 @@ func TestSave(t *testing.T) {
 	if info, err := os.Lstat("away.npz"); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link was replaced")
 	}
-	if a, err := npz.ReadNPZ("elsewhere.npz", nil); err != nil || len(a) != 2 { // weight and bias
+	if a, err := npz.Read("elsewhere.npz", nil); err != nil || len(a) != 2 { // weight and bias
 		t.Errorf("%d arrays, %v", len(a), err)
 	}
 	wantVerified(t, "run")
@@ -197,7 +197,7 @@ func TestSaveWithoutRunDirectory(t *testing.T) {
 		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.stderr, "run/.staging/steps.csv") {
 			t.Errorf("%s: exit code %d, %q", what, r.code, r.stderr)
 		}
-		if a, err := npz.ReadNPZ("w.npz", nil); err != nil || len(a) != 2 {
+		if a, err := npz.Read("w.npz", nil); err != nil || len(a) != 2 {
 			t.Errorf("%s: %d arrays, %v", what, len(a), err)
 		}
 		if what == "full" {

@@ -211,13 +211,13 @@ bytes = "210 B"
 	must.Contain(t, mustRun(t, "kernels", "measured.toml"), "7 us")
 }
 
-// TestExecutedRun trains on 200 images: 3 whole batches of 64 and a short one.
+// TestExecutedRun trains on 200 samples: 3 whole batches of 64 and a short one.
 func TestExecutedRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
 	s := decoded[record.Summary](t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...))
-	if s.Steps != 4 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.TestAccuracy == nil {
-		t.Errorf("summary %+v; want 4 steps and 200 images trained", s)
+	if s.Steps != 4 || s.Trained == nil || s.Trained.Samples != 200 || s.Provenance == nil || s.SamplesPerS == nil || s.TestAccuracy == nil {
+		t.Errorf("summary %+v; want 4 steps and 200 samples trained", s)
 	}
 	steps, err := os.ReadFile("e/" + record.StepsFile)
 	if err != nil || strings.Count(string(steps), "\n") != 1+4 {

@@ -11,7 +11,7 @@ import (
 	"dahl/schedule"
 )
 
-// TestResultsAddUp trains 2 epochs of 3 whole batches of 64 and one of 8 images: the joules
+// TestResultsAddUp trains 2 epochs of 3 whole batches of 64 and one of 8 samples: the joules
 // of host, devices and links are the total, kernels' times in a step are the busy time of the
 // workers, and the schedule is of steps 1 to 3 or 5 to 7 of 8.
 func TestResultsAddUp(t *testing.T) {

@@ -259,18 +259,18 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 	problem := w.mainProblem(o.Main.Steps)
 	s := &record.Summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Chosen: w.chosenDevices, Clocks: w.Platform.ClocksInForce(), MachineClocks: w.clocks,
-		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Images: o.Counted.Images, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
+		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Samples: o.Counted.Samples, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochImages: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochSamples: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	if w.Model != nil {
 		s.Method = w.Model.Defaults.String()
 	}
 	f := w.figures(o, readings...)
-	if s.StepS = f.StepS; f.ImagesPerS > 0 {
-		s.ImagesPerS, s.EnergyJ.PerImage, s.EnergyJ.PerImageBasis = &f.ImagesPerS, f.JoulesPerImage, f.Basis
+	if s.StepS = f.StepS; f.SamplesPerS > 0 {
+		s.SamplesPerS, s.EnergyJ.PerSample, s.EnergyJ.PerSampleBasis = &f.SamplesPerS, f.JoulesPerSample, f.Basis
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted

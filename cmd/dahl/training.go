@@ -100,10 +100,10 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
 	}
 	if m.Steps > 0 {
-		fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec())
+		fmt.Fprintf(out, "  %8.0f samples/s", m.SamplesPerSec())
 	}
-	if m.Modelled && m.Images > 0 {
-		fmt.Fprintf(out, "  %s per image (modelled)", cli.ShortJoules(m.Joules/float64(m.Images)))
+	if m.Modelled && m.Samples > 0 {
+		fmt.Fprintf(out, "  %s per sample (modelled)", cli.ShortJoules(m.Joules/float64(m.Samples)))
 	}
 	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
 }

@@ -131,7 +131,7 @@ func (v *verification) checkManifest() error {
 }
 
 func (v *verification) checkWeights() error {
-	arrays, err := npz.ReadNPZ(filepath.Join(v.dir, record.WeightsFile), nil)
+	arrays, err := npz.Read(filepath.Join(v.dir, record.WeightsFile), nil)
 	if err != nil {
 		return err
 	}

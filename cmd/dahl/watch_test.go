@@ -37,7 +37,7 @@ func (f *terminal) Write(p []byte) (int, error) {
 // page with --watch. It is then taken away.
 func TestProgressOnATerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, c := range []struct{ flag, want string }{{"--json", `epoch [0-9]+/.*  [0-9,]+ images/s`}, {"--watch", `speed    [0-9,]+ images/s`}} {
+	for _, c := range []struct{ flag, want string }{{"--json", `epoch [0-9]+/.*  [0-9,]+ samples/s`}, {"--watch", `speed    [0-9,]+ samples/s`}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		to := &terminal{text: regexp.MustCompile(c.want), call: cancel}
 		args := []string{"execute", "--model", "digits-cnn", "--workers", "1", "--epochs", "1000", "--out", "run", c.flag}

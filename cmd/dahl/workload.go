@@ -75,7 +75,7 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 		}
 	}
 	if o := w.opts; o.Tile > o.Batch {
-		return cli.InputErrorf("--tile %d: a step has %d images; want at most as many", o.Tile, o.Batch)
+		return cli.InputErrorf("--tile %d: a step has %d samples; want at most as many", o.Tile, o.Batch)
 	}
 	if err := w.buildProgram(n); err != nil || w.opts.Lowering != flags.BestTiles {
 		return err

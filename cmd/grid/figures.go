@@ -25,7 +25,7 @@ func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Cha
 	case experiment.Heat:
 		return plots.DrawHeat(w, format, heatOf(c, f, &plots.Heat{Title: title, Summary: summary, XLabel: c.X, YLabel: c.By, Quantity: quantityOf(c.Y)}))
 	case experiment.Front:
-		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "an image", Whole: true}))
+		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))
 	}
 	curves := &plots.Curves{Title: title, Summary: summary, XLabel: c.X, Y: quantityOf(c.Y), Interval: interval, Ideal: c.Kind == experiment.Speedup}
 	if c.Kind == experiment.Speedup {
@@ -62,7 +62,7 @@ func chartTitle(f *experiment.File, c *experiment.Chart) string {
 	what := c.Y.Info().Heading
 	switch c.Kind {
 	case experiment.Front:
-		return f.Name + ": time and energy per image" + partText(f, c)
+		return f.Name + ": time and energy per sample" + partText(f, c)
 	case experiment.Speedup:
 		what = "speed-up"
 	}
@@ -153,9 +153,9 @@ func frontOf(c *experiment.Chart, of *plots.Front) *plots.Front {
 	points := distinct(c)
 	for _, p := range points {
 		beaten := slices.ContainsFunc(points, func(q experiment.Point) bool {
-			return q.SecondsPer <= p.SecondsPer && q.JoulesPerImage <= p.JoulesPerImage && (q.SecondsPer < p.SecondsPer || q.JoulesPerImage < p.JoulesPerImage)
+			return q.SecondsPer <= p.SecondsPer && q.JoulesPerSample <= p.JoulesPerSample && (q.SecondsPer < p.SecondsPer || q.JoulesPerSample < p.JoulesPerSample)
 		})
-		of.Points = append(of.Points, plots.FrontPoint{Seconds: p.SecondsPer, Joules: p.JoulesPerImage, Label: p.Label, Front: !beaten})
+		of.Points = append(of.Points, plots.FrontPoint{Seconds: p.SecondsPer, Joules: p.JoulesPerSample, Label: p.Label, Front: !beaten})
 	}
 	return of
 }
@@ -166,7 +166,7 @@ func distinct(c *experiment.Chart) (points []experiment.Point) {
 	var others []int
 	for _, s := range c.Series {
 		for _, p := range s.Points {
-			place := [2]float64{p.SecondsPer, p.JoulesPerImage}
+			place := [2]float64{p.SecondsPer, p.JoulesPerSample}
 			if i, ok := at[place]; ok {
 				others[i]++
 				continue

@@ -40,7 +40,7 @@ func (r *gridRun) printCell(row *experiment.Row, done, of int, left time.Duratio
 	}
 	if row.Status == experiment.OK {
 		var parts []string
-		for _, column := range []experiment.Column{experiment.StepTime, experiment.Rate, experiment.JoulesPerImage, experiment.Accuracy} {
+		for _, column := range []experiment.Column{experiment.StepTime, experiment.Rate, experiment.JoulesPerSample, experiment.Accuracy} {
 			if v := row.Values[column]; !math.IsNaN(v) {
 				parts = append(parts, column.Info().Heading+" "+column.Format(v, v, v))
 			}

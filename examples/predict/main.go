@@ -13,7 +13,7 @@ import (
 
 func main() {
 	model := must(nn.ModelByName("lenet5"))
-	data := must(train.OpenData("synthetic:1x28x28:1024", 0, 0)) // nobody looks at the images
+	data := must(train.OpenData("synthetic:1x28x28:1024", 0, 0)) // nobody looks at the samples
 	for _, name := range []string{"laptop", "server"} {
 		machine := must(platforms.Load(name))
 		w := must(train.New(model, data, machine, train.Options{Batch: 64, Elsewhere: true}))

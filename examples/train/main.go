@@ -18,9 +18,9 @@ func main() {
 	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))
 	run := must(w.Train(context.Background()))
 	for _, e := range run.Epochs {
-		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec())
+		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f samples/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.SamplesPerSec())
 	}
-	for _, a := range run.Weights() { // as PyTorch names and orders them, for npz.WriteNPZ
+	for _, a := range run.Weights() { // as PyTorch names and orders them, for npz.Write
 		fmt.Println(a.Name, a.Shape)
 	}
 }

@@ -34,7 +34,7 @@ func fitsCIFAR(_ string, entries []os.DirEntry) bool {
 
 // openCIFAR loads data_batch_1.bin, data_batch_2.bin, … or test_batch.bin, one
 // after the other.
-func openCIFAR(dir string, opt DataOptions) (*Dataset, error) {
+func openCIFAR(dir string, opt Options) (*Dataset, error) {
 	paths, err := findCIFAR(dir, opt.Split)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func openCIFAR(dir string, opt DataOptions) (*Dataset, error) {
 	if _, err := imageBytes(hi-lo, d.Shape); err != nil {
 		return nil, err
 	}
-	d.images = &cifarImages{paths, records, lo}
+	d.source = &cifarImages{paths, records, lo}
 	first := 0 // index of the first record of the file
 	for i, path := range paths {
 		from, to := max(lo-first, 0), min(hi-first, records[i])

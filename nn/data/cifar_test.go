@@ -41,19 +41,19 @@ func TestOpenCIFAR(t *testing.T) {
 	writeFile(t, dir, "test_batch.bin", cifarRecords(100, 3))
 	writeFile(t, dir, "batches.meta.txt", []byte("airplane\n"))
 	for _, test := range []struct {
-		opt      DataOptions
+		opt      Options
 		first, n int
 	}{
-		{DataOptions{}, 0, 17}, {DataOptions{Offset: 1, Limit: 3}, 1, 3}, {DataOptions{Offset: 4, Limit: 9}, 4, 9},
-		{DataOptions{Offset: 5}, 5, 12}, {DataOptions{Limit: 5}, 0, 5}, {DataOptions{Split: Test}, 100, 3},
+		{Options{}, 0, 17}, {Options{Offset: 1, Limit: 3}, 1, 3}, {Options{Offset: 4, Limit: 9}, 4, 9},
+		{Options{Offset: 5}, 5, 12}, {Options{Limit: 5}, 0, 5}, {Options{Split: Test}, 100, 3},
 	} {
-		d := must.Get(OpenData(dir, test.opt))(t)
+		d := must.Get(Open(dir, test.opt))(t)
 		checkDataset(t, d)
 		if d.Len() != test.n || d.Shape != [3]int{3, 32, 32} || d.Classes != 10 || d.Divisor != 255 {
 			t.Fatalf("%+v: %d images %v of %d classes", test.opt, d.Len(), d.Shape, d.Classes)
 		}
 		for i := range d.Len() {
-			record := append([]byte{byte(d.Labels[i])}, d.Images[i*cifarPixels:(i+1)*cifarPixels]...)
+			record := append([]byte{byte(d.Labels[i])}, d.Samples[i*cifarPixels:(i+1)*cifarPixels]...)
 			if !bytes.Equal(record, cifarRecords(test.first+i, 1)) {
 				t.Errorf("%+v: image %d is not record %d", test.opt, i, test.first+i)
 			}
@@ -64,21 +64,21 @@ func TestOpenCIFAR(t *testing.T) {
 func TestCIFARRefuses(t *testing.T) {
 	dir := t.TempDir()
 	writeCIFAR(t, dir, 3, 2)
-	wantError(t, dir, DataOptions{Split: Test}, "no test split", "add test_batch.bin")
+	wantError(t, dir, Options{Split: Test}, "no test split", "add test_batch.bin")
 	remove(t, filepath.Join(dir, "data_batch_1.bin"))
-	wantError(t, dir, DataOptions{}, "no data_batch_1.bin", "add it")
+	wantError(t, dir, Options{}, "no data_batch_1.bin", "add it")
 	path := writeFile(t, dir, "data_batch_1.bin", cifarRecords(0, 2)[:5000])
-	wantError(t, dir, DataOptions{}, path, "5000 bytes", "3073")
+	wantError(t, dir, Options{}, path, "5000 bytes", "3073")
 	writeFile(t, dir, "data_batch_1.bin", nil)
-	wantError(t, dir, DataOptions{}, path, "0 bytes")
+	wantError(t, dir, Options{}, path, "0 bytes")
 	bad := cifarRecords(0, 3)
 	bad[2*cifarRecord] = 10
 	writeFile(t, dir, "data_batch_1.bin", bad)
-	wantError(t, dir, DataOptions{Offset: 1}, path, "from record 1: record 1 has class 10")
+	wantError(t, dir, Options{Offset: 1}, path, "from record 1: record 1 has class 10")
 	remove(t, filepath.Join(dir, "data_batch_1.bin"))
 	remove(t, filepath.Join(dir, "data_batch_2.bin"))
 	writeFile(t, dir, "test_batch.bin", cifarRecords(0, 1))
-	wantError(t, dir, DataOptions{}, "no train split")
+	wantError(t, dir, Options{}, "no train split")
 }
 
 func FuzzCIFAR(f *testing.F) {

@@ -12,10 +12,10 @@ import (
 	"dahl/naming"
 )
 
-// Dataset is labelled images as stored bytes. They are scaled when a batch is built.
+// Dataset is labelled samples as stored bytes. They are scaled when a batch is built.
 type Dataset struct {
 	Name    string
-	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1; nil: Read reads them
+	Samples []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1; nil: Read reads them
 	Labels  []int32 // N, each in [0, Classes)
 	Shape   [3]int  // C, H, W
 	Classes int
@@ -23,18 +23,18 @@ type Dataset struct {
 	Source  string   // origin of the bytes, for the manifest
 	Notes   []string // what somebody should know who trains on them
 
-	images source // where Images is nil
+	source source // where Samples is nil
 }
 
 // Len is the number of samples.
 func (d *Dataset) Len() int { return len(d.Labels) }
 
-// DataOptions selects a part of a data set.
-type DataOptions struct {
+// Options selects a part of a data set.
+type Options struct {
 	Split  string // "train" or "test"; "" means "train"
 	Limit  int    // at most so many samples; 0: all
 	Offset int    // number of samples to skip
-	Later  bool   // leaves the images where they are, for [Dataset.Read]
+	Later  bool   // leaves the samples where they are, for [Dataset.Read]
 
 	// Of pictures: the rows and columns to which they are scaled, 0 for none, and whether all have three channels.
 	Resize [2]int
@@ -47,18 +47,18 @@ const (
 	Test  = "test"
 )
 
-// MaxDataBytes bounds the pixels that OpenData loads, so that a damaged or
+// MaxBytes bounds the pixels that Open loads, so that a damaged or
 // hostile header is refused rather than allocated.
-const MaxDataBytes = 16 << 30
+const MaxBytes = 16 << 30
 
 // MaxSamples bounds the samples of a data set, whose labels are always in memory.
 const MaxSamples = 1 << 26
 
-// OpenData opens a data set and loads its images, unless they are for later. The name has one of
+// Open opens a data set and loads its samples, unless they are for later. The name has one of
 // these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
-//	synthetic[:CxHxW[:N[:K]]]     N random images of K classes that can be learned
+//	synthetic[:CxHxW[:N[:K]]]     N random samples of K classes that can be learned
 //	DIR                           IDX files as MNIST names them, plain or gzip
 //	DIR                           CIFAR-10, binary version
 //	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
@@ -72,8 +72,8 @@ const MaxSamples = 1 << 26
 //
 // The names in a directory tell its format. A directory that fits none or several of the formats
 // is an error.
-func OpenData(name string, opt DataOptions) (*Dataset, error) {
-	d, err := openData(name, opt)
+func Open(name string, opt Options) (*Dataset, error) {
+	d, err := open(name, opt)
 	if err == nil && !opt.Later {
 		err = d.hold()
 	}
@@ -83,16 +83,16 @@ func OpenData(name string, opt DataOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// DataNames are the data that need no directory.
-func DataNames() []string { return []string{"digits", "synthetic"} }
+// Names are the data that need no directory.
+func Names() []string { return []string{"digits", "synthetic"} }
 
-func openData(name string, opt DataOptions) (*Dataset, error) {
+func open(name string, opt Options) (*Dataset, error) {
 	opt, err := opt.check()
 	if err != nil {
 		return nil, err
 	}
 	kind, spec, _ := strings.Cut(name, ":")
-	if slices.Contains(DataNames(), kind) {
+	if slices.Contains(Names(), kind) {
 		if err := opt.checkResize(false, kind); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func openData(name string, opt DataOptions) (*Dataset, error) {
 type dirFormat struct {
 	name string
 	fits func(dir string, entries []os.DirEntry) bool
-	open func(dir string, opt DataOptions) (*Dataset, error)
+	open func(dir string, opt Options) (*Dataset, error)
 
 	pictures bool // of any size
 }
@@ -129,10 +129,10 @@ var dirFormats = [...]dirFormat{
 	{"images with a labels file", fitsLabelled, openLabelled, true},
 }
 
-func openDir(dir string, opt DataOptions) (*Dataset, error) {
+func openDir(dir string, opt Options) (*Dataset, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data" + naming.DidYouMean(dir, DataNames()))
+		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data" + naming.DidYouMean(dir, Names()))
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
@@ -156,7 +156,7 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 	}
 	if found == nil {
 		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
-			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or images in images with labels.csv beside it")
+			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or pictures in images with labels.csv beside it")
 	}
 	if err := opt.checkResize(found.pictures, found.name); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 var ErrNoSplit = errors.New("the split is missing")
 
 // check fills in the default split and refuses others.
-func (opt DataOptions) check() (DataOptions, error) {
+func (opt Options) check() (Options, error) {
 	switch opt.Split {
 	case "":
 		opt.Split = Train
@@ -183,7 +183,7 @@ func (opt DataOptions) check() (DataOptions, error) {
 }
 
 // checkResize refuses extents that pictures cannot have, and any for data that are not pictures.
-func (opt DataOptions) checkResize(pictures bool, what string) error {
+func (opt Options) checkResize(pictures bool, what string) error {
 	h, w := opt.Resize[0], opt.Resize[1]
 	switch {
 	case opt.Resize == [2]int{}:
@@ -196,9 +196,9 @@ func (opt DataOptions) checkResize(pictures bool, what string) error {
 }
 
 // window returns the samples lo to hi of n that the options select.
-func (opt DataOptions) window(n int) (lo, hi int, err error) {
+func (opt Options) window(n int) (lo, hi int, err error) {
 	if opt.Offset >= n {
-		return 0, 0, fmt.Errorf("offset %d leaves none of the %d %s images", opt.Offset, n, opt.Split)
+		return 0, 0, fmt.Errorf("offset %d leaves none of the %d %s samples", opt.Offset, n, opt.Split)
 	}
 	lo, hi = opt.Offset, n
 	if opt.Limit > 0 && opt.Limit < hi-lo {
@@ -207,12 +207,12 @@ func (opt DataOptions) window(n int) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// imageBytes is the size of n images of a shape. It refuses absurd sizes.
+// imageBytes is the size of n samples of a shape. It refuses absurd sizes.
 func imageBytes(n int, shape [3]int) (int64, error) {
 	bytes := int64(n)
 	for _, e := range shape {
 		if e < 1 || n < 1 {
-			return 0, fmt.Errorf("%d images of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
+			return 0, fmt.Errorf("%d samples of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
 		}
 		if bytes > math.MaxInt64/int64(e) {
 			return 0, tooLarge(n, shape)
@@ -220,13 +220,13 @@ func imageBytes(n int, shape [3]int) (int64, error) {
 		bytes *= int64(e)
 	}
 	if n > MaxSamples {
-		return 0, fmt.Errorf("%d images; at most %d are taken: use a limit", n, MaxSamples)
+		return 0, fmt.Errorf("%d samples; at most %d are taken: use a limit", n, MaxSamples)
 	}
 	return bytes, nil
 }
 
 func tooLarge(n int, shape [3]int) error {
-	return fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
+	return fmt.Errorf("%d samples of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxBytes>>30)
 }
 
 // ReadBytes reads exactly n bytes. A header that promises more than the file holds costs no more than

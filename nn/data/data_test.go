@@ -28,11 +28,11 @@ func writeFile(t testing.TB, dir, name string, data []byte) string {
 }
 
 // wantError checks that opening fails with one line that says each of the words.
-func wantError(t *testing.T, name string, opt DataOptions, words ...string) {
+func wantError(t *testing.T, name string, opt Options, words ...string) {
 	t.Helper()
-	d, err := OpenData(name, opt)
+	d, err := Open(name, opt)
 	if err == nil {
-		t.Errorf("%s %+v: opened %d images, want an error about %q", name, opt, d.Len(), words)
+		t.Errorf("%s %+v: opened %d samples, want an error about %q", name, opt, d.Len(), words)
 		return
 	}
 	if strings.Contains(err.Error(), "\n") {
@@ -48,15 +48,15 @@ func wantError(t *testing.T, name string, opt DataOptions, words ...string) {
 // checkDataset checks what every data set promises.
 func checkDataset(t *testing.T, d *Dataset) {
 	t.Helper()
-	if len(d.Images) != d.Len()*d.Shape[0]*d.Shape[1]*d.Shape[2] {
-		t.Errorf("%s: %d bytes for %d images of %v", d.Name, len(d.Images), d.Len(), d.Shape)
+	if len(d.Samples) != d.Len()*d.Shape[0]*d.Shape[1]*d.Shape[2] {
+		t.Errorf("%s: %d bytes for %d samples of %v", d.Name, len(d.Samples), d.Len(), d.Shape)
 	}
 	for i, label := range d.Labels {
 		if label < 0 || int(label) >= d.Classes {
 			t.Fatalf("%s: label %d is %d of %d classes", d.Name, i, label, d.Classes)
 		}
 	}
-	for i, b := range d.Images {
+	for i, b := range d.Samples {
 		if float64(b) > d.Divisor {
 			t.Fatalf("%s: byte %d is %d, above the divisor %v", d.Name, i, b, d.Divisor)
 		}
@@ -75,46 +75,46 @@ func TestLimitAndOffset(t *testing.T) {
 		writePNG(t, images, filepath.Join([]string{"a", "b", "c"}[i%3], string(rune('k'+i))+".png"), 5, 7, byte(i))
 	}
 	for _, name := range []string{"digits", "synthetic:2x3x5:13:7", cifar, idx, images} {
-		all := must.Get(OpenData(name, DataOptions{}))(t)
+		all := must.Get(Open(name, Options{}))(t)
 		checkDataset(t, all)
-		n, size := all.Len(), len(all.Images)/all.Len()
-		for _, opt := range []DataOptions{
+		n, size := all.Len(), len(all.Samples)/all.Len()
+		for _, opt := range []Options{
 			{Limit: 1}, {Offset: 1}, {Limit: 3, Offset: 5}, {Limit: n}, {Limit: n + 1}, {Offset: n - 1}, {Limit: 7, Offset: n - 2},
 		} {
 			lo, hi := opt.Offset, n
 			if opt.Limit > 0 {
 				hi = min(n, lo+opt.Limit)
 			}
-			part := must.Get(OpenData(name, opt))(t)
-			if !slices.Equal(part.Labels, all.Labels[lo:hi]) || !bytes.Equal(part.Images, all.Images[lo*size:hi*size]) {
+			part := must.Get(Open(name, opt))(t)
+			if !slices.Equal(part.Labels, all.Labels[lo:hi]) || !bytes.Equal(part.Samples, all.Samples[lo*size:hi*size]) {
 				t.Errorf("%s %+v: not samples %d to %d of %d", name, opt, lo, hi, n)
 			}
 			if part.Shape != all.Shape || part.Classes != all.Classes || part.Divisor != all.Divisor {
 				t.Errorf("%s %+v: shape %v of %d classes, want %v of %d", name, opt, part.Shape, part.Classes, all.Shape, all.Classes)
 			}
 		}
-		wantError(t, name, DataOptions{Offset: n}, name, "offset")
-		wantError(t, name, DataOptions{Limit: -1}, name, "negative")
-		wantError(t, name, DataOptions{Offset: -1}, name, "negative")
-		wantError(t, name, DataOptions{Split: "dev"}, name, `"dev"`, "train or test")
+		wantError(t, name, Options{Offset: n}, name, "offset")
+		wantError(t, name, Options{Limit: -1}, name, "negative")
+		wantError(t, name, Options{Offset: -1}, name, "negative")
+		wantError(t, name, Options{Split: "dev"}, name, `"dev"`, "train or test")
 	}
 }
 
 func TestOpenDataRefuses(t *testing.T) {
 	dir := t.TempDir()
-	wantError(t, dir, DataOptions{}, dir, "holds no data known here")
-	wantError(t, filepath.Join(dir, "none"), DataOptions{}, "none", "no such directory")
-	wantError(t, "digit", DataOptions{}, "digit", "write digits, synthetic")
-	wantError(t, writeFile(t, dir, "notes.txt", nil), DataOptions{}, "notes.txt", "give the directory")
-	wantError(t, dir, DataOptions{}, "holds no data known here")
+	wantError(t, dir, Options{}, dir, "holds no data known here")
+	wantError(t, filepath.Join(dir, "none"), Options{}, "none", "no such directory")
+	wantError(t, "digit", Options{}, "digit", "write digits, synthetic")
+	wantError(t, writeFile(t, dir, "notes.txt", nil), Options{}, "notes.txt", "give the directory")
+	wantError(t, dir, Options{}, "holds no data known here")
 	writeFile(t, dir, "other/notes.txt", nil) // a directory without images is no data
-	wantError(t, dir, DataOptions{}, "holds no data known here")
+	wantError(t, dir, Options{}, "holds no data known here")
 	writeCIFAR(t, dir, 3)
-	if _, err := OpenData(dir, DataOptions{}); err != nil {
+	if _, err := Open(dir, Options{}); err != nil {
 		t.Errorf("CIFAR-10 beside other files: %v", err)
 	}
 	writeIDX(t, dir, "train", [3]int{1, 3, 2}, 5, false)
-	wantError(t, dir, DataOptions{}, "both IDX files and CIFAR-10", "keep one")
+	wantError(t, dir, Options{}, "both IDX files and CIFAR-10", "keep one")
 }
 
 // A header may promise anything; memory follows what is there. One chunk is 1 MiB.

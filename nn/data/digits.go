@@ -24,7 +24,7 @@ const (
 
 // openDigits loads the embedded Optical Recognition of Handwritten Digits: 2999
 // training and 1797 test images of 1×8×8, values 0 to 16.
-func openDigits(opt DataOptions) (*Dataset, error) {
+func openDigits(opt Options) (*Dataset, error) {
 	name := "optdigits.tra.gz"
 	if opt.Split == Test {
 		name = "optdigits.tes.gz"
@@ -48,7 +48,7 @@ func openDigits(opt DataOptions) (*Dataset, error) {
 	}
 	return &Dataset{
 		Name:    "digits",
-		Images:  images[lo*digitsPixels : hi*digitsPixels],
+		Samples: images[lo*digitsPixels : hi*digitsPixels],
 		Labels:  labels[lo:hi],
 		Shape:   [3]int{1, 8, 8},
 		Classes: digitsClasses,

@@ -15,7 +15,7 @@ func TestDigits(t *testing.T) {
 		Train: {288, 307, 295, 300, 308, 307, 298, 307, 285, 304},
 		Test:  {178, 182, 177, 183, 181, 182, 181, 179, 174, 180},
 	} {
-		d := must.Get(OpenData("digits", DataOptions{Split: split}))(t)
+		d := must.Get(Open("digits", Options{Split: split}))(t)
 		checkDataset(t, d)
 		count := make([]int, d.Classes)
 		for _, label := range d.Labels {
@@ -24,8 +24,8 @@ func TestDigits(t *testing.T) {
 		if !slices.Equal(count, want) {
 			t.Errorf("%s: %d images per class, want %d", split, count, want)
 		}
-		if d.Shape != [3]int{1, 8, 8} || d.Divisor != 16 || slices.Max(d.Images) != 16 {
-			t.Errorf("%s: shape %v, divisor %v, largest pixel %d", split, d.Shape, d.Divisor, slices.Max(d.Images))
+		if d.Shape != [3]int{1, 8, 8} || d.Divisor != 16 || slices.Max(d.Samples) != 16 {
+			t.Errorf("%s: shape %v, divisor %v, largest pixel %d", split, d.Shape, d.Divisor, slices.Max(d.Samples))
 		}
 	}
 }
@@ -33,14 +33,14 @@ func TestDigits(t *testing.T) {
 // The first test image is a nought; scikit-learn's documentation of load_digits,
 // which holds the same images, prints its first rows.
 func TestDigitsFirstTestImage(t *testing.T) {
-	d := must.Get(OpenData("digits", DataOptions{Split: Test, Limit: 1}))(t)
+	d := must.Get(Open("digits", Options{Split: Test, Limit: 1}))(t)
 	want := []byte{
 		0, 0, 5, 13, 9, 1, 0, 0,
 		0, 0, 13, 15, 10, 15, 5, 0,
 		0, 3, 15, 2, 0, 11, 8, 0,
 	}
-	if d.Labels[0] != 0 || !slices.Equal(d.Images[:24], want) {
-		t.Errorf("class %d, rows %v; want class 0, %v", d.Labels[0], d.Images[:24], want)
+	if d.Labels[0] != 0 || !slices.Equal(d.Samples[:24], want) {
+		t.Errorf("class %d, rows %v; want class 0, %v", d.Labels[0], d.Samples[:24], want)
 	}
 }
 

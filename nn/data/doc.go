@@ -1,17 +1,17 @@
-// Package data reads the labelled images on which networks are trained and tested.
+// Package data reads the labelled samples on which networks are trained and tested.
 //
-// Read first: [Dataset], then [OpenData]. A data set is the embedded digits, synthetic images, or files: IDX, CIFAR's
+// Read first: [Dataset], then [Open]. A data set is the embedded digits, synthetic samples, or files: IDX, CIFAR's
 // binary batches, or pictures that a table or their folders label. [Shuffle] and [Batch] say which samples a step gets.
 //
 // # Invariants
 //
 //   - Equal options give equal samples in an equal order, whatever the number of processors that read.
-//   - Labels are held in memory. With DataOptions.Later images stay where they are, and [Dataset.Read] reads some of them.
+//   - Labels are held in memory. With Options.Later samples stay where they are, and [Dataset.Read] reads some of them.
 //   - A damaged file ends in one line that names it. It costs no more memory than some times its own size.
 //
 // # Units
 //
-// Images are N×C×H×W, row-major, a byte for each number. A pixel is its byte through Dataset.Divisor: 0 to 1.
+// Samples are N×C×H×W, row-major, a byte for each number. A pixel is its byte through Dataset.Divisor: 0 to 1.
 //
 // # Sources
 //
@@ -20,5 +20,5 @@
 //
 // # Limits
 //
-// Of each data set all images have one shape, and each has one class. At most [MaxDataBytes] are loaded.
+// Of each data set all samples have one shape, and each has one class. At most [MaxBytes] are loaded.
 package data

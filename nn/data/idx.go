@@ -47,7 +47,7 @@ func fitsIDX(_ string, entries []os.DirEntry) bool {
 }
 
 // openIDX loads the pair of files of a split.
-func openIDX(dir string, opt DataOptions) (*Dataset, error) {
+func openIDX(dir string, opt Options) (*Dataset, error) {
 	imagePath, labelPath, err := findIDX(dir, opt.Split)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func openIDX(dir string, opt DataOptions) (*Dataset, error) {
 	if d.Shape, err = file.readShape(); err != nil {
 		return nil, fmt.Errorf("%s: %w", imagePath, err)
 	}
-	d.images = file
+	d.source = file
 	return d, nil
 }
 

@@ -65,7 +65,7 @@ func TestOpenIDX(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "scheduling/notes.csv", nil)
 		writeIDX(t, dir, test.prefix, test.shape, 13, test.zipped)
-		d := must.Get(OpenData(dir, DataOptions{Split: test.split, Limit: 11, Offset: 1}))(t)
+		d := must.Get(Open(dir, Options{Split: test.split, Limit: 11, Offset: 1}))(t)
 		checkDataset(t, d)
 		if d.Shape != test.shape || d.Classes != 7 || d.Divisor != 255 || d.Len() != 11 || !strings.Contains(d.Source, test.prefix) {
 			t.Errorf("%+v: %d images %v of %d classes from %s", test, d.Len(), d.Shape, d.Classes, d.Source)
@@ -75,7 +75,7 @@ func TestOpenIDX(t *testing.T) {
 			if int(label) != (i+1)%7 {
 				t.Errorf("%+v: label %d is %d", test, i, label)
 			}
-			for p, b := range d.Images[i*size : (i+1)*size] {
+			for p, b := range d.Samples[i*size : (i+1)*size] {
 				if int(b) != ((i+1)*size+p)%251 {
 					t.Fatalf("%+v: byte %d of image %d is %d", test, p, i, b)
 				}
@@ -88,20 +88,20 @@ func TestIDXFilesOfASplit(t *testing.T) {
 	dir := t.TempDir()
 	images := filepath.Join(dir, "train-images-idx3-ubyte")
 	writeIDX(t, dir, "train", [3]int{1, 5, 3}, 13, false)
-	wantError(t, dir, DataOptions{Split: Test}, "no test split", "t10k-images-idx3-ubyte")
+	wantError(t, dir, Options{Split: Test}, "no test split", "t10k-images-idx3-ubyte")
 	writeIDX(t, dir, "train10k", [3]int{1, 5, 3}, 13, true)
-	wantError(t, dir, DataOptions{}, images, "train10k-images-idx3-ubyte.gz", "keep one")
+	wantError(t, dir, Options{}, images, "train10k-images-idx3-ubyte.gz", "keep one")
 	remove(t, filepath.Join(dir, "train10k-labels-idx1-ubyte.gz"))
-	wantError(t, dir, DataOptions{}, "train10k-images", "not the labels", "train10k-labels-idx1-ubyte")
+	wantError(t, dir, Options{}, "train10k-images", "not the labels", "train10k-labels-idx1-ubyte")
 	remove(t, filepath.Join(dir, "train10k-images-idx3-ubyte.gz"))
 	writeFile(t, dir, "train.labels", nil) // not one of the names
-	if _, err := OpenData(dir, DataOptions{}); err != nil {
+	if _, err := Open(dir, Options{}); err != nil {
 		t.Error(err)
 	}
 	remove(t, images)
-	wantError(t, dir, DataOptions{}, "train-labels", "not the images", "train-images-idx3-ubyte")
+	wantError(t, dir, Options{}, "train-labels", "not the images", "train-images-idx3-ubyte")
 	writeFile(t, dir, "train-images.idx3-ubyte", idx(251, 13, 5, 3)) // another usual spelling
-	if _, err := OpenData(dir, DataOptions{}); err != nil {
+	if _, err := Open(dir, Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -147,7 +147,7 @@ func TestIDXRefuses(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "train-labels-idx1-ubyte", idx(7, 13))
 		path := writeFile(t, dir, "train-images-idx3-ubyte", test.images)
-		opt := DataOptions{}
+		opt := Options{}
 		if test.want == oneHugeImage {
 			opt.Limit = 1
 		}
@@ -167,12 +167,12 @@ func TestIDXLabelsRefuse(t *testing.T) {
 		dir := t.TempDir()
 		writeIDX(t, dir, "train", [3]int{1, 5, 3}, 13, false)
 		writeFile(t, dir, "train-labels-idx1-ubyte", labels)
-		wantError(t, dir, DataOptions{}, dir, want)
+		wantError(t, dir, Options{}, dir, want)
 	}
 	dir := t.TempDir()
 	writeIDX(t, dir, "train", [3]int{1, 5, 3}, 13, false)
 	writeFile(t, dir, "train-images-idx3-ubyte", idx(251, 13, 5, 3)[:100])
-	wantError(t, dir, DataOptions{Offset: 12}, "truncated: ends 96 bytes before") // 12·15 − (100 − 16)
+	wantError(t, dir, Options{Offset: 12}, "truncated: ends 96 bytes before") // 12·15 − (100 − 16)
 }
 
 func FuzzIDX(f *testing.F) {

@@ -105,7 +105,7 @@ func picturesBelow(dir string) (pictures, others []string, err error) {
 
 // openImages opens a directory that has one directory per class. The classes are numbered in the
 // order of their names.
-func openImages(dir string, opt DataOptions) (*Dataset, error) {
+func openImages(dir string, opt Options) (*Dataset, error) {
 	found, err := findImages(dir, opt.Split)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func openImages(dir string, opt DataOptions) (*Dataset, error) {
 
 // openPictures opens the files of each class of a split. The samples alternate between the classes,
 // the first image of each, then the second, so that a limit keeps all classes.
-func openPictures(dir, source string, classes [][]string, opt DataOptions) (*Dataset, error) {
+func openPictures(dir, source string, classes [][]string, opt Options) (*Dataset, error) {
 	paths, labels := roundRobin(classes)
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("the directories hold no %s image: %w; put PNG or JPEG files into one directory per class", opt.Split, ErrNoSplit)
@@ -162,7 +162,7 @@ func openPictures(dir, source string, classes [][]string, opt DataOptions) (*Dat
 	} else if n > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d of the %d %s pictures in %s are grey among colours, and are read as RGB with three equal channels", n, hi-lo, opt.Split, dir))
 	}
-	d.Shape, d.images = p.shape, p
+	d.Shape, d.source = p.shape, p
 	_, err = imageBytes(hi-lo, d.Shape)
 	return d, err
 }

@@ -37,8 +37,8 @@ func encode(t testing.TB, img image.Image) []byte {
 // firstPixels lists the first byte of each image, by which the tests tell them apart.
 func firstPixels(d *Dataset) []byte {
 	var first []byte
-	for i := 0; i < len(d.Images); i += len(d.Images) / d.Len() {
-		first = append(first, d.Images[i])
+	for i := 0; i < len(d.Samples); i += len(d.Samples) / d.Len() {
+		first = append(first, d.Samples[i])
 	}
 	return first
 }
@@ -56,7 +56,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	writeFile(t, dir, "a/notes.txt", nil)
 	writeFile(t, dir, "readme.txt", nil)
 	writeFile(t, dir, ".cache/x.png", []byte("no picture"))
-	train := must.Get(OpenData(dir, DataOptions{}))(t)
+	train := must.Get(Open(dir, Options{}))(t)
 	checkDataset(t, train)
 	if got, want := firstPixels(train), []byte{11, 1, 12, 2, 13, 3, 4, 6, 7}; !slices.Equal(got, want) {
 		t.Errorf("training images %d, want %d", got, want)
@@ -67,7 +67,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	if train.Shape != [3]int{1, 5, 3} || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") {
 		t.Errorf("shape %v, %d classes, source %q", train.Shape, train.Classes, train.Source)
 	}
-	test := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
+	test := must.Get(Open(dir, Options{Split: Test}))(t)
 	if got := firstPixels(test); !slices.Equal(got, []byte{5}) || test.Labels[0] != 1 || test.Classes != 2 {
 		t.Errorf("test images %d of classes %d", got, test.Labels)
 	}
@@ -77,11 +77,11 @@ func TestImagesSplitByDirectory(t *testing.T) {
 	dir := t.TempDir()
 	writePNG(t, dir, "train/cat/1.png", 5, 3, 1)
 	writePNG(t, dir, "train/dog/1.png", 5, 3, 2)
-	wantError(t, dir, DataOptions{Split: Test}, filepath.Join(dir, "test"), "add it")
+	wantError(t, dir, Options{Split: Test}, filepath.Join(dir, "test"), "add it")
 	writePNG(t, dir, "test/cat/1.png", 5, 3, 3)
 	writePNG(t, dir, "test/dog/1.png", 5, 3, 4)
 	for split, want := range map[string][]byte{Train: {1, 2}, Test: {3, 4}} {
-		d := must.Get(OpenData(dir, DataOptions{Split: split}))(t)
+		d := must.Get(Open(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) {
 			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
@@ -95,12 +95,12 @@ func TestImagesOfSomeClasses(t *testing.T) {
 	for _, class := range []string{"train/ant", "train/bee", "train/cat", "test/bee", "test/cat"} {
 		writePNG(t, dir, class+"/1.png", 5, 3, 1)
 	}
-	d := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
+	d := must.Get(Open(dir, Options{Split: Test}))(t)
 	if want := []int32{1, 2}; !slices.Equal(d.Labels, want) || d.Classes != 3 {
 		t.Errorf("labels %d of %d classes, want %d of 3", d.Labels, d.Classes, want)
 	}
 	writePNG(t, dir, "test/dog/1.png", 5, 3, 1)
-	wantError(t, dir, DataOptions{Split: Test}, filepath.Join(dir, "test", "dog"), "rename it or add")
+	wantError(t, dir, Options{Split: Test}, filepath.Join(dir, "test", "dog"), "rename it or add")
 }
 
 // A header of 16,000 × 16,000 pixels is not believed of a file of some hundred bytes, which would
@@ -113,7 +113,7 @@ func TestImagePromisesTooMuch(t *testing.T) {
 	binary.BigEndian.PutUint32(header[8:], 16000)
 	binary.BigEndian.PutUint32(file[8+4+4+13:], crc32.ChecksumIEEE(header))
 	writeFile(t, dir, "class/1.png", file)
-	wantError(t, dir, DataOptions{}, "16000×16000 pixels", "can hold")
+	wantError(t, dir, Options{}, "16000×16000 pixels", "can hold")
 }
 
 // Colours become three planes; an opaque picture gives the bytes it was made of
@@ -142,9 +142,9 @@ func TestImageColours(t *testing.T) {
 	for name, img := range map[string]image.Image{"nrgba": nrgba, "rgba": rgba, "paletted": paletted} {
 		dir := t.TempDir()
 		writeFile(t, dir, "class/1.png", encode(t, img))
-		d := must.Get(OpenData(dir, DataOptions{}))(t)
-		if d.Shape != [3]int{3, height, width} || !bytes.Equal(d.Images, want[:]) {
-			t.Errorf("%s: shape %v, pixels\n%d, want\n%d", name, d.Shape, d.Images, want)
+		d := must.Get(Open(dir, Options{}))(t)
+		if d.Shape != [3]int{3, height, width} || !bytes.Equal(d.Samples, want[:]) {
+			t.Errorf("%s: shape %v, pixels\n%d, want\n%d", name, d.Shape, d.Samples, want)
 		}
 	}
 }
@@ -161,9 +161,9 @@ func TestImageJPEG(t *testing.T) {
 	must.Do(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
 	dir := t.TempDir()
 	writeFile(t, dir, "class/1.jpeg", b.Bytes())
-	d := must.Get(OpenData(dir, DataOptions{}))(t)
-	if d.Shape != [3]int{1, 17, 11} || slices.Min(d.Images) < 76 || slices.Max(d.Images) > 78 {
-		t.Errorf("shape %v, pixels %d to %d; want 77", d.Shape, slices.Min(d.Images), slices.Max(d.Images))
+	d := must.Get(Open(dir, Options{}))(t)
+	if d.Shape != [3]int{1, 17, 11} || slices.Min(d.Samples) < 76 || slices.Max(d.Samples) > 78 {
+		t.Errorf("shape %v, pixels %d to %d; want 77", d.Shape, slices.Min(d.Samples), slices.Max(d.Samples))
 	}
 }
 
@@ -171,26 +171,26 @@ func TestImagesRefuse(t *testing.T) {
 	dir := t.TempDir()
 	writePNG(t, dir, "a/1.png", 5, 3, 0)
 	writePNG(t, dir, "b/1.png", 3, 5, 0)
-	wantError(t, dir, DataOptions{}, "b/1.png has 3×5 pixels (height×width)", "a/1.png has 5×3", "--resize 5×3 makes them so")
-	wantError(t, dir, DataOptions{Resize: [2]int{0, 3}}, "resize to 0×3; want 1 to 16384")
-	wantError(t, "digits", DataOptions{Resize: [2]int{3, 3}}, "digits cannot be resized; that is for PNG and JPEG files")
+	wantError(t, dir, Options{}, "b/1.png has 3×5 pixels (height×width)", "a/1.png has 5×3", "--resize 5×3 makes them so")
+	wantError(t, dir, Options{Resize: [2]int{0, 3}}, "resize to 0×3; want 1 to 16384")
+	wantError(t, "digits", Options{Resize: [2]int{3, 3}}, "digits cannot be resized; that is for PNG and JPEG files")
 	good := encode(t, image.NewGray(image.Rect(0, 0, 3, 5)))
 	writeFile(t, dir, "b/1.png", good[:len(good)-20])
-	wantError(t, dir, DataOptions{}, "b/1.png", "replace the file or remove it")
+	wantError(t, dir, Options{}, "b/1.png", "replace the file or remove it")
 	writeFile(t, dir, "b/1.png", []byte("no picture"))
-	wantError(t, dir, DataOptions{}, "b/1.png", "unknown format")
+	wantError(t, dir, Options{}, "b/1.png", "unknown format")
 	writeFile(t, dir, "b/1.png", nil)
-	wantError(t, dir, DataOptions{}, "b/1.png", "replace the file")
+	wantError(t, dir, Options{}, "b/1.png", "replace the file")
 	writePNG(t, dir, "b/1.png", 5, 3, 0)
-	wantError(t, dir, DataOptions{Split: Test}, "no test image")
+	wantError(t, dir, Options{Split: Test}, "no test image")
 	writeFile(t, dir, "c/notes.txt", nil)
-	wantError(t, dir, DataOptions{}, filepath.Join(dir, "c"), "every directory is a class")
+	wantError(t, dir, Options{}, filepath.Join(dir, "c"), "every directory is a class")
 
 	huge := bytes.Clone(good) // a header of 2^30 pixels in each direction, without its checksum
 	copy(huge[16:], []byte{0x40, 0, 0, 0, 0x40, 0, 0, 0})
 	dir = t.TempDir()
 	writeFile(t, dir, "a/1.png", huge)
-	wantError(t, dir, DataOptions{}, "a/1.png")
+	wantError(t, dir, Options{}, "a/1.png")
 }
 
 // TestImagesBelow: pictures below directories of a class are of the class, in torchvision's order: by directory as a text, so that
@@ -202,7 +202,7 @@ func TestImagesBelow(t *testing.T) {
 	}
 	writeFile(t, dir, "train/b/x.webp", nil)
 	writePNG(t, dir, "train/b/.hidden/7.png", 5, 3, 7)
-	d, err := OpenData(dir, DataOptions{})
+	d, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,12 +213,12 @@ func TestImagesBelow(t *testing.T) {
 		t.Errorf("notes %q, want %s", d.Notes, want)
 	}
 	must.Do(t, os.Symlink(filepath.Join(dir, "train"), filepath.Join(dir, "train/a/loop")))
-	wantError(t, dir, DataOptions{}, "more than 32 deep; is it a link to one above it?")
+	wantError(t, dir, Options{}, "more than 32 deep; is it a link to one above it?")
 
 	dir = t.TempDir() // all pictures are further down, so that no name but the classes' tells the format
 	writePNG(t, dir, "a/x/1.png", 5, 3, 1)
 	writePNG(t, dir, "b/x/1.png", 5, 3, 2)
-	if d, err = OpenData(dir, DataOptions{}); err != nil || d.Len() != 2 || d.Classes != 2 {
+	if d, err = Open(dir, Options{}); err != nil || d.Len() != 2 || d.Classes != 2 {
 		t.Errorf("%+v: %v", d, err)
 	}
 }
@@ -232,18 +232,18 @@ func TestImagesGreyAmongColours(t *testing.T) {
 	writePNG(t, dir, "train/a/1.png", 1, 2, 7)
 	writeFile(t, dir, "train/b/1.png", encode(t, colour))
 	writePNG(t, dir, "test/a/1.png", 1, 2, 9)
-	d, err := OpenData(dir, DataOptions{})
+	d, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []byte{7, 8, 7, 8, 7, 8, 10, 40, 20, 50, 30, 60}; d.Shape != [3]int{3, 1, 2} || !slices.Equal(d.Images, want) {
-		t.Errorf("shape %v, pixels %d, want %d", d.Shape, d.Images, want)
+	if want := []byte{7, 8, 7, 8, 7, 8, 10, 40, 20, 50, 30, 60}; d.Shape != [3]int{3, 1, 2} || !slices.Equal(d.Samples, want) {
+		t.Errorf("shape %v, pixels %d, want %d", d.Shape, d.Samples, want)
 	}
 	if want := "1 of the 2 train pictures in " + dir + " are grey among colours, and are read as RGB with three equal channels"; !slices.Equal(d.Notes, []string{want}) {
 		t.Errorf("notes %q, want %s", d.Notes, want)
 	}
 	for colour, want := range map[bool][]byte{false: {9, 10}, true: {9, 10, 9, 10, 9, 10}} {
-		if d, err = OpenData(dir, DataOptions{Split: Test, Colour: colour}); err != nil || !slices.Equal(d.Images, want) {
+		if d, err = Open(dir, Options{Split: Test, Colour: colour}); err != nil || !slices.Equal(d.Samples, want) {
 			t.Errorf("test, colour %v: %+v, want %d: %v", colour, d, want, err)
 		}
 	}
@@ -271,9 +271,9 @@ func TestImagesResized(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "a/1.png", c.file)
 		writePNG(t, dir, "b/1.png", 5, 3, 1)
-		d := must.Get(OpenData(dir, DataOptions{Resize: c.size}))(t)
-		if d.Shape != [3]int{1, c.size[0], c.size[1]} || !slices.Equal(d.Images[:len(c.want)], c.want) {
-			t.Errorf("to %v: shape %v, pixels %d, want %d", c.size, d.Shape, d.Images[:len(c.want)], c.want)
+		d := must.Get(Open(dir, Options{Resize: c.size}))(t)
+		if d.Shape != [3]int{1, c.size[0], c.size[1]} || !slices.Equal(d.Samples[:len(c.want)], c.want) {
+			t.Errorf("to %v: shape %v, pixels %d, want %d", c.size, d.Shape, d.Samples[:len(c.want)], c.want)
 		}
 	}
 }

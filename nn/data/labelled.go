@@ -57,7 +57,7 @@ func fitsLabelled(dir string, _ []os.DirEntry) bool {
 
 // openLabelled opens a labelled directory. The classes are numbered as the labels of the training
 // are, if all are whole numbers, else in the order of their names.
-func openLabelled(dir string, opt DataOptions) (*Dataset, error) {
+func openLabelled(dir string, opt Options) (*Dataset, error) {
 	root, source := dir, everyFifthOf(dir)
 	separate := labelFiles(dir) == nil
 	if separate {

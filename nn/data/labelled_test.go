@@ -28,14 +28,14 @@ func TestLabelledByName(t *testing.T) {
 	dir := t.TempDir()
 	writeLabelled(t, dir, "\ufefffile,label\r\nc7.png,cow\r\n\r\n \"b2.png\" , bee\r\nc1.png,cow\r\nc2.png,cow\r\nc3.png,cow\nc4.png,cow\nsub/c5.png,cow\nc6.png,cow\nb1.png,bee\n",
 		1, "c1.png", "c2.png", "c3.png", "c4.png", "sub/c5.png", "c6.png", "c7.png", "b1.png", "b2.png", "not listed.png")
-	wantError(t, dir, DataOptions{}, "labels.csv:4: not a line of CSV")
+	wantError(t, dir, Options{}, "labels.csv:4: not a line of CSV")
 	labels := "file,label\r\nc7.png,cow\r\n\r\n\"b2.png\", bee\r\nc1.png,cow\r\nc2.png,cow\r\nc3.png,cow\nc4.png,cow\nsub/c5.png,cow\nc6.png,cow\nb1.png,bee\n"
 	for _, name := range []string{"labels.csv", "labels.txt"} {
 		if err := os.Remove(filepath.Join(dir, "labels.csv")); err != nil && name == "labels.csv" {
 			t.Fatal(err)
 		}
 		writeFile(t, dir, name, []byte("\ufeff"+labels))
-		d := must.Get(OpenData(dir, DataOptions{}))(t)
+		d := must.Get(Open(dir, Options{}))(t)
 		checkDataset(t, d)
 		// In the order of files: c1 1, c2 2, c3 3, c4 4, c6 6, c7 7, sub/c5 5. The fifth is c6.
 		if got, want := firstPixels(d), []byte{8, 1, 9, 2, 3, 4, 7, 5}; !slices.Equal(got, want) {
@@ -47,13 +47,13 @@ func TestLabelledByName(t *testing.T) {
 		if want := []int32{0, 1, 0, 1, 1, 1, 1, 1}; !slices.Equal(d.Labels, want) || d.Classes != 2 || d.Shape != [3]int{1, 5, 3} {
 			t.Errorf("labels %d of %d classes, want %d of 2; shape %v", d.Labels, d.Classes, want, d.Shape)
 		}
-		test := must.Get(OpenData(dir, DataOptions{Split: Test}))(t)
+		test := must.Get(Open(dir, Options{Split: Test}))(t)
 		if got := firstPixels(test); !slices.Equal(got, []byte{6}) || test.Labels[0] != 1 || test.Classes != 2 {
 			t.Errorf("test images %d of classes %d", got, test.Labels)
 		}
 	}
 	writeFile(t, dir, "labels.csv", []byte(labels))
-	wantError(t, dir, DataOptions{}, "labels.csv", "labels.txt", "keep one of them")
+	wantError(t, dir, Options{}, "labels.csv", "labels.txt", "keep one of them")
 }
 
 // Whole numbers are the classes, 0 to the greatest in the training; 07 is 7. The test is numbered
@@ -61,13 +61,13 @@ func TestLabelledByName(t *testing.T) {
 func TestLabelledSplits(t *testing.T) {
 	dir := t.TempDir()
 	writeLabelled(t, filepath.Join(dir, "train"), "a.png,3\nb.png,07\nc.png,3\n", 1, "a.png", "b.png", "c.png")
-	wantError(t, dir, DataOptions{Split: Test}, filepath.Join(dir, "test")+" has no pictures in images", "labels.csv")
+	wantError(t, dir, Options{Split: Test}, filepath.Join(dir, "test")+" has no pictures in images", "labels.csv")
 	writeLabelled(t, filepath.Join(dir, "test"), "a.png,7\nb.png,0\n", 11, "a.png", "b.png")
 	for split, want := range map[string]struct {
 		pixels []byte
 		labels []int32
 	}{Train: {[]byte{1, 2, 3}, []int32{3, 7, 3}}, Test: {[]byte{12, 11}, []int32{0, 7}}} {
-		d := must.Get(OpenData(dir, DataOptions{Split: split}))(t)
+		d := must.Get(Open(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want.pixels) || !slices.Equal(d.Labels, want.labels) || d.Classes != 8 {
 			t.Errorf("%s: images %d with labels %d of %d classes, want %d with %d of 8", split, got, d.Labels, d.Classes, want.pixels, want.labels)
@@ -75,7 +75,7 @@ func TestLabelledSplits(t *testing.T) {
 	}
 	for _, label := range []string{"8", "-1", "cat", "99999999999999999999"} {
 		writeFile(t, dir, "test/labels.csv", fmt.Appendf(nil, "picture,class\nb.png,1\na.png,%s\n", label))
-		wantError(t, dir, DataOptions{Split: Test}, "test/labels.csv:3: ", `"`+label+`"`, "train/labels.csv")
+		wantError(t, dir, Options{Split: Test}, "test/labels.csv:3: ", `"`+label+`"`, "train/labels.csv")
 	}
 }
 
@@ -85,12 +85,12 @@ func TestLabelledHalf(t *testing.T) {
 	for _, class := range []string{"cat", "images"} {
 		writePNG(t, dir, class+"/1.png", 5, 3, 1)
 	}
-	if d, err := OpenData(dir, DataOptions{}); err != nil || d.Classes != 2 {
+	if d, err := Open(dir, Options{}); err != nil || d.Classes != 2 {
 		t.Errorf("a class that is called images: %v", err)
 	}
 	dir = t.TempDir()
 	writeFile(t, dir, "labels.csv", []byte("1.png,3\n"))
-	wantError(t, dir, DataOptions{}, "holds no data known here")
+	wantError(t, dir, Options{}, "holds no data known here")
 }
 
 func TestLabelledErrors(t *testing.T) {
@@ -118,7 +118,7 @@ func TestLabelledErrors(t *testing.T) {
 		dir := t.TempDir()
 		writeLabelled(t, dir, text, 1, "1.png")
 		must.Do(t, os.Mkdir(filepath.Join(dir, "images/dir.png"), 0o777))
-		wantError(t, dir, DataOptions{}, want...)
+		wantError(t, dir, Options{}, want...)
 	}
 }
 

@@ -11,50 +11,50 @@ import (
 	"dahl/parallel"
 )
 
-// A source is where the images of a data set are until they are read.
+// A source is where the samples of a data set are until they are read.
 type source interface {
 	open() (imageReader, error)
 }
 
-// An imageReader reads any images at any time, for several goroutines at once.
+// An imageReader reads any samples at any time, for several goroutines at once.
 type imageReader interface {
-	// readImages fills dst with the images that follow each other from one on.
+	// readImages fills dst with the samples that follow each other from one on.
 	readImages(dst []byte, first int) error
 	io.Closer
 }
 
-// A filler reads all images in their order faster than any in any order.
+// A filler reads all samples in their order faster than any in any order.
 type filler interface {
 	fill(dst []byte) error
 }
 
-// ImageBytes is the size of one image.
-func (d *Dataset) ImageBytes() int { return d.Shape[0] * d.Shape[1] * d.Shape[2] }
+// SampleBytes is the size of one sample.
+func (d *Dataset) SampleBytes() int { return d.Shape[0] * d.Shape[1] * d.Shape[2] }
 
-// Bytes is the size of all images.
-func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.ImageBytes()) }
+// Bytes is the size of all samples.
+func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.SampleBytes()) }
 
 // UnzippedBytes is the size of the temporary file that Read needs beside a compressed file; 0: it
 // needs none.
 func (d *Dataset) UnzippedBytes() int64 {
-	if x, ok := d.images.(*idxImages); ok && x.zipped {
+	if x, ok := d.source.(*idxImages); ok && x.zipped {
 		return d.Bytes()
 	}
 	return 0
 }
 
-// Read fills dst with the images of some samples, one after the other. What follows each other in
+// Read fills dst with the samples of some samples, one after the other. What follows each other in
 // the data set is read at once. Several goroutines may call it.
 func (d *Dataset) Read(dst []byte, samples []int32) error {
-	size := d.ImageBytes()
+	size := d.SampleBytes()
 	if len(dst) != len(samples)*size {
-		panic(fmt.Sprintf("data: %d bytes for %d images of %d", len(dst), len(samples), size))
+		panic(fmt.Sprintf("data: %d bytes for %d samples of %d", len(dst), len(samples), size))
 	}
-	images := d.images
-	if d.Images != nil {
-		images = held{d.Images, size}
+	from := d.source
+	if d.Samples != nil {
+		from = held{d.Samples, size}
 	}
-	r, err := images.open()
+	r, err := from.open()
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func inParts(n int, do func(lo, hi int) error) error {
 	return parallel.Do(context.Background(), parts, func(p int) error { return do(n*p/parts, n*(p+1)/parts) })
 }
 
-// Fill fills dst with all images.
+// Fill fills dst with all samples.
 func (d *Dataset) Fill(dst []byte) error {
-	if f, ok := d.images.(filler); ok && d.Images == nil {
+	if f, ok := d.source.(filler); ok && d.Samples == nil {
 		return f.fill(dst)
 	}
 	all := make([]int32, d.Len())
@@ -91,29 +91,29 @@ func (d *Dataset) Fill(dst []byte) error {
 	return d.Read(dst, all)
 }
 
-// Keep makes a copy of all images the data set's own.
-func (d *Dataset) Keep(images []byte) { d.Images, d.images = images, nil }
+// Keep makes a copy of all samples the data set's own.
+func (d *Dataset) Keep(samples []byte) { d.Samples, d.source = samples, nil }
 
-// hold loads the images.
+// hold loads the samples.
 func (d *Dataset) hold() error {
-	if d.Images != nil {
+	if d.Samples != nil {
 		return nil
 	}
-	if d.Bytes() > MaxDataBytes {
+	if d.Bytes() > MaxBytes {
 		return tooLarge(d.Len(), d.Shape)
 	}
-	images := make([]byte, d.Bytes())
-	err := d.Fill(images)
-	d.Keep(images)
+	samples := make([]byte, d.Bytes())
+	err := d.Fill(samples)
+	d.Keep(samples)
 	return err
 }
 
 // writeChunkBytes is about how much WriteTo reads at a time.
 const writeChunkBytes = 4 << 20
 
-// WriteTo writes all images in their order, a few at a time.
+// WriteTo writes all samples in their order, a few at a time.
 func (d *Dataset) WriteTo(w io.Writer) (written int64, err error) {
-	size := d.ImageBytes()
+	size := d.SampleBytes()
 	samples := make([]int32, min(d.Len(), max(1, writeChunkBytes/size)))
 	chunk := make([]byte, len(samples)*size)
 	for first := 0; first < d.Len(); first += len(samples) {
@@ -134,17 +134,17 @@ func (d *Dataset) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// held is images in memory.
+// held is samples in memory.
 type held struct {
-	images []byte
-	size   int // of one
+	samples []byte
+	size    int // of one
 }
 
 func (h held) open() (imageReader, error) { return h, nil }
 func (h held) Close() error               { return nil }
 
 func (h held) readImages(dst []byte, first int) error {
-	copy(dst, h.images[first*h.size:])
+	copy(dst, h.samples[first*h.size:])
 	return nil
 }
 
@@ -165,11 +165,11 @@ func openSized(path string, size int64) (*os.File, error) {
 	return f, nil
 }
 
-// imageFile is a file of images, one after the other from an offset on.
+// imageFile is a file of samples, one after the other from an offset on.
 type imageFile struct {
 	f      *os.File
 	offset int64
-	size   int // of one image
+	size   int // of one sample
 	keep   bool
 }
 

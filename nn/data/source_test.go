@@ -29,27 +29,27 @@ func kindsOfData(t *testing.T) map[string]string {
 // order, with neighbours and repetitions, and all of them in one stream.
 func TestReadLater(t *testing.T) {
 	for kind, name := range kindsOfData(t) {
-		opt := DataOptions{Offset: 2, Limit: 7}
-		loaded := must.Get(OpenData(name, opt))(t)
+		opt := Options{Offset: 2, Limit: 7}
+		loaded := must.Get(Open(name, opt))(t)
 		opt.Later = true
-		d := must.Get(OpenData(name, opt))(t)
-		if (d.Images == nil) != (kind != "digits") || !slices.Equal(d.Labels, loaded.Labels) || d.Bytes() != int64(len(loaded.Images)) {
-			t.Errorf("%s: %d bytes are loaded, labels %v, %d bytes in all; want labels %v, %d bytes", kind, len(d.Images), d.Labels, d.Bytes(), loaded.Labels, len(loaded.Images))
+		d := must.Get(Open(name, opt))(t)
+		if (d.Samples == nil) != (kind != "digits") || !slices.Equal(d.Labels, loaded.Labels) || d.Bytes() != int64(len(loaded.Samples)) {
+			t.Errorf("%s: %d bytes are loaded, labels %v, %d bytes in all; want labels %v, %d bytes", kind, len(d.Samples), d.Labels, d.Bytes(), loaded.Labels, len(loaded.Samples))
 		}
-		size := d.ImageBytes()
+		size := d.SampleBytes()
 		samples := []int32{5, 6, 0, 1, 2, 2, 4}
 		got := make([]byte, len(samples)*size)
 		if err := d.Read(got, samples); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 		for i, s := range samples {
-			if !bytes.Equal(got[i*size:][:size], loaded.Images[int(s)*size:][:size]) {
+			if !bytes.Equal(got[i*size:][:size], loaded.Samples[int(s)*size:][:size]) {
 				t.Errorf("%s: image %d of %v is another", kind, i, samples)
 			}
 		}
 		var all bytes.Buffer
-		if n, err := d.WriteTo(&all); err != nil || n != d.Bytes() || !bytes.Equal(all.Bytes(), loaded.Images) {
-			t.Errorf("%s: %d bytes in one stream, error %v; want the %d that are loaded", kind, n, err, len(loaded.Images))
+		if n, err := d.WriteTo(&all); err != nil || n != d.Bytes() || !bytes.Equal(all.Bytes(), loaded.Samples) {
+			t.Errorf("%s: %d bytes in one stream, error %v; want the %d that are loaded", kind, n, err, len(loaded.Samples))
 		}
 		if kind == "zipped" {
 			if left, err := filepath.Glob(filepath.Join(name, ".*")); err != nil || len(left) > 0 {
@@ -76,7 +76,7 @@ func TestDataChangeWhileRead(t *testing.T) {
 		{"pictures", "b/l.png", os.Remove, "no such file"},
 	} {
 		dir := kindsOfData(t)[c.kind]
-		d, err := OpenData(dir, DataOptions{Later: true})
+		d, err := Open(dir, Options{Later: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,5 +95,5 @@ func TestZippedPromisesTooMuch(t *testing.T) {
 	header := idx(251, 13, 5, 3)[:16]
 	header[9], header[13] = 0xff, 0xff // 16,711,685 rows of 16,711,683 columns
 	writeFile(t, dir, "train-images-idx3-ubyte", gz(t, header))
-	wantError(t, dir, DataOptions{Limit: 1}, "train-images-idx3-ubyte", fmt.Sprintf("its %d bytes cannot hold the %d", len(gz(t, header)), 16711685*16711683))
+	wantError(t, dir, Options{Limit: 1}, "train-images-idx3-ubyte", fmt.Sprintf("its %d bytes cannot hold the %d", len(gz(t, header)), 16711685*16711683))
 }

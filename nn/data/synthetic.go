@@ -8,8 +8,8 @@ import (
 	"dahl/nn/random"
 )
 
-// Synthetic describes random images. Each class has its own pattern. An image is the mean of its
-// class's pattern and noise, so that a network can learn it. An image depends on the seed, the
+// Synthetic describes random samples. Each class has its own pattern. A sample is the mean of its
+// class's pattern and noise, so that a network can learn it. A sample depends on the seed, the
 // split and its index only.
 type Synthetic struct {
 	Shape   [3]int // C, H, W
@@ -28,7 +28,7 @@ func ParseSynthetic(spec string) (Synthetic, error) {
 	if spec == "" {
 		return s, nil
 	}
-	usage := fmt.Errorf("%q is no shape; write synthetic:3x32x32:1000:10 for 1000 images of 3×32×32 of 10 classes", spec)
+	usage := fmt.Errorf("%q is no shape; write synthetic:3x32x32:1000:10 for 1000 samples of 3×32×32 of 10 classes", spec)
 	parts := strings.Split(spec, ":")
 	extents := strings.Split(parts[0], "x")
 	if len(parts) > 3 || len(extents) != 3 {
@@ -45,8 +45,8 @@ func ParseSynthetic(spec string) (Synthetic, error) {
 	return s, nil
 }
 
-// Open makes the images that the options select, unless they are for later.
-func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
+// Open makes the samples that the options select, unless they are for later.
+func (s Synthetic) Open(opt Options) (*Dataset, error) {
 	opt, err := opt.check()
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
 	return d, err
 }
 
-func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
+func (s Synthetic) open(opt Options) (*Dataset, error) {
 	if s.Samples < 1 || s.Classes < 1 {
-		return nil, fmt.Errorf("%d images of %d classes; each is at least 1", s.Samples, s.Classes)
+		return nil, fmt.Errorf("%d samples of %d classes; each is at least 1", s.Samples, s.Classes)
 	}
 	lo, hi, err := opt.window(s.Samples)
 	if err != nil {
@@ -81,14 +81,14 @@ func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
 	for i := range d.Labels {
 		d.Labels[i] = int32(labels.Below(uint64(lo+i), uint64(s.Classes)))
 	}
-	d.images = &syntheticImages{
-		labels: d.Labels, lo: lo, size: d.ImageBytes(),
+	d.source = &syntheticImages{
+		labels: d.Labels, lo: lo, size: d.SampleBytes(),
 		pattern: random.NewStream(s.Seed, "synthetic.pattern"), noise: random.NewStream(s.Seed, "synthetic.noise."+opt.Split),
 	}
 	return d, nil
 }
 
-// syntheticImages makes images when they are read, of which the first is sample lo.
+// syntheticImages makes samples when they are read, of which the first is sample lo.
 type syntheticImages struct {
 	labels         []int32
 	lo, size       int
@@ -102,10 +102,10 @@ func (s *syntheticImages) readImages(dst []byte, first int) error {
 	base := make([]byte, s.size)
 	for ; len(dst) > 0; first++ {
 		s.pattern.Fill(base, uint64(s.labels[first])*uint64(s.size))
-		image := dst[:s.size]
-		s.noise.Fill(image, uint64(s.lo+first)*uint64(s.size))
-		for p := range image {
-			image[p] = byte((int(base[p]) + int(image[p])) / 2)
+		sample := dst[:s.size]
+		s.noise.Fill(sample, uint64(s.lo+first)*uint64(s.size))
+		for p := range sample {
+			sample[p] = byte((int(base[p]) + int(sample[p])) / 2)
 		}
 		dst = dst[s.size:]
 	}

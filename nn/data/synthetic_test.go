@@ -20,15 +20,15 @@ func TestParseSynthetic(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{"3", "3x32", "3x32x32x2", "0x3x5", "-1x3x5", "3x3x99999999999", "axbxc", "3x3x5:", "3x3x5:0", "3x3x5:2:0", "3x3x5:2:3:4", "3X3X5", "3x3x5.5"} {
-		wantError(t, "synthetic:"+spec, DataOptions{}, spec, "write synthetic:3x32x32:1000:10")
+		wantError(t, "synthetic:"+spec, Options{}, spec, "write synthetic:3x32x32:1000:10")
 	}
 	// 10^6 images of 3·512·512 bytes are 732 GiB, 2·10^9 more than are taken; ten of them are few.
-	wantError(t, "synthetic:3x512x512:1000000", DataOptions{}, "more than 16 GiB")
-	wantError(t, "synthetic:3x5x7:2000000000", DataOptions{Later: true}, "2000000000 images; at most 67108864")
-	if _, err := OpenData("synthetic:3x5x7:2000000000", DataOptions{Limit: 10, Offset: 1_999_999_000}); err != nil {
+	wantError(t, "synthetic:3x512x512:1000000", Options{}, "more than 16 GiB")
+	wantError(t, "synthetic:3x5x7:2000000000", Options{Later: true}, "2000000000 samples; at most 67108864")
+	if _, err := Open("synthetic:3x5x7:2000000000", Options{Limit: 10, Offset: 1_999_999_000}); err != nil {
 		t.Error(err)
 	}
-	wantError(t, "digits:8x8", DataOptions{}, "write digits")
+	wantError(t, "digits:8x8", Options{}, "write digits")
 }
 
 // A class's images share a pattern, so the mean distance to an image of the same
@@ -36,29 +36,29 @@ func TestParseSynthetic(t *testing.T) {
 // much noise again: |x−x'|/2 with x the sum of two uniform numbers, 255·(7/15)/2
 // = 59.5. The nearest-neighbour rule must therefore know the class.
 func TestSyntheticCanBeLearned(t *testing.T) {
-	train, err := OpenData("synthetic:3x11x13:101:7", DataOptions{})
+	train, err := Open("synthetic:3x11x13:101:7", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	test, err := OpenData("synthetic:3x11x13:101:7", DataOptions{Split: Test})
+	test, err := Open("synthetic:3x11x13:101:7", Options{Split: Test})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkDataset(t, train)
 	checkDataset(t, test)
-	if bytes.Equal(train.Images, test.Images) || slices.Equal(train.Labels, test.Labels) {
+	if bytes.Equal(train.Samples, test.Samples) || slices.Equal(train.Labels, test.Labels) {
 		t.Error("the splits are equal")
 	}
 	const size = 3 * 11 * 13
 	for i, label := range test.Labels {
 		nearest, least := int32(-1), 1<<30
 		for k, other := range train.Labels {
-			if d := distance(test.Images[i*size:(i+1)*size], train.Images[k*size:(k+1)*size]); d < least {
+			if d := distance(test.Samples[i*size:(i+1)*size], train.Samples[k*size:(k+1)*size]); d < least {
 				nearest, least = other, d
 			}
 		}
 		if nearest != label {
-			t.Errorf("test image %d of class %d is nearest to class %d", i, label, nearest)
+			t.Errorf("test sample %d of class %d is nearest to class %d", i, label, nearest)
 		}
 	}
 }
@@ -74,10 +74,10 @@ func distance(a, b []byte) int {
 
 func TestSyntheticDependsOnSeed(t *testing.T) {
 	s := Synthetic{Shape: [3]int{2, 3, 5}, Samples: 13, Classes: 7}
-	a, errA := s.Open(DataOptions{Split: Train})
+	a, errA := s.Open(Options{Split: Train})
 	s.Seed = 1
-	b, errB := s.Open(DataOptions{Split: Train})
-	if errA != nil || errB != nil || bytes.Equal(a.Images, b.Images) {
+	b, errB := s.Open(Options{Split: Train})
+	if errA != nil || errB != nil || bytes.Equal(a.Samples, b.Samples) {
 		t.Errorf("errors %v, %v; equal images of two seeds", errA, errB)
 	}
 }

@@ -1,6 +1,6 @@
 // Package npz reads and writes NumPy's archives of arrays, in which weights and the states of optimisers are kept.
 //
-// Read first: [Array], [WriteNPZ] and [ReadNPZ]. An archive is a ZIP file with an .npy file for each array
+// Read first: [Array], [Write] and [Read]. An archive is a ZIP file with an .npy file for each array
 // (numpy.savez), compressed or not. The header of an .npy file is that of NEP 1.
 //
 // Equal arrays give equal bytes. A caller may refuse an array by its header, before its numbers are read. A damaged

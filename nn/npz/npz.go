@@ -113,18 +113,18 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 		if e < 0 {
 			return 0, fmt.Errorf("extent %d in shape %v", e, shape)
 		}
-		if e > 0 && n > data.MaxDataBytes/int64(e) {
-			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, data.MaxDataBytes>>30)
+		if e > 0 && n > data.MaxBytes/int64(e) {
+			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, data.MaxBytes>>30)
 		}
 		n *= int64(e)
 	}
 	return n, nil
 }
 
-// ReadNPZ reads all arrays of a file that numpy.savez or savez_compressed wrote,
+// Read reads all arrays of a file that numpy.savez or savez_compressed wrote,
 // in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
 // check refuses is not decoded; nil: all are wanted.
-func ReadNPZ(path string, check func(a *Array) error) ([]Array, error) {
+func Read(path string, check func(a *Array) error) ([]Array, error) {
 	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
@@ -134,15 +134,15 @@ func ReadNPZ(path string, check func(a *Array) error) ([]Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := DecodeNPZ(f, info.Size(), check)
+	arrays, err := Decode(f, info.Size(), check)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return arrays, nil
 }
 
-// DecodeNPZ reads the arrays of an .npz file of that size, as ReadNPZ does.
-func DecodeNPZ(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, error) {
+// Decode reads the arrays of an .npz file of that size, as Read does.
+func Decode(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("no .npz file: %w; write it with numpy.savez", err)
@@ -195,22 +195,22 @@ func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, err
 	return a, data.AtEnd(r)
 }
 
-// WriteNPZ writes the arrays, uncompressed and in their order. So the bytes depend on nothing
+// Write writes the arrays, uncompressed and in their order. So the bytes depend on nothing
 // else. It replaces an existing file.
-func WriteNPZ(path string, arrays []Array) error {
+func Write(path string, arrays []Array) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(EncodeNPZ(f, arrays), f.Close())
+	err = errors.Join(Encode(f, arrays), f.Close())
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// EncodeNPZ writes an .npz file.
-func EncodeNPZ(w io.Writer, arrays []Array) error {
+// Encode writes an .npz file.
+func Encode(w io.Writer, arrays []Array) error {
 	z := zip.NewWriter(w)
 	seen := map[string]bool{}
 	for i := range arrays {

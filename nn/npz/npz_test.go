@@ -33,7 +33,7 @@ var numpyArrays = []struct {
 
 func TestReadNumpy(t *testing.T) {
 	for _, file := range []string{"numpy.npz", "numpy_compressed.npz"} {
-		arrays := must.Get(ReadNPZ(filepath.Join("testdata", file), nil))(t)
+		arrays := must.Get(Read(filepath.Join("testdata", file), nil))(t)
 		if len(arrays) != len(numpyArrays) {
 			t.Fatalf("%s: %d arrays, want %d", file, len(arrays), len(numpyArrays))
 		}
@@ -63,9 +63,9 @@ func TestReadNumpy(t *testing.T) {
 // numpy wrote numpy.npz: what it can be compared with byte by byte is each .npy
 // entry, since the zip records differ in times and versions.
 func TestWriteSameEntriesAsNumpy(t *testing.T) {
-	arrays := must.Get(ReadNPZ("testdata/numpy.npz", nil))(t)
+	arrays := must.Get(Read("testdata/numpy.npz", nil))(t)
 	var ours bytes.Buffer
-	must.Do(t, EncodeNPZ(&ours, arrays))
+	must.Do(t, Encode(&ours, arrays))
 	theirs := must.Get(os.ReadFile("testdata/numpy.npz"))(t)
 	got, want := npzEntries(t, ours.Bytes()), npzEntries(t, theirs)
 	if len(got) != len(want) {
@@ -110,14 +110,14 @@ func TestNPZRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.npz"), filepath.Join(dir, "b.npz")
 	for _, path := range []string{first, second} {
-		must.Do(t, WriteNPZ(path, arrays))
+		must.Do(t, Write(path, arrays))
 	}
 	a, errA := os.ReadFile(first)
 	b, errB := os.ReadFile(second)
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("two files of the same arrays differ (%v, %v)", errA, errB)
 	}
-	back := must.Get(ReadNPZ(first, nil))(t)
+	back := must.Get(Read(first, nil))(t)
 	if len(back) != len(arrays) {
 		t.Fatalf("%d arrays came back of %d", len(back), len(arrays))
 	}
@@ -146,7 +146,7 @@ func TestWriteNPZRefuses(t *testing.T) {
 		"extent -2":    {{Name: "w", Type: dag.Float64, Shape: []int{-2}}},
 		"more than 16": {{Name: "w", Type: dag.Float64, Shape: []int{1 << 40, 1 << 40}}},
 	} {
-		if err := EncodeNPZ(&bytes.Buffer{}, arrays); err == nil || !strings.Contains(err.Error(), what) {
+		if err := Encode(&bytes.Buffer{}, arrays); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("error %v, want one that says %q", err, what)
 		}
 	}
@@ -207,12 +207,12 @@ func TestReadNPZRefuses(t *testing.T) {
 		{npzOf(t, "w.npy", npy("{'colour': 3}")), "unknown"},
 	}
 	for _, test := range tests {
-		_, err := DecodeNPZ(bytes.NewReader(test.file), int64(len(test.file)), nil)
+		_, err := Decode(bytes.NewReader(test.file), int64(len(test.file)), nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line that says %q", err, test.want)
 		}
 	}
-	if _, err := ReadNPZ("testdata/none.npz", nil); err == nil || !strings.Contains(err.Error(), "none.npz") {
+	if _, err := Read("testdata/none.npz", nil); err == nil || !strings.Contains(err.Error(), "none.npz") {
 		t.Errorf("error %v, want one that names the file", err)
 	}
 }
@@ -225,7 +225,7 @@ func FuzzDecodeNPZ(f *testing.F) {
 	}
 	f.Add(npzOf(f, "w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }")))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		arrays, err := DecodeNPZ(bytes.NewReader(file), int64(len(file)), nil)
+		arrays, err := Decode(bytes.NewReader(file), int64(len(file)), nil)
 		if err != nil {
 			return
 		}
@@ -257,10 +257,10 @@ func checkReencodes(t *testing.T, arrays []Array) {
 		}
 	}
 	var b bytes.Buffer
-	if err := EncodeNPZ(&b, arrays); err != nil {
+	if err := Encode(&b, arrays); err != nil {
 		t.Fatalf("decoded arrays do not encode: %v", err)
 	}
-	back, err := DecodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), nil)
+	back, err := Decode(bytes.NewReader(b.Bytes()), int64(b.Len()), nil)
 	if err != nil {
 		t.Fatalf("encoded arrays do not decode: %v", err)
 	}

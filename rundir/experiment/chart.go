@@ -27,11 +27,11 @@ type Series struct {
 
 // Point is the median of a group of runs.
 type Point struct {
-	Label          string  // on the axis X
-	X              float64 // the label as a number; 0: it is none
-	Y, Low, High   float64
-	SecondsPer     float64 // an image; NaN: not known
-	JoulesPerImage float64
+	Label           string  // on the axis X
+	X               float64 // the label as a number; 0: it is none
+	Y, Low, High    float64
+	SecondsPer      float64 // a sample; NaN: not known
+	JoulesPerSample float64
 }
 
 // Charts are the pictures of the file's figures, or of those that fit, one for each part of the
@@ -39,7 +39,7 @@ type Point struct {
 func (t *Table) Charts() []Chart {
 	figures := t.File.Figures
 	if len(figures) == 0 {
-		figures = t.File.Suggested(slices.Contains(t.columns(), JoulesPerImage))
+		figures = t.File.Suggested(slices.Contains(t.columns(), JoulesPerSample))
 	}
 	var charts []Chart
 	for _, f := range figures {
@@ -132,7 +132,7 @@ func (c *Chart) addPoint(g *group, y Column, of Series) {
 // point is the median of a group; ok is false where it has no value.
 func (c *Chart) point(g *group, y Column) (p Point, ok bool) {
 	if c.Kind == Front {
-		rates, joules := g.values(Rate), g.values(JoulesPerImage)
+		rates, joules := g.values(Rate), g.values(JoulesPerSample)
 		if len(rates) == 0 || len(joules) == 0 {
 			return p, false
 		}
@@ -142,8 +142,8 @@ func (c *Chart) point(g *group, y Column) (p Point, ok bool) {
 				label = append(label, at.Label)
 			}
 		}
-		p = Point{Label: strings.Join(label, " "), SecondsPer: 1 / Median(rates), JoulesPerImage: Median(joules)}
-		return p, p.SecondsPer > 0 && !math.IsInf(p.SecondsPer, 0) && p.JoulesPerImage >= 0
+		p = Point{Label: strings.Join(label, " "), SecondsPer: 1 / Median(rates), JoulesPerSample: Median(joules)}
+		return p, p.SecondsPer > 0 && !math.IsInf(p.SecondsPer, 0) && p.JoulesPerSample >= 0
 	}
 	values := g.values(y)
 	if len(values) == 0 {

@@ -57,7 +57,7 @@ func TestPredictedCurves(t *testing.T) {
 // A figure has a picture for each value of the axes that it does not have.
 func TestParts(t *testing.T) {
 	table := tinyTable(t)
-	table.File.Figures = []Figure{{Bars, "batch", "", JoulesPerImage}}
+	table.File.Figures = []Figure{{Bars, "batch", "", JoulesPerSample}}
 	if got, want := chartNames(table), []string{"bars-joules_per_image-batch,model=mlp", "bars-joules_per_image-batch,model=lenet5"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

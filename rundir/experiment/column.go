@@ -20,7 +20,7 @@ const (
 	Rate
 	Joules
 	JoulesPerEpoch
-	JoulesPerImage
+	JoulesPerSample
 	JoulesAboveIdle
 	JoulesError
 	Loss
@@ -48,14 +48,14 @@ func Columns() []ColumnInfo {
 		StepTime:        {"step_s", "step time", "s", false, "a training step: the mean over the run, without the first step of each graph"},
 		PredictedStep:   {"predicted_step_s", "predicted step time", "s", false, "what the simulator said of the step time of a run that was then executed"},
 		RunTime:         {"run_s", "run time", "s", false, "all steps with the first ones, with evaluations, without planning; of a training that was resumed the rest"},
-		Rate:            {"images_per_s", "images/s", "/s", true, "images that are trained on per second, over the steps of the step time"},
+		Rate:            {"images_per_s", "samples/s", "/s", true, "samples that are trained on per second, over the steps of the step time"},
 		Joules:          {"joules", "energy of the run", "J", false, "of all of the run time, by what joules_source says"},
-		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "the joules of an executed run over its epochs; of a simulated one those of its images in an epoch"},
-		JoulesPerImage:  {"joules_per_image", "energy/image", "J", false, "per image that is trained on, over the steps of the step time, by what joules_source says"},
+		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "the joules of an executed run over its epochs; of a simulated one those of its samples in an epoch"},
+		JoulesPerSample: {"joules_per_image", "energy/sample", "J", false, "per sample that is trained on, over the steps of the step time, by what joules_source says"},
 		JoulesAboveIdle: {"joules_above_idle", "energy above idle", "J", false, "of the run, without what the meters counted per second while nothing ran"},
 		JoulesError:     {"joules_error", "error of the meters", "J", false, "bound of the error of the run's joules at its two ends, without the accuracy of the sensors"},
-		Loss:            {"training_loss", "training loss", "", false, "mean over the training images in the last epoch"},
-		Accuracy:        {"test_accuracy_percent", "test accuracy", "%", true, "share of the test images that are classified correctly after the last epoch"},
+		Loss:            {"training_loss", "training loss", "", false, "mean over the training samples in the last epoch"},
+		Accuracy:        {"test_accuracy_percent", "test accuracy", "%", true, "share of the test samples that are classified correctly after the last epoch"},
 		CPUShare:        {"cpu_percent", "CPU", "%", true, "of an executed run, processor time over the training times its cores; of a simulated one the busy share of the processors"},
 		GPUShare:        {"gpu_percent", "GPU", "%", true, "busy share of the devices that are no processors"},
 		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},

@@ -41,7 +41,7 @@ func Kinds() []KindInfo {
 		{Bars, "a column over the values of an axis, as bars with intervals", false, false},
 		{Curves, "a column over an axis of numbers", false, true},
 		{Speedup, "how many times as fast as at the least of an axis of numbers, such as workers", false, true},
-		{Front, "time per image against joules per image, and which no other beats in both", false, false},
+		{Front, "time per sample against joules per sample, and which no other beats in both", false, false},
 		{Heat, "a column over two axes, as colours", true, false},
 	}
 }
@@ -152,7 +152,7 @@ func (f *File) Suggested(haveJoules bool) (figures []Figure) {
 		}
 		figures = append(figures, Figure{Bars, x, by, Rate})
 		if haveJoules {
-			figures = append(figures, Figure{Bars, x, by, JoulesPerImage})
+			figures = append(figures, Figure{Bars, x, by, JoulesPerSample})
 		}
 	}
 	if haveJoules && len(numbers)+len(others) > 0 {

@@ -24,7 +24,7 @@ func tinyTable(t *testing.T) *Table {
 		row.Set(StepTime, step)
 		row.Set(PredictedStep, step/2)
 		row.Set(Rate, 1/step)
-		row.Set(JoulesPerImage, 10*step)
+		row.Set(JoulesPerSample, 10*step)
 		row.JoulesSource = "modelled"
 		if c.Name() == "batch=2,model=mlp,seed=5,repeat=2" {
 			row = NewRow(c, Failed, "out of | memory")
@@ -40,7 +40,7 @@ func TestMarkdown(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, tinyTable(t).WriteMarkdown(&b))
 	for _, want := range []string{
-		"# tiny\n\nMade up.\n\n| model | batch | runs | step time | predicted step time | images/s | energy/image |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+		"# tiny\n\nMade up.\n\n| model | batch | runs | step time | predicted step time | samples/s | energy/sample |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
 		"| lenet5 | 1 | 4 | 1.15 ms [1, 1.3] | 575 us [500, 650] | 871 [769, 1,000] | 11.5 mJ [10, 13] |\n",
 		"| mlp | 2 | 3 of 4 | 4.4 ms [4, 4.8] | ",
 		"\nMedians over repetitions and seeds; in brackets an interval that holds the median with a probability of at least 75 % (order statistics; 95 % from 6 values on).\nJoules: modelled.\n",

@@ -41,12 +41,12 @@ func TestSystemFiles(t *testing.T) {
 // nobody is sent to lower the 7 bytes.
 func TestCheck(t *testing.T) {
 	const gb = 1_000_000_000
-	needs := []Need{{3 * gb, "images", "a --limit"}, {5 * gb, "a step", "a smaller --batch"}, {0, "nothing", "nothing"}, {gb, "workspace", "a smaller --batch"}, {7, "labels", "another file"}}
+	needs := []Need{{3 * gb, "samples", "a --limit"}, {5 * gb, "a step", "a smaller --batch"}, {0, "nothing", "nothing"}, {gb, "workspace", "a smaller --batch"}, {7, "labels", "another file"}}
 	if err := Check(needs, Limit{9*gb + 7, "the machine"}); err != nil {
 		t.Error(err)
 	}
 	err := Check(needs, Limit{9*gb + 6, "the machine"})
-	const want = "9 GB of memory are needed and the machine has 9 GB left: a step 5 GB, images 3 GB, workspace 1 GB, labels 7 B; take a smaller --batch or a --limit"
+	const want = "9 GB of memory are needed and the machine has 9 GB left: a step 5 GB, samples 3 GB, workspace 1 GB, labels 7 B; take a smaller --batch or a --limit"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

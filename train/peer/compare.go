@@ -48,11 +48,11 @@ func LossError(label string, want, got, bounds []float64) (worst float64, err er
 func apart(want, got float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(want), 1e-3) }
 
 // roundings is how many times as far as dahl's losses are from those in float64 another program's may
-// be from dahl's. Both round, and some sums of the others are longer: of resnet18 with 64 images PyTorch's fourth
+// be from dahl's. Both round, and some sums of the others are longer: of resnet18 with 64 samples PyTorch's fourth
 // loss is 4.3 times as far.
 const roundings = 10
 
-// LossBounds is the bound of each loss that a training has on so many first images in order: [LossBound],
+// LossBounds is the bound of each loss that a training has on so many first samples in order: [LossBound],
 // or in a network that magnifies rounding faster, as deep ones with a large learning rate do, some times
 // of what dahl's losses are from those of the same steps in float64 until then. To find that out it trains these steps.
 func LossBounds(ctx context.Context, w *train.Workload, order []int32, losses []float64) (bounds []float64, err error) {

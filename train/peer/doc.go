@@ -1,5 +1,5 @@
 // Package peer trains dahl's networks by other programs: PyTorch eager, PyTorch by torch.compile, and
-// JAX. They have the same layers, first weights, images, order of images, batches and optimiser, and the
+// JAX. They have the same layers, first weights, samples, order of samples, batches and optimiser, and the
 // same meters around them.
 //
 // Read first: [Programs], the table of programs with their settings; [Prepare], which makes a training by one of
@@ -15,6 +15,6 @@
 //
 // # Limits
 //
-// A process has all its images in memory as floating-point numbers. It does not count correct answers
+// A process has all its samples in memory as floating-point numbers. It does not count correct answers
 // while it trains, which would add to its steps. On GPUs it runs on the first one.
 package peer

@@ -75,7 +75,7 @@ func (f *fake) do(r *request, answer *reply) {
 			os.Exit(3)
 		}
 	case "time":
-		// Three times as fast with the memory kept, and once more with images in another format.
+		// Three times as fast with the memory kept, and once more with samples in another format.
 		answer.Seconds = float64(r.Steps)
 		if os.Getenv("MALLOC_TRIM_THRESHOLD_") != "" {
 			answer.Seconds /= 3

@@ -158,7 +158,7 @@ func (p Program) environment(inherited []string, s Setting, device string, threa
 	return append(env, s.env...)
 }
 
-// The formats in which a worker keeps images.
+// The formats in which a worker keeps samples.
 const (
 	Contiguous   = "contiguous"
 	ChannelsLast = "channels_last"

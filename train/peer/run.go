@@ -38,9 +38,9 @@ type Result struct {
 
 	Device  string `json:"device"`
 	Threads int    `json:"threads"`
-	// Epochs have no accuracy of the training images: it is NaN.
+	// Epochs have no accuracy of the training samples: it is NaN.
 	Epochs []nn.EpochMetrics `json:"-"`
-	Steps  []nn.StepMetrics  `json:"-"` // their number of correct images, which is not counted, is -1
+	Steps  []nn.StepMetrics  `json:"-"` // their number of correct samples, which is not counted, is -1
 	// LossError is the largest difference of the first losses from dahl's, as a fraction.
 	LossError float64 `json:"loss_error"`
 
@@ -236,11 +236,11 @@ func (r *Result) take(w *train.Workload, epoch, steps int, trained reply) (m nn.
 	if len(trained.Losses) != steps {
 		return m, fmt.Errorf("%s gave %d losses of %d steps", r.Program, len(trained.Losses), steps)
 	}
-	m = nn.EpochMetrics{Epoch: epoch + 1, Accuracy: math.NaN(), Steps: steps, Images: n, Seconds: trained.Seconds}
+	m = nn.EpochMetrics{Epoch: epoch + 1, Accuracy: math.NaN(), Steps: steps, Samples: n, Seconds: trained.Seconds}
 	for i, loss := range trained.Losses {
-		images := min(batch, n-i*batch)
-		m.Loss += float64(loss*float64(images)) / float64(n)
-		r.Steps = append(r.Steps, nn.StepMetrics{Epoch: epoch + 1, Step: epoch*steps + i + 1, Images: images, Loss: loss, Correct: -1})
+		samples := min(batch, n-i*batch)
+		m.Loss += float64(loss*float64(samples)) / float64(n)
+		r.Steps = append(r.Steps, nn.StepMetrics{Epoch: epoch + 1, Step: epoch*steps + i + 1, Samples: samples, Loss: loss, Correct: -1})
 	}
 	r.spent(trained)
 	return m, nil

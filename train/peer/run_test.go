@@ -20,7 +20,7 @@ import (
 	"dahl/train"
 )
 
-// smallWork is a training of 2 epochs of 13 images in batches of 5, the last of 3 images, and its
+// smallWork is a training of 2 epochs of 13 samples in batches of 5, the last of 3 samples, and its
 // losses by dahl.
 func smallWork(t *testing.T) (*train.Workload, []float64) {
 	t.Helper()
@@ -87,10 +87,10 @@ func TestRunCountsItsWindow(t *testing.T) {
 		t.Errorf("%v s, %v CPU s, %v bytes, busy %v; want 1 s, 0.5 s, 7 MiB", r.Seconds, r.CPUSeconds, r.PeakBytes, r.CPUShare())
 	}
 	mean := (5*losses[0] + 5*losses[1] + 3*losses[2]) / 13
-	if len(r.Epochs) != 2 || math.Abs(r.Epochs[1].Loss-mean) > 1e-12 || r.Epochs[1].TestAccuracy != 11.0/float64(w.Data.Test.Len()) || r.Epochs[1].ImagesPerSec() != 52 {
-		t.Errorf("epochs %+v; want a loss of %v and 13 images in 0.25 s", r.Epochs, mean)
+	if len(r.Epochs) != 2 || math.Abs(r.Epochs[1].Loss-mean) > 1e-12 || r.Epochs[1].TestAccuracy != 11.0/float64(w.Data.Test.Len()) || r.Epochs[1].SamplesPerSec() != 52 {
+		t.Errorf("epochs %+v; want a loss of %v and 13 samples in 0.25 s", r.Epochs, mean)
 	}
-	if len(r.Steps) != 6 || r.Steps[5].Images != 3 || r.Steps[5].Step != 6 || r.LossError > 1e-6 || r.Versions.Program != "Fake 1.2" {
+	if len(r.Steps) != 6 || r.Steps[5].Samples != 3 || r.Steps[5].Step != 6 || r.LossError > 1e-6 || r.Versions.Program != "Fake 1.2" {
 		t.Errorf("steps %+v, losses differ by %v, %+v", r.Steps, r.LossError, r.Versions)
 	}
 }
@@ -181,18 +181,18 @@ func TestRunSearches(t *testing.T) {
 		t.Errorf("%s, %s of %+v", r.Setting, r.Format, r.Searched)
 	}
 	last := r.Searched[len(r.Searched)-1]
-	if ratio := r.Searched[0].ImagesPerS / last.ImagesPerS; math.Abs(ratio-6) > 1e-6 {
+	if ratio := r.Searched[0].SamplesPerS / last.SamplesPerS; math.Abs(ratio-6) > 1e-6 {
 		t.Errorf("%+v is %v times as fast as %+v, want 6", r.Searched[0], ratio, last)
 	}
 }
 
-// What is written for a worker are the weights, and the images in the order of each epoch.
+// What is written for a worker are the weights, and the samples in the order of each epoch.
 func TestExport(t *testing.T) {
 	w, _ := smallWork(t)
 	twin := must.Get(Describe(w))(t)
 	must.Do(t, twin.Export(t.TempDir(), []npz.Array{npz.NewArray("fc1.bias", dag.Float32, []int{2}, []float64{3, 5})}, w, 0))
 	read := func(path string) map[string]npz.Array {
-		all := must.Get(npz.ReadNPZ(path, func(*npz.Array) error { return nil }))(t)
+		all := must.Get(npz.Read(path, func(*npz.Array) error { return nil }))(t)
 		byName := map[string]npz.Array{}
 		for _, a := range all {
 			byName[a.Name] = a
@@ -204,7 +204,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("weights %v", got)
 	}
 	arrays := read(twin.Data)
-	order, images, labels := arrays["order"], arrays["images"], arrays["labels"]
+	order, samples, labels := arrays["order"], arrays["images"], arrays["labels"]
 	for epoch := range 2 {
 		want := make([]int32, 13)
 		data.Shuffle(want, 7, epoch)
@@ -214,11 +214,11 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(images.Data, w.Data.Train.Images) || !slices.Equal(images.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
-		t.Errorf("images of shape %v, labels %v", images.Shape, labels.Float64s())
+	if !slices.Equal(samples.Data, w.Data.Train.Samples) || !slices.Equal(samples.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
+		t.Errorf("images of shape %v, labels %v", samples.Shape, labels.Float64s())
 	}
 	if test := arrays["test_images"]; test.Shape[0] != w.Data.Test.Len() {
-		t.Errorf("test images of shape %v, want %d", test.Shape, w.Data.Test.Len())
+		t.Errorf("test samples of shape %v, want %d", test.Shape, w.Data.Test.Len())
 	}
 }
 

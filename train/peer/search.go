@@ -28,8 +28,8 @@ func Label(s Setting, format string) string { return s.Name + ": " + format }
 
 // Searched is what a short trial saw of a setting.
 type Searched struct {
-	Setting    string  `json:"setting"` // with its format
-	ImagesPerS float64 `json:"images_per_s"`
+	Setting     string  `json:"setting"` // with its format
+	SamplesPerS float64 `json:"images_per_s"`
 
 	variant variant
 }
@@ -58,7 +58,7 @@ const (
 	trialSteps = 5
 	trials     = 2
 	trialTime  = 200 * time.Millisecond
-	trialMost  = 1024 // images
+	trialMost  = 1024 // samples
 )
 
 // search tries variants for a short time, where there are several, and orders them by the better of two
@@ -86,7 +86,7 @@ func search(ctx context.Context, j *Job, t *Twin, tried []variant, dir string, f
 	if len(found) == 0 {
 		return nil, failed
 	}
-	slices.SortStableFunc(found, func(a, b Searched) int { return cmp.Compare(b.ImagesPerS, a.ImagesPerS) })
+	slices.SortStableFunc(found, func(a, b Searched) int { return cmp.Compare(b.SamplesPerS, a.SamplesPerS) })
 	return found, nil
 }
 
@@ -116,7 +116,7 @@ func tryOne(ctx context.Context, j *Job, t *Twin, tried []variant, dir string) (
 			}
 			least = min(least, max(1, took))
 		}
-		found = append(found, Searched{Setting: v.String(), ImagesPerS: float64(steps*t.Batch) / least.Seconds(), variant: v})
+		found = append(found, Searched{Setting: v.String(), SamplesPerS: float64(steps*t.Batch) / least.Seconds(), variant: v})
 	}
 	return found, nil
 }

@@ -169,7 +169,7 @@ func TestProgramsTrainAsDahl(t *testing.T) {
 			}
 			for i, s := range r.Steps {
 				// Rounding in single precision, which each of 26 steps magnifies.
-				if want := ours.Steps[i]; s.Images != want.Images || math.Abs(s.Loss-want.Loss) > 1e-2*want.Loss {
+				if want := ours.Steps[i]; s.Samples != want.Samples || math.Abs(s.Loss-want.Loss) > 1e-2*want.Loss {
 					t.Errorf("step %d: %+v; dahl has %+v", i+1, s, want)
 				}
 			}

@@ -23,7 +23,7 @@ type Twin struct {
 	TF32      bool      `json:"tf32"`
 	Type      string    `json:"dtype"`
 	Batch     int       `json:"batch"`
-	Input     []int     `json:"input"` // shape of an image
+	Input     []int     `json:"input"` // shape of a sample
 	Classes   int       `json:"classes"`
 	Layers    []layer   `json:"layers"`
 	Divisor   float64   `json:"divisor"` // of pixels
@@ -37,7 +37,7 @@ type Twin struct {
 type layer struct {
 	Name     string  `json:"name"`
 	Kind     string  `json:"kind"`
-	Inputs   []int   `json:"inputs"`   // indices of layers; -1: the images
+	Inputs   []int   `json:"inputs"`   // indices of layers; -1: the samples
 	In       [][]int `json:"in"`       // their shapes
 	Settings any     `json:"settings"` // an nn.Layer
 }
@@ -113,12 +113,12 @@ func Formats(m *nn.Model) []string {
 	return []string{Contiguous}
 }
 
-// Export writes the weights, the data and the order of the images in each epoch beside each other,
-// for a worker. Of the data at most so many images are written, in their order; 0: all in the order of
+// Export writes the weights, the data and the order of the samples in each epoch beside each other,
+// for a worker. Of the data at most so many samples are written, in their order; 0: all in the order of
 // the training.
 func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most int) error {
 	t.Weights, t.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, fmt.Sprintf("data%d.npz", most))
-	if err := npz.WriteNPZ(t.Weights, weights); err != nil {
+	if err := npz.Write(t.Weights, weights); err != nil {
 		return err
 	}
 	n, epochs := w.Data.Train.Len(), w.Options.Epochs
@@ -140,10 +140,10 @@ func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most i
 	for epoch := range epochs {
 		order.Data = append(order.Data, bytesOf(orderOf(w, n, epoch))...)
 	}
-	return npz.WriteNPZ(t.Data, append(arrays, order))
+	return npz.Write(t.Data, append(arrays, order))
 }
 
-// orderOf is the order of so many images in an epoch, counted from 0.
+// orderOf is the order of so many samples in an epoch, counted from 0.
 func orderOf(w *train.Workload, n, epoch int) []int32 {
 	order := make([]int32, n)
 	if w.Options.Shuffle && n == w.Data.Train.Len() {
@@ -154,16 +154,16 @@ func orderOf(w *train.Workload, n, epoch int) []int32 {
 	return order
 }
 
-// imagesOf are the first images of a split and their labels.
+// imagesOf are the first samples of a split and their labels.
 func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 	order := make([]int32, n)
 	data.InOrder(order)
-	images := make([]byte, n*d.ImageBytes())
-	if err := d.Read(images, order); err != nil {
+	samples := make([]byte, n*d.SampleBytes())
+	if err := d.Read(samples, order); err != nil {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)
 	}
 	return []npz.Array{
-		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: images},
+		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: samples},
 		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
 	}, nil
 }

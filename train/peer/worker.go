@@ -173,13 +173,13 @@ func (w *Worker) Open(t *Twin, format string, first bool) error {
 	return err
 }
 
-// Losses are those of the first steps, from the first weights, over the images in turn.
+// Losses are those of the first steps, from the first weights, over the samples in turn.
 func (w *Worker) Losses(mode, format string, steps int) ([]float64, error) {
 	r, err := w.ask(request{Do: "losses", Mode: mode, Format: format, Steps: steps})
 	return r.Losses, err
 }
 
-// Time runs steps over the images in turn, after some more, and returns the time of the steps alone.
+// Time runs steps over the samples in turn, after some more, and returns the time of the steps alone.
 func (w *Worker) Time(mode, format string, warmup, steps int) (time.Duration, error) {
 	r, err := w.ask(request{Do: "time", Mode: mode, Format: format, Warmup: warmup, Steps: steps})
 	return time.Duration(r.Seconds * float64(time.Second)), err

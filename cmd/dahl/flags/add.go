@@ -30,7 +30,7 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 	f.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
 	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
-	f.IntVar(&o.Batch, "batch", 0, "`images` per training step (default: the model's, or all images where they are fewer)")
+	f.IntVar(&o.Batch, "batch", 0, "`samples` per training step (default: the model's, or all samples where they are fewer)")
 	Exclude(cmd, "model", "graph")
 	Exclude(cmd, "graph", "lowering")
 	Exclude(cmd, "tile", "lowering")
@@ -116,8 +116,8 @@ channels. What is transparent lies over black, and the orientation that a camera
 func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:CxHxW[:N[:CLASSES]]], or a `path` (default: digits where the shape fits, else synthetic)")
-	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training images (0: all)")
-	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training images")
+	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training samples (0: all)")
+	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training samples")
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
 }
 
@@ -126,7 +126,7 @@ func AddTrainFlags(cmd *cobra.Command, o *Options) {
 	AddDataFlags(cmd, o)
 	f := cmd.Flags()
 	f.IntVar(&o.Epochs, "epochs", 1, "`passes` over the training data")
-	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
+	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the samples in a new seeded order in every epoch")
 	f.IntVar(&o.Workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is; the weights are equal with any number, but with --lowering best (default: all of the platform's)", execute.MaxWorkersPerCore))
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	AddOptimizerFlags(cmd, o)
@@ -309,7 +309,7 @@ func ReadPaths() map[string]func(string) string {
 	}
 	isData := func(value string) bool {
 		kind, _, _ := strings.Cut(value, ":")
-		return slices.Contains(data.DataNames(), kind)
+		return slices.Contains(data.Names(), kind)
 	}
 	return map[string]func(string) string{
 		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,

@@ -256,12 +256,12 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
-	opt.Later = true // no image is looked at
+	opt.Later = true // no sample is looked at
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
 	if synthetic {
 		opt.Limit = 1
 	}
-	d, err := data.OpenData(o.Data, opt)
+	d, err := data.Open(o.Data, opt)
 	if err != nil {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
@@ -281,14 +281,14 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	return m, n, err
 }
 
-// fitted is a network for data of which no image has been made or read yet. It gives the batch where there is none: the
-// model's, or all images where they are fewer. A batch that was asked for has to be there.
-func (o *Options) fitted(m *nn.Model, d *data.Dataset, images int) (*nn.Model, error) {
+// fitted is a network for data of which no sample has been made or read yet. It gives the batch where there is none: the
+// model's, or all samples where they are fewer. A batch that was asked for has to be there.
+func (o *Options) fitted(m *nn.Model, d *data.Dataset, samples int) (*nn.Model, error) {
 	if o.Batch == 0 {
-		o.Batch = min(m.Defaults.Batch, images)
+		o.Batch = min(m.Defaults.Batch, samples)
 	}
-	if o.Batch > images {
-		return nil, cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
+	if o.Batch > samples {
+		return nil, cli.InputErrorf("--batch %d: there are %d training samples in %s; want at most as many", o.Batch, samples, o.Data)
 	}
 	return train.Fit(m, d)
 }

@@ -117,15 +117,15 @@ func CheckRounds(flag string, value, least int) error {
 	return nil
 }
 
-// CheckData refuses impossible numbers of images, and a --resize without two sizes.
+// CheckData refuses impossible numbers of samples, and a --resize without two sizes.
 func (o *Options) CheckData() error {
 	_, err := o.dataOptions()
 	return cmp.Or(err, cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
 }
 
 // dataOptions returns the options of the training data that the flags set.
-func (o *Options) dataOptions() (opt data.DataOptions, err error) {
-	opt = data.DataOptions{Limit: o.Limit, Offset: o.Offset}
+func (o *Options) dataOptions() (opt data.Options, err error) {
+	opt = data.Options{Limit: o.Limit, Offset: o.Offset}
 	if o.Resize == "" {
 		return opt, nil
 	}

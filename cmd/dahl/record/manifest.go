@@ -138,7 +138,7 @@ func HashInputs(o *flags.Options) ([]cli.Identity, error) {
 	return ids, nil
 }
 
-// HashData identifies images and labels of both splits; test may be nil.
+// HashData identifies samples and labels of both splits; test may be nil.
 func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, error) {
 	h := until{ctx, sha256.New()}
 	for _, d := range []*data.Dataset{train, test} {

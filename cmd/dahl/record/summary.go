@@ -29,21 +29,21 @@ import (
 
 // Summary is the object that --json prints.
 type Summary struct {
-	World      schedule.World `json:"world"`
-	Graph      string         `json:"graph"`
-	Method     string         `json:"method,omitempty"` // of the training of a network: optimiser, schedule, loss and clipping
-	Policy     string         `json:"policy"`
-	Chosen     *ChosenDevices `json:"chosen_devices,omitempty"`
-	Clocks     []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
-	Steps      int            `json:"steps"`            // all that train; of a graph that no model made, all
-	MakespanS  float64        `json:"makespan_s"`       // of the run: these steps, with evaluations
-	StepS      float64        `json:"step_s"`           // the mean of what is counted
-	ImagesPerS *float64       `json:"images_per_s,omitempty"`
-	Counted    CountedSummary `json:"counted"`
-	EnergyJ    EnergySummary  `json:"energy_j"`
-	Tasks      int            `json:"tasks"`
-	Transfers  int            `json:"transfers"`
-	BytesMoved int64          `json:"bytes_moved"`
+	World       schedule.World `json:"world"`
+	Graph       string         `json:"graph"`
+	Method      string         `json:"method,omitempty"` // of the training of a network: optimiser, schedule, loss and clipping
+	Policy      string         `json:"policy"`
+	Chosen      *ChosenDevices `json:"chosen_devices,omitempty"`
+	Clocks      []string       `json:"clocks,omitempty"` // "device=clock", where it is not the device's first
+	Steps       int            `json:"steps"`            // all that train; of a graph that no model made, all
+	MakespanS   float64        `json:"makespan_s"`       // of the run: these steps, with evaluations
+	StepS       float64        `json:"step_s"`           // the mean of what is counted
+	SamplesPerS *float64       `json:"images_per_s,omitempty"`
+	Counted     CountedSummary `json:"counted"`
+	EnergyJ     EnergySummary  `json:"energy_j"`
+	Tasks       int            `json:"tasks"`
+	Transfers   int            `json:"transfers"`
+	BytesMoved  int64          `json:"bytes_moved"`
 
 	TransfersByReason map[place.Reason]plan.TransferTotal `json:"transfers_by_reason,omitempty"`
 	Evictions         *plan.TransferTotal                 `json:"evictions,omitempty"` // where something had to leave
@@ -60,7 +60,7 @@ type Summary struct {
 
 	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
 
-	EpochImages int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
+	EpochSamples int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
 
 	MachineClocks *MachineClocks `json:"machine_clocks,omitempty"` // of a training
 
@@ -78,7 +78,7 @@ type Summary struct {
 	Trained  *TrainedSummary     `json:"training,omitempty"`
 	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
 
-	// Of the last epoch, and of which images.
+	// Of the last epoch, and of which samples.
 	TrainingLoss *Number    `json:"loss,omitempty"`
 	LossOf       string     `json:"loss_of,omitempty"`
 	TestLoss     *Number    `json:"test_loss,omitempty"`
@@ -87,11 +87,11 @@ type Summary struct {
 	Provenance   *cli.Build `json:"provenance,omitempty"`
 }
 
-// CountedSummary are the steps over which step_s, images_per_s and the joules of an image are means: all training steps
+// CountedSummary are the steps over which step_s, images_per_s and the joules of an sample are means: all training steps
 // but the first of each graph, which warms up.
 type CountedSummary struct {
 	Steps   int     `json:"steps"`
-	Images  int     `json:"images,omitempty"`
+	Samples int     `json:"images,omitempty"`
 	Seconds float64 `json:"seconds"`
 	Joules  float64 `json:"modelled_joules"`
 }
@@ -99,21 +99,21 @@ type CountedSummary struct {
 type EnergySummary struct {
 	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
 	Basis energy.Basis `json:"basis"`
-	// PerImage is the mean over the counted steps, by meters where they cover all devices.
-	PerImage      float64            `json:"per_image,omitempty"`
-	PerImageBasis energy.Basis       `json:"per_image_basis,omitempty"`
-	Grounds       string             `json:"grounds"`            // of the basis: where the watts are from
-	ByDevice      map[string]float64 `json:"by_device"`          // with the host
-	ByLink        map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
-	Readings      []meter.Reading    `json:"readings,omitempty"` // of meters, over the run
-	Meters        []meter.MeterState `json:"meters,omitempty"`   // what became of each of their counters
-	Metered       []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, and its prediction
+	// PerSample is the mean over the counted steps, by meters where they cover all devices.
+	PerSample      float64            `json:"per_image,omitempty"`
+	PerSampleBasis energy.Basis       `json:"per_image_basis,omitempty"`
+	Grounds        string             `json:"grounds"`            // of the basis: where the watts are from
+	ByDevice       map[string]float64 `json:"by_device"`          // with the host
+	ByLink         map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
+	Readings       []meter.Reading    `json:"readings,omitempty"` // of meters, over the run
+	Meters         []meter.MeterState `json:"meters,omitempty"`   // what became of each of their counters
+	Metered        []plan.MeteredStep `json:"metered,omitempty"`  // a counted step by these meters, and its prediction
 }
 
 // TrainedSummary has the numbers that only an executed run has.
 type TrainedSummary struct {
 	Epochs    int    `json:"epochs"`
-	Images    int    `json:"images"`
+	Samples   int    `json:"images"`
 	FirstLoss Number `json:"first_loss"`
 
 	PredictedStepS float64 `json:"predicted_step_s,omitempty"`
@@ -137,18 +137,18 @@ type SavingSummary struct {
 // JoulesPerStep is the mean over the counted steps. NaN means unknown.
 func (s *Summary) JoulesPerStep() float64 {
 	switch c := &s.Counted; {
-	case c.Steps == 0 || s.EnergyJ.Basis == energy.Unavailable && s.EnergyJ.PerImage == 0:
+	case c.Steps == 0 || s.EnergyJ.Basis == energy.Unavailable && s.EnergyJ.PerSample == 0:
 		return math.NaN()
-	case s.EnergyJ.PerImage > 0:
-		return s.EnergyJ.PerImage * float64(c.Images) / float64(c.Steps)
+	case s.EnergyJ.PerSample > 0:
+		return s.EnergyJ.PerSample * float64(c.Samples) / float64(c.Steps)
 	default:
 		return c.Joules / float64(c.Steps)
 	}
 }
 
-// EnergyBy says what the joules of an image or a step rest on.
+// EnergyBy says what the joules of a sample or a step rest on.
 func (s *Summary) EnergyBy() string {
-	if s.EnergyJ.PerImageBasis == energy.Measured {
+	if s.EnergyJ.PerSampleBasis == energy.Measured {
 		return "measured by meters"
 	}
 	return s.EnergyJ.Grounds

@@ -125,8 +125,8 @@ func figuresOf(runs []*record.LoadedRun) []Figure {
 	size := func(v float64) string { return cli.ShortBytes(int64(v)) }
 
 	add("step", "s", cli.ShowTime, always(func(s *record.Summary) float64 { return s.StepS }))
-	add("images per second", "1/s", cli.WholeNumber, func(s *record.Summary) (float64, bool) { return deref(s.ImagesPerS) })
-	add("energy per image", "J", cli.ShortJoules, func(s *record.Summary) (float64, bool) { return s.EnergyJ.PerImage, s.EnergyJ.PerImage > 0 })
+	add("samples per second", "1/s", cli.WholeNumber, func(s *record.Summary) (float64, bool) { return deref(s.SamplesPerS) })
+	add("energy per sample", "J", cli.ShortJoules, func(s *record.Summary) (float64, bool) { return s.EnergyJ.PerSample, s.EnergyJ.PerSample > 0 })
 	add("steps", "", cli.WholeNumber, always(func(s *record.Summary) float64 { return float64(s.Steps) }))
 	add("run", "s", cli.ShowTime, always(func(s *record.Summary) float64 { return s.MakespanS }))
 	add("energy of the run, modelled", "J", cli.ShortJoules, func(s *record.Summary) (float64, bool) { return s.EnergyJ.Total, s.EnergyJ.Total > 0 })

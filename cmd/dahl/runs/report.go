@@ -169,15 +169,15 @@ func reportRow(r *record.LoadedRun) []report.Cell {
 	if s.StepS > 0 {
 		add("step", s.StepS, cli.ShowTime)
 	}
-	if s.ImagesPerS != nil {
-		add("images/s", *s.ImagesPerS, cli.WholeNumber)
+	if s.SamplesPerS != nil {
+		add("samples/s", *s.SamplesPerS, cli.WholeNumber)
 	}
 	if s.EnergyJ.Basis != energy.Unavailable {
 		add("energy of the run, modelled", s.EnergyJ.Total, cli.ShortJoules)
 	}
 	if joules := s.JoulesPerStep(); !math.IsNaN(joules) {
-		if s.EnergyJ.PerImage > 0 {
-			add("energy per image", s.EnergyJ.PerImage, cli.ShortJoules)
+		if s.EnergyJ.PerSample > 0 {
+			add("energy per sample", s.EnergyJ.PerSample, cli.ShortJoules)
 		} else {
 			add("energy per step", joules, cli.ShortJoules)
 		}

@@ -27,7 +27,7 @@ type sample struct {
 type history struct {
 	began    sample   // the first one with a step to come
 	recent   []sample // of the last rateWindow, by time
-	rate     float64  // images/s of the last window in which images were trained on
+	rate     float64  // samples/s of the last window in which samples were trained on
 	losses   course
 	reserved int64
 }
@@ -43,7 +43,7 @@ func (h *history) add(s sample) {
 	h.recent = append(h.recent, s)
 	old := slices.IndexFunc(h.recent, func(r sample) bool { return s.at.Sub(r.at) <= rateWindow })
 	h.recent = slices.Delete(h.recent, 0, old)
-	if s.live.Training && s.live.Images > 0 {
+	if s.live.Training && s.live.Samples > 0 {
 		h.losses.add(s.live.Loss)
 	}
 }
@@ -51,14 +51,14 @@ func (h *history) add(s sample) {
 // status is how a training is now.
 type status struct {
 	train.Live
-	imagesPerS float64       // 0: unknown
-	busy       []busyShare   // by device
-	power      []powerNow    // by meter
-	spent      time.Duration // since it began or went on
-	left       time.Duration // 0: unknown
-	losses     []float64     // from its begin
-	resident   int64         // bytes; 0: unknown
-	reserved   int64
+	samplesPerS float64       // 0: unknown
+	busy        []busyShare   // by device
+	power       []powerNow    // by meter
+	spent       time.Duration // since it began or went on
+	left        time.Duration // 0: unknown
+	losses      []float64     // from its begin
+	resident    int64         // bytes; 0: unknown
+	reserved    int64
 }
 
 // busyShare is the part of the time that a device's units spend in tasks; negative: unknown.
@@ -78,10 +78,10 @@ func (h *history) status() *status {
 	from, now := h.recent[0], h.recent[len(h.recent)-1]
 	s := &status{Live: now.live, losses: h.losses.means, reserved: h.reserved, spent: now.at.Sub(h.began.at)}
 	span := now.at.Sub(from.at).Seconds()
-	if images, spent := now.live.Images-from.live.Images, now.live.Trained-from.live.Trained; images > 0 && spent > 0 {
-		h.rate = float64(images) / spent.Seconds()
+	if samples, spent := now.live.Samples-from.live.Samples, now.live.Trained-from.live.Trained; samples > 0 && spent > 0 {
+		h.rate = float64(samples) / spent.Seconds()
 	}
-	s.imagesPerS = h.rate
+	s.samplesPerS = h.rate
 	for _, d := range now.live.Devices {
 		share := busyShare{d.Name, -1}
 		i := slices.IndexFunc(from.live.Devices, func(b train.LiveDevice) bool { return b.Name == d.Name })
@@ -163,17 +163,17 @@ func (s *status) line() string {
 }
 
 func (s *status) lossText() string {
-	if s.Images == 0 {
+	if s.Samples == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.4f", s.Loss)
 }
 
 func (s *status) rateText() string {
-	if s.imagesPerS == 0 {
-		return "- images/s"
+	if s.samplesPerS == 0 {
+		return "- samples/s"
 	}
-	return naming.Thousands(int(math.Round(s.imagesPerS))) + " images/s"
+	return naming.Thousands(int(math.Round(s.samplesPerS))) + " samples/s"
 }
 
 func (s *status) busyText() string {

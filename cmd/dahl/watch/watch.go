@@ -21,7 +21,7 @@ const (
 
 // Help is the paragraph about it in the help of commands.
 const Help = `On a terminal a line at the bottom says how far the epoch is. --watch makes a page of it: epoch
-and step, the loss and its course, images per second, how busy each device is, watts and temperature
+and step, the loss and its course, samples per second, how busy each device is, watts and temperature
 where there is a meter, memory and the time that is left. Where the standard error is no terminal,
 --watch prints a line there every ten seconds. Neither changes a weight, and a step waits for neither.`
 

@@ -27,7 +27,7 @@ func PrintSets(out io.Writer, c *plan.SetComparison) {
 	for i := range c.Rows {
 		width = max(width, len(c.Rows[i].Used()))
 	}
-	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices used", "", "step", "error", "images/s", "per step", "per image", "energy")
+	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices used", "", "step", "error", "samples/s", "per step", "per sample", "energy")
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Error != "" {
@@ -60,17 +60,17 @@ func PrintSets(out io.Writer, c *plan.SetComparison) {
 }
 
 func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off, of string) {
-	images, perStep, perImage := "-", "-", "-"
-	if f.ImagesPerS > 0 {
-		images = cli.WholeNumber(f.ImagesPerS)
+	samples, perStep, perSample := "-", "-", "-"
+	if f.SamplesPerS > 0 {
+		samples = cli.WholeNumber(f.SamplesPerS)
 	}
 	if f.Basis != energy.Unavailable {
 		perStep = cli.ShortJoules(f.JoulesPerStep)
-		if f.JoulesPerImage > 0 {
-			perImage = cli.ShortJoules(f.JoulesPerImage)
+		if f.JoulesPerSample > 0 {
+			perSample = cli.ShortJoules(f.JoulesPerSample)
 		}
 	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis, of)
+	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, samples, perStep, perSample, f.Basis, of)
 }
 
 func PrintTiles(out io.Writer, s *record.TileSearch) {
@@ -171,7 +171,7 @@ func PrintData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training image"), d.Shape[0], d.Shape[1], d.Shape[2], held)
+	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training sample"), d.Shape[0], d.Shape[1], d.Shape[2], held)
 }
 
 // PeerEnergyText prints the joules of a training by another program.

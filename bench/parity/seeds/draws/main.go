@@ -1,10 +1,10 @@
-// Draws writes what dahl draws before it trains LeNet-5: initial weights and orders of the images.
+// Draws writes what dahl draws before it trains LeNet-5: initial weights and orders of the samples.
 //
-//	draws DIR SEEDS EPOCHS IMAGES
+//	draws DIR SEEDS EPOCHS SAMPLES
 //
 // For each seed from 1 to SEEDS it writes DIR/dahl.SEED.weights.npz, with the names of PyTorch's
 // state_dict, and DIR/dahl.SEED.order.npz, whose array "order" has for each epoch the index of the
-// image at each place (EPOCHS × IMAGES, int32).
+// sample at each place (EPOCHS × SAMPLES, int32).
 package main
 
 import (
@@ -29,9 +29,9 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 4 {
-		return fmt.Errorf("usage: draws DIR SEEDS EPOCHS IMAGES")
+		return fmt.Errorf("usage: draws DIR SEEDS EPOCHS SAMPLES")
 	}
-	var counts [3]int // seeds, epochs, images
+	var counts [3]int // seeds, epochs, samples
 	for i := range counts {
 		n, err := strconv.Atoi(args[i+1])
 		if err != nil || n < 1 {
@@ -45,10 +45,10 @@ func run(args []string) error {
 	}
 	for seed := uint64(1); seed <= uint64(counts[0]); seed++ {
 		prefix := filepath.Join(args[0], fmt.Sprintf("dahl.%d.", seed))
-		if err := npz.WriteNPZ(prefix+"weights.npz", weights(m, seed)); err != nil {
+		if err := npz.Write(prefix+"weights.npz", weights(m, seed)); err != nil {
 			return err
 		}
-		if err := npz.WriteNPZ(prefix+"order.npz", []npz.Array{orders(seed, counts[1], counts[2])}); err != nil {
+		if err := npz.Write(prefix+"order.npz", []npz.Array{orders(seed, counts[1], counts[2])}); err != nil {
 			return err
 		}
 	}
@@ -64,9 +64,9 @@ func weights(m *nn.Model, seed uint64) (arrays []npz.Array) {
 	return arrays
 }
 
-func orders(seed uint64, epochs, images int) npz.Array {
-	a := npz.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, images}}
-	order := make([]int32, images)
+func orders(seed uint64, epochs, samples int) npz.Array {
+	a := npz.Array{Name: "order", Type: dag.Int32, Shape: []int{epochs, samples}}
+	order := make([]int32, samples)
 	for epoch := range epochs {
 		data.Shuffle(order, seed, epoch)
 		for _, index := range order {
