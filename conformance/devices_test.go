@@ -15,6 +15,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // emulatedNode is the shipped platform of two cores and an emulated GPU, or of one more
@@ -216,7 +217,7 @@ func TestStagedMovesInParts(t *testing.T) {
 			}
 			predicted := simulated(t, got.decision, r.graph, r.schedule.Steps)
 			for _, s := range []*schedule.Schedule{r.schedule, predicted} {
-				if err := s.FollowsTransfers(placed, r.graph); err != nil {
+				if err := audit.FollowsTransfers(s, placed, r.graph); err != nil {
 					t.Errorf("%s, %s: %v", name, s.World, err)
 				}
 			}

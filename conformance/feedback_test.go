@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 	"dahl/simulate"
 )
@@ -28,7 +29,7 @@ func feedBack(t *testing.T, d *schedule.Decision, graph int, measured *schedule.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fed.Check(d.Problem(graph, measured.Steps, false)); err != nil {
+	if err := audit.Check(fed, d.Problem(graph, measured.Steps, false)); err != nil {
 		t.Error(err)
 	}
 	return fed

@@ -19,6 +19,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 	"dahl/simulate"
 )
@@ -176,7 +177,7 @@ func decided(t testing.TB, prog *dag.Program, h how) *schedule.Decision {
 func simulated(t testing.TB, d *schedule.Decision, graph, steps int) *schedule.Schedule {
 	t.Helper()
 	s := must.Get(simulate.Run(context.Background(), d, graph, steps, simulate.Options{}))(t)
-	must.Do(t, s.Check(d.Problem(graph, steps, false)))
+	must.Do(t, audit.Check(s, d.Problem(graph, steps, false)))
 	return s
 }
 
@@ -258,7 +259,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	}
 	s := must.Get(tr.runner.Run(context.Background(), seg.Graph, seg.Steps, true))(t)
 	problem := tr.decision.Problem(seg.Graph, seg.Steps, false)
-	if err := s.Check(problem); err != nil {
+	if err := audit.Check(s, problem); err != nil {
 		t.Error(err)
 	}
 	if trained := tr.hash() != before; trained != training {

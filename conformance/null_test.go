@@ -10,6 +10,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -97,7 +98,7 @@ func compareWorlds(t *testing.T, d *schedule.Decision, graph, steps int) {
 // differ, and differences in what follows from the spans.
 func compareSchedules(t *testing.T, p *schedule.Problem, got, want *schedule.Schedule) {
 	t.Helper()
-	if err := got.Check(p); err != nil {
+	if err := audit.Check(got, p); err != nil {
 		t.Error(err)
 	}
 	if len(got.Spans) != len(want.Spans) {

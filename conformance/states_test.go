@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
 
@@ -101,9 +102,9 @@ func TestStatesAreExecuted(t *testing.T) {
 				t.Errorf("graph %d: %v %s took %v", run.graph, c.Kind, c.StateName(p), c.End-c.Start)
 			}
 		}
-		err := run.schedule.FollowsTransfers(tr.decision.Placed, run.graph)
+		err := audit.FollowsTransfers(run.schedule, tr.decision.Placed, run.graph)
 		if err == nil {
-			err = run.schedule.Check(run.problem)
+			err = audit.Check(run.schedule, run.problem)
 		}
 		if err != nil {
 			t.Fatalf("graph %d: %v", run.graph, err)

@@ -14,6 +14,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/schedule/audit"
 )
 
 const (
@@ -204,7 +205,7 @@ func (n *network) after(t testing.TB, h how, steps int) map[string][]float64 {
 	tr := n.start(t, h)
 	defer tr.runner.Close()
 	s := must.Get(tr.runner.Run(context.Background(), 0, steps, true))(t)
-	if err := s.Check(tr.decision.Problem(0, steps, false)); err != nil {
+	if err := audit.Check(s, tr.decision.Problem(0, steps, false)); err != nil {
 		t.Error(err)
 	}
 	return tr.parameters()

@@ -6,6 +6,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // PowerSample is a power from At until the next sample or the end of the run.
@@ -52,7 +53,7 @@ type account struct {
 
 // newAccount checks the parts of the schedule that it needs and integrates all consumers.
 func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
-	if err := s.Fits(p); err != nil {
+	if err := audit.Fits(s, p); err != nil {
 		return nil, fmt.Errorf("energy of a schedule: %w", err)
 	}
 	pl := p.Platform

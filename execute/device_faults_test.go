@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/schedule/audit"
 )
 
 // failing is a driver whose streams can be asked for so many more things: then the device is
@@ -171,8 +172,8 @@ func TestDeviceFailsAfterAnyCall(t *testing.T) {
 					}
 					if s, err := r.Run(context.Background(), 0, 2, true); (err != nil) != (cause == errDeviceLost) {
 						t.Errorf("after %d calls: the next run: %v", after, err)
-					} else if err == nil && s.Check(r.Problem(0, 2)) != nil {
-						t.Errorf("after %d calls: the next run: %v", after, s.Check(r.Problem(0, 2)))
+					} else if err == nil && audit.Check(s, r.Problem(0, 2)) != nil {
+						t.Errorf("after %d calls: the next run: %v", after, audit.Check(s, r.Problem(0, 2)))
 					}
 					if cause == errDeviceLost {
 						r.Close()
@@ -248,7 +249,7 @@ func TestStopsAfterAnyCall(t *testing.T) {
 				}
 				if s, err := r.Run(context.Background(), 0, 2, true); err != nil {
 					t.Fatal(err)
-				} else if err := s.Check(r.Problem(0, 2)); err != nil {
+				} else if err := audit.Check(s, r.Problem(0, 2)); err != nil {
 					t.Errorf("after %d calls: the next run: %v", after, err)
 				}
 			}

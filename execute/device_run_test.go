@@ -18,6 +18,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/layout"
 	"dahl/schedule/place"
 )
@@ -73,7 +74,7 @@ func TestDeviceClocksAreAligned(t *testing.T) {
 		}}})
 	r.devices[1].rebase, r.devices[2].rebase = time.Millisecond, 300*time.Microsecond
 	s := must.Get(r.Run(context.Background(), 0, 30, true))(t)
-	if err := s.Check(r.Problem(0, 30)); err != nil {
+	if err := audit.Check(s, r.Problem(0, 30)); err != nil {
 		t.Error(err)
 	}
 	for _, d := range r.devices[1:] {
@@ -295,7 +296,7 @@ func TestStopsWithDevices(t *testing.T) {
 			t.Fatalf("error %v, want %v", err, enough)
 		}
 		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
-		if err := s.Check(r.Problem(0, 2)); err != nil {
+		if err := audit.Check(s, r.Problem(0, 2)); err != nil {
 			t.Error(err)
 		}
 		cancel(nil)
@@ -311,7 +312,7 @@ func TestHEFTOverDevices(t *testing.T) {
 		t.Errorf("policy %q", r.Plan(0).Policy)
 	}
 	s := must.Get(r.Run(context.Background(), 0, 5, true))(t)
-	if err := s.Check(r.Problem(0, 5)); err != nil {
+	if err := audit.Check(s, r.Problem(0, 5)); err != nil {
 		t.Error(err)
 	}
 	if w := r.Warnings(); len(host.CPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "4 workers, of processors and devices together")) {

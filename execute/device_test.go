@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // node is a platform of cores and a number of emulated GPUs, each with a memory of its
@@ -110,7 +111,7 @@ func trained(t *testing.T, prog *dag.Program, opt how, steps int) string {
 	r := newRunner(t, prog, opt)
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
 		s := must.Get(r.Run(context.Background(), run[0], run[1], true))(t)
-		if err := s.Check(r.Problem(run[0], run[1])); err != nil {
+		if err := audit.Check(s, r.Problem(run[0], run[1])); err != nil {
 			t.Error(err)
 		}
 	}

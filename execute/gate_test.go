@@ -10,6 +10,7 @@ import (
 
 	"dahl/kernels"
 	"dahl/must"
+	"dahl/schedule/audit"
 )
 
 // TestGate: goroutines begin steps as fast as they can while the gate closes. Each ends with the
@@ -91,7 +92,7 @@ func TestRunUntil(t *testing.T) {
 				t.Errorf("%s: the weights after %d steps differ from those of one core", name, before)
 			}
 			if record {
-				if err := s.Check(r.Problem(0, before)); err != nil {
+				if err := audit.Check(s, r.Problem(0, before)); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
 
@@ -127,7 +128,7 @@ func TestWhatComesInEveryStep(t *testing.T) {
 	}
 	s, err := r.Run(context.Background(), 0, steps, true)
 	if err == nil {
-		err = s.Check(r.Problem(0, steps))
+		err = audit.Check(s, r.Problem(0, steps))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/layout"
 	"dahl/schedule/policy"
 )
@@ -45,7 +46,7 @@ func TestBitsAreEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSpans(t, s, prog.Graphs[0])
-		if err := s.Check(r.Problem(0, steps)); err != nil {
+		if err := audit.Check(s, r.Problem(0, steps)); err != nil {
 			t.Error(err)
 		}
 		for w := range r.workers {
@@ -427,7 +428,7 @@ func TestTasksWithoutOperation(t *testing.T) {
 		if err != nil || len(s.Spans) != 5*7 {
 			t.Fatalf("%s: %d spans, error %v; want 35", policy, len(s.Spans), err)
 		}
-		if err := s.Check(r.Problem(0, 7)); err != nil {
+		if err := audit.Check(s, r.Problem(0, 7)); err != nil {
 			t.Errorf("%s: %v", policy, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/simulate"
 )
 
@@ -209,7 +210,7 @@ func TestStates(t *testing.T) {
 			continue
 		}
 		p := d.Problem(0, 1, false)
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Errorf("%s: %v", c.words, err)
 		}
 		report, err := energy.FromSchedule(s, p)

@@ -12,6 +12,7 @@ import (
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // Run is one schedule with the data that its figures need.
@@ -105,7 +106,7 @@ func (r *Run) check(figure string) error {
 	if r == nil || r.Problem == nil || r.Schedule == nil || len(r.Schedule.Spans) == 0 {
 		return fmt.Errorf("%s: the run has no tasks: %w", figure, ErrNoData)
 	}
-	if err := cmp.Or(r.Schedule.Fits(r.Problem), r.checkSteps()); err != nil {
+	if err := cmp.Or(audit.Fits(r.Schedule, r.Problem), r.checkSteps()); err != nil {
 		return fmt.Errorf("%s: %w", figure, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // Verify compares every file of a run with its manifest, which is refused where it is not as it was
@@ -188,10 +189,10 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 	if v.Decision.Priced.DecidesLater(v.Policy) {
 		return nil
 	}
-	if err := s.Follows(p, v.Plan); err != nil {
+	if err := audit.Follows(s, p, v.Plan); err != nil {
 		return err
 	}
-	return s.FollowsTransfers(v.Decision.Placed, 0)
+	return audit.FollowsTransfers(s, v.Decision.Placed, 0)
 }
 
 // checkSchedule checks one schedule; the energy file belongs to the run's own.
@@ -202,7 +203,7 @@ func (v *verification) checkSchedule(name string) {
 		return
 	}
 	p := v.Decision.Problem(0, s.Steps, false)
-	if v.check(name, cmp.Or(s.Check(p), v.checkFollowed(s, p))) && name == ScheduleFile {
+	if v.check(name, cmp.Or(audit.Check(s, p), v.checkFollowed(s, p))) && name == ScheduleFile {
 		v.check(EnergyFile, v.checkEnergy(s, p))
 	}
 }

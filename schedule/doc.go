@@ -12,7 +12,7 @@
 //   - In one memory a policy may decide while the graph runs ([Doc.Online]). The Engine of package policy
 //     serves it: it knows which tasks are ready.
 //
-// A run leaves a [Schedule]. [Schedule.Check] derives it again from the graph and the platform
+// A run leaves a [Schedule]. Package audit derives it again from the graph and the platform
 // alone.
 //
 // # Invariants

@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
 
@@ -21,19 +23,25 @@ func twoCores(t testing.TB) *platform.Platform {
 	return p
 }
 
+// costsOf are the costs of a graph whose tasks need no kernel.
+func costsOf(t testing.TB, g *dag.Graph, p *platform.Platform) *schedule.Costs {
+	t.Helper()
+	return must.Get(schedule.Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t).Costs(0)
+}
+
 // pairGraph is two tasks, b after a.
 func pairGraph(t testing.TB) *dag.Graph {
 	t.Helper()
 	b := dag.NewBuilder("pair")
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4}, Type: dag.Float32})
-	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(x, dag.Write)}, Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
-	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read)}, Costs: []dag.Cost{{Key: "cpu", Ns: 7}}})
+	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: dag.Write}}, Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
+	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: dag.Read}}, Costs: []dag.Cost{{Key: "cpu", Ns: 7}}})
 	return must.Get(b.Build())(t)
 }
 
-func pairPlan(t testing.TB, g *dag.Graph) *Plan {
+func pairPlan(t testing.TB, g *dag.Graph) *schedule.Plan {
 	t.Helper()
-	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}},
+	return &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}},
 		Written: place.Written{
 			Transfers: []place.EngineTransfers{{Engine: "any", Transfers: []place.PlannedTransfer{{Name: "copy", Buffer: "x", Boxes: []string{"0:4"}, From: "ram", To: "far",
 				For: "b", NextStep: true, Reason: place.ReasonPrefetch, Bytes: 16}}}},
@@ -41,7 +49,7 @@ func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 			Leave:  []place.PlannedTransfer{{Buffer: "x", Boxes: []string{"2:4"}, From: "far", To: "ram", Reason: place.ReasonLeave, Bytes: 8}},
 			Places: []place.PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []place.PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
 			Spill: &place.SpillPlan{Memories: []place.SpillLimit{{Memory: "far", Bytes: 64}}, Order: []string{"a", "copy", "b"}, Returning: []string{"x@far"}}, PartBytes: 4096},
-		Variants: Variants{"cpu": {CallName(&g.Tasks[0]): "fast"}},
+		Variants: schedule.Variants{"cpu": {schedule.CallName(&g.Tasks[0]): "fast"}},
 		Lowering: &dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}}}}
 }
 
@@ -49,8 +57,8 @@ func TestPlanRoundTrip(t *testing.T) {
 	g, p := pairGraph(t), twoCores(t)
 	plan := pairPlan(t, g)
 	var file bytes.Buffer
-	must.Do(t, WritePlan(&file, plan, g, p))
-	got := must.Get(ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p))(t)
+	must.Do(t, schedule.WritePlan(&file, plan, g, p))
+	got := must.Get(schedule.ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p))(t)
 	if !reflect.DeepEqual(got, plan) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, plan, file.String())
 	}
@@ -59,16 +67,16 @@ func TestPlanRoundTrip(t *testing.T) {
 // TestPlanByHand is the least that a person has to write.
 func TestPlanByHand(t *testing.T) {
 	g, p := pairGraph(t), twoCores(t)
-	plan := must.Get(ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
+	plan := must.Get(schedule.ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
 	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
 		t.Errorf("order %v, want %v", plan.Order, want)
 	}
 }
 
-func pairSchedule(g *dag.Graph) *Schedule {
-	return &Schedule{World: Measured, GraphHash: g.Hash(), Policy: "eager", Steps: 1, Makespan: 13, FirstStep: 13,
-		Spans:     []Span{{Task: 0, Worker: 0, Start: 1, End: 6}, {Task: 1, Worker: 1, Ready: -1, Start: 6, End: 13}},
-		Memory:    []Occupancy{{0, 0, 0}, {0, 1, 16}, {0, 13, 0}},
+func pairSchedule(g *dag.Graph) *schedule.Schedule {
+	return &schedule.Schedule{World: schedule.Measured, GraphHash: g.Hash(), Policy: "eager", Steps: 1, Makespan: 13, FirstStep: 13,
+		Spans:     []schedule.Span{{Task: 0, Worker: 0, Start: 1, End: 6}, {Task: 1, Worker: 1, Ready: -1, Start: 6, End: 13}},
+		Memory:    []schedule.Occupancy{{0, 0, 0}, {0, 1, 16}, {0, 13, 0}},
 		PeakBytes: []int64{16}}
 }
 
@@ -77,11 +85,11 @@ func TestScheduleRoundTrip(t *testing.T) {
 	p.Memories = append(p.Memories, platform.Memory{Name: "far", BandwidthBytesPerSec: 1})
 	s := pairSchedule(g)
 	s.PeakBytes = []int64{16, 3}
-	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: place.ReasonPrefetch, Start: 2, End: 4}}
-	s.Evictions = []Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
+	s.Transfers = []schedule.Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: place.ReasonPrefetch, Start: 2, End: 4}}
+	s.Evictions = []schedule.Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
 	var file bytes.Buffer
-	must.Do(t, WriteSchedule(&file, s, g, p))
-	got := must.Get(ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p))(t)
+	must.Do(t, schedule.WriteSchedule(&file, s, g, p))
+	got := must.Get(schedule.ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p))(t)
 	if !reflect.DeepEqual(got, s) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, s, file.String())
 	}
@@ -102,7 +110,7 @@ func TestBadFiles(t *testing.T) {
 		`{"format": "dahl-plan 1"`:                                               "ends early",
 		`{"format": "dahl-plan 1"} {}`:                                           "more after the end",
 	} {
-		_, err := ReadPlan(strings.NewReader(text), "file", g, p)
+		_, err := schedule.ReadPlan(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", text, err, want)
 		}
@@ -121,7 +129,7 @@ func TestBadFiles(t *testing.T) {
 		head + `"evictions": [{"buffer": "x", "memory": "hbm"}]}`:                                       `no memory "hbm"`,
 		head + `"evictions": [{"buffer": "x", "memory": "ram", "at_ns": -1}]}`:                          "at -1 ns",
 	} {
-		_, err := ReadSchedule(strings.NewReader(text), "file", g, p)
+		_, err := schedule.ReadSchedule(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", text, err, want)
 		}
@@ -131,15 +139,15 @@ func TestBadFiles(t *testing.T) {
 // TestPlanRefused: plans that name existing tasks and workers and still cannot run.
 func TestPlanRefused(t *testing.T) {
 	g, pl := pairGraph(t), twoCores(t)
-	costs := must.Get(unboundCosts(g, pl))(t)
-	p := &Problem{Graph: g, Platform: pl, Costs: costs, Steps: 1}
+	costs := costsOf(t, g, pl)
+	p := &schedule.Problem{Graph: g, Platform: pl, Costs: costs, Steps: 1}
 	for want, order := range map[string][][]dag.TaskID{
 		"twice":       {{0, 1}, {1}},
 		"leaves out":  {{0}},
 		"contradicts": {{1, 0}},
 		"3 workers":   {{0}, {1}, {}},
 	} {
-		if err := (&Plan{Order: order}).Check(p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (&schedule.Plan{Order: order}).Check(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", order, err, want)
 		}
 	}
@@ -148,23 +156,23 @@ func TestPlanRefused(t *testing.T) {
 func FuzzReadPlan(f *testing.F) {
 	g, p := pairGraph(f), twoCores(f)
 	var file bytes.Buffer
-	must.Do(f, WritePlan(&file, pairPlan(f, g), g, p))
+	must.Do(f, schedule.WritePlan(&file, pairPlan(f, g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`))
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "a"]}, "layout": {"buffers": [{"offset": -1}]}}`))
-	costs := must.Get(unboundCosts(g, p))(f)
+	costs := costsOf(f, g, p)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		plan, err := ReadPlan(bytes.NewReader(data), "plan", g, p)
+		plan, err := schedule.ReadPlan(bytes.NewReader(data), "plan", g, p)
 		if err != nil {
 			oneLine(t, err)
 			return
 		}
-		if err := plan.Check(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 2}); err != nil {
+		if err := plan.Check(&schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: 2}); err != nil {
 			oneLine(t, err)
 		}
 		var again bytes.Buffer
-		must.Do(t, WritePlan(&again, plan, g, p))
-		if _, err := ReadPlan(&again, "plan", g, p); err != nil {
+		must.Do(t, schedule.WritePlan(&again, plan, g, p))
+		if _, err := schedule.ReadPlan(&again, "plan", g, p); err != nil {
 			t.Fatalf("what was read and written is refused: %v", err)
 		}
 	})
@@ -173,17 +181,17 @@ func FuzzReadPlan(f *testing.F) {
 func FuzzReadSchedule(f *testing.F) {
 	g, p := pairGraph(f), twoCores(f)
 	var file bytes.Buffer
-	must.Do(f, WriteSchedule(&file, pairSchedule(g), g, p))
+	must.Do(f, schedule.WriteSchedule(&file, pairSchedule(g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-schedule 1", "world": "measured", "steps": 9223372036854775807}`))
-	costs := must.Get(unboundCosts(g, p))(f)
+	costs := costsOf(f, g, p)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ReadSchedule(bytes.NewReader(data), "schedule", g, p)
+		s, err := schedule.ReadSchedule(bytes.NewReader(data), "schedule", g, p)
 		if err != nil {
 			oneLine(t, err)
 			return
 		}
-		if err := s.Check(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err != nil {
+		if err := audit.Check(s, &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err != nil {
 			oneLine(t, err)
 		}
 	})

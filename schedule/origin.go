@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -98,4 +99,20 @@ func (s *Schedule) fits(p *platform.Platform) bool {
 func TransferOf(m *place.Move, step int32, when Interval) Transfer {
 	return Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For,
 		Step: step, Reason: m.Reason, Start: when.Start, End: when.End, Share: m.Share}
+}
+
+// TransferKey identifies a transfer without its times. In two schedules of one plan, transfers of
+// one key have the same order.
+type TransferKey struct {
+	buffer   dag.BufferID
+	from, to platform.MemoryID
+	reader   dag.Instance
+	reason   place.Reason
+	atoms    string
+	share    place.Share
+}
+
+// Key returns the transfer's key.
+func (t *Transfer) Key() TransferKey {
+	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms), t.Share}
 }

@@ -138,7 +138,7 @@ func piecesOf(g *dag.Graph, storage dag.BufferID, atoms []int32) []int32 {
 }
 
 // ReadSchedule reads a schedule of a graph on a platform. name is the file's, for
-// errors. [Schedule.Check] says whether it is sound.
+// errors. audit.Check says whether it is sound.
 func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Schedule, error) {
 	var f scheduleFile
 	if err := decode(r, name, &f); err != nil {

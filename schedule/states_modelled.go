@@ -15,7 +15,7 @@ import (
 // out. [Problem.SleepModelled] names what sleeps so.
 func (s *Schedule) ModelStates(p *Problem) {
 	pl := p.Platform
-	works := s.works(pl)
+	works := s.Works(pl)
 	for i, w := range pl.Workers {
 		d := &pl.Devices[w.Device]
 		if d.IsEmulated() {
@@ -36,21 +36,21 @@ func (s *Schedule) ModelStates(p *Problem) {
 }
 
 // modelClocks adds the clocks of a unit's tasks, from the one that was in force.
-func (s *Schedule) modelClocks(p *Problem, works []work, last Change) {
+func (s *Schedule) modelClocks(p *Problem, works []Work, last Change) {
 	if p.Clocks == nil {
 		return
 	}
 	for _, w := range works { // by start
-		if clock, _ := p.StatesOf(w.span.Task, last.Device); int32(clock) != last.To {
-			last.Kind, last.To, last.Start, last.End = SwitchClock, int32(clock), w.start, w.start
+		if clock, _ := p.StatesOf(w.Span.Task, last.Device); int32(clock) != last.To {
+			last.Kind, last.To, last.Start, last.End = SwitchClock, int32(clock), w.Start, w.Start
 			s.Changes = append(s.Changes, last)
 		}
 	}
 }
 
 // modelSleep adds the sleep of one unit or link between its works.
-func (s *Schedule) modelSleep(p *Problem, works []work, awake Sleeper) {
-	slices.SortStableFunc(works, func(a, b work) int { return cmp.Compare(a.start, b.start) })
+func (s *Schedule) modelSleep(p *Problem, works []Work, awake Sleeper) {
+	slices.SortStableFunc(works, func(a, b Work) int { return cmp.Compare(a.Start, b.Start) })
 	var since time.Duration
 	var planned int32
 	nap := func(until time.Duration, wakes bool) {
@@ -65,12 +65,12 @@ func (s *Schedule) modelSleep(p *Problem, works []work, awake Sleeper) {
 		}
 	}
 	for _, w := range works {
-		if w.start > since {
-			nap(w.start, true)
+		if w.Start > since {
+			nap(w.Start, true)
 		}
-		since = max(since, w.end)
-		if w.span != nil {
-			_, planned = p.StatesOf(w.span.Task, p.Platform.Workers[w.span.Worker].Device)
+		since = max(since, w.End)
+		if w.Span != nil {
+			_, planned = p.StatesOf(w.Span.Task, p.Platform.Workers[w.Span.Worker].Device)
 		}
 	}
 	if since < s.Makespan {
@@ -97,4 +97,27 @@ func (p *Problem) SleepModelled() (names []string) {
 		}
 	}
 	return names
+}
+
+// Work is a time in which a unit or a link is busy.
+type Work struct {
+	Start, End time.Duration
+	Span       *Span // nil: a transfer
+}
+
+// Works lists when each worker, and then each link, is busy.
+func (s *Schedule) Works(p *platform.Platform) [][]Work {
+	works := make([][]Work, len(p.Workers)+len(p.Links))
+	for i := range s.Spans {
+		v := &s.Spans[i]
+		works[v.Worker] = append(works[v.Worker], Work{v.Start, v.End, v})
+	}
+	for i := range s.Transfers {
+		v := &s.Transfers[i]
+		for _, use := range p.LinkUses(v.From, v.To) {
+			at := len(p.Workers) + int(use.Link)
+			works[at] = append(works[at], Work{v.Start, v.End, nil})
+		}
+	}
+	return works
 }

@@ -22,7 +22,9 @@ func variantGraph(t *testing.T) (*dag.Graph, *platform.Platform) {
 		b.Task(dag.Task{Name: name, Op: "op", Type: dag.Float32, Shape: "4", Accesses: []dag.Access{access(x, dag.Write)}})
 	}
 	g := must.Get(b.Build())(t)
-	p := twoCores(t)
+	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess}}}
+	must.Do(t, p.Complete())
 	for variant, ns := range map[string]float64{"fast": 3, "slow": 7} {
 		p.Models = append(p.Models, platform.Model{Op: "op", Variant: variant, Type: "float32", Device: "cpu", Shape: "4", Active: 2, MedianNs: ns, Count: 1})
 	}

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -63,7 +64,7 @@ func TestPingPong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(p); err != nil {
+	if err := audit.Check(s, p); err != nil {
 		t.Fatal(err)
 	}
 	type row struct {
@@ -134,11 +135,11 @@ func TestCheckRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatal(err)
 		}
 		spoil(s)
-		if err := s.Check(p); err == nil {
+		if err := audit.Check(s, p); err == nil {
 			t.Errorf("%s, and Check says nothing", name)
 		}
 	}
@@ -147,7 +148,7 @@ func TestCheckRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Platform.Memories[1].CapacityBytes = 119
-	if s.Check(p) == nil {
+	if audit.Check(s, p) == nil {
 		t.Error("120 bytes in a memory of 119, and Check says nothing")
 	}
 }
@@ -167,7 +168,7 @@ func TestStealing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		transfers += len(s.Transfers)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -73,7 +74,7 @@ func TestPolicies(t *testing.T) {
 		shuffled := problem(t, tasks.build(t, otherOrder(r, g)), pl, p.Steps)
 		for _, info := range policy.All() {
 			s := runPolicy(t, p, info)
-			if err := s.Check(p); err != nil {
+			if err := audit.Check(s, p); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, info.Doc().Name, err)
 			}
 			if bound := lowerBound(t, p); s.Makespan < bound {

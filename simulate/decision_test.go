@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/layout"
 	"dahl/schedule/policy"
 )
@@ -84,7 +85,7 @@ func scheduleBytes(t *testing.T, d *schedule.Decision, steps int) []byte {
 	t.Helper()
 	s, err := Run(context.Background(), d, 0, steps, Options{})
 	if err == nil {
-		err = s.Check(d.Problem(0, steps, false))
+		err = audit.Check(s, d.Problem(0, steps, false))
 	}
 	var out bytes.Buffer
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // Two schedules that another simulator, dslab-dag, computed for 100 tasks on four unlike
@@ -331,7 +332,7 @@ func replayOn(t *testing.T, g *dag.Graph, p *platform.Platform, plan *schedule.P
 	t.Helper()
 	replayed := problem(t, g, p, 1)
 	s := must.Get(run(replayed, how{plan: plan}))(t)
-	must.Do(t, s.Check(replayed))
+	must.Do(t, audit.Check(s, replayed))
 	return s
 }
 

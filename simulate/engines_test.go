@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/explain"
 )
 
@@ -121,7 +122,7 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, "eager"))} {
-		if err := s.Check(p); err != nil || s.Makespan != 10+2*50+10 {
+		if err := audit.Check(s, p); err != nil || s.Makespan != 10+2*50+10 {
 			t.Errorf("%s in %v, want 120ns (%v)", moves(p, s), s.Makespan, err)
 		}
 	}
@@ -154,7 +155,7 @@ func TestEntryBesideTheFirstStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(p); err != nil || moves(p, s) != want || s.FirstStep != 320 {
+		if err := audit.Check(s, p); err != nil || moves(p, s) != want || s.FirstStep != 320 {
 			t.Errorf("%d steps: %s, the first in %v; want %s, 320ns (%v)", steps, moves(p, s), s.FirstStep, want, err)
 		}
 	}
@@ -213,11 +214,11 @@ func TestCheckRefusesEvictions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatal(err)
 		}
 		spoil(s)
-		if err := s.Check(p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := audit.Check(s, p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))
 		}
 	}

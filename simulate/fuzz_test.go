@@ -10,6 +10,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -44,10 +45,10 @@ func FuzzPlanWithGraph(f *testing.F) {
 		if refused(t, err) {
 			return
 		}
-		if err := s.Check(d.Problem(0, 2, false)); err != nil {
+		if err := audit.Check(s, d.Problem(0, 2, false)); err != nil {
 			t.Error(err)
 		}
-		if err := s.Follows(d.Problem(0, 2, false), plan); err != nil {
+		if err := audit.Follows(s, d.Problem(0, 2, false), plan); err != nil {
 			t.Error(err)
 		}
 	})

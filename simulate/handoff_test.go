@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -26,7 +27,7 @@ func TestHandOffToCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatal(err)
 		}
 		var arrived, starts, ends [2]time.Duration // of y, of c, by step

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 	"dahl/schedule/policy"
 )
@@ -100,11 +101,11 @@ func TestCopiesOfABuffer(t *testing.T) {
 		for _, info := range policy.All() {
 			beside := *p
 			beside.Platform = withMemoryBeside(t, p.Platform)
-			if s := runPolicy(t, &beside, info); s.Period != c.period || s.Check(&beside) != nil {
-				t.Errorf("%+v: %s: period %v beside a memory without devices: %v", c, info.Doc().Name, s.Period, s.Check(&beside))
+			if s := runPolicy(t, &beside, info); s.Period != c.period || audit.Check(s, &beside) != nil {
+				t.Errorf("%+v: %s: period %v beside a memory without devices: %v", c, info.Doc().Name, s.Period, audit.Check(s, &beside))
 			}
 			s := runPolicy(t, p, info)
-			if err := s.Check(p); err != nil {
+			if err := audit.Check(s, p); err != nil {
 				t.Fatalf("%+v: %s: %v", c, info.Doc().Name, err)
 			}
 			if s.Period != c.period || lowerBound(t, p) > s.Makespan {
@@ -133,7 +134,7 @@ func TestCopiesCount(t *testing.T) {
 			h := byPolicy(t, &free, info)
 			s, err := run(p, h)
 			if capacity == 128 && err == nil {
-				err = s.Check(p)
+				err = audit.Check(s, p)
 			}
 			if capacity == 128 && err != nil || capacity == 127 && (err == nil || !strings.Contains(err.Error(), "128")) {
 				t.Errorf("%s in %d bytes: %v", info.Doc().Name, capacity, err)
@@ -231,7 +232,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(d.Problem(0, steps, false)); err != nil {
+		if err := audit.Check(s, d.Problem(0, steps, false)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		reserved := d.ReservedBytes()

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -66,7 +67,7 @@ func runPlan(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.S
 	t.Helper()
 	s, err := run(p, how{plan: plan})
 	if err == nil {
-		err = s.Check(p)
+		err = audit.Check(s, p)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func runChecked(t *testing.T, p *schedule.Problem, policy policy.Online) *schedu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(p); err != nil {
+	if err := audit.Check(s, p); err != nil {
 		t.Fatal(err)
 	}
 	return s

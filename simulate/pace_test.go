@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/audit"
 )
 
 // TestHandOffs: a on core 0, b and c on core 1, d on core 0 again, each after the one
@@ -46,7 +47,7 @@ func TestHandOffs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Check(prob); err != nil {
+		if err := audit.Check(s, prob); err != nil {
 			t.Error(err)
 		}
 		for i, span := range s.Spans {

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
 
@@ -57,7 +58,7 @@ func TestStagedInParts(t *testing.T) {
 	} {
 		p, plan := byWayOfRAM(t, c.latency, c.shape, c.atoms)
 		s := must.Get(run(p, how{plan: plan}))(t)
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Error(err)
 		}
 		mustFollow(t, p, plan, mustDecide(t, p, plan).Placed, s)
@@ -66,8 +67,8 @@ func TestStagedInParts(t *testing.T) {
 		}
 		var file bytes.Buffer
 		must.Do(t, schedule.WriteSchedule(&file, s, p.Graph, p.Platform))
-		if again, err := schedule.ReadSchedule(&file, "schedule.json", p.Graph, p.Platform); err != nil || again.Check(p) != nil {
-			t.Errorf("read again: %v, %v", err, again.Check(p))
+		if again, err := schedule.ReadSchedule(&file, "schedule.json", p.Graph, p.Platform); err != nil || audit.Check(again, p) != nil {
+			t.Errorf("read again: %v, %v", err, audit.Check(again, p))
 		}
 	}
 }
@@ -108,9 +109,9 @@ func TestCheckRefusesParts(t *testing.T) {
 	} {
 		p, plan := byWayOfRAM(t, 444_444, []int{16e6}, 1)
 		s := must.Get(run(p, how{plan: plan}))(t)
-		must.Do(t, s.Check(p))
+		must.Do(t, audit.Check(s, p))
 		spoil(s)
-		if err := s.Check(p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := audit.Check(s, p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/layout"
 	"dahl/schedule/place"
 	"dahl/schedule/policy"
@@ -57,7 +58,7 @@ func TestPlacedIsSound(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		d := mustDecide(t, &q, plan)
-		if err := s.Check(d.Problem(0, q.Steps, false)); err != nil {
+		if err := audit.Check(s, d.Problem(0, q.Steps, false)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		mustFollow(t, &q, plan, d.Placed, s)
@@ -99,27 +100,27 @@ func withCopies(t *testing.T, seed uint64, tasks *randomTasks, p *schedule.Probl
 func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *place.Program, s *schedule.Schedule) {
 	t.Helper()
 	pg := placed.Graphs[0]
-	must.Do(t, s.Follows(p, plan))
-	must.Do(t, s.FollowsTransfers(placed, 0))
+	must.Do(t, audit.Follows(s, p, plan))
+	must.Do(t, audit.FollowsTransfers(s, placed, 0))
 	other := *s
 	other.Spans = slices.Clone(s.Spans)
 	last := &other.Spans[len(other.Spans)-1]
 	last.Step++
-	if other.Follows(p, plan) == nil {
+	if audit.Follows(&other, p, plan) == nil {
 		t.Fatal("a task of another step is taken for the plan's")
 	}
-	if other.Spans = s.Spans[1:]; other.Follows(p, plan) == nil {
+	if other.Spans = s.Spans[1:]; audit.Follows(&other, p, plan) == nil {
 		t.Fatal("a task less is taken for the plan's")
 	}
 	if len(s.Transfers) == 0 {
 		return
 	}
 	other.Transfers = s.Transfers[1:]
-	if other.FollowsTransfers(placed, 0) == nil {
+	if audit.FollowsTransfers(&other, placed, 0) == nil {
 		t.Fatal("a copy less is taken for the plan's")
 	}
 	other.Transfers = append(slices.Clone(s.Transfers), s.Transfers[0])
-	if other.FollowsTransfers(placed, 0) == nil {
+	if audit.FollowsTransfers(&other, placed, 0) == nil {
 		t.Fatal("a copy more is taken for the plan's")
 	}
 	other.Transfers = slices.Clone(s.Transfers)
@@ -138,7 +139,7 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 		}
 		onEngine = max(onEngine, moved)
 	}
-	if onEngine > 1 && other.FollowsTransfers(placed, 0) == nil {
+	if onEngine > 1 && audit.FollowsTransfers(&other, placed, 0) == nil {
 		t.Fatal("copies in reverse are taken for the plan's")
 	}
 }
@@ -176,7 +177,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := s.Check(d.Problem(0, p.Steps, false)); err != nil {
+		if err := audit.Check(s, d.Problem(0, p.Steps, false)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		mustFollow(t, p, plan, d.Placed, s)
@@ -228,7 +229,7 @@ task again
 	d := mustDecide(t, p, &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2, 3, 4}}})
 	s, err := Run(context.Background(), d, 0, steps, Options{})
 	if err == nil {
-		err = s.Check(d.Problem(0, steps, false))
+		err = audit.Check(s, d.Problem(0, steps, false))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -284,7 +285,7 @@ func TestRandomStates(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := s.Check(d.Problem(0, prob.Steps, false)); err != nil {
+		if err := audit.Check(s, d.Problem(0, prob.Steps, false)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if !bytes.Equal(scheduleBytes(t, d, prob.Steps), scheduleBytes(t, d, prob.Steps)) {

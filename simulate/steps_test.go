@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
 
@@ -55,7 +56,7 @@ func TestStepsOverlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(p); err != nil {
+	if err := audit.Check(s, p); err != nil {
 		t.Fatal(err)
 	}
 	each := map[string]time.Duration{"fast": 1, "slow": 10}
@@ -79,7 +80,7 @@ func TestManySteps(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 1000)
 	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatalf("%s: %v", info.Doc().Name, err)
 		}
 		if s.Makespan != 10000 || s.Period != 10 {
@@ -99,14 +100,14 @@ func TestReuseEdges(t *testing.T) {
 	p.Reuse, p.ReuseNext = []dag.Edge{{From: fast, To: slow}}, []dag.Edge{{From: slow, To: fast}}
 	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
-		if err := s.Check(p); err != nil {
+		if err := audit.Check(s, p); err != nil {
 			t.Fatalf("%s: %v", info.Doc().Name, err)
 		}
 		if bound := lowerBound(t, p); s.Makespan != 55 || bound != 50 {
 			t.Errorf("%s: makespan %d, bound %d, want 55 and 50", info.Doc().Name, s.Makespan, bound)
 		}
 		s.Spans[1].Start--
-		if s.Check(p) == nil {
+		if audit.Check(s, p) == nil {
 			t.Errorf("%s: slow starts before fast ended, and Check says nothing", info.Doc().Name)
 		}
 	}
@@ -327,7 +328,7 @@ func TestNoTimeKeepsOrder(t *testing.T) {
 	p := problem(t, g, twoMemories(t), 2)
 	plan := &schedule.Plan{Order: [][]dag.TaskID{{second, first}, nil}}
 	s := runPlan(t, p, plan)
-	if err := s.Follows(p, plan); err != nil {
+	if err := audit.Follows(s, p, plan); err != nil {
 		t.Error(err)
 	}
 	if got := schedule.PlanFrom(s, "replay", g).Order[0]; !slices.Equal(got, plan.Order[0]) {

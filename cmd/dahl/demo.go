@@ -21,6 +21,7 @@ import (
 	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/rundir"
+	"dahl/schedule/audit"
 	"dahl/train"
 )
 
@@ -148,7 +149,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 // printDemo prints the measurement and its difference from the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *plan.Totals) error {
-	if err := t.Measured.Main.Follows(t.w.mainProblem(t.Measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
+	if err := audit.Follows(t.Measured.Main, t.w.mainProblem(t.Measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
 		return err
 	}
 	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.Measured.Main)

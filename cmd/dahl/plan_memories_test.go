@@ -14,6 +14,7 @@ import (
 	"dahl/platforms"
 	"dahl/rundir"
 	"dahl/schedule"
+	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
 
@@ -63,7 +64,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	if ran.Schedule.World != schedule.Measured {
 		t.Errorf("the run is %s", ran.Schedule.World)
 	}
-	if err := ran.Schedule.FollowsTransfers(ran.Decision.Placed, 0); err != nil {
+	if err := audit.FollowsTransfers(ran.Schedule, ran.Decision.Placed, 0); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"p", "s", "e"} {

@@ -47,7 +47,7 @@ type Idle struct {
 // its state as far as there were any, and else for dispatch. The parts are disjoint and add up to
 // the worker's idle time exactly. [Stretches] says for how much of it the worker slept.
 //
-// p and s must belong together, as [schedule.Schedule.Check] verifies.
+// p and s must belong together, as [audit.Check] verifies.
 func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
 	h := newHistory(p, s)
 	var idles []Idle

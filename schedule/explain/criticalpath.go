@@ -52,7 +52,7 @@ func (step *PathStep) Times(s *schedule.Schedule) (start, end time.Duration) {
 // as well as dependences. On a tie dependences go before transfers, those before changes, and
 // those before resources, because removing a resource would then not help.
 //
-// p and s must belong together, as [schedule.Schedule.Check] verifies.
+// p and s must belong together, as [audit.Check] verifies.
 func CriticalPath(p *schedule.Problem, s *schedule.Schedule) []PathStep {
 	if len(s.Spans) == 0 {
 		return nil

@@ -6,7 +6,7 @@
 //
 // # Invariants
 //
-//   - problem and schedule belong together, as [schedule.Schedule.Check] verifies
+//   - problem and schedule belong together, as [audit.Check] verifies
 //   - gaps and spans of a worker tile the run exactly; so do the steps and waits of the path
 //
 // # Limits

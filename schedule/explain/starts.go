@@ -18,7 +18,7 @@ type Freed struct {
 	At    time.Duration
 }
 
-// NewStarts prepares a schedule. p and s must belong together, as [schedule.Schedule.Check]
+// NewStarts prepares a schedule. p and s must belong together, as [audit.Check]
 // verifies.
 func NewStarts(p *schedule.Problem, s *schedule.Schedule) *Starts { return &Starts{newPathWalk(p, s)} }
 

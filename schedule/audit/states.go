@@ -1,4 +1,4 @@
-package schedule
+package audit
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // states verifies the changes of clocks and of sleep: each is one that the platform and the plan
@@ -22,15 +23,15 @@ func (c *audit) states() error {
 			return fmt.Errorf("change %d, of %s: %w", i, c.s.Changes[i].Of(p), err)
 		}
 	}
-	works := c.s.works(p)
+	works := c.s.Works(p)
 	for i, w := range p.Workers {
-		of := func(ch *Change) bool { return ch.Device >= 0 && ch.Covers(w.Device, w.Index) }
+		of := func(ch *schedule.Change) bool { return ch.Device >= 0 && ch.Covers(w.Device, w.Index) }
 		if err := c.history(works[i], p.Devices[w.Device].AtClock, p.Devices[w.Device].Sleeps, of); err != nil {
 			return fmt.Errorf("unit %q: %w", w.Name, err)
 		}
 	}
 	for l := range p.Links {
-		of := func(ch *Change) bool { return ch.Device < 0 && int(ch.Link) == l }
+		of := func(ch *schedule.Change) bool { return ch.Device < 0 && int(ch.Link) == l }
 		if err := c.history(works[len(p.Workers)+l], 0, p.Links[l].Sleeps, of); err != nil {
 			return fmt.Errorf("link %q: %w", p.Links[l].Name, err)
 		}
@@ -39,46 +40,23 @@ func (c *audit) states() error {
 }
 
 // change verifies one change by itself.
-func (c *audit) change(ch *Change) error {
+func (c *audit) change(ch *schedule.Change) error {
 	p := c.p.Platform
 	if ch.Start < 0 || ch.End < ch.Start {
 		return fmt.Errorf("it lasts from %v to %v", ch.Start, ch.End)
 	}
 	if ch.Device >= 0 {
 		d := &p.Devices[ch.Device]
-		seen := c.s.World == Simulated || d.IsEmulated() // else see ModelStates
-		ofUnit := d.Count > 1 && (ch.Kind != SwitchClock || d.UnitClocks || !seen)
+		seen := c.s.World == schedule.Simulated || d.IsEmulated() // else see ModelStates
+		ofUnit := d.Count > 1 && (ch.Kind != schedule.SwitchClock || d.UnitClocks || !seen)
 		if ofUnit != (ch.Unit >= 0) || int(ch.Unit) >= d.Count {
 			return fmt.Errorf("%s changes for unit %d, of %d", ch.Kind, ch.Unit, d.Count)
 		}
 	}
-	if takes := ch.Transition(p).Takes; c.s.World == Simulated && ch.End-ch.Start != takes {
+	if takes := ch.Transition(p).Takes; c.s.World == schedule.Simulated && ch.End-ch.Start != takes {
 		return fmt.Errorf("%s %s took %v, the platform says %v", ch.Kind, ch.StateName(p), ch.End-ch.Start, takes)
 	}
 	return nil
-}
-
-// work is a time in which a unit or a link is busy.
-type work struct {
-	start, end time.Duration
-	span       *Span // nil: a transfer
-}
-
-// works lists when each worker, and then each link, is busy.
-func (s *Schedule) works(p *platform.Platform) [][]work {
-	works := make([][]work, len(p.Workers)+len(p.Links))
-	for i := range s.Spans {
-		v := &s.Spans[i]
-		works[v.Worker] = append(works[v.Worker], work{v.Start, v.End, v})
-	}
-	for i := range s.Transfers {
-		v := &s.Transfers[i]
-		for _, use := range p.LinkUses(v.From, v.To) {
-			at := len(p.Workers) + int(use.Link)
-			works[at] = append(works[at], work{v.Start, v.End, nil})
-		}
-	}
-	return works
 }
 
 // unitHistory is the state of one unit or link while its history is replayed.
@@ -93,9 +71,9 @@ type unitHistory struct {
 }
 
 // history replays what one unit or link did, with its changes, in the order of time.
-func (c *audit) history(works []work, clock platform.ClockID, states []platform.SleepState, of func(*Change) bool) error {
-	slices.SortStableFunc(works, func(a, b work) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
-	r := &unitHistory{clock: clock, simulated: c.s.World == Simulated, states: states}
+func (c *audit) history(works []schedule.Work, clock platform.ClockID, states []platform.SleepState, of func(*schedule.Change) bool) error {
+	slices.SortStableFunc(works, func(a, b schedule.Work) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	r := &unitHistory{clock: clock, simulated: c.s.World == schedule.Simulated, states: states}
 	next := 0
 	for i := range c.s.Changes {
 		ch := &c.s.Changes[i]
@@ -103,16 +81,16 @@ func (c *audit) history(works []work, clock platform.ClockID, states []platform.
 			continue
 		}
 		// A task of no duration at the moment of such a change was before it if it fits the clock.
-		clock := func(span *Span) platform.ClockID {
+		clock := func(span *schedule.Span) platform.ClockID {
 			clock, _ := c.statesOf(span)
 			return clock
 		}
-		before := func(w *work) bool {
-			return w.start < ch.End || w.end <= ch.Start && (w.span == nil || clock(w.span) == r.clock)
+		before := func(w *schedule.Work) bool {
+			return w.Start < ch.End || w.End <= ch.Start && (w.Span == nil || clock(w.Span) == r.clock)
 		}
 		for next < len(works) && before(&works[next]) {
-			if works[next].end > ch.Start {
-				return fmt.Errorf("it works from %v to %v and changes from %v to %v", works[next].start, works[next].end, ch.Start, ch.End)
+			if works[next].End > ch.Start {
+				return fmt.Errorf("it works from %v to %v and changes from %v to %v", works[next].Start, works[next].End, ch.Start, ch.End)
 			}
 			if err := c.works(r, &works[next]); err != nil {
 				return err
@@ -132,15 +110,15 @@ func (c *audit) history(works []work, clock platform.ClockID, states []platform.
 }
 
 // turn takes a change.
-func (r *unitHistory) turn(ch *Change) error {
+func (r *unitHistory) turn(ch *schedule.Change) error {
 	switch ch.Kind {
-	case SwitchClock:
+	case schedule.SwitchClock:
 		if platform.ClockID(ch.To) == r.clock {
 			return fmt.Errorf("at %v it changes to the clock that it has", ch.Start)
 		}
 		r.clock = platform.ClockID(ch.To)
 		return nil // another unit of the domain may have asked for it while this one slept
-	case WakeUp:
+	case schedule.WakeUp:
 		if r.sleep != int(ch.To)+1 {
 			return fmt.Errorf("at %v it wakes from a state that it is not in", ch.Start)
 		}
@@ -148,7 +126,7 @@ func (r *unitHistory) turn(ch *Change) error {
 			return err
 		}
 		r.sleep = 0
-	case FallAsleep:
+	case schedule.FallAsleep:
 		state := &r.states[ch.To]
 		rule := state.After > 0 && ch.Start == max(r.since+state.After, r.settled)
 		if r.simulated && !rule && (r.planned != ch.To+1 || ch.Start != r.since) {
@@ -167,24 +145,24 @@ func (r *unitHistory) turn(ch *Change) error {
 }
 
 // works takes a task or a transfer.
-func (c *audit) works(r *unitHistory, w *work) error {
+func (c *audit) works(r *unitHistory, w *schedule.Work) error {
 	if r.sleep > 0 {
-		return fmt.Errorf("it works at %v, asleep", w.start)
+		return fmt.Errorf("it works at %v, asleep", w.Start)
 	}
-	if w.span != nil {
-		if err := r.asleepBy(w.span.Ready); err != nil {
+	if w.Span != nil {
+		if err := r.asleepBy(w.Span.Ready); err != nil {
 			return err
 		}
-		if want, _ := c.statesOf(w.span); want != r.clock {
-			return fmt.Errorf("task %s ran at clock %d, the plan says %d", c.name(w.span.Task, w.span.Step), r.clock, want)
+		if want, _ := c.statesOf(w.Span); want != r.clock {
+			return fmt.Errorf("task %s ran at clock %d, the plan says %d", c.name(w.Span.Task, w.Span.Step), r.clock, want)
 		}
-		_, r.planned = c.statesOf(w.span)
+		_, r.planned = c.statesOf(w.Span)
 	}
-	r.since = max(r.since, w.end)
+	r.since = max(r.since, w.End)
 	return nil
 }
 
-func (c *audit) statesOf(span *Span) (clock platform.ClockID, sleeps int32) {
+func (c *audit) statesOf(span *schedule.Span) (clock platform.ClockID, sleeps int32) {
 	return c.p.StatesOf(span.Task, c.p.Platform.Workers[span.Worker].Device)
 }
 

@@ -1,4 +1,4 @@
-package schedule
+package audit
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // copyEngines verifies that no memory carried more copies at once, in either direction, than its
@@ -21,7 +22,7 @@ func (c *audit) copyEngines() error {
 				in, out = max(in, device.CopyEnginesIn), max(out, device.CopyEnginesOut)
 			}
 		}
-		var into, from []*Transfer
+		var into, from []*schedule.Transfer
 		for i := range c.s.Transfers {
 			t := &c.s.Transfers[i]
 			if int(t.To) == m {
@@ -32,7 +33,7 @@ func (c *audit) copyEngines() error {
 			}
 		}
 		for _, way := range []struct {
-			copies  []*Transfer
+			copies  []*schedule.Transfer
 			engines int
 			word    string
 		}{{into, in, "into"}, {from, out, "out of"}} {
@@ -51,7 +52,7 @@ func (c *audit) unlimitedInto(m platform.MemoryID) bool {
 
 // mostAtOnce is the largest number of copies in progress at a time, and that time. A copy that
 // ends at a time makes way for one that starts then.
-func mostAtOnce(copies []*Transfer) (most int, when time.Duration) {
+func mostAtOnce(copies []*schedule.Transfer) (most int, when time.Duration) {
 	type change struct {
 		at time.Duration
 		by int

@@ -1,10 +1,14 @@
-package schedule
+package audit
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/schedule"
+)
 
 // Fits refuses a schedule that names what the graph or the platform of a problem does not have, or that has a time which
-// cannot be, so that whoever draws it or adds up its joules need not look. [Schedule.Check] says whether it is sound.
-func (s *Schedule) Fits(p *Problem) error {
+// cannot be, so that whoever draws it or adds up its joules need not look. [Check] says whether it is sound.
+func Fits(s *schedule.Schedule, p *schedule.Problem) error {
 	g, on := p.Graph, p.Platform
 	has := func(id int32, of int) bool { return id >= 0 && int(id) < of }
 	for i := range s.Spans {
@@ -22,7 +26,7 @@ func (s *Schedule) Fits(p *Problem) error {
 		}
 	}
 	for i := range s.Changes {
-		if c := &s.Changes[i]; !c.fits(p) {
+		if c := &s.Changes[i]; !fits(c, p) {
 			return fmt.Errorf("change %d (of device %d, unit %d or link %d from %v to %v) does not fit the platform", i, c.Device, c.Unit, c.Link, c.Start, c.End)
 		}
 	}
@@ -35,16 +39,16 @@ func (s *Schedule) Fits(p *Problem) error {
 }
 
 // fits reports whether a change is of what the platform has.
-func (c *Change) fits(of *Problem) bool {
+func fits(c *schedule.Change, of *schedule.Problem) bool {
 	p := of.Platform
 	switch {
-	case c.Start < 0 || c.End < c.Start || c.Kind > WakeUp || c.To < 0:
+	case c.Start < 0 || c.End < c.Start || c.Kind > schedule.WakeUp || c.To < 0:
 		return false
 	case c.Device < 0:
-		return c.Kind != SwitchClock && c.Link >= 0 && int(c.Link) < len(p.Links) && int(c.To) < len(p.Links[c.Link].Sleeps)
+		return c.Kind != schedule.SwitchClock && c.Link >= 0 && int(c.Link) < len(p.Links) && int(c.To) < len(p.Links[c.Link].Sleeps)
 	case int(c.Device) >= len(p.Devices) || c.Unit >= int32(p.Devices[c.Device].Count):
 		return false
-	case c.Kind == SwitchClock:
+	case c.Kind == schedule.SwitchClock:
 		return int(c.To) < len(p.Devices[c.Device].Clocks)
 	}
 	return int(c.To) < len(p.Devices[c.Device].Sleeps)

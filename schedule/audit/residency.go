@@ -1,4 +1,4 @@
-package schedule
+package audit
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // The audit of residency looks at one atom at a time. Program order and the steps give its
@@ -41,7 +42,7 @@ type version struct {
 	from    int // memory of its writer, or home; -1: there is none
 	begins  time.Duration
 	made    time.Duration
-	readers []*Span
+	readers []*schedule.Span
 }
 
 // balance is a change of the bytes live in a memory.

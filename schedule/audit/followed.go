@@ -1,4 +1,4 @@
-package schedule
+package audit
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/place"
 )
 
 // Follows verifies that every worker ran its list of the plan, step after step.
-// [Schedule.FollowsTransfers] does so for copies. p is the problem of schedule and plan.
-func (s *Schedule) Follows(p *Problem, plan *Plan) error {
+// [FollowsTransfers] does so for copies. p is the problem of schedule and plan.
+func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) error {
 	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
 		ran[span.Worker] = append(ran[span.Worker], dag.Instance{Task: span.Task, Step: span.Step})
@@ -34,34 +34,18 @@ func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	return nil
 }
 
-// TransferKey identifies a transfer without its times. In two schedules of one plan, transfers of
-// one key have the same order.
-type TransferKey struct {
-	buffer   dag.BufferID
-	from, to platform.MemoryID
-	reader   dag.Instance
-	reason   place.Reason
-	atoms    string
-	share    place.Share
-}
-
-// Key returns the transfer's key.
-func (t *Transfer) Key() TransferKey {
-	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms), t.Share}
-}
-
 // FollowsTransfers verifies that the transfers of a schedule of the origin are the copies of a placed
 // graph and no others: the moves before the first step, the copies of each engine in the order of
 // its list in every step, and the copies that need no engine.
-func (s *Schedule) FollowsTransfers(placed *place.Program, graph int) error {
+func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) error {
 	pg := placed.Graphs[graph]
-	made := map[TransferKey][]*Transfer{} // by start
+	made := map[schedule.TransferKey][]*schedule.Transfer{} // by start
 	for i := range s.Transfers {
 		t := &s.Transfers[i]
 		made[t.Key()] = append(made[t.Key()], t)
 	}
 	for _, m := range pg.Enter {
-		if t := TransferOf(m, 0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
+		if t := schedule.TransferOf(m, 0, schedule.Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
 			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", sized(pg, m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
 		}
 	}
@@ -83,7 +67,7 @@ func (s *Schedule) FollowsTransfers(placed *place.Program, graph int) error {
 }
 
 // takeAll takes the copies of a list out of made, which are in its order if an engine makes them.
-func takeAll(made map[TransferKey][]*Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
+func takeAll(made map[schedule.TransferKey][]*schedule.Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
@@ -91,7 +75,7 @@ func takeAll(made map[TransferKey][]*Transfer, pg *place.Graph, engine string, l
 			if m.Anywhere {
 				continue
 			}
-			want := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
+			want := schedule.TransferOf(m, m.StepOf(int32(step), steps), schedule.Interval{})
 			switch is := take(made, want.Key(), free); {
 			case is == nil && engine == "":
 				return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
@@ -106,9 +90,9 @@ func takeAll(made map[TransferKey][]*Transfer, pg *place.Graph, engine string, l
 }
 
 // take removes the first transfer of a key that starts at a time or later; nil: none does.
-func take(made map[TransferKey][]*Transfer, key TransferKey, from time.Duration) *Transfer {
+func take(made map[schedule.TransferKey][]*schedule.Transfer, key schedule.TransferKey, from time.Duration) *schedule.Transfer {
 	list := made[key]
-	i := slices.IndexFunc(list, func(t *Transfer) bool { return t.Start >= from })
+	i := slices.IndexFunc(list, func(t *schedule.Transfer) bool { return t.Start >= from })
 	if i < 0 {
 		return nil
 	}

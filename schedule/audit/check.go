@@ -1,4 +1,4 @@
-package schedule
+package audit
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/place"
 )
 
@@ -24,7 +25,7 @@ import (
 //   - makespan, first step, period and peaks agree with the spans
 //
 // Check shares nothing with the Engine.
-func (s *Schedule) Check(p *Problem) error {
+func Check(s *schedule.Schedule, p *schedule.Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
 	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.rewrites, c.exclusive, c.times, c.residency, c.copyEngines, c.states} {
 		if err := verify(); err != nil {
@@ -36,8 +37,8 @@ func (s *Schedule) Check(p *Problem) error {
 
 // audit is one check in progress.
 type audit struct {
-	p      *Problem
-	s      *Schedule
+	p      *schedule.Problem
+	s      *schedule.Schedule
 	n      int
 	spanOf []int32 // by step and task
 
@@ -45,7 +46,7 @@ type audit struct {
 	balance []balance // changes of the live bytes
 }
 
-func (c *audit) span(t, step int) *Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }
+func (c *audit) span(t, step int) *schedule.Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }
 
 // name writes an instance for an error.
 func (c *audit) name(t dag.TaskID, step int32) string {
@@ -182,9 +183,9 @@ func (c *audit) rewrites() error {
 
 // exclusive verifies that a worker runs one task at a time.
 func (c *audit) exclusive() error {
-	until := make([]*Span, len(c.p.Platform.Workers))
+	until := make([]*schedule.Span, len(c.p.Platform.Workers))
 	byStart := slices.Clone(c.s.Spans)
-	slices.SortStableFunc(byStart, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	slices.SortStableFunc(byStart, func(a, b schedule.Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	for i := range byStart {
 		span := &byStart[i]
 		if last := until[span.Worker]; last != nil && last.End > span.Start {
@@ -236,7 +237,7 @@ func (c *audit) transfer(i int) error {
 	if err := c.pieces("transfer", i, t.Buffer, t.Atoms, whole); err != nil {
 		return err
 	}
-	if c.s.World == Simulated {
+	if c.s.World == schedule.Simulated {
 		if _, ok := c.p.Platform.Route(t.From, t.To); !ok {
 			return fmt.Errorf("transfer %d of buffer %q has no route", i, c.p.Graph.Buffers[t.Buffer].Name)
 		}
