@@ -89,8 +89,6 @@ type Options struct {
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
 	// is found is no worse than its plan.
 	Known *Result
-	// Unproven looks for a plan and for no bound beyond those that the search needs.
-	Unproven bool
 	// Evaluator keeps the plans that are evaluated, for searches in one space; nil: the search has one of its own.
 	Evaluator *plan.Evaluator
 }
