@@ -346,10 +346,8 @@ func (f *finder) recall(ctx context.Context) error {
 	if at == nil {
 		return nil
 	}
-	before := at.Try
-	at.Policy = known.Policy
-	if err := at.takePlan(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
-		at.Try = before
+	if e, err := f.Evaluator.Plan(at.priced, plan); err == nil {
+		_ = at.offer(ctx, f.Options, e, known.Policy, shortRun) // it may not run there
 	}
 	f.offer(at)
 	return ctx.Err()
