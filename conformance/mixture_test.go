@@ -141,7 +141,7 @@ func TestMixture(t *testing.T) {
 		found := must.Get(best.Find(ctx, &s.Space, o))(t)
 		return found, s
 	}
-	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 20_000, Unproven: true}
+	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 20_000}
 	quick := o
 	quick.Quick = true
 	least, singles := math.Inf(1), []tiling.Tiling(nil)

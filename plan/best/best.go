@@ -89,8 +89,6 @@ type Options struct {
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
 	// is found is no worse than its plan.
 	Known *Result
-	// Unproven looks for a plan and for no bound beyond those that the search needs.
-	Unproven bool
 	// Evaluator keeps the plans that are evaluated, for searches in one space; nil: the search has one of its own.
 	Evaluator *plan.Evaluator
 }
@@ -348,10 +346,8 @@ func (f *finder) recall(ctx context.Context) error {
 	if at == nil {
 		return nil
 	}
-	before := at.Try
-	at.Policy = known.Policy
-	if err := at.takePlan(ctx, f.Options, plan, shortRun); err != nil || before.Plan != nil && !better(&at.Try, &before) {
-		at.Try = before
+	if e, err := f.Evaluator.Plan(at.priced, plan); err == nil {
+		_ = at.offer(ctx, f.Options, e, known.Policy, shortRun) // it may not run there
 	}
 	f.offer(at)
 	return ctx.Err()

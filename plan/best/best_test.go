@@ -107,7 +107,7 @@ func TestBoundsOfKnownOptima(t *testing.T) {
 		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 			least := in.least[o]
 			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
-			proof := must.Get(relax.Bound(t.Context(), m, least*1.5, least*1.5, iterations))(t)
+			proof := must.Get(relax.Bound(t.Context(), m, least*1.5))(t)
 			c := &certificate.Certificate{Objective: o, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			must.Do(t, c.Leaves[0].Add(m, proof))
 			bound := c.Leaves[0].Claims[0].Bound
@@ -150,7 +150,7 @@ func TestMutants(t *testing.T) {
 		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
 			least := in.least[o]
 			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
-			proof := must.Get(relax.Bound(t.Context(), m, least*1.2, least*1.2, iterations))(t)
+			proof := must.Get(relax.Bound(t.Context(), m, least*1.2))(t)
 			for range 200 {
 				mutants++
 				mutant := certificate.Proof{Value: proof.Value, Rows: append([]certificate.Multiplied(nil), proof.Rows...)}
@@ -210,7 +210,7 @@ func TestSteadyBounds(t *testing.T) {
 			var leaf certificate.Leaf
 			for _, claim := range found.Certificate.Leaves[0].Claims {
 				m := must.Get(certificate.NewModel(in.priced, claim.Objective, true))(t)
-				proof := must.Get(relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value, 3*claim.Proofs[0].Value, iterations))(t)
+				proof := must.Get(relax.Bound(t.Context(), m, 3*claim.Proofs[0].Value))(t)
 				must.Do(t, leaf.Add(m, proof))
 			}
 			bound := leaf.Bound()

@@ -26,7 +26,7 @@ func leafOf(t *testing.T, in *instance, o problem.Objective, steady bool, value 
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		found := must.Get(relax.Branch(t.Context(), m, known, known, nodes, iterations))(t)
+		found := must.Get(relax.Branch(t.Context(), m, known, nodes))(t)
 		must.Do(t, leaf.Add(m, found.Proofs...))
 	}
 	return leaf

@@ -121,25 +121,31 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy,
 		return nil, nil
 	}
 	var order [][]dag.TaskID
-	before := c.Try
 	if err == nil {
 		order = made.Plan().Order
 		if slices.ContainsFunc(known, func(other [][]dag.TaskID) bool { return slices.EqualFunc(other, order, slices.Equal) }) {
 			return nil, nil
 		}
-		c.Policy = policy.Doc().Name
-		err = c.take(ctx, o, made, shortRun)
+		err = c.offer(ctx, o, made, policy.Doc().Name, shortRun)
 	}
 	if err != nil {
-		if c.Try = before; ctx.Err() == nil {
+		if ctx.Err() == nil {
 			c.err = err // the plan cannot run
 		}
 		return nil, ctx.Err()
 	}
-	if before.Plan != nil && !better(&c.Try, &before) {
+	return order, nil
+}
+
+// offer gives the choice a plan of a policy, by a step of a run of so many, unless its own is as good.
+func (c *candidate) offer(ctx context.Context, o *Options, e *plan.Evaluated, policy string, steps int) error {
+	before := c.Try
+	c.Policy = policy
+	err := c.take(ctx, o, e, steps)
+	if err != nil || before.Plan != nil && !better(&c.Try, &before) {
 		c.Try = before
 	}
-	return order, nil
+	return err
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.

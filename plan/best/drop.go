@@ -187,7 +187,7 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 		o.bound, o.leaf, o.proven, o.by = of.bound, of.leaf, of.proven, of.by
 		return nil
 	}
-	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}, by: work})
+	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}})
 }
 
 // without is the plan of a choice on fewer devices: each task of a device that is missing goes to the worker that has least to

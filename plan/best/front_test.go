@@ -52,7 +52,7 @@ func TestBoundsWithDeadline(t *testing.T) {
 		for i, deadline := range []time.Duration{0, fastest.Makespan} {
 			m := must.Get(certificate.NewModel(in.priced, problem.Energy, false))(t)
 			m.Within(deadline)
-			proof := must.Get(relax.Bound(t.Context(), m, 3e9*fastest.Joules, 3e9*fastest.Joules, iterations))(t)
+			proof := must.Get(relax.Bound(t.Context(), m, 3e9*fastest.Joules))(t)
 			c := &certificate.Certificate{Objective: "energy", Deadline: deadline, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
 			must.Do(t, c.Leaves[0].Add(m, proof))
 			bounds[i] = c.Bound()

@@ -68,13 +68,11 @@ func (f *finder) inherit(ctx context.Context) error {
 		}
 	}
 	return parallel.Do(ctx, len(all), func(i int) error {
-		c, before := all[i], all[i].Try
 		if plans[i] == nil {
 			return nil
 		}
-		c.Policy = plans[i].Policy
-		if err := c.takePlan(ctx, f.Options, plans[i], shortRun); err != nil || !better(&c.Try, &before) {
-			c.Try = before
+		if e, err := f.Evaluator.Plan(all[i].priced, plans[i]); err == nil {
+			_ = all[i].offer(ctx, f.Options, e, plans[i].Policy, shortRun) // it may not run there
 		}
 		return ctx.Err()
 	})
@@ -118,13 +116,9 @@ func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []in
 		if found[i] == nil {
 			continue
 		}
-		before := c.Try
 		c.moves += found[i].Moves
-		if err := c.take(context.WithoutCancel(ctx), f.Options, found[i].Evaluated, longRun); err != nil {
+		if err := c.offer(context.WithoutCancel(ctx), f.Options, found[i].Evaluated, strings.TrimSuffix(c.Policy, byMoves)+byMoves, longRun); err != nil {
 			return err
-		}
-		if c.Policy = strings.TrimSuffix(before.Policy, byMoves) + byMoves; !better(&c.Try, &before) {
-			c.Try = before
 		}
 		f.offer(c)
 	}

@@ -106,7 +106,7 @@ func prove(t *testing.T, l *certificate.Leaf, s *space.Space, o problem.Objectiv
 		if part == problem.EDP {
 			m.LeastSpan = l.Claims[0].Bound
 		}
-		found, err := relax.Branch(t.Context(), m, known, known, nodes, iterations)
+		found, err := relax.Branch(t.Context(), m, known, nodes)
 		if err == nil {
 			err = l.Add(m, found.Proofs...)
 		}

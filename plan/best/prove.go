@@ -15,34 +15,6 @@ import (
 	"dahl/platform"
 )
 
-// iterations bounds each linear program, far above what the largest have taken.
-const iterations = 200_000
-
-// relaxation finds proofs of a bound of a model, of parts that are all plans together.
-type relaxation func(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error)
-
-// whole relaxes all plans at once, see [relax.Bound].
-func whole(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
-	proof, err := relax.Bound(ctx, m, value, value, iterations)
-	return []*certificate.Proof{proof}, err
-}
-
-// work counts the work only, see [relax.Area].
-func work(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
-	proof, err := relax.Area(ctx, m, value, iterations)
-	return []*certificate.Proof{proof}, err
-}
-
-// branched relaxes so many parts of all plans, see [relax.Branch].
-func (p *proving) branched(ctx context.Context, m *certificate.Model, value float64) ([]*certificate.Proof, error) {
-	found, err := relax.Branch(ctx, m, value, value, p.parts, iterations)
-	if err != nil {
-		return nil, err
-	}
-	p.effort += found.Effort
-	return found.Proofs, nil
-}
-
 // boundWork bounds all choices by the work that they have, and sorts them by that.
 func (f *finder) boundWork(ctx context.Context) error {
 	err := f.boundEach(ctx, f.candidates)
@@ -57,7 +29,7 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	}
 	return parallel.Do(ctx, len(some), func(i int) error {
 		if c := some[i]; !c.proven && c.leaf == nil {
-			return f.bound(ctx, &proving{group: []*candidate{c}, by: work})
+			return f.bound(ctx, &proving{group: []*candidate{c}})
 		}
 		return nil
 	})
@@ -67,9 +39,6 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 // of hundreds of sets of devices takes a few times as long as that of one. A choice without a bound leaves all without one. So the
 // bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
 func (f *finder) boundTogether(ctx context.Context) error {
-	if f.Unproven {
-		return nil
-	}
 	if f.Time > 0 {
 		within, cancel := context.WithDeadline(ctx, f.begun.Add(f.Time+max(f.Time/20, time.Second)))
 		defer cancel()
@@ -87,7 +56,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		}
 		key := program{c.Tiles, c.graph}
 		if at[key] == nil {
-			at[key] = &proving{by: work}
+			at[key] = &proving{}
 			groups = append(groups, at[key])
 		}
 		at[key].group = append(at[key].group, c)
@@ -107,9 +76,6 @@ const (
 // prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
 // be done for the one that has the least, or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
-	if f.Unproven {
-		return nil
-	}
 	for {
 		tasks := f.lowest()
 		if len(tasks) == 0 {
@@ -148,7 +114,7 @@ const (
 // proving is choices whose bound is to be raised together.
 type proving struct {
 	group  []*candidate
-	by     relaxation
+	by     int     // byWork and so on
 	parts  int     // in which to prove; 0: in one
 	effort float64 // that parts took
 
@@ -183,7 +149,7 @@ func (f *finder) lowest() (next []*proving) {
 		if taken[c] {
 			continue
 		}
-		p := &proving{group: []*candidate{c}, by: whole}
+		p := &proving{group: []*candidate{c}}
 		for c.by = min(c.by+1, last); c.by < byRelaxation; c.by++ {
 			if p.group = f.like(c); len(p.group) > 1 {
 				break
@@ -191,10 +157,11 @@ func (f *finder) lowest() (next []*proving) {
 		}
 		if c.by == byParts {
 			c.parts = max(firstParts, moreParts*c.parts)
-			p.by, p.parts = p.branched, c.parts
+			p.parts = c.parts
 		} else {
 			f.left -= 4 * c.nodesOfPlan()
 		}
+		p.by = c.by
 		for _, member := range p.group {
 			taken[member] = true
 		}
@@ -261,6 +228,25 @@ func (c *candidate) octave() (digits int) {
 	return digits
 }
 
+// proofs finds proofs of a bound of a model, whose parts are all plans together, with the value of a plan.
+func (p *proving) proofs(ctx context.Context, m *certificate.Model, value float64) (list []*certificate.Proof, err error) {
+	var one *certificate.Proof
+	switch p.by {
+	case byWork:
+		one, err = relax.Area(ctx, m, value)
+	case byParts:
+		found, err := relax.Branch(ctx, m, value, p.parts)
+		if err != nil {
+			return nil, err
+		}
+		p.effort += found.Effort
+		return found.Proofs, nil
+	default:
+		one, err = relax.Bound(ctx, m, value)
+	}
+	return []*certificate.Proof{one}, err
+}
+
 // bound proves a bound of choices together, and keeps it for those that have a lower one.
 func (f *finder) bound(ctx context.Context, p *proving) error {
 	group := p.group
@@ -283,7 +269,7 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := p.by(ctx, m.Within(f.Deadline), f.known(part))
+		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.known(part))
 		if err != nil {
 			return err
 		}

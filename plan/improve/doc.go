@@ -33,8 +33,8 @@
 // have ended, and what it reads has arrived, with dispatch and hand-off as in [schedule.Pace]. Of a steady
 // step as many steps are timed as it takes until each task comes as much later as every other, eight at
 // most. That is the period, and what happens in a period is folded into it to find the power of each moment.
-// Where units change their clock together, tasks are timed in the order of time, since a task at another
-// clock holds up those that come after it.
+// Units that change their clock together change it in the order of the sequence. In a run a task that comes later may ask
+// for another clock sooner.
 //
 // A copy waits for an engine, and engines take what has been ready longest. A copy gets half of a link that
 // others share with it until what they had left is done. The simulator knows better: rates are fair, an
@@ -44,9 +44,9 @@
 // Left out are sleep, caps, what calls find in caches, and orders for the sake of memory. Of the last there
 // are none where memories have room, since no buffers of a plan that is simulated then share bytes.
 //
-// In one memory without these the estimate is the simulator's time to the nanosecond. Of plans of dahl-cnn,
-// lenet5, mlp and cifar-cnn, by HEFT and with one to two hundred random changes, it was exact on laptop and
-// manycore, within 3 % on emulated (9 % where a step runs alone) and mostly within 10 % on server, at worst
+// In one memory without these, where no units share a clock that changes, the estimate is the simulator's time to the nanosecond. Of plans of dahl-cnn,
+// lenet5, mlp and cifar-cnn, by HEFT and with one to two hundred random changes, it was exact on
+// manycore and, at one clock, on laptop, within 10 % there at several, within 3 % on emulated (9 % where a step runs alone) and mostly within 10 % on server, at worst
 // 19 %.
 //
 // # The order of copies

@@ -2,7 +2,6 @@ package improve
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"dahl/platform"
@@ -26,7 +25,6 @@ type evaluator struct {
 	mixed  bool                // some device has tasks at several clocks
 	in     []platform.MemoryID // by task
 	copies *transfers          // nil: all is in one memory
-	queues *queues             // nil: no unit changes its clock together with others
 	busy   []busyUnits         // by device
 }
 
@@ -37,11 +35,8 @@ func newEvaluator(m *model) *evaluator {
 	for d := range e.busy {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}
-	switch {
-	case m.data != nil:
+	if m.data != nil {
 		e.copies = newTransfers(e, int(steps))
-	case slices.ContainsFunc(m.devices, func(d device) bool { return d.drains }):
-		e.queues = newQueues(m)
 	}
 	return e
 }
@@ -57,18 +52,14 @@ func (m *model) steps() int32 {
 func (e *evaluator) worth(x *point) (span, joules float64) {
 	e.begin(x)
 	steps := e.steps()
-	if e.queues != nil && e.mixed {
-		e.step = e.byRequest()
-	} else {
-		e.alike = 0
-		for e.step = 0; e.step < steps; e.step++ {
-			e.ends[e.step] = e.time()
-			if e.known() {
-				break
-			}
+	e.alike = 0
+	for e.step = 0; e.step < steps; e.step++ {
+		e.ends[e.step] = e.time()
+		if e.known() {
+			break
 		}
-		e.step = min(e.step, steps-1)
 	}
+	e.step = min(e.step, steps-1)
 	span = float64(e.ends[e.step])
 	if e.steady {
 		if e.settled() {
@@ -93,7 +84,7 @@ func (e *evaluator) begin(x *point) {
 	}
 	for w := range e.domain {
 		own := &e.domain[w]
-		*own = domain{clock: e.devices[e.workers[w].device].AtClock, changes: own.changes[:0], waiting: own.waiting[:0]}
+		*own = domain{clock: e.devices[e.workers[w].device].AtClock, changes: own.changes[:0]}
 	}
 	for t, w := range x.worker {
 		own := &e.domain[e.workers[w].domain]

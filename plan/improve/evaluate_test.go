@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,9 +57,14 @@ func slowToHear(t *testing.T, r *rand.Rand, tasks int) *schedule.Priced {
 	return price(t, b, p)
 }
 
+// sharesClocks reports whether units of a point share a clock that changes.
+func (s *search) sharesClocks() bool {
+	return s.evaluator.mixed && slices.ContainsFunc(s.priced.Platform.Devices, func(d platform.Device) bool { return len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1 })
+}
+
 // In one memory, where nothing is shared and nothing sleeps, the evaluator and the simulator agree to the
 // nanosecond for a step that runs alone, and for steady ones where no buffers share bytes and steps come to
-// follow each other alike. With two memories the evaluator knows neither how copies share a link nor the
+// follow each other alike. Where units share a clock that changes, the evaluator does not know who asks first. With two memories it knows neither how copies share a link nor the
 // order of an engine's copies in steps before the steady one: of five random sequences 87 to 91 % of the estimates were within a
 // tenth.
 func TestEvaluator(t *testing.T) {
@@ -78,7 +84,7 @@ func TestEvaluator(t *testing.T) {
 				span, joules := s.evaluator.worth(x)
 				alike := !steady || s.evaluator.settled()
 				offSpan, offJoules := math.Abs(span/float64(is.Time)-1), math.Abs(joules/is.Joules-1)
-				if one := len(priced.Platform.Memories) == 1; one && alike && (math.Abs(span-float64(is.Time)) >= 1 || offJoules > 1e-6) {
+				if one := len(priced.Platform.Memories) == 1 && !s.sharesClocks(); one && alike && (math.Abs(span-float64(is.Time)) >= 1 || offJoules > 1e-6) {
 					t.Errorf("steady %v: %v and %.9g J are estimated as %v ns and %.9g J", steady, is.Time, is.Joules, span, joules)
 				} else if !one {
 					estimates++

@@ -33,7 +33,6 @@ type Result struct {
 	plan.Step
 	Value float64 // of the objective
 	Moves int     // plans looked at
-	Kept  int     // those that the search went on from
 }
 
 // steadySteps are those of each of the two runs whose difference a result is; a look in between takes few.
@@ -231,7 +230,6 @@ func (s *search) accept(x *point, moves int, r *Result) {
 		if value <= is || value <= late[k%len(late)] {
 			now, next = next, now
 			is = s.sorted(now, value)
-			r.Kept++
 			if is < best {
 				best = is
 				x.copy(now)

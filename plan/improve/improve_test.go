@@ -213,14 +213,14 @@ func TestFindsOptima(t *testing.T) {
 	t.Logf("%d of %d", optimal, searches)
 }
 
-// A training step of a network on the machines that ship with dahl: on those of one memory the evaluator and
-// the simulator agree to the nanosecond, on emulated within a tenth, on server, where many copies share
-// links, within a quarter.
+// A training step of a network on the machines that ship with dahl: on manycore the evaluator and
+// the simulator agree to the nanosecond, on laptop, whose cores share a clock that changes, and on emulated within a tenth, on server,
+// where many copies share links, within a quarter.
 func TestShippedMachines(t *testing.T) {
 	file := must.Get(os.Open("testdata/dahl-cnn.txt"))(t)
 	defer file.Close()
 	g := must.Get(dag.ParseText(file, "dahl-cnn.txt"))(t)
-	for machine, most := range map[string]float64{"laptop": 0, "manycore": 0, "emulated": 0.1, "server": 0.25} {
+	for machine, most := range map[string]float64{"laptop": 0.1, "manycore": 0, "emulated": 0.1, "server": 0.25} {
 		p := must.Get(platform.Load("../../platforms/" + machine + ".toml"))(t)
 		priced := must.Get(schedule.Price(&dag.Program{Name: "dahl-cnn", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 		for _, steady := range []bool{false, true} {

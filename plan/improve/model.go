@@ -48,7 +48,6 @@ type device struct {
 	idle, first []float64 // watts by clock: of an idle unit; what the first busy unit adds beyond the others
 	shares      bool      // some first is not 0
 	clocks      bool      // there are several
-	drains      bool      // there are several units and clocks, and all units are at one
 }
 
 // worker is one unit. Units whose clock changes together are one domain.
@@ -106,7 +105,7 @@ func (m *model) addDevices() {
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		own := device{Device: d, count: float64(d.Count), clocks: len(d.Clocks) > 1, drains: len(d.Clocks) > 1 && !d.UnitClocks && d.Count > 1}
+		own := device{Device: d, count: float64(d.Count), clocks: len(d.Clocks) > 1}
 		if d.HandoffToCPU == 0 {
 			own.toCPU = toCPU
 		}

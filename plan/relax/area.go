@@ -12,13 +12,13 @@ import (
 // device is awake while they do. Orders and data do not count, so that tasks with equal options are one
 // colour and the program has a few columns. Its bound is weaker than that of [Bound] and found in a
 // fraction of the time.
-func Area(ctx context.Context, m *certificate.Model, value float64, iterations int) (*certificate.Proof, error) {
-	proof, _, _, err := byWork(ctx, m, value, iterations, false, nil)
+func Area(ctx context.Context, m *certificate.Model, value float64) (*certificate.Proof, error) {
+	proof, _, _, err := byWork(ctx, m, value, false, nil)
 	return proof, err
 }
 
 // byWork finds a proof of a few rows, its bound and the T of its solution: from the work, and on demand from pools and a period.
-func byWork(ctx context.Context, m *certificate.Model, value float64, iterations int, pools bool, period *certificate.Row) (_ *certificate.Proof, bound, span float64, err error) {
+func byWork(ctx context.Context, m *certificate.Model, value float64, pools bool, period *certificate.Row) (_ *certificate.Proof, bound, span float64, err error) {
 	proof := &certificate.Proof{Value: value}
 	q := newQuotient(m, byOptions(m), m.Horizon(value))
 	q.addWork()

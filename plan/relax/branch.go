@@ -13,11 +13,11 @@ import (
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
 // how many tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one
-// of energy times time by T as well. It ends when so many parts were solved, when all bounds are enough or
+// of energy times time by T as well. It ends when so many parts were solved, when all bounds reach the value of the known plan or
 // cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
 // them. All parts are solved by one program, of which a condition only changes the bounds of a column.
-func Branch(ctx context.Context, m *certificate.Model, value, enough float64, nodes, iterations int) (*Parts, error) {
-	b := newBranching(ctx, m, value, iterations)
+func Branch(ctx context.Context, m *certificate.Model, value float64, nodes int) (*Parts, error) {
+	b := newBranching(ctx, m, value)
 	root := &part{proof: &certificate.Proof{Value: value}}
 	err := b.solve(root, maxRounds)
 	all := []*part{root}
@@ -28,7 +28,7 @@ func Branch(ctx context.Context, m *certificate.Model, value, enough float64, no
 				least = i
 			}
 		}
-		if all[least].bound >= enough || !b.splits(all[least]) {
+		if all[least].bound >= value || !b.splits(all[least]) {
 			break
 		}
 		var sides [2]*part
@@ -112,13 +112,12 @@ func (p *part) given(c certificate.Condition) *part {
 
 // branching is a program of which parts are solved one after another.
 type branching struct {
-	ctx        context.Context
-	q          *quotient
-	solver     *lp.Solver
-	iterations int
-	counts     []count
-	upper      []float64 // by column of the program: as it is now
-	effort     float64   // iterations so far, times the rows that the program had
+	ctx    context.Context
+	q      *quotient
+	solver *lp.Solver
+	counts []count
+	upper  []float64 // by column of the program: as it is now
+	effort float64   // iterations so far, times the rows that the program had
 
 	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
 	// its row makes up for what is missing. These columns are there from the start, since one that is added
@@ -139,9 +138,9 @@ type count struct {
 	tried  [2]float64 // and how often
 }
 
-func newBranching(ctx context.Context, m *certificate.Model, value float64, iterations int) *branching {
+func newBranching(ctx context.Context, m *certificate.Model, value float64) *branching {
 	q := newQuotient(m, refine(m), m.Horizon(value))
-	b := &branching{ctx: ctx, q: q, iterations: iterations}
+	b := &branching{ctx: ctx, q: q}
 	b.addCounts()
 	q.addFixed()
 	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != problem.EDP {
@@ -192,12 +191,12 @@ func (b *branching) addCounts() {
 }
 
 // begin solves the program with the bounds of a part.
-func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r *lp.Result, err error) {
+func (b *branching) begin(p *part, most int) (given *certificate.Model, r *lp.Result, err error) {
 	if given, err = b.q.m.Given(p.proof.Where); err == nil {
 		b.setBounds(given, p.proof.Where)
 		b.setSpan(given, p)
 		b.setSpread(given)
-		r, err = b.run(iterations)
+		r, err = b.run(most)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("relaxation: %w", err)
@@ -206,8 +205,8 @@ func (b *branching) begin(p *part, iterations int) (given *certificate.Model, r 
 }
 
 // run solves the program as it is.
-func (b *branching) run(iterations int) (*lp.Result, error) {
-	r, err := b.solver.Solve(b.ctx, iterations)
+func (b *branching) run(most int) (*lp.Result, error) {
+	r, err := b.solver.Solve(b.ctx, most)
 	if err == nil {
 		b.effort += float64(r.Iterations * b.q.program.Rows())
 	}
@@ -216,10 +215,10 @@ func (b *branching) run(iterations int) (*lp.Result, error) {
 
 // solve bounds a part, and finds by what to split it.
 func (b *branching) solve(p *part, rounds int) error {
-	given, r, err := b.begin(p, b.iterations)
+	given, r, err := b.begin(p, iterations)
 	for round := range rounds {
 		if round > 0 {
-			r, err = b.run(b.iterations)
+			r, err = b.run(iterations)
 		}
 		if err != nil {
 			return fmt.Errorf("relaxation: %w", err)

@@ -18,7 +18,7 @@ func TestBranchRaisesBounds(t *testing.T) {
 		m := [](func(*testing.T, *rand.Rand, problem.Objective) *certificate.Model){layered, updated}[n/2%2](t, r, []problem.Objective{problem.Time, problem.Energy}[n%2])
 		last := 0.0
 		for _, nodes := range []int{1, 9, 31} {
-			found := must.Get(Branch(t.Context(), m, 1e5, 1e5, nodes, 10_000))(t)
+			found := must.Get(Branch(t.Context(), m, 1e5, nodes))(t)
 			proofs := found.Proofs
 			if len(proofs) > (nodes+1)/2 {
 				t.Errorf("graph %d: %d proofs of %d nodes", n, len(proofs), nodes)
@@ -34,12 +34,12 @@ func TestBranchRaisesBounds(t *testing.T) {
 			}
 			last = bound
 		}
-		first, errA := Branch(t.Context(), m, 1e5, 1e5, 15, 10_000)
-		second, errB := Branch(t.Context(), m, 1e5, 1e5, 15, 10_000)
+		first, errA := Branch(t.Context(), m, 1e5, 15)
+		second, errB := Branch(t.Context(), m, 1e5, 15)
 		if errA != nil || errB != nil || !reflect.DeepEqual(first, second) {
 			t.Errorf("graph %d: two searches differ (%v, %v)", n, errA, errB)
 		}
-		if found, err := Branch(t.Context(), m, 1e5, last/2, 31, 10_000); err != nil || len(found.Proofs) > 3 {
+		if found, err := Branch(t.Context(), m, last/2, 31); err != nil || len(found.Proofs) > 3 {
 			t.Errorf("graph %d: %v (%v) where half of the bound is enough", n, found, err)
 		}
 	}

@@ -28,7 +28,7 @@ func (b *branching) choose(p *part) (certificate.Condition, error) {
 	best, chosen := -1.0, fraction{}
 	if slices.ContainsFunc(p.between, func(f fraction) bool { return b.counts[f.count].tried[0] == 0 }) {
 		// The tries begin where the part itself is solved.
-		if _, _, err := b.begin(p, b.iterations); err != nil {
+		if _, _, err := b.begin(p, iterations); err != nil {
 			return certificate.Condition{}, err
 		}
 	}

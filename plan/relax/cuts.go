@@ -2,11 +2,11 @@ package relax
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"slices"
 
 	"dahl/plan/certificate"
+	"dahl/schedule/ready"
 )
 
 // Of the rows that say how much work lies before, behind or between tasks there are too many, and
@@ -30,23 +30,12 @@ func (c *cut) key() string {
 	return fmt.Sprint(c.family, " ", c.device, " ", c.back, " ", c.a, " ", c.b)
 }
 
+// Before is the order of a heap.
+func (c cut) Before(other cut) bool { return compareCuts(c, other) < 0 }
+
 // compareCuts is for sorting cuts of a family and device, the most violated first.
 func compareCuts(a, b cut) int {
 	return cmp.Or(cmp.Compare(b.by, a.by), cmp.Compare(a.back, b.back), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
-}
-
-// byViolation is a heap of cuts, the most violated first.
-type byViolation []cut
-
-func (h byViolation) Len() int           { return len(h) }
-func (h byViolation) Less(i, j int) bool { return compareCuts(h[i], h[j]) < 0 }
-func (h byViolation) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byViolation) Push(c any)        { *h = append(*h, c.(cut)) }
-func (h *byViolation) Pop() any {
-	last := len(*h) - 1
-	c := (*h)[last]
-	*h = (*h)[:last]
-	return c
 }
 
 // separation looks for rows that a solution violates.
@@ -153,7 +142,7 @@ func (s *separation) betweens(device int) []cut {
 	if s.m.Steady {
 		backs = 2
 	}
-	var cuts byViolation
+	var cuts ready.Heap[cut]
 	for back := range backs {
 		for a, from := range s.colours.tasks {
 			for b, to := range s.colours.tasks {
@@ -168,15 +157,14 @@ func (s *separation) betweens(device int) []cut {
 				}
 				time := s.start[then] + float64(float64(back)*s.span) - s.end[first]
 				if by := most - float64(s.units*time); by > s.least {
-					cuts = append(cuts, cut{certificate.Between, device, a, b, back, by})
+					cuts.Push(cut{certificate.Between, device, a, b, back, by})
 				}
 			}
 		}
 	}
-	heap.Init(&cuts)
 	var found []cut
 	for len(cuts) > 0 && !(len(found) >= cutsPerRound && found[len(found)-1].by >= cuts[0].by) {
-		c := heap.Pop(&cuts).(cut)
+		c := cuts.Pop()
 		first, then := s.colours.tasks[c.a][0], s.colours.tasks[c.b][0]
 		c.by = s.work.Between(first, then, int(c.back)) - float64(s.units*(s.start[then]+float64(float64(c.back)*s.span)-s.end[first]))
 		found = s.mostViolated(append(found, c))

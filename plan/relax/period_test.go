@@ -45,7 +45,7 @@ func TestBoundByPeriod(t *testing.T) {
 		value, least float64
 	}{{problem.Time, 12, 8}, {problem.Energy, 110, 98}} {
 		m := must.Get(certificate.NewModel(priced, c.objective, true))(t)
-		proof := must.Get(Bound(t.Context(), m, c.value, c.value, 1000))(t)
+		proof := must.Get(Bound(t.Context(), m, c.value))(t)
 		if bound, err := proof.Bound(m); err != nil || bound < c.least*(1-1e-6) || bound > c.least*(1+1e-6) {
 			t.Errorf("%s: %v, %v, want %v", c.objective, bound, err, c.least)
 		}

@@ -17,17 +17,19 @@ const (
 	leastRise  = 3e-4
 )
 
+// iterations bounds each solution of a linear program, far above what the largest have taken.
+const iterations = 200_000
+
 // Bound finds a proof of a lower bound of a model, with the value of a plan that is known. It ends when the
-// bound is enough, and when the context ends, with the best proof so far. Iterations limit each solution of
-// the linear program.
-func Bound(ctx context.Context, m *certificate.Model, value, enough float64, iterations int) (*certificate.Proof, error) {
-	proof, bound, span, err := byWork(ctx, m, value, iterations, true, nil)
-	if err != nil || bound >= enough || ctx.Err() != nil {
+// bound reaches that value, and when the context ends, with the best proof so far.
+func Bound(ctx context.Context, m *certificate.Model, value float64) (*certificate.Proof, error) {
+	proof, bound, span, err := byWork(ctx, m, value, true, nil)
+	if err != nil || bound >= value || ctx.Err() != nil {
 		return proof, err
 	}
-	period := period(m, span, span+(enough-bound)/m.Cost()[m.ColumnSpan()])
+	period := period(m, span, span+(value-bound)/m.Cost()[m.ColumnSpan()])
 	if period != nil {
-		if proof, bound, _, err = byWork(ctx, m, value, iterations, true, period); err != nil || bound >= enough || ctx.Err() != nil {
+		if proof, bound, _, err = byWork(ctx, m, value, true, period); err != nil || bound >= value || ctx.Err() != nil {
 			return proof, err
 		}
 	}
@@ -48,7 +50,7 @@ func Bound(ctx context.Context, m *certificate.Model, value, enough float64, ite
 			break
 		}
 		proof.Rows, bounds = q.multiplied(r.Y), append(bounds, r.Objective)
-		if r.Objective >= enough || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
+		if r.Objective >= value || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
 			break
 		}
 		if q.separateTurns(r.X)+q.separate(r.X) == 0 {

@@ -120,7 +120,7 @@ func updated(t *testing.T, r *rand.Rand, o problem.Objective) *certificate.Model
 }
 
 // solveOnce is the proof without rows that are added later.
-func (q *quotient) solveOnce(ctx context.Context, value float64, iterations int) (*certificate.Proof, error) {
+func (q *quotient) solveOnce(ctx context.Context, value float64) (*certificate.Proof, error) {
 	r, err := lp.NewSolver(q.program).Solve(ctx, iterations)
 	if err != nil || r.Status != lp.Optimal {
 		return nil, fmt.Errorf("not solved: %v, %v", r, err)
@@ -147,7 +147,7 @@ func TestColoursChangeNoBound(t *testing.T) {
 			}
 			q := newQuotient(m, c, m.Horizon(value))
 			q.addFixed()
-			proof := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
+			proof := must.Get(q.solveOnce(t.Context(), value))(t)
 			bounds[together] = must.Get(proof.Bound(m))(t)
 		}
 		if math.Abs(bounds[true]-bounds[false]) > 1e-7*bounds[false] {
@@ -168,8 +168,8 @@ func TestCutsRaiseTheBound(t *testing.T) {
 		const value = 1e5
 		q := newQuotient(m, refine(m), m.Horizon(value))
 		q.addFixed()
-		first := must.Get(q.solveOnce(t.Context(), value, 10_000))(t)
-		last := must.Get(Bound(t.Context(), m, value, value, 10_000))(t)
+		first := must.Get(q.solveOnce(t.Context(), value))(t)
+		last := must.Get(Bound(t.Context(), m, value))(t)
 		a, errA := first.Bound(m)
 		b, errB := last.Bound(m)
 		if errA != nil || errB != nil || b < a*(1-1e-9) {
@@ -194,7 +194,7 @@ func TestAreaIsTheWork(t *testing.T) {
 		b.Task(dag.Task{Name: fmt.Sprint(i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}})
 	}
 	m := modelOf(t, b, machine(t, units), problem.Time, false)
-	proof := must.Get(Area(t.Context(), m, 1e5, 1000))(t)
+	proof := must.Get(Area(t.Context(), m, 1e5))(t)
 	want := n / (units/float64(cpu) + 1/float64(gpu))
 	if got, err := proof.Bound(m); err != nil || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%v, %v, want %v", got, err, want)
@@ -202,8 +202,8 @@ func TestAreaIsTheWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for i := range 40 {
 		m := layered(t, r, []problem.Objective{problem.Time, problem.Energy}[i%2])
-		work, errA := Area(t.Context(), m, 1e5, 10_000)
-		all, errB := Bound(t.Context(), m, 1e5, 1e5, 10_000)
+		work, errA := Area(t.Context(), m, 1e5)
+		all, errB := Bound(t.Context(), m, 1e5)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -226,8 +226,8 @@ func TestBoundEndsEarly(t *testing.T) {
 	needed := 0
 	for range 20 {
 		m := layered(t, r, problem.Time)
-		all := must.Get(Bound(t.Context(), m, 1e5, 1e5, 10_000))(t)
-		early, err := Bound(t.Context(), m, 1e5, 1, 10_000) // every task takes 2 ns or more
+		all := must.Get(Bound(t.Context(), m, 1e5))(t)
+		early, err := Bound(t.Context(), m, 1) // every task takes 2 ns or more
 		if err != nil || ordered(early) {
 			t.Errorf("1 ns is enough: %v, %v", early, err)
 		}
@@ -239,7 +239,7 @@ func TestBoundEndsEarly(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if p, err := Bound(ended, m, 1e5, 1e5, 10_000); err != nil || p.Value != 1e5 {
+		if p, err := Bound(ended, m, 1e5); err != nil || p.Value != 1e5 {
 			t.Errorf("the context has ended: %v, %v", p, err)
 		}
 	}
