@@ -399,8 +399,8 @@ func (t *chromeTrace) writeCounters() {
 		}
 	}
 	for _, c := range t.run.clocks() {
-		for _, s := range c.steps {
-			t.event(chromeEvent{Phase: "C", Name: "clock " + c.name, Process: process, At: micros(s.at), Args: map[string]float64{"scale": s.scale}})
+		for i, at := range c.Times {
+			t.event(chromeEvent{Phase: "C", Name: "clock " + c.Name, Process: process, At: micros(at), Args: map[string]float64{"scale": c.Scales[i]}})
 		}
 	}
 }

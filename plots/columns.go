@@ -21,20 +21,14 @@ type piece struct {
 	text     string // drawn inside where it fits
 }
 
-// run is neighbouring columns of one category.
-type run struct {
-	first, end int // columns
-	category   int
-}
-
 // diffuse paints lanes that share one row onto columns of equal width between 0
 // and end. Time that no piece covers belongs to no run.
-func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run {
+func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []ColumnRun {
 	nothing := categories
 	claims := make([]int64, categories+1)
 	covered := make([]int64, categories+1)
 	next := make([]int, len(lanes))
-	var runs []run
+	var runs []ColumnRun
 	for k := range columns {
 		lo, hi := columnEdge(end, k, columns), columnEdge(end, k+1, columns)
 		if lo == hi { // the picture has more columns than the run has nanoseconds
@@ -59,10 +53,10 @@ func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run 
 		winner := claim(claims, covered, capacity)
 		switch last := len(runs) - 1; {
 		case winner == nothing:
-		case last >= 0 && runs[last].end == k && runs[last].category == winner:
-			runs[last].end = k + 1
+		case last >= 0 && runs[last].End == k && runs[last].Category == winner:
+			runs[last].End = k + 1
 		default:
-			runs = append(runs, run{k, k + 1, winner})
+			runs = append(runs, ColumnRun{k, k + 1, winner})
 		}
 	}
 	return runs

@@ -11,7 +11,7 @@ import (
 func TestDiffuseKeepsLongPieces(t *testing.T) {
 	lane := []piece{{from: 0, to: 30, category: 0}, {from: 50, to: 100, category: 1}}
 	got := diffuse([][]piece{lane}, 100, 10, 2)
-	want := []run{{0, 3, 0}, {5, 10, 1}}
+	want := []ColumnRun{{0, 3, 0}, {5, 10, 1}}
 	if !slices.Equal(got, want) {
 		t.Errorf("runs %v, want %v", got, want)
 	}
@@ -34,10 +34,10 @@ func TestDiffuseKeepsShares(t *testing.T) {
 	}
 }
 
-func columnsByCategory(runs []run, categories int) []int {
+func columnsByCategory(runs []ColumnRun, categories int) []int {
 	count := make([]int, categories)
 	for _, r := range runs {
-		count[r.category] += r.end - r.first
+		count[r.Category] += r.End - r.First
 	}
 	return count
 }
@@ -58,10 +58,10 @@ func TestDiffuseOfRandomLanes(t *testing.T) {
 		}
 		last := 0
 		for _, r := range diffuse(lanes, end, columns, categories) {
-			if r.first < last || r.end <= r.first || r.end > columns || r.category < 0 || r.category >= categories {
+			if r.First < last || r.End <= r.First || r.End > columns || r.Category < 0 || r.Category >= categories {
 				t.Fatalf("seed %d: run %+v after column %d", seed, r, last)
 			}
-			last = r.end
+			last = r.End
 		}
 	}
 }

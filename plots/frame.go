@@ -115,6 +115,10 @@ func (f *frame) Y(v float64) vg.Length {
 // drawGrid paints the lines behind the data at the ticks of both axes.
 func (f *frame) drawGrid() {
 	f.drawXGrid()
+	f.drawYGrid()
+}
+
+func (f *frame) drawYGrid() {
 	for _, t := range f.y.ticks {
 		y := f.Y(t.Value)
 		line(f.c, gridLine, 0.5, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y})

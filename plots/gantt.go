@@ -82,9 +82,14 @@ func (c *chart) paintRows(f *frame) *painter {
 // pieces counts the pieces of all rows.
 func (c *chart) pieces() (n int) {
 	for i := range c.rows {
-		for _, lane := range c.rows[i].lanes {
-			n += len(lane)
-		}
+		n += piecesOf(c.rows[i].lanes)
+	}
+	return n
+}
+
+func piecesOf(lanes [][]piece) (n int) {
+	for _, lane := range lanes {
+		n += len(lane)
 	}
 	return n
 }
@@ -129,15 +134,11 @@ func stripHeight(row vg.Length) vg.Length {
 
 // paintLanes paints each piece if they are few, and columns if they are many.
 func (p *painter) paintLanes(lanes [][]piece, bottom, top vg.Length, outlined bool) {
-	pieces := 0
-	for _, lane := range lanes {
-		pieces += len(lane)
-	}
-	if 3*pieces > p.columns || len(lanes) > 4 {
+	if 3*piecesOf(lanes) > p.columns || len(lanes) > 4 {
 		for _, run := range diffuse(lanes, p.chart.end, p.columns, len(p.rects)) {
-			from := p.f.X(float64(columnEdge(p.chart.end, run.first, p.columns)))
-			to := p.f.X(float64(columnEdge(p.chart.end, run.end, p.columns)))
-			addRect(&p.rects[run.category], from, bottom, to, top)
+			from := p.f.X(float64(columnEdge(p.chart.end, run.First, p.columns)))
+			to := p.f.X(float64(columnEdge(p.chart.end, run.End, p.columns)))
+			addRect(&p.rects[run.Category], from, bottom, to, top)
 		}
 		return
 	}

@@ -116,7 +116,7 @@ type pajeTrace struct {
 
 	changed   bool // anything changes its state
 	events    []pajeEvent
-	clocks    []clock                   // that change
+	clocks    []ClockCurve              // that change
 	firstLane []int                     // by worker: its first lane container
 	streams   map[platform.WorkerID]int // how many lanes it has
 	lane      []int                     // by span, from the first of its worker
@@ -210,7 +210,7 @@ func (t *pajeTrace) writeContainers() {
 	}
 	t.clocks = t.run.clocks()
 	for i := range t.clocks {
-		create(fmt.Sprintf("c%d", i), "CC", "machine", t.clocks[i].name)
+		create(fmt.Sprintf("c%d", i), "CC", "machine", t.clocks[i].Name)
 	}
 }
 
@@ -254,8 +254,8 @@ func (t *pajeTrace) collect() {
 		awake(0, link)
 	}
 	for i, c := range t.clocks {
-		for _, step := range c.steps {
-			t.event(step.at, orderVariable, pajeSetVariable, "VC c%d %.9g", i, step.scale)
+		for k, at := range c.Times {
+			t.event(at, orderVariable, pajeSetVariable, "VC c%d %.9g", i, c.Scales[k])
 		}
 	}
 	for i := range s.Spans {

@@ -101,19 +101,8 @@ func (r *Run) changedLinks() (links []int) {
 	return links
 }
 
-// clock is the speed of a device, or of a unit with a clock of its own, relative to its first clock.
-type clock struct {
-	name  string
-	steps []clockStep
-}
-
-type clockStep struct {
-	at    time.Duration
-	scale float64
-}
-
 // clocks lists those that change or are not the first, in the order of the platform.
-func (r *Run) clocks() (all []clock) {
+func (r *Run) clocks() (all []ClockCurve) {
 	p := r.Problem.Platform
 	for d := range p.Devices {
 		device := &p.Devices[d]
@@ -122,14 +111,14 @@ func (r *Run) clocks() (all []clock) {
 			units = device.Count
 		}
 		for u := range units {
-			c := clock{device.Name, []clockStep{{0, device.ClockInForce().Scale}}}
+			c := ClockCurve{device.Name, []time.Duration{0}, []float64{device.ClockInForce().Scale}}
 			for i := range r.Schedule.Changes {
 				if x := &r.Schedule.Changes[i]; x.Kind == schedule.SwitchClock && x.Covers(platform.DeviceID(d), u) {
-					c.name = x.Of(p)
-					c.steps = append(c.steps, clockStep{x.End, device.ClockAt(platform.ClockID(x.To)).Scale})
+					c.Name = x.Of(p)
+					c.Times, c.Scales = append(c.Times, x.End), append(c.Scales, device.ClockAt(platform.ClockID(x.To)).Scale)
 				}
 			}
-			if len(c.steps) > 1 || u == 0 && device.AtClock > 0 {
+			if len(c.Times) > 1 || u == 0 && device.AtClock > 0 {
 				all = append(all, c)
 			}
 		}

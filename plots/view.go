@@ -102,7 +102,8 @@ type MemoryCurve struct {
 	Highest                  bool // the bytes are the highest of each interval, since they change more often
 }
 
-// ClockCurve is the speed of a device relative to its first clock, from each of the times on.
+// ClockCurve is the speed of a device, or of a unit with a clock of its own, relative to its first clock, from each of
+// the times on.
 type ClockCurve struct {
 	Name   string
 	Times  []time.Duration
@@ -132,7 +133,7 @@ func NewView(r *Run, like *View) (*View, error) {
 	}
 	c := newChart(r, colours)
 	v := &View{colours: colours, Title: r.title(), Summary: r.summary(), End: c.end, StepEnds: c.stepEnds, ColourBy: c.colours.by,
-		Path: explain.CriticalPath(r.Problem, r.Schedule), Memories: r.memoryCurves(), Clocks: r.clockCurves()}
+		Path: explain.CriticalPath(r.Problem, r.Schedule), Memories: r.memoryCurves(), Clocks: r.clocks()}
 	v.addRows(c)
 	v.addCategories(c.colours)
 	v.addMarks(c)
@@ -153,16 +154,9 @@ func (v *View) addRows(c *chart) {
 		oneOfSeveral[at] = p.Devices[p.Workers[w].Device].Count > 1
 	}
 	for i := range c.rows {
-		row, pieces := ViewRow{Label: c.rows[i].label, Lanes: len(c.rows[i].lanes), Alone: !oneOfSeveral[i]}, 0
-		for _, lane := range c.rows[i].lanes {
-			pieces += len(lane)
-		}
+		row, pieces := ViewRow{Label: c.rows[i].label, Lanes: len(c.rows[i].lanes), Alone: !oneOfSeveral[i]}, piecesOf(c.rows[i].lanes)
 		for n := coarseColumns; n <= mostColumns && pieces > piecesPerRun*n; n *= coarserBy {
-			columns := Columns{Number: n}
-			for _, x := range diffuse(c.rows[i].lanes, c.end, n, c.colours.categories()) {
-				columns.Runs = append(columns.Runs, ColumnRun{x.first, x.end, x.category})
-			}
-			row.Coarse = append(row.Coarse, columns)
+			row.Coarse = append(row.Coarse, Columns{n, diffuse(c.rows[i].lanes, c.end, n, c.colours.categories())})
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -247,17 +241,6 @@ func (r *Run) memoryCurves() (all []MemoryCurve) {
 		m.Times, m.Bytes = envelope(p.at, p.bytes, max(r.Schedule.Makespan, 1), viewPoints)
 		m.Highest = len(m.Bytes) == viewPoints
 		all = append(all, m)
-	}
-	return all
-}
-
-func (r *Run) clockCurves() (all []ClockCurve) {
-	for _, c := range r.clocks() {
-		curve := ClockCurve{Name: c.name}
-		for _, x := range c.steps {
-			curve.Times, curve.Scales = append(curve.Times, x.at), append(curve.Scales, x.scale)
-		}
-		all = append(all, curve)
 	}
 	return all
 }

@@ -24,11 +24,8 @@ func Complete(root *cobra.Command, ofFlag, ofArguments map[string]cobra.Completi
 			cmd.ValidArgsFunction = offer
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			for _, key := range []string{Words(cmd) + "." + f.Name, f.Name} {
-				if offer, ok := ofFlag[key]; ok {
-					Must(cmd.RegisterFlagCompletionFunc(f.Name, offer))
-					return
-				}
+			if offer, ok := OfCommand(ofFlag, cmd, f.Name); ok {
+				Must(cmd.RegisterFlagCompletionFunc(f.Name, offer))
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	w.printPlan(stdout, predicted)
 
 	defer cli.Saving(ctx, savingTraining)()
-	t, err := newTrainer(ctx, w, nil, nil)
+	t, err := newTrainer(w, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func (w *workload) measureOn(ctx context.Context, list string) (plan.StepFigures
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
-	t, err := newTrainer(ctx, alone, nil, nil)
+	t, err := newTrainer(alone, nil, nil)
 	if err != nil {
 		return plan.StepFigures{}, err
 	}

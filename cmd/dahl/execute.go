@@ -197,7 +197,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	if w.Platform.HasCaps() {
 		slog.Warn("the prediction keeps power_cap; nothing keeps it in the run")
 	}
-	t, err := newTrainer(ctx, w, progress, f.from)
+	t, err := newTrainer(w, progress, f.from)
 	if err != nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.Options.Stream {
 		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
 	}
-	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.opts.Batch, naming.Count(w.opts.Epochs, "epoch"))
+	w.printNetwork(out)
 	fmt.Fprintf(out, "machine   %s, %s%s\n", cmp.Or(w.Platform.Name, "without a name"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform)+w.clocks.String())
 	fmt.Fprintf(out, "trained   by %s\n", w.Model.Defaults)
 	w.chosenDevices.Print(out)
@@ -351,6 +351,11 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	if w.tiles != nil {
 		words.PrintTiles(out, w.tiles)
 	}
+}
+
+// printNetwork names the network and the size of its training.
+func (w *workload) printNetwork(out io.Writer) {
+	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.Options.Batch, naming.Count(w.opts.Epochs, "epoch"))
 }
 
 // printMeasured prints the totals of the run and of its prediction.

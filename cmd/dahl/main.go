@@ -10,7 +10,6 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
-	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/runs"
 )
 
@@ -58,7 +57,7 @@ var commands = []func([]string) *cobra.Command{
 	newPeer,
 	newGraph,
 	newImport,
-	func([]string) *cobra.Command { return inspect.NewKernels(record.LoadResults) },
+	inspect.NewKernels,
 	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
 	newVerify,
 	newRerun,

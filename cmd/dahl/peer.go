@@ -111,7 +111,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 	begun := time.Now()
 	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: idleWindow,
 		Meters:  func() peer.Meters { return startMeters(w.Platform) },
-		OnEpoch: func(m nn.EpochMetrics) { w.printPeerEpoch(progress, m, time.Since(begun)) }})
+		OnEpoch: func(m nn.EpochMetrics) { w.printEpoch(progress, m, m.Epoch, time.Since(begun)) }})
 	if missing := (*peer.MissingError)(nil); errors.As(err, &missing) {
 		return cli.AsInput(err)
 	}
@@ -187,20 +187,10 @@ func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 // printPeer says what is about to run.
 func (w *workload) printPeer(out io.Writer, r *peer.Result) {
 	words.PrintData(out, &w.Data)
-	fmt.Fprintf(out, "network   %s, %s, %s, batch %d, %s\n", w.Model.Name, w.Options.Type, naming.Count(w.Model.NumWeights(), "weight"), w.Options.Batch, naming.Count(w.opts.Epochs, "epoch"))
+	w.printNetwork(out)
 	fmt.Fprintf(out, "program   %s; setting %s, %s; %s with %s\n", strings.Join(slices.DeleteFunc([]string{r.Versions.Program, r.Versions.Library}, func(s string) bool { return s == "" }), " with "),
 		r.Setting, r.Format, r.Device, naming.Count(r.Threads, "thread"))
 	fmt.Fprintf(out, "trained   by %s; the first losses differ by %.1g from dahl's\n", w.Method(), r.LossError)
-}
-
-// printPeerEpoch prints what an epoch came to, and how long the others will take.
-func (w *workload) printPeerEpoch(out io.Writer, m nn.EpochMetrics, spent time.Duration) {
-	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(w.opts.Epochs-m.Epoch))
-	test := ""
-	if m.Tested {
-		test = fmt.Sprintf("  test %5.2f %%", 100*m.TestAccuracy)
-	}
-	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f%s  %8.0f samples/s  left %s\n", len(fmt.Sprint(w.opts.Epochs)), m.Epoch, w.opts.Epochs, m.Loss, test, m.SamplesPerSec(), left.Round(100*time.Millisecond))
 }
 
 // comparePeers compares two trainings by another program. Programs that round differently from run to run

@@ -157,7 +157,7 @@ func repeat(ctx context.Context, m *record.Manifest, dir, out, python string) er
 		o.Platform = filepath.Join(dir, record.MachineFile)
 	}
 	if o.Objective == "" {
-		o.Clocks = nil // they are in force in that file, which lacks devices left out by --devices
+		o.Clocks = nil // they are in force in the kept file, which lacks devices left out by --devices
 	}
 	switch m.Command {
 	case "simulate":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -32,7 +33,7 @@ type trainer struct {
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
 // epoch; nil: none. An interrupted training goes on; nil: it begins.
-func newTrainer(ctx context.Context, w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
+func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
 	t := &trainer{w: w}
 	done := 0 // epochs, before it goes on
@@ -95,7 +96,10 @@ func (w *workload) ofLeg(l *train.Workload) *workload {
 func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent time.Duration) {
 	epochs := w.opts.Epochs
 	left := time.Duration(float64(spent) / float64(done) * float64(epochs-m.Epoch))
-	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f  accuracy %5.2f %%", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss, 100*m.Accuracy)
+	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss)
+	if !math.IsNaN(m.Accuracy) { // another program does not count correct images
+		fmt.Fprintf(out, "  accuracy %5.2f %%", 100*m.Accuracy)
+	}
 	if m.Tested {
 		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,30 +14,32 @@ import (
 // drawChart draws a picture over a part of the grid.
 func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Chart) error {
 	title, summary := chartTitle(f, c), chartSummary(f, c)
-	interval := ""
+	if c.Kind == experiment.Front {
+		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))
+	}
+	v := &plots.Values{Title: title, Summary: summary, XLabel: c.X, YLabel: c.By, Quantity: quantityOf(c.Y), Labels: labelsOf(f, c), Ideal: c.Kind == experiment.Speedup}
 	if c.Runs[1] > 1 {
-		interval = experiment.IntervalText(c.Runs[0], c.Runs[1])
+		v.Interval = experiment.IntervalText(c.Runs[0], c.Runs[1])
+	}
+	for _, s := range c.Series {
+		of := plots.Series{Name: s.Name, Dashed: s.Predicted}
+		for _, p := range s.Points {
+			of.Points = append(of.Points, plots.Point{Label: p.Label, X: p.X, Y: p.Y, Low: p.Low, High: p.High})
+		}
+		v.Series = append(v.Series, of)
 	}
 	switch c.Kind {
 	case experiment.Bars:
-		return plots.DrawBars(w, format, barsOf(c, f, &plots.Bars{Title: title, Summary: summary, XLabel: c.X, Y: quantityOf(c.Y), Interval: interval}))
+		return plots.DrawBars(w, format, v)
 	case experiment.Heat:
-		return plots.DrawHeat(w, format, heatOf(c, f, &plots.Heat{Title: title, Summary: summary, XLabel: c.X, YLabel: c.By, Quantity: quantityOf(c.Y)}))
-	case experiment.Front:
-		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))
+		return plots.DrawHeat(w, format, v)
+	case experiment.Speedup:
+		v.Quantity = plots.Quantity{Name: "times as fast", More: true}
 	}
-	curves := &plots.Curves{Title: title, Summary: summary, XLabel: c.X, Y: quantityOf(c.Y), Interval: interval, Ideal: c.Kind == experiment.Speedup}
-	if c.Kind == experiment.Speedup {
-		curves.Y = plots.Quantity{Name: "times as fast", More: true}
+	for i := range v.Series {
+		v.Series[i].Name = cmp.Or(v.Series[i].Name, worldOf(f))
 	}
-	for _, s := range c.Series {
-		name := cmp.Or(s.Name, worldOf(f))
-		if s.Predicted {
-			name = strings.TrimSpace(s.Name + " " + predicted)
-		}
-		curves.Series = append(curves.Series, plots.Series{Name: name, Dashed: s.Predicted, Points: curvePoints(s.Points)})
-	}
-	return plots.DrawCurves(w, format, curves)
+	return plots.DrawCurves(w, format, v)
 }
 
 const predicted = "predicted"
@@ -99,53 +100,16 @@ func chartSummary(f *experiment.File, c *experiment.Chart) string {
 	return strings.Join(of, ", ")
 }
 
-// labelsOf are the values of an axis for which there is a point, in the order of the file.
-func labelsOf(f *experiment.File, axis string, has func(label string) bool) (labels []string) {
-	for _, v := range f.Axis(axis).Values {
-		if has(v.Label) {
+// labelsOf are the values of the lower axis with a point, in the order of the file.
+func labelsOf(f *experiment.File, c *experiment.Chart) (labels []string) {
+	for _, v := range f.Axis(c.X).Values {
+		if slices.ContainsFunc(c.Series, func(s experiment.Series) bool {
+			return slices.ContainsFunc(s.Points, func(p experiment.Point) bool { return p.Label == v.Label })
+		}) {
 			labels = append(labels, v.Label)
 		}
 	}
 	return labels
-}
-
-func hasPoint(c *experiment.Chart) func(label string) bool {
-	return func(label string) bool {
-		return slices.ContainsFunc(c.Series, func(s experiment.Series) bool {
-			return slices.ContainsFunc(s.Points, func(p experiment.Point) bool { return p.Label == label })
-		})
-	}
-}
-
-func barsOf(c *experiment.Chart, f *experiment.File, b *plots.Bars) *plots.Bars {
-	b.Groups = labelsOf(f, c.X, hasPoint(c))
-	for _, s := range c.Series {
-		bars := plots.BarSeries{Name: s.Name}
-		for range b.Groups {
-			bars.Bars = append(bars.Bars, plots.Bar{Y: math.NaN()})
-		}
-		for _, p := range s.Points {
-			bars.Bars[slices.Index(b.Groups, p.Label)] = plots.Bar{Y: p.Y, Low: p.Low, High: p.High}
-		}
-		b.Series = append(b.Series, bars)
-	}
-	return b
-}
-
-func heatOf(c *experiment.Chart, f *experiment.File, h *plots.Heat) *plots.Heat {
-	h.Columns = labelsOf(f, c.X, hasPoint(c))
-	for _, s := range c.Series {
-		h.Rows = append(h.Rows, s.Name)
-		row := make([]float64, len(h.Columns))
-		for i := range row {
-			row[i] = math.NaN()
-		}
-		for _, p := range s.Points {
-			row[slices.Index(h.Columns, p.Label)] = p.Y
-		}
-		h.Values = append(h.Values, row)
-	}
-	return h
 }
 
 // frontOf marks the points that no other beats in both.
@@ -181,11 +145,4 @@ func distinct(c *experiment.Chart) (points []experiment.Point) {
 		}
 	}
 	return points
-}
-
-func curvePoints(points []experiment.Point) (all []plots.CurvePoint) {
-	for _, p := range points {
-		all = append(all, plots.CurvePoint{X: p.X, Y: p.Y, Low: p.Low, High: p.High})
-	}
-	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
@@ -23,8 +24,8 @@ import (
 	"dahl/schedule"
 )
 
-// NewKernels is the command kernels, with what loads a run directory.
-func NewKernels(load func(dir string) (*rundir.Loaded, error)) *cobra.Command {
+// NewKernels is the command kernels.
+func NewKernels([]string) *cobra.Command {
 	var asJSON, variants bool
 	cmd := &cobra.Command{
 		Use:   "kernels [DIR | PLATFORM]",
@@ -50,7 +51,7 @@ Operations of the kind host are done by dahl itself.`,
 			if len(args) == 0 {
 				return listKernels(cmd.OutOrStdout(), asJSON)
 			}
-			rows, title, err := timesOf(args[0], load)
+			rows, title, err := timesOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -188,13 +189,13 @@ func (k *KernelTime) setRates(flops float64, bytes int64) {
 }
 
 // timesOf reads a run directory or a platform file.
-func timesOf(path string, load func(dir string) (*rundir.Loaded, error)) (rows []KernelTime, title string, err error) {
+func timesOf(path string) (rows []KernelTime, title string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		r, err := load(path)
+		r, err := record.LoadRun(path)
 		if err != nil {
 			return nil, "", err
 		}
-		return timesIn(r), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, naming.Count(r.Schedule.Steps, "step")), nil
+		return timesIn(r.Loaded), fmt.Sprintf("%s: %s on %s, %s", path, r.Schedule.World, r.Problem.Platform.Name, naming.Count(r.Schedule.Steps, "step")), nil
 	}
 	p, err := cli.LoadPlatform(path)
 	if err != nil {

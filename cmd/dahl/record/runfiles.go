@@ -85,13 +85,16 @@ func LoadRun(dir string) (*LoadedRun, error) {
 	return &LoadedRun{l, m, s}, cli.AsInput(err)
 }
 
-// LoadResults reads a run directory without its manifest and summary.
-func LoadResults(dir string) (*rundir.Loaded, error) {
-	r, err := LoadRun(dir)
-	if err != nil {
-		return nil, err
+// Plots prepares the schedule of a run for figures and traces, and its prediction. A nil prediction means that there is none.
+func (r *LoadedRun) Plots() (run, predicted *plots.Run, err error) {
+	if run, err = NewPlotRun(r.Problem, r.Schedule, r.Summary); err != nil {
+		return nil, nil, err
 	}
-	return r.Loaded, nil
+	before, err := r.Predicted()
+	if err == nil && before != nil {
+		predicted, err = NewPlotRun(r.Problem, before, r.Summary)
+	}
+	return run, predicted, err
 }
 
 // ReadFront reads the points of a front as writeFront wrote them.

@@ -83,22 +83,17 @@ func reportedRun(dir string) (*report.Run, *record.Summary, error) {
 	if r.Energy, err = l.Energy(); err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
-	if r.Shown, err = record.NewPlotRun(l.Problem, l.Schedule, l.Summary); err != nil {
+	if r.Shown, r.Predicted, err = l.Plots(); err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
 	r.Row = reportRow(l)
 	r.Waits = []*plan.Waits{plan.WaitsOf(r.Shown.Problem, l.Schedule)}
-	predicted, err := l.Predicted()
-	if err != nil {
-		return nil, nil, cli.AsInput(err)
-	}
-	if predicted != nil {
-		if r.Predicted, err = record.NewPlotRun(l.Problem, predicted, l.Summary); err != nil {
-			return nil, nil, cli.AsInput(err)
-		}
+	predicted := l.Schedule
+	if r.Predicted != nil {
+		predicted = r.Predicted.Schedule
 		r.Waits = append(r.Waits, plan.WaitsOf(r.Predicted.Problem, predicted))
 	}
-	r.Kernels = plan.Kernels(l.Problem, cmp.Or(predicted, l.Schedule), l.Schedule)
+	r.Kernels = plan.Kernels(l.Problem, predicted, l.Schedule)
 	if l.Manifest.Lists(record.FrontFile) {
 		r.Front, err = rundir.ReadAs(filepath.Join(dir, record.FrontFile), record.ReadFront)
 	}

@@ -59,20 +59,12 @@ func traceRun(stdout io.Writer, path, format string) error {
 	if err != nil {
 		return err
 	}
-	run, err := record.NewPlotRun(r.Problem, r.Schedule, r.Summary)
-	if err != nil {
-		return err
-	}
-	var before *plots.Run
-	predicted, err := r.Predicted()
-	if err == nil && predicted != nil {
-		before, err = record.NewPlotRun(r.Problem, predicted, r.Summary)
-	}
+	run, predicted, err := r.Plots()
 	if err != nil {
 		return err
 	}
 	err = record.ExtendRun(path, func(d *rundir.Dir) error {
-		return d.Write(f.File, func(w io.Writer) error { return f.Write(w, before, run) })
+		return d.Write(f.File, func(w io.Writer) error { return f.Write(w, predicted, run) })
 	})
 	if err == nil {
 		fmt.Fprintln(stdout, filepath.Join(path, f.File))

@@ -1,0 +1,133 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"dahl/naming"
+)
+
+// Values is a figure of one quantity of runs over one axis or two. [DrawBars], [DrawCurves] and [DrawHeat] draw it.
+type Values struct {
+	Title, Summary string
+	XLabel, YLabel string // YLabel names the axis of the series in a map
+	Quantity       Quantity
+	Labels         []string // the lower axis of bars and maps, from the left
+	Series         []Series
+	Interval       string // meaning of the lines at points; empty means that there are none
+	Ideal          bool   // curves get a line proportional to x, from 1 at the least x on
+}
+
+// Series is the points of one colour, or of one row of a map. It has at least one.
+type Series struct {
+	Name   string // empty means that it is the only series, without a legend
+	Dashed bool
+	Points []Point
+}
+
+// Point is a value and the interval of its repetitions. Low and High equal Y where there is no interval.
+type Point struct {
+	Label        string  // one of Values.Labels; curves have none
+	X            float64 // of a curve, above 0 and ascending
+	Y, Low, High float64
+}
+
+// check refuses points that cannot be drawn: below the least value, without a label, or of curves out of order.
+func (v *Values) check(least float64, curves bool) error {
+	if len(v.Series) == 0 {
+		return ErrNoData
+	}
+	for i := range v.Series {
+		s := &v.Series[i]
+		if len(s.Points) == 0 {
+			return fmt.Errorf("series %q: %w", s.Name, ErrNoData)
+		}
+		for k, p := range s.Points {
+			switch {
+			case !(p.Low >= least && p.Low <= p.Y && p.Y <= p.High) || math.IsInf(p.Low, 0) || math.IsInf(p.High, 0):
+				return fmt.Errorf("series %q: point %d is %g in [%g, %g]", s.Name, k, p.Y, p.Low, p.High)
+			case curves && (!(p.X > 0) || math.IsInf(p.X, 0) || k > 0 && p.X <= s.Points[k-1].X):
+				return fmt.Errorf("series %q: point %d at %g; want ascending ones above 0", s.Name, k, p.X)
+			case !curves && !slices.Contains(v.Labels, p.Label):
+				return fmt.Errorf("series %q: point %d is at %q, which is no label of the axis", s.Name, k, p.Label)
+			}
+		}
+	}
+	return nil
+}
+
+// frame draws the header on a page. The frame below has room for its left axis, and for its lower one and a legend.
+func (v *Values) frame(page draw.Canvas, left vg.Length, legend []legendEntry) *frame {
+	face := newTypeface()
+	below := drawHeader(page, face, v.Title, v.Summary)
+	tall := legendHeight(face, []legendGroup{{entries: legend}}, below.Max.X-below.Min.X-left-3*pageMargin)
+	return &frame{c: below, face: face, box: vg.Rectangle{
+		Min: vg.Point{X: below.Min.X + pageMargin + left, Y: below.Min.Y + pageMargin + tall + legendLine + axisBottom},
+		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
+	}}
+}
+
+// finish draws the axes, a note in the lower right corner, and a legend below the lower axis.
+func (f *frame) finish(labelDistance vg.Length, note string, legend []legendEntry) {
+	f.drawX(true)
+	f.drawY(labelDistance)
+	if note != "" {
+		f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: f.c.Min.Y + pageMargin + legendLine/2}, note)
+	}
+	drawLegend(f.c, f.face, []legendGroup{{entries: legend}}, f.box.Min.X, f.box.Max.X, f.box.Min.Y-axisBottom)
+}
+
+// Quantity is a number of runs that a figure shows.
+type Quantity struct {
+	Name string
+	Unit string // the base unit, "s", "J", "B" or "%"; empty means a plain number
+	More bool   // more of it is better
+}
+
+// axis runs from zero to a value.
+func (q *Quantity) axis(top float64) axis {
+	const ticks = 6
+	a := linearAxis(top, 0.08, q.unit(top), q.Name, ticks)
+	if q.unit(top).name == "" {
+		a.label = q.Name
+	}
+	return a
+}
+
+// unit is the unit in which a value is easiest to read.
+func (q *Quantity) unit(v float64) unit {
+	switch q.Unit {
+	case "s":
+		u := timeUnit(time.Duration(v * 1e9))
+		u.size /= 1e9
+		return u
+	case "B":
+		return byteUnit(v)
+	case "J":
+		return siUnit(q.Unit, v)
+	case "":
+		if v >= 1e4 {
+			return unit{"thousands", 1e3}
+		}
+	}
+	return unit{q.Unit, 1}
+}
+
+// format writes a value with three significant digits, or all of a number's before the point.
+func (q *Quantity) format(v float64) string {
+	switch {
+	case q.Unit == "" && v >= 1000:
+		return naming.Grouped(fmt.Sprintf("%.0f", v))
+	case q.Unit == "s":
+		return formatDuration(time.Duration(v * 1e9))
+	}
+	u := q.unit(v)
+	return strings.TrimSpace(u.format(v))
+}
