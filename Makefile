@@ -29,10 +29,10 @@ demo: bin/dahl
 
 # Long tests try fewer cases here; SHORT= tries all.
 SHORT := -short
+VET   :=
 
 test:
-	go build ./...
-	go test $(SHORT) -timeout 40m ./...
+	go test $(SHORT) $(VET) -timeout 40m ./...
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -136,10 +136,10 @@ cuda-driver:
 	@sh execute/cuda/testdnn/build.sh $(CURDIR)/bin/testdriver
 	@sh energy/testnvml/build.sh $(CURDIR)/bin/testdriver
 
+# Tests with CUDA in their names, and all of the packages that know nothing else.
 cuda-test: bin/cuda/libcuda.a cuda-driver
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl ./bench/dahlbench ./train
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./conformance
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -vet=off -tags cuda ./execute/cuda/... ./kernels/cuda ./energy/meter
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -vet=off -tags cuda -run CUDA ./execute/... ./cmd/dahl ./bench/dahlbench ./train ./conformance
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.
 cuda-check: cuda
@@ -184,10 +184,11 @@ reproducible:
 	  (cd "$$dir/elsewhere" && $(if $(COLD),GOCACHE="$$dir/cache") $(GO_BUILD) -o "$$dir/there" ./cmd/dahl) && \
 	  cmp "$$dir/here" "$$dir/there"
 
-# The tests of what computes, once for each narrower instruction set that this machine can pretend
-# to have. Go's cache of test results does not look at GODEBUG.
+# The tests of kernels, and the short ones of what trains by them, once for each narrower instruction set that this
+# machine can pretend to have. Go's cache of test results does not look at GODEBUG.
 LEVELS   ?= $(if $(shell grep -m 1 -o avx512f /proc/cpuinfo),cpu.avx512f=off) cpu.avx512f=off,cpu.avx2=off
-COMPUTES ?= ./kernels/... ./nn/... ./train ./execute
+COMPUTES ?= ./kernels ./kernels/cpu/... ./kernels/simd/...
+TRAINS   ?= ./nn ./train ./execute
 
 # In these tests the reference alone computes, which is the same with every instruction set.
 BY_REFERENCE = ^(TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole)$$
@@ -196,20 +197,20 @@ BY_REFERENCE = ^(TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole)$$
 levels:
 	@for off in $(LEVELS); do echo "GODEBUG=$$off"; \
 	  GODEBUG=$$off go test -timeout 40m -vet=off -count=1 -skip '$(BY_REFERENCE)' $(COMPUTES) || exit 1; \
-	  GODEBUG=$$off go test -timeout 40m -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
+	  GODEBUG=$$off go test -short -vet=off -count=1 -skip '$(BY_REFERENCE)' $(TRAINS) || exit 1; \
+	  GODEBUG=$$off go test -short -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
 
 # Long tests that start no goroutine: the race detector would find nothing in minutes of them.
 ONE_GOROUTINE = ^(TestNoScheduleBeatsTheBound|TestOneDecision|TestEveryOrderOfEnds)$$
 
 check:
-	@$(MAKE) test SHORT=
+	@$(MAKE) test SHORT= VET=-vet=off
 	@$(MAKE) asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
 	go test -timeout 40m -race -shuffle=on -skip '$(ONE_GOROUTINE)' ./execute ./schedule ./simulate
 	GOOS=darwin GOARCH=arm64 go vet ./...
-	GOAMD64=v3 go build -o /dev/null ./cmd/dahl
 
 bench:
 	go test -run='^$$' -bench=. -benchmem ./...

@@ -126,6 +126,9 @@ func TestSplitsOverDevices(t *testing.T) {
 		n.lower(t, []dag.Lowering{fixtureLowering(), n.mixedLowering()}[i%2])
 		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
+			if testing.Short() && gpus != 1+i%2 {
+				continue
+			}
 			for split := range deviceSplits {
 				t.Run(fmt.Sprintf("%s %v %v, %v, clipped at %v, %d GPUs, %s", c.model, c.dtype, c.optimizer, c.loss, c.clip, gpus, deviceSplits[split].name), func(t *testing.T) {
 					got := n.execute(t, how{platform: emulatedNode(t, gpus), plans: n.splitPlans(2+gpus, split)})

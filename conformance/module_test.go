@@ -64,8 +64,8 @@ func TestForeignLayer(t *testing.T) {
 	}
 }
 
-// runForeign vets, tests and runs a program of the other module, and finds lines in what it prints. It
-// needs no network: the checksums are those of dahl.
+// runForeign vets (not in short tests: the facts about all that is imported take ten seconds), tests and runs a program of the
+// other module, and finds lines in what it prints. It needs no network: the checksums are those of dahl.
 func runForeign(t *testing.T, program, line string) [][]string {
 	t.Helper()
 	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
@@ -74,7 +74,11 @@ func runForeign(t *testing.T, program, line string) [][]string {
 		must.Do(t, os.WriteFile(filepath.Join(own, to), data, 0o666))
 	}
 	var out []byte
-	for _, verb := range []string{"vet", "test", "run"} {
+	verbs := []string{"vet", "test", "run"}
+	if testing.Short() {
+		verbs = verbs[1:]
+	}
+	for _, verb := range verbs {
 		cmd := exec.Command("go", verb, "-modfile="+filepath.Join(own, "go.mod"), program)
 		cmd.Dir, cmd.Env = foreignModule, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 		var err error

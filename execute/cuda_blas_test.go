@@ -115,9 +115,9 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	}
 }
 
-// TestLibraryWorkspace: where the variant is open nothing is reserved for a library's, which
+// TestCUDALibraryWorkspace: where the variant is open nothing is reserved for a library's, which
 // is chosen by name only; where it is asked for, what it needs is.
-func TestLibraryWorkspace(t *testing.T) {
+func TestCUDALibraryWorkspace(t *testing.T) {
 	const library = 32 << 20 // what the library asks for; the products of the program are smaller
 	prog, machine := testProgram(t), cudaNode(t, 1, 1)
 	machine.Memories[1].CapacityBytes = 3 * library
@@ -136,8 +136,8 @@ func TestLibraryWorkspace(t *testing.T) {
 	}
 }
 
-// TestCheckVariant: what a library's variant says where the library is not there is one line.
-func TestCheckVariant(t *testing.T) {
+// TestCUDACheckVariant: what a library's variant says where the library is not there is one line.
+func TestCUDACheckVariant(t *testing.T) {
 	if err := CheckVariant("go"); err != nil {
 		t.Error(err)
 	}

@@ -70,10 +70,10 @@ func (h *lateHost) holdsUp(l *deviceLane) bool {
 	return int(waits)-1 == l.id || l.issued-l.ended == inFlight
 }
 
-// TestCheckerFindsEveryMissingWait takes away the waits between the streams of a device,
+// TestCUDACheckerFindsEveryMissingWait takes away the waits between the streams of a device,
 // one at a time, and runs some steps on the driver library of the tests, whose checker ends
 // the run if the wait was needed, and does not if it was implied by others.
-func TestCheckerFindsEveryMissingWait(t *testing.T) {
+func TestCUDACheckerFindsEveryMissingWait(t *testing.T) {
 	const steps = 5
 	prog := testProgram(t)
 	open := func() *Runner {

@@ -128,6 +128,10 @@ func TestLoweringsAgree(t *testing.T) {
 	}
 	maps.Copy(cases, fusionCases(t))
 	maps.Copy(cases, branchCases(t))
+	tries := 2
+	if testing.Short() {
+		tries = 1
+	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
@@ -138,7 +142,7 @@ func TestLoweringsAgree(t *testing.T) {
 			mag := magnitudesOf(t, m, whole, batch, samples, index, real)
 			whole.step(index, 0, 1)
 			opt.alone = false
-			for range 2 {
+			for range tries {
 				opt.Lowering = randomLowering(m, rng)
 				if micro := rng.IntN(2) * rng.IntN(batch); !isTracked(m) {
 					opt.Lowering.MicroBatches = micro

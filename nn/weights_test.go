@@ -30,10 +30,13 @@ func TestUpdatesAtOnce(t *testing.T) {
 		Flatten{}, Dense{Outputs: 3, NoBias: true})
 	cases["normalised"] = mustNew(t, "normalised", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{},
 		Conv2D{Filters: 11, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{}, Conv2D{Filters: 13, Kernel: 2}, Flatten{}, Dense{Outputs: 3})
-	found := map[string]int{}
+	found, tries := map[string]int{}, 10
+	if testing.Short() {
+		tries = 6
+	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
-		for try := range 10 {
+		for try := range tries {
 			optimizer := SGD{LearningRate: 0.1}
 			if try%3 > 0 {
 				optimizer = SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, Nesterov: try%3 > 1}
@@ -67,7 +70,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 		}
 	}
 	for _, op := range descents {
-		if found[op] < 5 {
+		if found[op] < tries/2 {
 			t.Errorf("%d tasks %s; the lowerings are no test", found[op], op)
 		}
 	}
