@@ -13,8 +13,6 @@ import (
 const (
 	// alignBytes is a cache line, and the widest vector of any kernel.
 	alignBytes = 64
-	// deviceAlign is the alignment of workspace on which a kernel on a device may rely.
-	deviceAlign = 256
 	// poison is NaN in both float types and -1 as an index, so a read before the first write
 	// shows.
 	poison = 0xFF

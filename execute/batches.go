@@ -1,5 +1,7 @@
 package execute
 
+import "dahl/execute/driver"
+
 // A batch is a run of neighbouring tasks on a device's lane that works like one task: only its
 // first task waits for other lanes, and other lanes wait only for its last. (It has nothing to do
 // with the samples of a training batch.) Where tasks are not timed one by one, a batch is issued
@@ -9,7 +11,7 @@ type batch struct {
 	first, end int32 // positions in the lane's list
 	// captured are the captured graphs of which one call issues one, step by step in turn; nil: the
 	// batch's tasks are issued one by one.
-	captured []captureID
+	captured []driver.CaptureID
 }
 
 // batches are the batches of a lane's list, in order.
@@ -74,18 +76,6 @@ func (s *batches) needed(tasks int64) int64 {
 	return step*int64(len(s.list)) + int64(s.of[i]) + 1
 }
 
-// capturer is a driver that can capture the calls on a stream and repeat them by one call.
-type capturer interface {
-	// capture takes down the launches, copies and fills that issue makes on the stream, instead
-	// of doing them. Nobody makes another call meanwhile.
-	capture(s streamID, issue func() error) (captureID, error)
-	// replay issues everything captured, in its order.
-	replay(s streamID, c captureID) error
-}
-
-// captureID counts the captures of a driver from 0.
-type captureID int32
-
 // captureLeast is the least number of calls that are worth a capture: CUDA issues a captured
 // graph in about the time of two launches. captureMost bounds the captures of a batch, one for each
 // step until it works on the same copies of its operands again.
@@ -97,7 +87,7 @@ const (
 // captureBatches captures the batches of a device's workers in a step of a graph, where the
 // driver can and it pays.
 func (d *device) captureBatches(c *compiledGraph) error {
-	able, ok := d.driver.(capturer)
+	able, ok := d.Driver.(driver.Capturer)
 	if !ok {
 		return nil
 	}
@@ -122,7 +112,7 @@ func (d *device) captureBatches(c *compiledGraph) error {
 				continue
 			}
 			for step := range all {
-				captured, err := able.capture(l.stream, func() error {
+				captured, err := able.Capture(l.stream, func() error {
 					for _, it := range tasks {
 						if err := d.start(l.stream, c.issues[it.task].at(step)); err != nil {
 							return err

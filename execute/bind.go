@@ -184,3 +184,21 @@ func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.V
 	}
 	return v, nil
 }
+
+// Model names the call of a task of a graph on a device. It has no times.
+func (r *Runner) Model(graph int, t dag.TaskID, id platform.DeviceID) platform.Model {
+	c := r.graphs[graph]
+	task, device := &c.origin.Tasks[t], &c.problem.Platform.Devices[id]
+	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: device.Name, Shape: task.Shape, Active: device.Count,
+		Flops: task.Flops, MovedBytes: task.MovedBytes}
+	if k, ok := c.kernels.Lookup(task.Op); ok && !k.Host {
+		// The variant was found once already, when the task was bound.
+		if v, err := c.variantOf(t, id); err == nil && v != nil {
+			m.Variant = v.Name
+			if v.WorkspaceBytes != nil {
+				m.WorkspaceBytes = v.WorkspaceBytes(specOf(c.origin, t))
+			}
+		}
+	}
+	return m
+}

@@ -6,7 +6,7 @@
 // memory, binds every task to its bytes and compiles every plan into lists. Run then decides
 // nothing: with a plan each worker replays its list; without one [policy.Engine] asks the
 // policy, under one lock. Both give a measured [schedule.Schedule]. [Detect] describes this
-// machine; [Calibrate] and [CalibrateInSitu] measure it.
+// machine; package calibrate measures it.
 //
 // # Workers
 //
@@ -23,7 +23,7 @@
 // The decision has placed a plan for several memories ([place.Program]): copies are tasks, and
 // every worker and every copy engine is a lane with a list. A cpu worker runs its own lane. The
 // lanes at any other memory are streams of one device. One goroutine issues to all of them
-// (device.go) through the interface driver, which the emulated device and CUDA implement.
+// (device.go) through the interface of package driver, which the emulated device and CUDA implement.
 //
 // The goroutine issues a task when two conditions hold. All predecessors elsewhere have ended, by
 // their counts. All predecessors on the same device have been issued; the device itself waits for

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -21,8 +22,8 @@ func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
 	}
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
-		if st, ok := d.driver.(stater); ok {
-			for _, c := range st.changes() {
+		if st, ok := d.Driver.(driver.Stater); ok {
+			for _, c := range st.Changes() {
 				c.Start, c.End = clock.at(c.Start), clock.at(c.End)
 				changes = append(changes, c)
 			}

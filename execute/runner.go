@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
@@ -35,9 +36,6 @@ type Options struct {
 	// AnyClock admits a platform on which a device that is not emulated runs at another clock than
 	// its first: the caller has set that clock, see package [dahl/train/setclock], or does without.
 	AnyClock bool
-
-	// Emulation says, by name, how emulated devices misbehave.
-	Emulation map[string]Emulation
 }
 
 // Runner is a program compiled for this machine, with its memory and its
@@ -129,6 +127,12 @@ func (r *Runner) startWorkers() {
 	}
 }
 
+// Platform is the one for which the program was decided.
+func (r *Runner) Platform() *platform.Platform { return r.platform }
+
+// Spin is how long a wait lasts before its thread sleeps. Zero means that it sleeps at once.
+func (r *Runner) Spin() time.Duration { return r.spin }
+
 // Warnings lists reasons to distrust measured times: workers that share a core or could not be
 // pinned.
 func (r *Runner) Warnings() []string { return r.warnings }
@@ -184,7 +188,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	defer context.AfterFunc(enough, j.endAtStep)()
 	j.base = time.Now()
 	if err := r.enter(j); err != nil {
-		r.closed = errors.Is(err, errDeviceLost)
+		r.closed = errors.Is(err, driver.ErrLost)
 		return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 	}
 	r.work(j)
@@ -193,7 +197,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	}
 	s, err := r.collect(j, p)
 	if failure := j.failure.Load(); failure != nil {
-		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, errDeviceLost)
+		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, driver.ErrLost)
 		return s, *failure
 	}
 	if err == nil && j.cut() {
@@ -215,7 +219,7 @@ func (r *Runner) newTeam() *team {
 func (r *Runner) work(j *job) {
 	for d := range r.eachDevice {
 		j.done.Add(1)
-		d.work <- func() { d.run(j) }
+		d.Begin(func() { d.run(j) })
 	}
 	j.done.Add(len(r.workers))
 	for _, w := range r.workers {

@@ -2,8 +2,10 @@ package execute
 
 import (
 	"cmp"
+	"slices"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -43,7 +45,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	}
 	spec, align := specOf(g, id), int64(alignBytes)
 	if !of.Processor {
-		align = deviceAlign
+		align = driver.Align
 	}
 	valid := table.Validate(spec) == nil // otherwise New says what is wrong
 	if valid && standard.Takes != nil && standard.Takes(spec) != nil {
@@ -81,14 +83,15 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 // copy engine in each direction if it does not say how many it has. Runnable refuses a platform
 // unless its workers are cores of one memory and devices with memories of their own.
 func Runnable(p *platform.Platform) (*platform.Platform, error) {
-	if err := checkWorkers(p); err != nil {
+	if err := CheckWorkers(p); err != nil {
 		return nil, err
 	}
-	q := copyOf(p)
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
 	for d := range q.Devices {
 		if device := &q.Devices[d]; device.Memory != q.HostMemory() {
 			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
 		}
 	}
-	return q, q.Complete()
+	return &q, q.Complete()
 }

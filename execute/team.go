@@ -41,7 +41,7 @@ type member struct {
 // poller is a device's part of the team. It waits for several counts and its device at once.
 type poller struct {
 	asleep atomic.Bool // it is parked or about to be
-	parker host.Parker
+	parker *host.Parker
 }
 
 func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/platform"
 	"dahl/train"
 )
 
-func PrintProcessorPower(out io.Writer, m *execute.PowerCalibration) {
+func PrintProcessorPower(out io.Writer, m *calibrate.Power) {
 	name, note := m.Device, ""
 	if m.Clock != "" {
 		name += " at clock " + m.Clock
@@ -22,11 +22,11 @@ func PrintProcessorPower(out io.Writer, m *execute.PowerCalibration) {
 		note = "; other processes ran meanwhile"
 	}
 	fmt.Fprintf(out, "%s: idle %s W, a product on one core %s W, on all %s W, by %s; %d repeats within %.1f %%%s\n", name,
-		cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, execute.PowerRepeats, 100*m.Spread, note)
+		cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, calibrate.PowerRepeats, 100*m.Spread, note)
 }
 
 // PrintDevice says what was found of a device with a memory of its own.
-func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters train.GPUMeters) {
+func PrintDevice(out io.Writer, p *platform.Platform, d *calibrate.Device, meters train.GPUMeters) {
 	id, ok := p.DeviceByName(d.Device)
 	if !ok {
 		panic("dahl: a device was measured that the platform does not have")
@@ -58,7 +58,7 @@ func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 	printPower(out, &p.Devices[id], d, meters)
 }
 
-func printCopies(out io.Writer, d *execute.DeviceCalibration) {
+func printCopies(out io.Writer, d *calibrate.Device) {
 	c := &d.Copies
 	line := func(f *platform.TransferFit) string {
 		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
@@ -75,7 +75,7 @@ func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 }
 
 // printPower prints the measured power, or that it was not measured.
-func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters train.GPUMeters) {
+func printPower(out io.Writer, dev *platform.Device, d *calibrate.Device, meters train.GPUMeters) {
 	if d.Energy == nil {
 		source := "the platform has none"
 		if dev.PowerSource != "" {
